@@ -1,0 +1,106 @@
+//! The declaration of one recorded column. Schema, rate rule, terminal heading, chart axis and
+//! documentation all derive from it; there is no second place.
+
+use serde::{Deserialize, Serialize};
+
+/// How a column behaves in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Cumulative: only differences between two ticks mean anything.
+    Counter,
+    /// A level at the moment of the tick.
+    Gauge,
+    /// A text that names a state.
+    State,
+}
+
+/// The unit of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// A number of things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Parts per million.
+    Ppm,
+    /// No unit: a text.
+    Text,
+}
+
+/// One column of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name everywhere: Rust field, Parquet column, JSON key; unit, then qualifier, last.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// How it behaves in time.
+    pub kind: Kind,
+    /// Where the value comes from, as an administrator would look it up.
+    pub source: &'static str,
+    /// What it means, where it wraps.
+    pub doc: &'static str,
+}
+
+/// A probe's name and columns. Each recorded row also carries `t_ns` (nanoseconds since the
+/// recording began), `phase` (index into the manifest's phases, −1 between them) and `object`
+/// (what the row is about, as a device name; empty when there is only one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// The probe's name, and the name of its file in a recording.
+    pub probe: &'static str,
+    /// What it observes, in one sentence.
+    pub doc: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+}
+
+/// A cell of a recorded row: unmeasured is not zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// A measured number, of a [`Kind::Counter`] or [`Kind::Gauge`].
+    Value(i64),
+    /// A measured state, of a [`Kind::State`].
+    Text(String),
+    /// Not measured; the reason stands in the manifest's `unmeasured` list.
+    Unmeasured,
+}
+
+/// What a measured thing said about itself at one tick: one row of a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The probe, as its [`Schema`] names it.
+    pub probe: &'static str,
+    /// What it is about; empty when there is only one.
+    pub object: String,
+    /// One cell for each column of the schema, in its order.
+    pub cells: Vec<Cell>,
+}
+
+/// Why a column was not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "state", content = "why")]
+pub enum Unmeasured {
+    /// Could be measured, but is switched off.
+    Off(String),
+    /// This kernel or server does not have it.
+    NotInVersion(String),
+    /// This user may not read it.
+    NotPermitted(String),
+}
+
+impl From<u64> for Cell {
+    fn from(value: u64) -> Self {
+        Self::Value(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<Option<u64>> for Cell {
+    fn from(value: Option<u64>) -> Self {
+        value.map_or(Self::Unmeasured, Self::from)
+    }
+}

@@ -1,0 +1,201 @@
+//! What was measured and where: the host, the path, the file system and the devices beneath it.
+//! Collected by `sys`, kept in every recording, so that nothing later has to ask the machine.
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::Capability;
+
+/// The machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub hostname: String,
+    /// Kernel release, as `uname -r` prints it.
+    pub kernel: String,
+    /// Architecture, as `uname -m` prints it.
+    pub architecture: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cpus: u32,
+    /// Processors this process may use: the least of affinity and cgroup quota, in thousandths.
+    pub cpus_allowed_milli: u32,
+    /// Main memory in bytes.
+    pub memory_bytes: u64,
+    /// The hypervisor, where one shows itself.
+    pub hypervisor: Option<String>,
+    /// Database servers that were already running, by process name.
+    pub databases_running: Vec<String>,
+}
+
+/// What the path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathKind {
+    /// A directory: a test file is created in it.
+    Directory,
+    /// A regular file: it is only read, unless Blockstone created it.
+    File,
+    /// A block device.
+    BlockDevice,
+}
+
+/// The storage under test, from the path down to the devices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StorageTarget {
+    /// The path as resolved.
+    pub path: String,
+    /// What it names.
+    pub kind: PathKind,
+    /// The file system that holds it; none for a block device.
+    pub file_system: Option<FileSystem>,
+    /// Every device from the top of the chain (a partition, a loop device) to the bottom.
+    pub devices: Vec<BlockDevice>,
+    /// Direct I/O as the kernel describes it for this path.
+    pub direct_io: DirectIo,
+    /// Limits that a control group puts on the devices.
+    pub caps: Vec<CgroupCap>,
+    /// Bytes free to this user (the size, for a file or a device).
+    pub free_bytes: u64,
+}
+
+/// A mounted file system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Its type, as in /proc/self/mountinfo: `ext4`, `xfs`, `tmpfs`.
+    pub kind: String,
+    /// The mounted device or name.
+    pub source: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Mount and superblock options, comma-separated.
+    pub options: String,
+}
+
+/// What a block device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// A whole disk, real or virtual.
+    Disk,
+    /// A part of one.
+    Partition,
+    /// A loop device over a file.
+    Loop,
+    /// Device mapper: LVM, crypt, multipath.
+    DeviceMapper,
+    /// Linux software RAID.
+    Raid,
+    /// Compressed memory.
+    Zram,
+}
+
+/// One block device of the chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BlockDevice {
+    /// Kernel name, as `vda1`.
+    pub name: String,
+    /// `major:minor`.
+    pub number: String,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Vendor and model of a disk; what a built device is: `LVM vg-data`, `CRYPT secret`, `raid1`.
+    pub model: Option<String>,
+    /// The active I/O scheduler.
+    pub scheduler: Option<String>,
+    /// `write back` (volatile cache, flushes needed) or `write through`.
+    pub write_cache: Option<String>,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: Option<bool>,
+    /// Logical block size in bytes.
+    pub logical_block_bytes: u32,
+    /// Physical block size in bytes.
+    pub physical_block_bytes: u32,
+    /// Request queue depth (`nr_requests`).
+    pub queue_depth: Option<u32>,
+    /// Largest request the block layer sends, in bytes.
+    pub max_request_bytes: Option<u64>,
+    /// Names of the devices beneath, or the backing file of a loop device.
+    pub beneath: Vec<String>,
+    /// Type of the file system that holds the backing file of a loop device.
+    #[serde(default)]
+    pub backing_file_system: Option<String>,
+    /// The link to the device, where the kernel knows its speed.
+    pub link: Option<Link>,
+}
+
+/// A link that no transfer can outrun.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// As an engineer writes it: `PCIe 8.0 GT/s x4`, `SATA 6.0 Gb/s`.
+    pub description: String,
+    /// Payload bytes a second at most.
+    pub bytes_per_s: f64,
+    /// Where that was read.
+    pub source: String,
+}
+
+/// Direct I/O on the path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirectIo {
+    /// Whether the page cache can be bypassed.
+    pub capability: Capability,
+    /// Required alignment of offsets and lengths, in bytes.
+    pub offset_align_bytes: u32,
+    /// Required alignment of memory, in bytes.
+    pub memory_align_bytes: u32,
+    /// Where that was read: `statx STATX_DIOALIGN` or `logical block size`.
+    pub source: String,
+}
+
+/// Which transfers a cap limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CapKind {
+    /// Reads a second.
+    ReadIops,
+    /// Writes a second.
+    WriteIops,
+    /// Bytes read a second.
+    ReadBytesPerS,
+    /// Bytes written a second.
+    WriteBytesPerS,
+}
+
+/// A limit set by a control group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupCap {
+    /// `major:minor` of the limited device.
+    pub device: String,
+    /// What is limited.
+    pub kind: CapKind,
+    /// The limit.
+    pub limit: u64,
+    /// The control file.
+    pub source: String,
+}
+
+/// How a file's bytes lie on its device: what FIEMAP and stat(2) say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMap {
+    /// File size in bytes.
+    pub size_bytes: u64,
+    /// Bytes allocated (`st_blocks` × 512).
+    pub allocated_bytes: u64,
+    /// Number of extents.
+    pub extents: u64,
+    /// Bytes with a mapped, written extent.
+    pub mapped_bytes: u64,
+    /// Bytes without any extent: a read is answered with zeros and no I/O.
+    pub hole_bytes: u64,
+    /// Bytes in extents allocated but never written: a read is answered with zeros and no I/O.
+    pub unwritten_bytes: u64,
+    /// Bytes in extents stored compressed, encrypted or inside the inode.
+    pub encoded_bytes: u64,
+    /// Bytes in extents shared with another file.
+    pub shared_bytes: u64,
+    /// Whether the file system answers FIEMAP; if not, only `allocated_bytes` is evidence.
+    pub fiemap: Capability,
+}

@@ -1,0 +1,218 @@
+//! Quantities with their unit: bytes and nanoseconds, how they are read from a command line and
+//! how they are printed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A number of bytes. Parsed with binary suffixes (`8K` = 8192, `4GiB`, `512`), as databases and
+/// fio read them.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// A duration in nanoseconds. Parsed with a mandatory unit: `20ms`, `1.5s`, `250us`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+/// Why a quantity could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The text is not a number followed by a known suffix.
+    #[error(
+        "`{text}` is not a size; write a number with an optional suffix K, M, G or T, as in 8K"
+    )]
+    Bytes {
+        /// What was given.
+        text: String,
+    },
+    /// The text is not a number followed by a time unit.
+    #[error(
+        "`{text}` is not a duration; write a number with a unit ns, us, ms, s or m, as in 20ms"
+    )]
+    Nanos {
+        /// What was given.
+        text: String,
+    },
+}
+
+impl Bytes {
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// `n` KiB.
+    pub const fn kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+
+    /// `n` MiB.
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+
+    /// `n` GiB.
+    pub const fn gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+}
+
+impl Nanos {
+    /// The number of nanoseconds.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// `n` milliseconds.
+    pub const fn millis(n: u64) -> Self {
+        Self(n * 1_000_000)
+    }
+
+    /// The duration in seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let fail = || ParseError::Bytes { text: text.to_owned() };
+        let (number, suffix) = split_number(text).ok_or_else(fail)?;
+        let shift = match suffix.to_ascii_lowercase().as_str() {
+            "" | "b" => 0,
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            "g" | "gb" | "gib" => 30,
+            "t" | "tb" | "tib" => 40,
+            _ => return Err(fail()),
+        };
+        let scaled = number * (1_u64 << shift) as f64;
+        if scaled.fract() != 0.0 || scaled > 2_f64.powi(63) {
+            return Err(fail());
+        }
+        Ok(Self(scaled as u64))
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let fail = || ParseError::Nanos { text: text.to_owned() };
+        let (number, suffix) = split_number(text).ok_or_else(fail)?;
+        let scale = match suffix {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "m" | "min" => 60e9,
+            _ => return Err(fail()),
+        };
+        let scaled = number * scale;
+        if scaled > 2_f64.powi(63) { Err(fail()) } else { Ok(Self(scaled.round() as u64)) }
+    }
+}
+
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    Some((number.parse().ok()?, suffix.trim()))
+}
+
+/// Binary suffix, no loss: `8 KiB`, `1.5 GiB`, `437 B`.
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SUFFIXES: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+        let mut value = self.0 as f64;
+        let mut index = 0;
+        while value >= 1024.0 && index + 1 < SUFFIXES.len() {
+            value /= 1024.0;
+            index += 1;
+        }
+        f.pad(&format!("{} {}", three_digits(value), SUFFIXES[index]))
+    }
+}
+
+/// Three significant digits: `33 µs`, `2.29 ms`, `1.02 s`.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format_ns(self.0 as f64))
+    }
+}
+
+/// A duration in nanoseconds with three significant digits and the unit that suits it.
+pub fn format_ns(value_ns: f64) -> String {
+    let (scale, unit) = match value_ns.abs() {
+        v if v < 999.5 => (1.0, "ns"),
+        v if v < 999.5e3 => (1e3, "µs"),
+        v if v < 999.5e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value_ns / scale))
+}
+
+/// Three significant digits without an exponent; whole numbers from 100 on get separators.
+pub fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 100.0 || value.fract() == 0.0 {
+        return thousands(value.round() as i64);
+    }
+    let text = if magnitude >= 10.0 { format!("{value:.1}") } else { format!("{value:.2}") };
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A whole number with a comma between thousands: `20,000`.
+pub fn thousands(value: i64) -> String {
+    let digits = value.unsigned_abs().to_string();
+    let mut out = String::from(if value < 0 { "-" } else { "" });
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_databases_write_them() {
+        for (text, bytes) in
+            [("512", 512), ("8K", 8192), ("8k", 8192), ("1.5M", 1_572_864), ("4 GiB", 4 << 30)]
+        {
+            assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "K", "-1", "8Q", "1.0001", "8K8", "1e3"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text} must be refused");
+        }
+    }
+
+    #[test]
+    fn durations_need_their_unit() {
+        assert_eq!("20ms".parse(), Ok(Nanos(20_000_000)));
+        assert_eq!("1.5s".parse(), Ok(Nanos(1_500_000_000)));
+        assert!("20".parse::<Nanos>().is_err());
+    }
+
+    #[test]
+    fn quantities_print_with_three_digits_and_a_unit() {
+        assert_eq!(Bytes(8192).to_string(), "8 KiB");
+        assert_eq!(Nanos(2_288_329).to_string(), "2.29 ms");
+        assert_eq!(Nanos(33_000).to_string(), "33 µs");
+        assert_eq!(Nanos(999_900_000).to_string(), "1 s");
+        assert_eq!(thousands(-1_234_567), "-1,234,567");
+    }
+}

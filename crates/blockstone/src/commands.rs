@@ -1,0 +1,34 @@
+//! The verbs: one file each.
+
+mod calibrate;
+mod compare;
+mod completions;
+mod conclude;
+mod find_run;
+mod flash;
+mod judged;
+mod man;
+mod matrix;
+mod report;
+mod run;
+mod runs;
+mod teardown;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+use crate::printer::Printer;
+
+/// Runs the verb that was asked for.
+pub fn dispatch(cli: Cli, printer: Printer) -> anyhow::Result<Exit> {
+    match cli.command {
+        Command::Calibrate(args) => calibrate::run(&args, &cli.global, printer),
+        Command::Run(args) => run::run(&args, &cli.global, printer),
+        Command::Teardown { target } => teardown::run(&target, printer),
+        Command::Flash(args) => flash::run(&args, &cli.global, printer),
+        Command::Report(args) => report::run(&args, &cli.global, printer),
+        Command::Compare(args) => compare::run(&args, &cli.global, printer),
+        Command::Runs => runs::run(&cli.global, printer),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Man { dir } => man::run(&dir, printer),
+    }
+}

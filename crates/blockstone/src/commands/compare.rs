@@ -1,0 +1,41 @@
+//! `blockstone compare`: faster, slower, or difference not established.
+
+use anyhow::{Result, bail};
+use blockstone_report::{html, json, terminal};
+
+use super::judged::Judged;
+use super::{find_run, report};
+use crate::cli::{CompareArgs, Global};
+use crate::exit::Exit;
+use crate::printer::{Printer, answer};
+
+pub fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    let a = find_run::open(&args.a, &global.runs_dir)?;
+    let b = find_run::open(&args.b, &global.runs_dir)?;
+    if a.manifest.verb != b.manifest.verb {
+        bail!(
+            "compare {} with {}: one is a {}, the other a {}\n\
+             hint: compare two recordings of the same verb; a run shows by itself what it reached \
+             of the path's calibration",
+            a.dir.display(),
+            b.dir.display(),
+            a.manifest.verb,
+            b.manifest.verb
+        );
+    }
+    let judged = |recording| Judged::of(recording, &global.runs_dir);
+    let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
+    let comparison = blockstone_judge::compare((&a.0, &a.1), (&b.0, &b.1));
+    if let Some(file) = &args.html {
+        report::write_page(&html::compare_page(&comparison)?, file, printer)?;
+        return Ok(Exit::Done);
+    }
+    let text = if printer.json {
+        let document = json::compare_json(&comparison);
+        format!("{}\n", serde_json::to_string_pretty(&document)?)
+    } else {
+        terminal::compare_terminal(&comparison, &printer.style())
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,50 @@
+//! `blockstone report`: a recording again, on the terminal, as JSON or as HTML.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use blockstone_record::manifest::End;
+
+use super::judged::Judged;
+use super::{find_run, matrix};
+use crate::cli::{Global, ReportArgs};
+use crate::exit::Exit;
+use crate::printer::{Printer, answer};
+
+pub fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    let dir = Path::new(&args.run);
+    if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
+        return matrix::show(dir, printer);
+    }
+    let recording = find_run::open(&args.run, &global.runs_dir)?;
+    for warning in recording.warnings() {
+        printer.note(&format!("warning: {warning}"));
+    }
+    let judged = Judged::of(recording, &global.runs_dir)?;
+    match &args.html {
+        Some(file) => write_page(&judged.page()?, file, printer)?,
+        None if args.awr_info => answer(&judged.awr_info()?)?,
+        None => answer(&judged.text(printer)?)?,
+    }
+    Ok(exit_code(&judged))
+}
+
+/// Writes an HTML page to `file`, or to standard output for `-`.
+pub fn write_page(page: &str, file: &Path, printer: Printer) -> Result<()> {
+    if file == Path::new("-") {
+        return Ok(answer(page)?);
+    }
+    std::fs::write(file, page).with_context(|| format!("write {}", file.display()))?;
+    printer.note(&format!("report: {}", file.display()));
+    Ok(())
+}
+
+/// What a recording's end and verdicts mean for the exit code.
+pub fn exit_code(judged: &Judged) -> Exit {
+    match judged.recording.manifest.end {
+        End::Interrupted { .. } => Exit::Interrupted,
+        End::Failed { .. } => Exit::CouldNotRun,
+        End::Complete | End::Running if judged.trustworthy() => Exit::Done,
+        End::Complete | End::Running => Exit::NotTrustworthy,
+    }
+}

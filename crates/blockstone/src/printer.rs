@@ -1,0 +1,122 @@
+//! Where output goes: the answer to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use blockstone_report::terminal::Style;
+
+use crate::cli::{Color, Global};
+
+/// Prints according to `--json`, `--quiet`, `--color` and `NO_COLOR`.
+#[derive(Clone, Copy, Debug)]
+pub struct Printer {
+    /// One JSON document instead of text.
+    pub json: bool,
+    quiet: bool,
+    color_out: bool,
+    color_err: bool,
+}
+
+impl Printer {
+    /// A printer for these options and this terminal.
+    pub fn new(global: &Global) -> Self {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let choose = |terminal: bool| match global.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && !no_color,
+        };
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            color_out: choose(io::stdout().is_terminal()),
+            color_err: choose(io::stderr().is_terminal()),
+        }
+    }
+
+    /// How text on standard output should look.
+    pub fn style(self) -> Style {
+        let width = terminal_width().unwrap_or(100).clamp(60, 140);
+        Style { color: self.color_out, width }
+    }
+
+    /// Whether a progress bar has somewhere to be drawn.
+    pub fn draws_progress(self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// A remark beside the answer.
+    pub fn note(self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// What went wrong, with its causes on the same line and the hint below.
+    pub fn error(self, error: &anyhow::Error) {
+        let (what, hint) = split_hint(&told_once(error));
+        let (start, end) = if self.color_err { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+        let _ = writeln!(io::stderr(), "{start}error:{end} {what}");
+        if let Some(hint) = hint {
+            let _ = writeln!(io::stderr(), "hint: {hint}");
+        }
+    }
+}
+
+/// The error and its causes. A library's error already says its cause in its own sentence; only
+/// what no text before it said is added.
+fn told_once(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, text| {
+        match (told.is_empty(), told.contains(&text)) {
+            (true, _) => text,
+            (_, true) => told,
+            (false, false) => format!("{told}: {text}"),
+        }
+    })
+}
+
+/// The answer. A reader that went away (`| head`) is no error.
+pub fn answer(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// Library errors carry their hint on a second line; contexts and causes around them may put text
+/// before and after it.
+fn split_hint(full: &str) -> (String, Option<String>) {
+    let mut what = Vec::new();
+    let mut hint = None;
+    for line in full.lines() {
+        match line.trim().strip_prefix("hint: ") {
+            Some(text) => hint = Some(text.to_owned()),
+            None => what.push(line.trim()),
+        }
+    }
+    (what.join(" "), hint)
+}
+
+fn terminal_width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_was_told_is_not_told_again() {
+        let cause = io::Error::other("disk on fire");
+        let error = anyhow::Error::new(cause).context("open /x: disk on fire").context("report");
+        assert_eq!(told_once(&error), "report: open /x: disk on fire");
+    }
+
+    #[test]
+    fn a_hint_inside_a_chain_is_found() {
+        let (what, hint) = split_hint("open /x: no such file\nhint: check the path");
+        assert_eq!(what, "open /x: no such file");
+        assert_eq!(hint.as_deref(), Some("check the path"));
+    }
+}

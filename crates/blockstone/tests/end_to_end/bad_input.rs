@@ -1,0 +1,138 @@
+//! Bad input: one line what, one line hint, exit code 2, nothing written.
+
+use std::process::Command;
+
+use blockstone_base::Bytes;
+use blockstone_testkit::{DeviceSpec, FileKind, FileSystem, LoopDevice, require, run};
+
+use super::{Place, names};
+
+/// Runs it, checks the shape of the refusal, and returns the line that says what.
+#[track_caller]
+pub fn refused(place: &Place, command: &mut Command) -> String {
+    let before = place.left_in_data();
+    let ran = run(command);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_eq!(ran.stdout, "", "a refusal is no answer");
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "one line what, one line hint: {ran:#?}");
+    assert!(lines[0].starts_with("error: ") && lines[1].starts_with("hint: "), "{ran:#?}");
+    assert_eq!(place.left_in_data(), before, "nothing is left in the directory under test");
+    assert_eq!(names(&place.runs()), Vec::<String>::new(), "no recording is begun");
+    lines[0].to_owned()
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    let data = place.data();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--size", "8Q"], "8Q"),
+        (&["--block-size", "12K"], "power of two"),
+        (&["--block-size", "100"], "power of two"),
+        (&["--block-size", "2M"], "largest"),
+        (&["--block-size", "8K", "--size", "4K"], "at least"),
+        (&["--size", "900T"], "are free"),
+        (&["--max-latency", "20"], "20"),
+        (&["--quick", "--full"], "cannot be used with"),
+        (&["--arrivals", "fixed"], "required"),
+        (&["--rate", "0"], "greater than zero"),
+        (&["--destroy", "/dev/null"], "--destroy names /dev/null"),
+        (&["--read-only", "--keep", "--no-such-option"], "--no-such-option"),
+        (&["--require", "flux-capacitor"], "no such capability"),
+    ];
+    for (arguments, expected) in cases {
+        let what = refused(&place, place.command("calibrate").args(*arguments).arg(&data));
+        assert!(what.contains(expected), "{arguments:?}: {what}");
+    }
+}
+
+#[test]
+fn paths_that_cannot_be_measured_are_refused() {
+    let place = Place::new();
+    let what = refused(&place, place.command("calibrate").arg(place.file("nowhere")));
+    assert!(what.contains("nowhere"), "{what}");
+    let what = refused(&place, place.command("calibrate").arg("/dev/null"));
+    assert!(what.contains("/dev/null"), "{what}");
+    FileKind::Real.create(&place.file("small"), Bytes(4096)).unwrap();
+    let what = refused(&place, place.command("calibrate").arg(place.file("small")));
+    assert!(what.contains("at least"), "{what}");
+    let file = place.file("small");
+    let what = refused(&place, place.command("calibrate").args(["--size", "1G"]).arg(&file));
+    assert!(what.contains("size"), "{what}");
+}
+
+#[test]
+fn a_file_that_is_not_ours_is_never_written() {
+    let place = Place::new();
+    let file = place.file("somebody.dat");
+    FileKind::Real.create(&file, Bytes::mib(16)).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let what = refused(&place, place.command("calibrate").arg("--file").arg(&file));
+    assert!(what.contains("not written by Blockstone"), "{what}");
+    let ran = place.calibrate(&[], &file);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.json()["summary"]["max_write_iops"].is_null());
+    assert!(std::fs::read(&file).unwrap() == before, "a foreign file keeps its content");
+    assert_eq!(place.left_in_data(), ["somebody.dat"]);
+}
+
+#[test]
+fn the_recording_stays_out_of_the_directory_under_test() {
+    let place = Place::new();
+    let data = place.data();
+    let what = refused(&place, place.command("calibrate").arg("--out").arg(&data).arg(&data));
+    assert!(what.contains("directory under test"), "{what}");
+    std::fs::write(place.file("full"), "x").unwrap();
+    let occupied = place.data();
+    let other = place.scratch.path();
+    let what = refused(&place, place.command("calibrate").arg("--out").arg(&occupied).arg(other));
+    assert!(what.contains("data"), "{what}");
+}
+
+#[test]
+fn a_directory_without_space_or_permission_is_refused() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(64),
+        file_system: Some(FileSystem::Ext4),
+        ..DeviceSpec::default()
+    })
+    .unwrap();
+    let mount = device.mount_point().unwrap();
+    device.fill(Bytes::mib(2)).unwrap();
+    let what = refused(&place, place.command("calibrate").arg(&mount));
+    assert!(what.contains("are free"), "{what}");
+    std::fs::remove_file(mount.join("filler")).unwrap();
+    let remount = |how: &str| {
+        let ran = run(Command::new("mount").args(["-o", how]).arg(&mount));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+    };
+    remount("remount,ro");
+    let what = refused(&place, place.command("calibrate").arg(&mount));
+    assert!(what.contains("create"), "{what}");
+    remount("remount,rw");
+}
+
+#[test]
+fn a_device_is_named_twice_unmounted_and_empty_or_refused() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let spec = DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() };
+    let mounted =
+        LoopDevice::create(DeviceSpec { file_system: Some(FileSystem::Ext4), ..spec }).unwrap();
+    let full = LoopDevice::create(spec).unwrap();
+    let twice = |device: &LoopDevice| {
+        let mut command = place.command("calibrate");
+        command.arg(device.device()).arg("--destroy").arg(device.device());
+        command
+    };
+    let what = refused(&place, place.command("calibrate").arg(full.device()));
+    assert!(what.contains("would destroy"), "{what}");
+    let what = refused(&place, &mut twice(&mounted));
+    assert!(what.contains("mounted"), "{what}");
+    // The backing file of a device without file system holds random data.
+    let what = refused(&place, &mut twice(&full));
+    assert!(what.contains("not empty"), "{what}");
+}

@@ -1,0 +1,133 @@
+//! `blockstone flash` as a script and as a careless user would run it.
+
+use std::process::Command;
+
+use blockstone_testkit::{ScratchDir, blockstone_binary, run};
+use serde_json::Value;
+
+fn flash(arguments: &[&str]) -> Command {
+    let mut command = Command::new(blockstone_binary());
+    command.arg("flash").args(arguments);
+    command
+}
+
+fn document(arguments: &[&str]) -> Value {
+    let ran = run(flash(arguments).arg("--json"));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    ran.json()
+}
+
+#[test]
+fn a_simulation_carries_its_summary_and_repeats() {
+    let arguments =
+        ["sim", "--raw", "20G", "--visible", "16G", "--drive-fills", "2", "--seed", "7"];
+    let (one, two) = (document(&arguments), document(&arguments));
+    assert_eq!(one, two, "the same seed gives the same bytes");
+    let summary = &one["summary"];
+    for key in
+        ["wa", "wa_analytic", "effective_spare", "iops_fresh", "iops_steady", "cliff_drive_fills"]
+    {
+        assert!(summary[key].as_f64().is_some_and(|value| value > 0.0), "{key}: {summary:#}");
+    }
+    assert!((summary["over_provisioning"].as_f64().unwrap() - 0.25).abs() < 1e-12);
+    assert!(summary["iops_fresh"].as_f64() > summary["iops_steady"].as_f64());
+}
+
+#[test]
+fn every_verb_answers() {
+    let sweep = document(&["sweep", "op=28,44", "pages-per-block=64"]);
+    assert_eq!(sweep["points"].as_array().unwrap().len(), 2);
+    assert!(sweep["points"][0]["wa_error"].as_f64().unwrap().abs() < 0.005, "{sweep:#}");
+    let cliff =
+        document(&["cliff", "--raw", "576G", "--format-level", "44%", "--write-rate", "50M"]);
+    let hours = cliff["summary"]["hours_to_cliff"].as_f64().unwrap();
+    assert!((hours - 176.0 * 1024.0 / 50.0 / 3600.0).abs() < 0.05, "{hours}");
+    let life = document(&["life", "--write-rate", "50M", "--wa", "2", "--endurance", "3000"]);
+    assert!(life["summary"]["years"].as_f64().unwrap() > 0.1);
+    let story = run(&mut flash(&["explain"]));
+    assert!(story.stdout.contains("read-only"), "{}", story.stdout);
+}
+
+#[test]
+fn a_curve_of_fio_is_fitted() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let log = scratch.path().join("curve_bw.1.log");
+    let line = |second: u32| {
+        let kib_per_s = if second < 200 { 200_000 } else { 100_000 };
+        format!("{}, {kib_per_s}, 1, 4096, 0\n", second * 1000)
+    };
+    std::fs::write(&log, (1..1000).map(line).collect::<Vec<_>>().concat()).unwrap();
+    let visible = ["--raw", "140G", "--visible", "100G"];
+    let fit = document(&[&["fit", log.to_str().unwrap()][..], &visible].concat());
+    let cliff = fit["summary"]["cliff_drive_fills"].as_f64().unwrap();
+    assert!((cliff - 200.0 * 200_000.0 / 1024.0 / 1024.0 / 100.0).abs() < 0.05, "{fit:#}");
+    assert_eq!(fit["summary"]["is_settled"], true);
+}
+
+#[test]
+fn a_trace_is_replayed_and_its_bad_lines_are_counted() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let trace = scratch.path().join("trace.csv");
+    let line = |n: u64| {
+        let time = 128_166_372_003_061_629 + n * 10_000;
+        format!("{time},h,0,Write,{},4096,9", n * 4096)
+    };
+    let mut text = (0..500).map(line).collect::<Vec<_>>().join("\n") + "\n";
+    text.push_str("12816637,h,0\n");
+    std::fs::write(&trace, &text).unwrap();
+    let path = trace.to_str().unwrap();
+    let device = ["--raw", "5G", "--visible", "4G", "--trace", path];
+    let ran = document(&[&["sim"][..], &device].concat());
+    assert_eq!(ran["trace"]["requests"], 500);
+    assert_eq!(ran["trace"]["bad"][0]["line"], 501);
+    std::fs::write(&trace, text.replace("128166372", "9")).unwrap();
+    let refused = run(flash(&["sim"]).args(device));
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("line 1"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_two_lines() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["sim", "--raw", "400G", "--visible", "400G"], "not more than"),
+        (&["sim", "--raw", "576G"], "--raw alone"),
+        (&["sim", "--reserve", "100000"], "reserve"),
+        (&["sim", "--rate", "0"], "greater than zero"),
+        (&["sim", "--phase", "1s@0"], "idle"),
+        (&["sim", "--phase", "0s@5"], "no phase"),
+        (&["sim", "--drive-fills", "nan"], "greater than zero"),
+        (&["sim", "--reads", "100"], "reads"),
+        (&["sim", "--scale", "0"], "scale"),
+        (&["sim", "--scale", "1", "--raw", "700T", "--visible", "500T"], "pages"),
+        (&["sim", "--scale", "1", "--raw", "15T", "--visible", "10T", "--workload", "oltp"], "MiB"),
+        (&["sim", "--workload", "unifrom"], "unifrom"),
+        (&["sim", "--trace", "/nowhere/at/all"], "/nowhere"),
+        (&["sim", "--erase-time", "0us"], "erase time"),
+        (&["sweep", "op=0"], "op=0"),
+        (&["sweep", "op=7", "op=9"], "twice"),
+        (&["cliff", "--write-rate", "0"], "write rate"),
+        (&["life", "--write-rate", "1M", "--wa", "0.5"], "amplification"),
+        (&["fit", "/nowhere"], "nowhere"),
+    ];
+    for (arguments, expected) in cases {
+        let ran = run(&mut flash(arguments));
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:#?}");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{arguments:?}: {}", ran.stderr);
+        assert!(lines[0].starts_with("error: ") && lines[1].starts_with("hint: "), "{lines:?}");
+        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_page_holds_everything_itself() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let page = scratch.path().join("page.html");
+    let arguments = ["sim", "--raw", "5G", "--visible", "4G", "--drive-fills", "1", "--html"];
+    let ran = run(flash(&arguments).arg(&page));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let text = std::fs::read_to_string(page).unwrap();
+    for part in ["The write cliff", "Latency of every request", "<canvas", "</html>"] {
+        assert!(text.contains(part), "{part}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Nothing is lost: whatever ends a run leaves a readable recording and no test file.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use blockstone_base::Bytes;
+use blockstone_testkit::{DeviceSpec, FileSystem, LoopDevice, Ran, require, run};
+
+use super::{Place, names, phases, signal};
+
+/// Starts a calibration and waits until its recording holds a measured random read.
+fn start(place: &Place, path: &Path) -> Child {
+    let mut command = place.command("calibrate");
+    place.start(command.args(["--size", "256M"]).arg(path), |manifest| phases(manifest) >= 5)
+}
+
+/// The newest recording, reported as JSON.
+fn report(place: &Place) -> Ran {
+    run(place.command("report").args(["--json", "last"]))
+}
+
+#[test]
+fn a_signal_closes_the_recording_and_removes_the_file() {
+    for name in ["INT", "TERM"] {
+        let place = Place::new();
+        let mut child = start(&place, &place.data());
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(place.left_in_data(), Vec::<String>::new(), "no test file is left");
+        let document = report(&place).json();
+        assert_eq!(document["recording"]["end"]["signal"], format!("SIG{name}"));
+        assert!(document["points"].as_array().unwrap().len() >= 4, "what was measured is there");
+    }
+}
+
+#[test]
+fn a_killed_run_is_readable_and_the_next_removes_its_file() {
+    let place = Place::new();
+    let mut child = start(&place, &place.data());
+    signal(&child, "KILL");
+    child.wait().unwrap();
+    assert!(!place.left_in_data().is_empty(), "a killed run cannot remove its file");
+    let document = report(&place).json();
+    assert_eq!(document["recording"]["end"]["state"], "running", "it never ended");
+    assert!(document["points"].as_array().unwrap().len() >= 3);
+    let ran = place.calibrate(&["--size", "64M"], &place.data());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(place.left_in_data(), Vec::<String>::new(), "the next run cleans up");
+}
+
+#[test]
+fn a_vanished_directory_ends_the_run_with_what_was_measured() {
+    let place = Place::new();
+    let mut child = start(&place, &place.data());
+    std::fs::remove_dir_all(place.data()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let document = report(&place).json();
+    let error = document["recording"]["end"]["error"].as_str().unwrap();
+    assert!(error.contains("vanished"), "{error}");
+}
+
+#[test]
+fn a_device_that_fails_ends_the_run_with_what_was_measured() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(512),
+        file_system: Some(FileSystem::Ext4),
+        ..DeviceSpec::default()
+    })
+    .unwrap();
+    let mut child = start(&place, &device.mount_point().unwrap());
+    device.fail_beyond(Bytes::mib(1)).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let document = report(&place).json();
+    let error = document["recording"]["end"]["error"].as_str().unwrap();
+    assert!(error.contains("Input/output error"), "{error}");
+}
+
+#[test]
+fn a_full_disk_under_the_test_file_is_a_clear_error() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(256),
+        file_system: Some(FileSystem::Ext4),
+        ..DeviceSpec::default()
+    })
+    .unwrap();
+    let mount = device.mount_point().unwrap();
+    // Somebody takes the space between the look at it and the layout: a sparse file that fills up
+    // is what a quota or a second writer looks like from inside.
+    let mut command = place.command("calibrate");
+    command.args(["--size", "150M"]).arg(&mount);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while names(&mount).iter().all(|name| !name.starts_with("blockstone-test")) {
+        assert!(Instant::now() < patience, "no test file was created");
+    }
+    device.fill(Bytes::mib(1)).unwrap();
+    let code = child.wait().unwrap().code();
+    let left = names(&mount);
+    assert!(left.iter().all(|name| !name.starts_with("blockstone-test")), "{left:?}");
+    // The layout may have been faster than the filler; then the run goes through.
+    if code != Some(0) {
+        assert_eq!(code, Some(2));
+        let document = report(&place).json();
+        let error = document["recording"]["end"]["error"].as_str().unwrap();
+        assert!(error.contains("No space left"), "{error}");
+    }
+}

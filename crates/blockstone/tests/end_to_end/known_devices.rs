@@ -1,0 +1,90 @@
+//! Devices whose limit the kernel enforces exactly: the limit is found within 1 %, and named.
+
+use blockstone_base::Bytes;
+use blockstone_testkit::{
+    Caps, DeviceSpec, FileSystem, LoopDevice, blockstone_binary, require, run,
+};
+use serde_json::Value;
+
+use super::{Place, failed_rules};
+
+/// Runs in which a neighbour took the processors measure the neighbour: they are taken again.
+const ATTEMPTS: usize = 3;
+
+/// Calibrates a file system on a device with `caps`.
+fn calibrate(caps: Caps, arguments: &[&str]) -> Value {
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(512),
+        file_system: Some(FileSystem::Ext4),
+        caps,
+    })
+    .unwrap();
+    let mut command = place.within(device.command(blockstone_binary()), "calibrate");
+    let path = device.mount_point().unwrap();
+    let ran = run(command.args(["--json", "--size", "256M"]).args(arguments).arg(path));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    ran.json()
+}
+
+/// `figure` is `cap` within 1 %, and `throttled` failed with evidence that names the cap. A run
+/// that says of itself that it was disturbed is repeated; in none of them may the device pass as
+/// unlimited, or the cap be exceeded by much.
+#[track_caller]
+fn found(caps: Caps, arguments: &[&str], figure: &str, cap: f64, named: &str) {
+    for attempt in 1..=ATTEMPTS {
+        let document = calibrate(caps, arguments);
+        let value = document["summary"][figure].as_f64().unwrap();
+        let within = (value / cap - 1.0).abs() <= 0.01;
+        let disturbed = ["unsteady", "noisy-neighbour", "run-queue-delay"];
+        let failed = failed_rules(&document);
+        let disturbed = failed.iter().any(|rule| disturbed.contains(&rule.as_str()));
+        println!("{figure} {value:.1} of {cap}, attempt {attempt}, disturbed: {disturbed}");
+        assert!(within || disturbed, "{figure} {value} is not {cap} within 1 %");
+        if within {
+            throttled(&document, named);
+            return;
+        }
+        assert_ne!(rule(&document)["outcome"], "pass");
+        // Credit that a stalled run did not use is used at once when it goes on.
+        assert!(value <= cap * 1.1, "{figure} {value} exceeds the cap of {cap}");
+    }
+}
+
+fn rule(document: &Value) -> &Value {
+    let verdicts = document["verdicts"].as_array().unwrap();
+    verdicts.iter().find(|verdict| verdict["rule"] == "throttled").unwrap()
+}
+
+#[track_caller]
+fn throttled(document: &Value, named: &str) {
+    let throttled = rule(document);
+    assert_eq!(throttled["outcome"], "fail", "{throttled:#}");
+    let evidence = throttled["evidence"].as_str().unwrap();
+    assert!(evidence.contains(named), "`{named}` is missing: {evidence}");
+}
+
+/// The kernel lets whole I/Os through in slices of 100 ms: of 43.7 it grants 43. A cap of 437 is
+/// named by its control file, and what such a device delivers is 430.
+#[test]
+fn read_iops_caps_are_found() {
+    require!(Root, Loop, Blkio);
+    for (cap, named) in [(437, "437"), (1_000, "1,000"), (5_000, "5,000"), (20_000, "20,000")] {
+        let caps = Caps { read_iops: Some(cap), ..Caps::default() };
+        found(caps, &["--quick", "--read-only"], "max_iops", (cap / 10 * 10) as f64, named);
+    }
+}
+
+#[test]
+fn a_write_iops_cap_is_found() {
+    require!(Root, Loop, Blkio);
+    let caps = Caps { write_iops: Some(500), ..Caps::default() };
+    found(caps, &["--quick"], "max_write_iops", 500.0, "500");
+}
+
+#[test]
+fn a_bandwidth_cap_is_found() {
+    require!(Root, Loop, Blkio);
+    let caps = Caps { read_bytes_per_s: Some(100 << 20), ..Caps::default() };
+    found(caps, &["--quick", "--read-only"], "max_mbps", 104.857_6, "100 MiB a second");
+}

@@ -1,0 +1,126 @@
+//! The built binary, run as a user runs it: bad input, lies, known devices, interruptions, scripts.
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+#![allow(clippy::print_stdout, reason = "a test's output is shown when it fails")]
+
+mod bad_input;
+mod flash;
+mod interruptions;
+mod known_devices;
+mod lies;
+mod redundancy;
+mod run;
+mod run_report;
+mod scripts;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use blockstone_testkit::{Ran, ScratchDir, blockstone_binary, run};
+use serde_json::Value;
+
+/// A directory to measure and another for recordings, on a disk. Tests that hold one take turns:
+/// two measurements at a time would measure each other.
+struct Place {
+    scratch: ScratchDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+static TURN: Mutex<()> = Mutex::new(());
+
+impl Place {
+    fn new() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = ScratchDir::on_disk().unwrap();
+        for name in ["data", "runs"] {
+            std::fs::create_dir(scratch.path().join(name)).unwrap();
+        }
+        Self { scratch, _turn: turn }
+    }
+
+    /// The directory under test.
+    fn data(&self) -> PathBuf {
+        self.scratch.path().join("data")
+    }
+
+    /// Where recordings go.
+    fn runs(&self) -> PathBuf {
+        self.scratch.path().join("runs")
+    }
+
+    /// A path under the directory under test.
+    fn file(&self, name: &str) -> PathBuf {
+        self.data().join(name)
+    }
+
+    /// `blockstone VERB` with recordings in this place.
+    fn command(&self, verb: &str) -> Command {
+        self.within(Command::new(blockstone_binary()), verb)
+    }
+
+    /// The same in a command that was prepared to run the binary, as under a cap.
+    fn within(&self, mut command: Command, verb: &str) -> Command {
+        command.arg(verb).arg("--runs-dir").arg(self.runs());
+        command
+    }
+
+    /// A quick calibration with `--json`.
+    fn calibrate(&self, arguments: &[&str], path: &Path) -> Ran {
+        run(self.command("calibrate").args(["--quick", "--json"]).args(arguments).arg(path))
+    }
+
+    /// Starts `command` in silence and waits until the manifest of its recording is `far` enough.
+    fn start(&self, command: &mut Command, far: impl Fn(&Value) -> bool) -> Child {
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let patience = Instant::now() + Duration::from_mins(1);
+        while !self.manifest().as_ref().is_some_and(&far) {
+            assert!(Instant::now() < patience, "not far enough: {:?}", self.manifest());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child
+    }
+
+    /// The manifest of the newest recording.
+    fn manifest(&self) -> Option<Value> {
+        let run = names(&self.runs()).pop()?;
+        let text = std::fs::read_to_string(self.runs().join(run).join("manifest.json")).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Names in the directory under test.
+    fn left_in_data(&self) -> Vec<String> {
+        names(&self.data())
+    }
+}
+
+/// Sends `child` the signal `name`, as `INT`.
+fn signal(child: &Child, name: &str) {
+    let ran = run(Command::new("kill").args(["-s", name]).arg(child.id().to_string()));
+    assert_eq!(ran.code, Some(0));
+}
+
+/// Phases in a manifest.
+fn phases(manifest: &Value) -> usize {
+    manifest["phases"].as_array().map_or(0, Vec::len)
+}
+
+/// Names in `dir`, sorted.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The rules that failed in a `--json` document.
+fn failed_rules(document: &Value) -> Vec<String> {
+    let verdicts = document["verdicts"].as_array().unwrap();
+    verdicts
+        .iter()
+        .filter(|verdict| verdict["outcome"] == "fail")
+        .map(|verdict| verdict["rule"].as_str().unwrap().to_owned())
+        .collect()
+}

@@ -1,0 +1,245 @@
+//! `blockstone run` as a user runs it: on directories and devices, refused, interrupted, killed.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use blockstone_base::Bytes;
+use blockstone_testkit::{DeviceSpec, FileSystem, LoopDevice, require, run};
+use serde_json::Value;
+
+use super::bad_input::refused;
+use super::{Place, failed_rules, names, phases, signal};
+
+const SMALL: [&str; 6] = ["--scale", "8M", "--run-time", "2s", "--cache", "8M"];
+
+/// A small run with `--json`.
+fn small(place: &Place) -> Command {
+    let mut command = place.command("run");
+    command.arg("--json").args(SMALL);
+    command
+}
+
+/// Starts a long run and waits until its sessions work.
+fn start(place: &Place, path: &Path) -> Child {
+    let mut command = place.command("run");
+    // More data than cache and no writes: the loop device would undo its shortening at a write.
+    command.args(["--scale", "8M", "--cache", "2M", "--update-pct", "0", "--run-time", "60s"]);
+    let child = place.start(command.arg(path), |manifest| phases(manifest) > 0);
+    std::thread::sleep(Duration::from_millis(500));
+    child
+}
+
+#[test]
+fn a_run_on_several_directories_leaves_a_recording_and_nothing_else() {
+    let place = Place::new();
+    let dirs = ["a", "b", "c"].map(|name| place.file(name));
+    for dir in &dirs {
+        std::fs::create_dir(dir).unwrap();
+    }
+    let ran = run(small(&place).args(["--redundancy", "high"]).args(&dirs));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let manifest = place.manifest().unwrap();
+    assert_eq!(manifest["end"]["state"], "complete");
+    assert_eq!(manifest["settings"]["disks"].as_array().unwrap().len(), 3);
+    for dir in &dirs {
+        assert_eq!(names(dir), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn kept_files_stay() {
+    let place = Place::new();
+    let ran = run(small(&place).arg("--keep").arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let left = place.left_in_data();
+    assert!(left.len() == 1 && left[0].ends_with("-disk0.dat"), "{left:?}");
+}
+
+#[test]
+fn kept_files_are_used_again_also_after_a_run_on_them_was_killed() {
+    let place = Place::new();
+    let ran = run(small(&place).arg("--keep").arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let kept = place.data().join(&place.left_in_data()[0]);
+    let again = |arguments: &[&str]| {
+        let mut command = place.command("run");
+        command.args(["--cache", "8M", "--update-pct", "100"]).args(arguments).arg(&kept);
+        command
+    };
+    let mut child = place.start(&mut again(&["--run-time", "60s"]), |manifest| {
+        manifest["settings"]["reused"] == true && phases(manifest) > 0
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    signal(&child, "KILL");
+    child.wait().unwrap();
+    let ran = run(&mut again(&["--run-time", "1s", "--json"]));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert!(ran.stderr.contains("recovered what an earlier run left"), "{ran:#?}");
+    assert_eq!(place.left_in_data().len(), 1, "the kept file stays, and no other");
+    let what = run(&mut again(&["--scale", "4M"]));
+    assert_eq!(what.code, Some(2));
+    assert!(what.stderr.contains("made with --scale 1024"), "{what:#?}");
+}
+
+#[test]
+fn a_mirrored_device_that_fails_costs_no_error() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = || {
+        LoopDevice::create(DeviceSpec {
+            size: Bytes::mib(512),
+            file_system: Some(FileSystem::Ext4),
+            ..DeviceSpec::default()
+        })
+        .unwrap()
+    };
+    let (whole, failing) = (device(), device());
+    let mounts = [&whole, &failing].map(|device| device.mount_point().unwrap());
+    let mut command = place.command("run");
+    command.args(["--scale", "8M", "--cache", "2M", "--redundancy", "normal", "--run-time", "6s"]);
+    let mut child = place.start(command.args(&mounts), |manifest| phases(manifest) > 0);
+    std::thread::sleep(Duration::from_secs(4));
+    failing.fail_beyond(Bytes::mib(64)).unwrap();
+    assert!(matches!(child.wait().unwrap().code(), Some(0 | 3)));
+    let manifest = place.manifest().unwrap();
+    assert_eq!(manifest["end"]["state"], "complete");
+    assert!(manifest["phases"][1]["first_error"].is_null(), "{manifest}");
+    let ran = run(place.command("report").args(["--json", "last"]));
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(failed_rules(&document).contains(&"degraded".to_owned()), "{document}");
+}
+
+#[test]
+fn a_device_is_used_when_named_twice_and_is_empty_afterwards() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec { size: Bytes::mib(256), ..DeviceSpec::default() });
+    let device = device.unwrap();
+    let what = refused(&place, place.command("run").args(SMALL).arg(device.device()));
+    assert!(what.contains("would destroy"), "{what}");
+    let twice = || {
+        let mut command = small(&place);
+        command.arg(device.device()).arg("--destroy").arg(device.device());
+        command
+    };
+    // The backing file of a device without file system holds random data.
+    let what = refused(&place, &mut twice());
+    assert!(what.contains("not empty"), "{what}");
+    let wiped = run(Command::new("blkdiscard").arg("-z").arg(device.device()));
+    assert_eq!(wiped.code, Some(0), "{wiped:#?}");
+    for _ in 0..2 {
+        let ran = run(&mut twice());
+        assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    }
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    let data = place.data();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--scale", "63"], "the schema has only 63"),
+        (&["--scale", "80Q"], "80Q"),
+        (&["--scale", "900T"], "are free"),
+        (&["--sessions", "12288", "--scale", "8M"], "a cache of 16384 blocks serves 2048"),
+        (&["--sessions", "7"], "7 sessions over 4 schemas"),
+        (&["--cache", "100K"], "a cache of 100 KiB"),
+        (&["--block-size", "12K"], "12 KiB"),
+        (&["--redundancy", "normal"], "normal"),
+        (&["--redundancy", "twice"], "twice"),
+        (&["--allocation-unit", "3M"], "3 MiB"),
+        (&["--database-writers", "99"], "99 database writers"),
+        (&["--update-pct", "101"], "101"),
+        (&["--update-pct", "half"], "half"),
+        (&["--hotspot", "8M"], "8M@16M/3"),
+        (&["--hotspot", "8M@1G/3", "--scale", "8M"], "hot range"),
+        (&["--think", "1s"], "100ms..500ms/10"),
+        (&["--think", "1s..2s/3", "--rate", "5"], "cannot be used with"),
+        (&["--readers", "4", "--update-pct", "50"], "cannot be used with"),
+        (&["--threads", "4", "--sessions", "8"], "cannot be used with"),
+        (&["--loops", "0"], "--loops to 0"),
+        (&["--run-time", "0s"], "no time"),
+        (&["--run-time", "30"], "30"),
+        (&["--obfuscate", "2"], "0 to 1"),
+        (&["--failure-group", "a"], "NAME=PATH"),
+        (&["--destroy", "/dev/null"], "none of the devices"),
+        (&["--conf", "/nowhere/slob.conf"], "/nowhere/slob.conf"),
+        (&["--require", "flux-capacitor"], "no such capability"),
+    ];
+    for (arguments, expected) in cases {
+        let what = refused(&place, place.command("run").args(*arguments).arg(&data));
+        assert!(what.contains(expected), "{arguments:?}: {what}");
+    }
+    std::fs::write(place.file("somebody.dat"), vec![7; 65536]).unwrap();
+    let what = refused(&place, place.command("run").arg(place.file("somebody.dat")));
+    assert!(what.contains("no file is overwritten"), "{what}");
+    let what = refused(&place, place.command("run").arg("--out").arg(&data).arg(&data));
+    assert!(what.contains("directory under test"), "{what}");
+}
+
+#[test]
+fn settings_of_slob_are_taken_and_what_has_no_counterpart_is_named() {
+    let place = Place::new();
+    let conf = place.scratch.path().join("slob.conf");
+    let text = "UPDATE_PCT=30\nSCALE=8M\nRUN_TIME=1\nTHREADS_PER_SCHEMA=3\nWORK_UNIT=16\n\
+                DATABASE_STATISTICS_TYPE=awr\n";
+    std::fs::write(&conf, text).unwrap();
+    let mut command = place.command("run");
+    command.arg("--conf").arg(&conf).args(["--schemas", "2", "--work-unit", "32", "--json"]);
+    let ran = run(command.arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert!(ran.stderr.contains("DATABASE_STATISTICS_TYPE=awr has no counterpart"), "{ran:#?}");
+    let settings = &place.manifest().unwrap()["settings"];
+    assert_eq!(settings["update_pct"], 30);
+    assert_eq!(settings["sessions"], 6);
+    assert_eq!(settings["work_unit"], 32, "the command line goes before the file");
+    assert_eq!(settings["run_time_ns"], 1_000_000_000);
+}
+
+#[test]
+fn a_signal_closes_the_recording_and_removes_the_files() {
+    for name in ["INT", "TERM"] {
+        let place = Place::new();
+        let mut child = start(&place, &place.data());
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(place.left_in_data(), Vec::<String>::new(), "no file is left");
+        let manifest = place.manifest().unwrap();
+        assert_eq!(manifest["end"]["signal"], format!("SIG{name}"));
+        assert_eq!(manifest["phases"][1]["stop"], "interrupted");
+    }
+}
+
+#[test]
+fn a_killed_run_is_readable_and_the_next_removes_its_file() {
+    let place = Place::new();
+    let mut child = start(&place, &place.data());
+    signal(&child, "KILL");
+    child.wait().unwrap();
+    assert_eq!(place.left_in_data().len(), 1, "a killed run cannot remove its file");
+    // A file that was written this moment could be that of a run that just begins.
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(place.manifest().unwrap()["end"]["state"], "running", "it never ended");
+    let ran = run(small(&place).arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert_eq!(place.left_in_data(), Vec::<String>::new(), "the next run cleans up");
+}
+
+#[test]
+fn a_device_that_fails_fails_the_run_with_what_was_measured() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(512),
+        file_system: Some(FileSystem::Ext4),
+        ..DeviceSpec::default()
+    })
+    .unwrap();
+    let mut child = start(&place, &device.mount_point().unwrap());
+    device.fail_beyond(Bytes::mib(1)).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let manifest = place.manifest().unwrap();
+    assert_eq!(manifest["end"]["state"], "failed", "{}", manifest["end"]);
+    assert_eq!(manifest["phases"][1]["stop"], "failed");
+}

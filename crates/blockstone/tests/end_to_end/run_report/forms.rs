@@ -1,0 +1,154 @@
+//! The forms of a run that are not the method by itself: the direct-path matrix, and noise beside
+//! the sessions.
+
+use std::process::Command;
+
+use blockstone_base::Bytes;
+use blockstone_testkit::{DeviceSpec, LoopDevice, require, run};
+use serde_json::Value;
+
+use super::super::bad_input::refused;
+use super::super::{Place, names, signal};
+
+const MATRIX: [&str; 10] = [
+    "--profile",
+    "scan",
+    "--scan-size",
+    "32M",
+    "--multiblock",
+    "4,16",
+    "--parallel",
+    "1,4",
+    "--run-time",
+    "1s",
+];
+const NOISE: [&str; 8] =
+    ["--noise", "redo:1", "--scale", "8M", "--cache", "4M", "--run-time", "2s"];
+
+fn page(place: &Place) -> String {
+    let id = names(&place.runs()).pop().unwrap();
+    std::fs::read_to_string(place.runs().join(id).join("report.html")).unwrap()
+}
+
+#[test]
+fn a_matrix_gives_a_point_for_every_size_and_number_of_sessions() {
+    let place = Place::new();
+    let ran = run(place.command("run").arg("--json").args(MATRIX).arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
+    let document = ran.json();
+    let points = document["scan"].as_array().unwrap();
+    let labels: Vec<&str> = points.iter().map(|point| point["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["scan/m4p1", "scan/m16p1", "scan/m4p4", "scan/m16p4"]);
+    for point in points {
+        let number = |pointer: &str| point.pointer(pointer).and_then(Value::as_f64).unwrap();
+        assert!(number("/mb_per_s/value") > 0.0 && number("/io_ns_p99/value") > 0.0, "{point:#}");
+        // A session waits at most once for each read, and at most as long as that takes by itself.
+        assert!(number("/waits/count_ratio") <= 1.05, "{point:#}");
+        let blocks = number("/read_bytes") / 8192.0;
+        assert!((blocks - number("/multiblock")).abs() < 1e-9, "{blocks} blocks a read");
+    }
+    assert_eq!(document["scan_effects"].as_array().unwrap().len(), 2);
+    assert_eq!(document["noise"], Value::Null);
+    assert_eq!(document["disk_files"][0]["map"]["hole_bytes"], 0);
+    let passed = |rule: &str| {
+        let verdicts = document["verdicts"].as_array().unwrap();
+        verdicts.iter().any(|verdict| verdict["rule"] == rule && verdict["outcome"] == "pass")
+    };
+    assert!(passed("work-unit") && passed("hole") && passed("unwritten"), "{document:#}");
+    let again = run(place.command("report").args(["--json", "last"]));
+    assert_eq!((again.code, &again.json()["scan"]), (ran.code, &document["scan"]));
+    let compared = run(place.command("compare").args(["--json", "last", "last"]));
+    let rows = compared.json()["rows"].as_array().unwrap().clone();
+    assert!(rows.iter().any(|row| row["label"] == "scan/m16p4/mb_per_s"), "{rows:#?}");
+    assert!(page(&place).contains("Scans past the buffer cache"));
+}
+
+#[test]
+fn noise_gives_both_windows_and_their_ratio() {
+    let place = Place::new();
+    let ran = run(place.command("run").arg("--json").args(NOISE).arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
+    let document = ran.json();
+    let noise = &document["noise"];
+    assert_eq!((&noise["writers"], &noise["write_bytes"]), (&1.into(), &131_072.into()));
+    assert!(noise["mb_per_s"]["value"].as_f64().unwrap() > 0.0, "{noise:#}");
+    let effect = noise["effect"].as_array().unwrap();
+    for figure in ["read_iops", "read_latency_ns_p50", "commits_per_s", "commit_latency_ns_p50"] {
+        let row = effect.iter().find(|row| row["figure"] == figure);
+        let ratio = row.unwrap_or_else(|| panic!("{figure}"))["ratio"]["value"].as_f64();
+        assert!(ratio.is_some_and(|ratio| ratio > 0.0), "{figure}: {noise:#}");
+    }
+    assert_eq!(document["window"]["label"], "quiet");
+    assert!(document["scan"].as_array().unwrap().is_empty());
+    assert!(page(&place).contains("Noise beside the sessions"));
+}
+
+#[test]
+fn an_interrupted_form_is_readable_and_leaves_no_file() {
+    for (form, first) in [(&MATRIX[..], "scan/m4p1"), (&NOISE[..], "quiet")] {
+        let place = Place::new();
+        let mut command = place.command("run");
+        command.args(form).arg(place.data());
+        let measured = |manifest: &Value| {
+            let phases = manifest["phases"].as_array();
+            phases.is_some_and(|all| all.iter().any(|phase| phase["label"] == first))
+        };
+        let mut child = place.start(&mut command, measured);
+        signal(&child, "INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(place.left_in_data(), Vec::<String>::new(), "no file is left");
+        let manifest = place.manifest().unwrap();
+        assert_eq!(manifest["end"]["signal"], "SIGINT");
+        let again = run(place.command("report").args(["--json", "last"]));
+        assert!(again.json()["verdicts"].as_array().is_some_and(|all| !all.is_empty()));
+    }
+}
+
+#[test]
+fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
+    let place = Place::new();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--multiblock", "4"], "select and update with --multiblock"),
+        (&["--parallel", "4"], "with --parallel"),
+        (&["--slots", "4"], "with --slots"),
+        (&["--profile", "oltp"], "oltp"),
+        (&["--profile", "scan", "--update-pct", "5"], "scan with --update-pct"),
+        (&["--profile", "scan", "--noise", "redo"], "scan with --noise"),
+        (&["--profile", "scan", "--loops", "5"], "scan with --loops"),
+        (&["--profile", "scan", "--readers", "5"], "scan with --readers"),
+        (&["--profile", "scan", "--multiblock", "4,129"], "at most 1 MiB, which is 128 blocks"),
+        (&["--profile", "scan", "--multiblock", "0"], "nothing would be read"),
+        (&["--profile", "scan", "--multiblock", "four"], "four"),
+        (&["--profile", "scan", "--parallel", "0"], "--parallel 0"),
+        (&["--profile", "scan", "--parallel", "4,4"], "twice"),
+        (&["--profile", "scan", "--parallel", "4000", "--slots", "2"], "not 8000"),
+        (&["--profile", "scan", "--slots", "0"], "--slots 0"),
+        (&["--profile", "scan", "--scan-size", "8M"], "each has less than"),
+        (&["--profile", "scan", "--scan-size", "900T"], "are free"),
+        (&["--profile", "scan", "--target", "null"], "scan null past the buffer cache"),
+        (&["--noise", "dd"], "redo:4"),
+        (&["--noise", "redo:0"], "noise of 0 writers"),
+        (&["--noise", "redo:65"], "1 to 64"),
+        (&["--noise", "redo", "--loops", "5"], "beside a number of loops"),
+    ];
+    for (arguments, expected) in cases {
+        let what = refused(&place, place.command("run").args(*arguments).arg(place.data()));
+        assert!(what.contains(expected), "{arguments:?}: {what}");
+    }
+}
+
+#[test]
+fn a_device_has_no_room_for_noise() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec { size: Bytes::mib(256), ..DeviceSpec::default() });
+    let device = device.unwrap();
+    let wiped = run(Command::new("blkdiscard").arg("-z").arg(device.device()));
+    assert_eq!(wiped.code, Some(0), "{wiped:#?}");
+    let mut command = place.command("run");
+    command.args(NOISE).arg(device.device()).arg("--destroy").arg(device.device());
+    let what = refused(&place, &mut command);
+    assert!(what.contains("a device has no room for files"), "{what}");
+}

@@ -1,0 +1,93 @@
+//! What scripts rely on: the JSON document, exit codes, listings, completions, manual pages.
+
+use blockstone_base::Bytes;
+use blockstone_testkit::run;
+
+use super::Place;
+
+#[test]
+fn one_run_gives_figures_report_listing_and_comparison() {
+    let place = Place::new();
+    let ran = place.calibrate(&["--size", "256M", "--seed", "7"], &place.data());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = ran.json();
+    assert_eq!(document["schema"], "blockstone.calibrate/1");
+    for name in ["max_iops", "max_mbps", "actual_latency_ns_mean", "commit_latency_ns_p50"] {
+        let value = document["summary"][name].as_f64().unwrap();
+        let interval = &document["summary"][format!("{name}_interval")];
+        let (low, high) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
+        assert!(value > 0.0 && low <= value && value <= high, "{name}: {low} {value} {high}");
+    }
+    let verdict = &document["verdicts"][0];
+    assert!(["rule", "outcome", "evidence"].iter().all(|key| verdict[key].is_string()));
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
+
+    let run_dir = document["recording"]["path"].as_str().unwrap();
+    let page = std::fs::read_to_string(format!("{run_dir}/report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("</html>"));
+
+    let again = run(place.command("report").args(["--json", "last"]));
+    assert_eq!(again.json()["summary"], document["summary"], "a report derives the same figures");
+
+    let listed = run(place.command("runs").arg("--json")).json();
+    assert_eq!(listed["runs"][0]["id"], document["recording"]["id"]);
+
+    let compared = run(place.command("compare").args(["--json", "last", "last"])).json();
+    let rows = compared["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    assert!(rows.iter().all(|row| row["outcome"] == "not-established"), "{compared:#}");
+}
+
+#[test]
+fn a_kept_file_is_reused_without_a_layout() {
+    let place = Place::new();
+    let ran = place.calibrate(&["--size", "64M", "--keep"], &place.data());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let kept = place.left_in_data();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let file = place.file(&kept[0]);
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), Bytes::mib(64).get());
+    let ran = run(place.command("calibrate").args(["--quick", "--json", "--file"]).arg(&file));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = ran.json();
+    let points = document["points"].as_array().unwrap();
+    assert!(points.iter().all(|point| point["label"] != "layout"));
+    assert!(document["summary"]["max_write_iops"].is_number(), "our own file is written too");
+    assert_eq!(place.left_in_data(), kept, "and kept");
+}
+
+#[test]
+fn a_missing_capability_ends_with_its_own_code() {
+    let place = Place::new();
+    let ran = run(place
+        .command("calibrate")
+        .args(["--buffered", "--require", "direct-io"])
+        .arg(place.data()));
+    assert_eq!(ran.code, Some(4), "{ran:#?}");
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_declarations() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = run(place.command("completions").arg(shell));
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout.contains("max-latency"), "{shell}");
+    }
+    let man = place.scratch.path().join("man");
+    assert_eq!(run(place.command("man").arg(&man)).code, Some(0));
+    let page = std::fs::read_to_string(man.join("blockstone-calibrate.1")).unwrap();
+    assert!(page.contains("max\\-latency"));
+}
+
+#[test]
+fn nothing_recorded_is_said_and_is_no_error() {
+    let place = Place::new();
+    let ran = run(&mut place.command("runs"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    assert!(ran.stderr.contains("blockstone run ."), "{}", ran.stderr);
+    let ran = run(place.command("report").arg("last"));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("hint: "), "{}", ran.stderr);
+}

@@ -1,0 +1,203 @@
+//! Which points became headlines, and so deserve a longer look.
+
+use blockstone_base::load::{Access, LoadSpec, Op};
+use blockstone_base::stats;
+use blockstone_record::manifest::Group;
+
+use crate::hold::Measured;
+use crate::plan::{self, LARGE, Step};
+use crate::settings::Settings;
+
+/// The deepest loads make a plateau when their rates lie this close.
+const PLATEAU: f64 = 0.05;
+/// So many of them are looked at: two doublings of concurrency, by both engines.
+const DEEPEST: usize = 4;
+/// So many times longer is the look at a slow plateau.
+const LONGER: u64 = 3;
+/// A plateau slower than this completes in bursts if a throttle makes it: it needs a long window.
+const SLOW_IOPS: f64 = 30_000.0;
+
+/// The point that answers "most random reads a second with mean latency within the limit".
+pub fn max_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
+    let limit_ns = settings.max_latency.get() as f64;
+    let reads = random(points, Op::Read);
+    let best = best(reads.iter().copied().filter(|p| p.latency_ns_mean <= limit_ns))
+        // A storage slower than the limit at every depth still has a most.
+        .or_else(|| best(reads.iter().copied()))?;
+    let within = |p: &&Measured| p.latency_ns_mean <= limit_ns;
+    Some(longer_look(settings, "max-iops", &reads, best, within))
+}
+
+/// The depth between the deepest that keeps p99 within the limit and the next that does not, as a
+/// step to measure; none when no depth fails or they are neighbours.
+pub fn knee_probe(points: &[Measured], settings: &Settings) -> Option<LoadSpec> {
+    let (below, above) = knee_bracket(points, settings)?;
+    let depth = u32::midpoint(below.load.in_flight(), above.load.in_flight());
+    if depth == below.load.in_flight() {
+        return None;
+    }
+    let load = below.load.clone();
+    Some(match load.engine.as_str() {
+        "psync" => LoadSpec { workers: depth, ..load },
+        _ => LoadSpec { depth_per_worker: depth, ..load },
+    })
+}
+
+/// The point with the most IOPS among those that keep p99 within the limit, unless it is the one
+/// that `max_iops` confirms already.
+pub fn knee(points: &[Measured], settings: &Settings, confirmed: &LoadSpec) -> Option<Step> {
+    let limit_ns = settings.max_latency.get();
+    let reads = random(points, Op::Read);
+    let best = best(reads.into_iter().filter(|p| p.latency_ns_p99 <= limit_ns))?;
+    (!best.load.same_point(confirmed))
+        .then(|| plan::confirm(settings, "knee", best.load.clone(), 1))
+}
+
+/// The most MB/s of large reads.
+pub fn max_mbps(points: &[Measured], settings: &Settings) -> Option<Step> {
+    let large = points.iter().filter(|p| {
+        p.group == Group::LargeRead
+            && p.load.block_bytes == LARGE.get()
+            && p.load.access == Access::Random
+    });
+    Some(plan::confirm(settings, "max-mbps", best(large)?.load.clone(), 1))
+}
+
+/// The most random writes a second.
+pub fn max_write_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
+    let writes = random(points, Op::Write);
+    let best = best(writes.iter().copied())?;
+    Some(longer_look(settings, "max-write-iops", &writes, best, |_| true))
+}
+
+fn random(points: &[Measured], op: Op) -> Vec<&Measured> {
+    let groups = [Group::RandomRead, Group::RandomWrite];
+    points.iter().filter(|p| groups.contains(&p.group) && p.load.op == op).collect()
+}
+
+fn best<'a>(points: impl Iterator<Item = &'a Measured>) -> Option<&'a Measured> {
+    points.max_by(|a, b| a.iops.total_cmp(&b.iops))
+}
+
+/// The step that looks longer at `best`, or at what stands for it on a slow plateau.
+///
+/// On such a plateau, as a throttle makes it, more in flight brings nothing but latency, and less
+/// is at the mercy of this machine's scheduler; the best of the short windows owes its lead to
+/// chance.
+/// The middle one of the plateau within the limit is taken, and looked at longer: it completes in
+/// bursts.
+fn longer_look(
+    settings: &Settings,
+    name: &str,
+    points: &[&Measured],
+    best: &Measured,
+    within: impl Fn(&&Measured) -> bool,
+) -> Step {
+    let level = plateau(points).filter(|&level| level < SLOW_IOPS);
+    let mut members: Vec<&Measured> = points
+        .iter()
+        .copied()
+        .filter(|p| level.is_some_and(|level| p.iops >= level * (1.0 - PLATEAU)) && within(p))
+        .collect();
+    members.sort_by_key(|p| p.load.in_flight());
+    match members.get(members.len() / 2) {
+        Some(middle) => plan::confirm(settings, name, middle.load.clone(), LONGER),
+        None => plan::confirm(settings, name, best.load.clone(), 1),
+    }
+}
+
+/// The rate that the deepest loads share; none when they differ.
+fn plateau(points: &[&Measured]) -> Option<f64> {
+    let mut deepest = points.to_vec();
+    deepest.sort_by_key(|p| std::cmp::Reverse(p.load.in_flight()));
+    let rates: Vec<f64> = deepest.iter().take(DEEPEST).map(|p| p.iops).collect();
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let flat = rates.len() >= 3 && least >= most * (1.0 - PLATEAU);
+    flat.then(|| stats::median(&rates))
+}
+
+/// The deepest point within the limit and the shallowest beyond it, of the engine that reaches
+/// more.
+fn knee_bracket<'a>(
+    points: &'a [Measured],
+    settings: &Settings,
+) -> Option<(&'a Measured, &'a Measured)> {
+    let limit_ns = settings.max_latency.get();
+    let reads = random(points, Op::Read);
+    let within = best(reads.iter().copied().filter(|p| p.latency_ns_p99 <= limit_ns))?;
+    let above = reads
+        .into_iter()
+        .filter(|p| p.load.engine == within.load.engine && p.latency_ns_p99 > limit_ns)
+        .filter(|p| p.load.in_flight() > within.load.in_flight())
+        .min_by_key(|p| p.load.in_flight())?;
+    // More depth without more IOPS is not worth another look.
+    (above.iops > within.iops).then_some((within, above))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::settings;
+    use crate::settings::Thoroughness;
+    use blockstone_base::load::Pacing;
+
+    fn point(depth: u32, iops: f64, p99_ms: u64) -> Measured {
+        Measured {
+            group: Group::RandomRead,
+            load: LoadSpec {
+                engine: "uring".into(),
+                op: Op::Read,
+                access: Access::Random,
+                block_bytes: 8192,
+                workers: 1,
+                depth_per_worker: depth,
+                span_bytes: 1 << 30,
+                sync: None,
+                direct: true,
+                pacing: Pacing::Closed,
+                seed: 1,
+            },
+            iops,
+            latency_ns_mean: f64::from(depth) / iops * 1e9,
+            latency_ns_p99: p99_ms * 1_000_000,
+            completed_bytes: 0,
+            interrupted: None,
+        }
+    }
+
+    #[test]
+    fn the_knee_lies_between_the_last_within_and_the_first_beyond() {
+        let settings = settings(Thoroughness::Standard);
+        let points = [point(1, 1e3, 1), point(16, 9e3, 8), point(32, 12e3, 30)];
+        assert_eq!(knee_probe(&points, &settings).unwrap().depth_per_worker, 24);
+        let max = max_iops(&points, &settings).unwrap();
+        assert_eq!(max.load.depth_per_worker, 32, "a mean of 2.7 ms is within 20 ms");
+        let knee = knee(&points, &settings, &max.load).unwrap();
+        assert_eq!(knee.load.depth_per_worker, 16);
+    }
+
+    #[test]
+    fn without_a_failing_depth_there_is_nothing_between() {
+        let settings = settings(Thoroughness::Standard);
+        let points = [point(1, 1e3, 1), point(16, 9e3, 8)];
+        assert_eq!(knee_probe(&points, &settings), None);
+        let max = max_iops(&points, &settings).unwrap();
+        assert_eq!(knee(&points, &settings, &max.load), None, "max_iops confirms that point");
+    }
+
+    #[test]
+    fn a_slow_plateau_is_looked_at_longer_and_in_its_middle() {
+        let settings = settings(Thoroughness::Standard);
+        // The first window had burst credit; 16 in flight are beyond the limit of 20 ms.
+        let flat = [1, 2, 4, 8, 16, 32].map(|depth| {
+            let iops = if depth == 1 { 480.0 } else { 430.0 + f64::from(depth % 3) };
+            point(depth, iops, 100)
+        });
+        let steep = [point(4, 400.0, 1), point(8, 700.0, 1), point(16, 900.0, 1)];
+        let (flat, steep) =
+            (max_iops(&flat, &settings).unwrap(), max_iops(&steep, &settings).unwrap());
+        assert_eq!(flat.window.1.get(), LONGER * steep.window.1.get());
+        assert_eq!((flat.load.in_flight(), steep.load.in_flight()), (4, 16));
+    }
+}

@@ -1,0 +1,322 @@
+//! Holding one load: start it, wait until it has settled, measure, stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::load::{self, LoadSpec};
+use blockstone_base::stats;
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_engine::{Content, Length, Load, Medium, Outcome, Running, Totals};
+use blockstone_measure::{Live, Observer, Rate, Session};
+use blockstone_record::HistogramRow;
+use blockstone_record::LatencyClock;
+use blockstone_record::manifest::{Group, Phase, Stop};
+
+use crate::error::CalibrateError;
+use crate::plan::{FileRole, INTERVAL, Step};
+
+/// How long workers may take to return after they were told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// Ticks over which a rate must show no trend before the window opens.
+const SETTLED_TICKS: usize = 4;
+/// Every stamp is verified; the checksum of one read in so many is, too. A checksum of 8 KiB costs
+/// about a microsecond: over all reads it would be part of what is measured.
+const CHECKSUM_EVERY: u64 = 16;
+/// However slow the storage, a layout goes on until this much is written: less would be a test of
+/// the device's own memory.
+const LEAST_LAYOUT: u64 = Bytes::mib(16).get();
+/// A window needs this many ticks before its interval may end it.
+const LEAST_TICKS: usize = 8;
+
+/// What a load runs on.
+#[derive(Clone)]
+pub struct Ground {
+    /// The file, or nothing for the null engine.
+    pub medium: Medium,
+    /// What is written and how reads are verified.
+    pub content: Arc<dyn Content>,
+}
+
+/// What later steps need to know about a finished one.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The question it answers.
+    pub group: Group,
+    /// The load.
+    pub load: LoadSpec,
+    /// Operations a second.
+    pub iops: f64,
+    /// Mean latency in nanoseconds.
+    pub latency_ns_mean: f64,
+    /// 99th percentile in nanoseconds.
+    pub latency_ns_p99: u64,
+    /// Bytes completed over the whole phase.
+    pub completed_bytes: u64,
+    /// Whether the run was interrupted during it.
+    pub interrupted: Option<&'static str>,
+}
+
+/// Holds the load of `step` and records it as the next phase.
+///
+/// # Errors
+/// When the load cannot be started, an operation fails for good, or the recording cannot be
+/// written. What was measured until then is recorded.
+pub fn hold(
+    session: &mut Session,
+    observer: &mut dyn Observer,
+    step: &Step,
+    ground: &Ground,
+    left: Nanos,
+) -> Result<Measured, CalibrateError> {
+    observer.phase(&step.label);
+    let phase = session.phase();
+    let start_ns = session.now_ns();
+    let begin = |spec: &LoadSpec| {
+        blockstone_engine::start(Load {
+            content: Arc::clone(&ground.content),
+            // A second lap through the page cache would read what the first one brought there.
+            length: match (step.group, step.file) {
+                (Group::Layout, _) | (_, FileRole::BufferedCold) => Length::Once,
+                _ => Length::Endless,
+            },
+            first_sequence: first_sequence(phase),
+            checksum_every: CHECKSUM_EVERY,
+            origin_ns: session.origin_ns(),
+            ..Load::new(spec.clone(), ground.medium.clone())
+        })
+    };
+    let running = begin(&step.load)?;
+    let background = step.background.as_ref().map(begin).transpose()?;
+    let mut holding = Holding {
+        session,
+        observer,
+        step,
+        running: &running,
+        background: background.as_ref(),
+        ends_ns: start_ns + left.get(),
+        last: (start_ns, Totals::default()),
+    };
+    let window = holding.warm_up_and_measure();
+    let main = running.stop(GRACE);
+    let background = background.map(|background| background.stop(GRACE));
+    let window = window?;
+    let end_ns = session.now_ns();
+    let failure =
+        failure(step, &main).or_else(|| background.as_ref().and_then(|b| failure(step, b)));
+    let histogram = record_histograms(session, phase, &main, background.as_ref())?;
+    session.recorder().manifest().phases.push(Phase {
+        label: step.label.clone(),
+        group: step.group,
+        repeat: step.repeat,
+        load: Some(step.load.clone()),
+        background: step.background.clone(),
+        start_ns,
+        window_start_ns: window.start_ns,
+        window_end_ns: window.end_ns,
+        end_ns,
+        stop: if failure.is_some() { Stop::Failed } else { window.stop },
+        first_error: main.first_error.clone().or_else(|| background.and_then(|b| b.first_error)),
+        note: note(&main, window.settled),
+    });
+    session.end_phase()?;
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(Measured {
+            group: step.group,
+            load: step.load.clone(),
+            iops: stats::rate_per_s(&window.ticks).map_or(0.0, |rate| rate.value),
+            latency_ns_mean: histogram.mean_ns(),
+            latency_ns_p99: histogram.quantile_ns(0.99),
+            completed_bytes: main.totals.completed_bytes,
+            interrupted: window.interrupted,
+        }),
+    }
+}
+
+/// The sequence of a phase's first write: every write of a run has one of its own.
+pub fn first_sequence(phase: i32) -> u64 {
+    ((phase as u64) << 32) + 1
+}
+
+/// What a reader of a phase should know beside its numbers.
+fn note(outcome: &Outcome, settled: bool) -> Option<String> {
+    let mut notes = Vec::new();
+    notes.extend(outcome.first_mismatch.clone());
+    if outcome.overdue_ops > 0 {
+        notes.push(format!(
+            "the rate was not sustained: {} operations were due and not yet sent at the end, so \
+             latency grows with the length of the window",
+            outcome.overdue_ops
+        ));
+    }
+    if !settled {
+        notes.push("the warm-up ended at its limit, before the rate had settled".to_owned());
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+struct Window {
+    settled: bool,
+    start_ns: u64,
+    end_ns: u64,
+    stop: Stop,
+    ticks: Vec<(u64, u64)>,
+    interrupted: Option<&'static str>,
+}
+
+struct Holding<'a> {
+    session: &'a mut Session,
+    observer: &'a mut dyn Observer,
+    step: &'a Step,
+    running: &'a Running,
+    background: Option<&'a Running>,
+    ends_ns: u64,
+    last: (u64, Totals),
+}
+
+impl Holding<'_> {
+    fn warm_up_and_measure(&mut self) -> Result<Window, CalibrateError> {
+        self.session.start_ticks();
+        let settled = self.warm_up()?;
+        self.running.open_window();
+        if let Some(background) = self.background {
+            background.open_window();
+        }
+        let (start_ns, totals) = self.tick()?;
+        let mut ticks = vec![(start_ns, totals.completed_ops)];
+        let stop = loop {
+            self.session.wait_for_tick();
+            let (t_ns, totals) = self.tick()?;
+            ticks.push((t_ns, totals.completed_ops));
+            if let Some(stop) = self.window_over(&ticks) {
+                break stop;
+            }
+        };
+        self.running.close_window();
+        if let Some(background) = self.background {
+            background.close_window();
+        }
+        let interrupted = self.observer.interrupted();
+        Ok(Window { settled, start_ns, end_ns: self.last.0, stop, ticks, interrupted })
+    }
+
+    /// Until the rate shows no trend, or the limit. A layout has no warm-up: it runs once.
+    fn warm_up(&mut self) -> Result<bool, CalibrateError> {
+        let begin_ns = self.session.now_ns();
+        let mut ticks = Vec::new();
+        let mut settled = self.step.warm_up.get() == 0;
+        while self.step.warm_up.get() > 0
+            && self.session.now_ns() - begin_ns < self.step.warm_up.get()
+        {
+            self.session.wait_for_tick();
+            let (t_ns, totals) = self.tick()?;
+            ticks.push((t_ns, totals.completed_ops));
+            settled = stats::settled(&ticks, SETTLED_TICKS) || self.running.finished();
+            if settled || self.observer.interrupted().is_some() {
+                break;
+            }
+        }
+        Ok(settled)
+    }
+
+    fn window_over(&self, ticks: &[(u64, u64)]) -> Option<Stop> {
+        let length_ns = ticks[ticks.len() - 1].0 - ticks[0].0;
+        let (least, most) = self.step.window;
+        if self.observer.interrupted().is_some() {
+            Some(Stop::Interrupted)
+        } else if self.running.finished() {
+            Some(Stop::WorkDone)
+        } else if self.step.group == Group::Layout && self.last.1.completed_bytes < LEAST_LAYOUT {
+            None
+        } else if length_ns >= most.get() {
+            Some(Stop::TimeLimit)
+        } else if length_ns >= least.get() && ticks.len() > LEAST_TICKS {
+            let rate = stats::rate_per_s(ticks)?;
+            (rate.relative_half_width() <= INTERVAL).then_some(Stop::IntervalReached)
+        } else {
+            None
+        }
+    }
+
+    fn tick(&mut self) -> Result<(u64, Totals), CalibrateError> {
+        let loads = [("", Some(self.running)), ("background", self.background)];
+        let tick = self.session.tick(|readings| {
+            let [main, _] = loads.map(|(object, running)| {
+                let totals = running?.totals();
+                readings.push(reading(object, &totals));
+                Some(totals)
+            });
+            main.unwrap_or_default()
+        })?;
+        let seconds = (tick.0 - self.last.0).max(1) as f64 / 1e9;
+        let rate = |now: u64, before: u64, scale: f64, unit| Rate {
+            value: (now - before) as f64 / seconds / scale,
+            unit,
+        };
+        let (now, before) = (&tick.1, &self.last.1);
+        let rates = [
+            rate(now.completed_ops, before.completed_ops, 1.0, "IOPS"),
+            rate(now.completed_bytes, before.completed_bytes, 1e6, "MB/s"),
+        ];
+        self.observer.tick(&Live {
+            label: &self.step.label,
+            rates: if now.completed_ops > before.completed_ops { &rates } else { &[] },
+            elapsed: self.session.elapsed(),
+            left: Nanos(self.ends_ns.saturating_sub(tick.0)),
+        });
+        self.last = tick;
+        Ok(tick)
+    }
+}
+
+/// What a load has completed, as a row of its series.
+fn reading(object: &str, totals: &Totals) -> Reading {
+    let cells = totals.values().map(Cell::from).into();
+    Reading { probe: load::SERIES.probe, object: object.to_owned(), cells }
+}
+
+/// An error that makes going on pointless: nothing came back, or nothing was completed.
+fn failure(step: &Step, outcome: &Outcome) -> Option<CalibrateError> {
+    let label = step.label.clone();
+    if outcome.stuck_workers > 0 {
+        return Some(CalibrateError::Stuck { label, workers: outcome.stuck_workers });
+    }
+    let layout = step.group == Group::Layout;
+    let why = outcome.first_error.clone()?;
+    let hopeless = outcome.totals.failed_ops >= outcome.totals.completed_ops;
+    (layout || hopeless).then_some(CalibrateError::Io { label, why })
+}
+
+/// Writes the histograms, and returns all of the main load's window merged.
+fn record_histograms(
+    session: &mut Session,
+    phase: i32,
+    main: &Outcome,
+    background: Option<&Outcome>,
+) -> Result<LatencyHistogram, CalibrateError> {
+    let mut merged = LatencyHistogram::new();
+    let outcomes = [(Some(main), ""), (background, "background")];
+    for (outcome, role) in outcomes.into_iter().filter_map(|(o, role)| Some((o?, role))) {
+        for part in &outcome.histograms {
+            if part.windowed && role.is_empty() {
+                merged.merge(&part.latency);
+            }
+            let row = |clock, histogram: &LatencyHistogram| HistogramRow {
+                phase,
+                second: part.second,
+                op: part.op,
+                role: role.to_owned(),
+                windowed: part.windowed,
+                clock,
+                histogram: histogram.clone(),
+            };
+            session.recorder().histogram(row(LatencyClock::Intended, &part.latency))?;
+            if let Some(service) = &part.service {
+                session.recorder().histogram(row(LatencyClock::Submitted, service))?;
+            }
+        }
+    }
+    Ok(merged)
+}

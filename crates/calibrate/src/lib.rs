@@ -1,0 +1,33 @@
+//! A calibration: how many IOPS, how many MB/s and how many commits a storage can do, at what
+//! latency, measured in phases and recorded raw.
+//!
+//! It must not know the command line, nor judge, nor render: it takes [`Settings`] and leaves a
+//! recording. [`prepare`] checks everything that can be checked before anything is written;
+//! [`Prepared::run`] measures.
+//!
+//! ```no_run
+//! use blockstone_calibrate::{Settings, prepare};
+//! use blockstone_measure::Observer;
+//!
+//! struct Silent;
+//! impl Observer for Silent {}
+//!
+//! fn calibrate(settings: &Settings) -> Result<(), blockstone_calibrate::CalibrateError> {
+//!     let recording = prepare(settings)?.run(&mut Silent)?;
+//!     assert!(recording.join("manifest.json").exists());
+//!     Ok(())
+//! }
+//! ```
+
+mod confirm;
+mod error;
+mod hold;
+mod plan;
+mod prepare;
+mod run;
+mod settings;
+mod testfile;
+
+pub use error::CalibrateError;
+pub use prepare::{Prepared, prepare};
+pub use settings::{OpenLoop, Settings, Subject, Thoroughness};

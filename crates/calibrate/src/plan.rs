@@ -1,0 +1,574 @@
+//! The plan: which loads are held, for how long at most, in which order. Data, not code, so that
+//! the progress bar knows the time left and a test can add up the seconds.
+
+use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
+use blockstone_base::rng;
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_record::manifest::Group;
+
+use crate::prepare::LOG_SIZE;
+use crate::settings::{Settings, Thoroughness};
+
+/// Large requests, as CALIBRATE_IO, Orion and a database's multiblock reads use them.
+pub const LARGE: Bytes = Bytes::mib(1);
+/// An interval this narrow (half width ÷ value) ends a window early.
+pub const INTERVAL: f64 = 0.02;
+
+/// One load to hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Names the point.
+    pub label: String,
+    /// The question it answers.
+    pub group: Group,
+    /// 0 for the first measurement of this label.
+    pub repeat: u32,
+    /// The load.
+    pub load: LoadSpec,
+    /// A second load beside it.
+    pub background: Option<LoadSpec>,
+    /// Which file it runs on.
+    pub file: FileRole,
+    /// Longest warm-up.
+    pub warm_up: Nanos,
+    /// Shortest and longest window.
+    pub window: (Nanos, Nanos),
+}
+
+/// The files a step may run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRole {
+    /// The laid out test file.
+    Main,
+    /// The same file through the page cache, emptied of it first.
+    BufferedCold,
+    /// The same file through the page cache, read once before.
+    BufferedWarm,
+    /// A redo log: a small second file, laid out before it is overwritten.
+    Log,
+    /// A new file that grows.
+    Append,
+    /// No file: the null engine.
+    None,
+}
+
+/// What the plan has to know about the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Whether Blockstone made the file, so that nobody misses what the page cache holds of it.
+    pub ours: bool,
+    /// Whether phases may write.
+    pub writable: bool,
+    /// Whether second files (a redo log, a growing file) can be created.
+    pub has_log: bool,
+    /// Bytes under test.
+    pub span: Bytes,
+    /// Whether O_DIRECT is in use.
+    pub direct: bool,
+    /// Whether io_uring can be used.
+    pub uring: bool,
+    /// The smallest unit of direct I/O.
+    pub least_io: Bytes,
+}
+
+/// How long each kind of step may take.
+struct Budget {
+    warm_up: Nanos,
+    point: Nanos,
+    short: Nanos,
+    confirm: Nanos,
+    rounds: u32,
+}
+
+/// The longest a layout may take unless the size was asked for.
+pub const fn layout_limit(thoroughness: Thoroughness) -> Nanos {
+    match thoroughness {
+        Thoroughness::Quick => Nanos::millis(3_000),
+        Thoroughness::Standard => Nanos::millis(12_000),
+        Thoroughness::Full => Nanos::millis(60_000),
+    }
+}
+
+/// The time limit of a whole calibration; a size that was asked for comes on top.
+pub const fn run_limit(thoroughness: Thoroughness) -> Option<Nanos> {
+    match thoroughness {
+        Thoroughness::Quick => Some(Nanos::millis(20_000)),
+        Thoroughness::Standard => Some(Nanos::millis(90_000)),
+        Thoroughness::Full => None,
+    }
+}
+
+const fn budget(thoroughness: Thoroughness) -> Budget {
+    match thoroughness {
+        Thoroughness::Quick => Budget {
+            warm_up: Nanos::millis(100),
+            point: Nanos::millis(300),
+            short: Nanos::millis(240),
+            confirm: Nanos::millis(1_000),
+            rounds: 1,
+        },
+        Thoroughness::Standard => Budget {
+            warm_up: Nanos::millis(250),
+            point: Nanos::millis(1_000),
+            short: Nanos::millis(700),
+            confirm: Nanos::millis(3_000),
+            rounds: 1,
+        },
+        Thoroughness::Full => Budget {
+            warm_up: Nanos::millis(500),
+            point: Nanos::millis(2_500),
+            short: Nanos::millis(1_500),
+            confirm: Nanos::millis(6_000),
+            rounds: 3,
+        },
+    }
+}
+
+/// All steps that are known before anything is measured, in the order in which they run.
+pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
+    let maker = Maker { settings, facts, budget: budget(settings.thoroughness) };
+    let mut out = Vec::new();
+    for round in 0..maker.budget.rounds {
+        // The reference point stands at the beginning, in the middle and at the end of each
+        // round: whatever moved it moved everything else.
+        out.push(maker.reference(round * 3));
+        let mut steps = maker.random_reads();
+        steps.extend(maker.cache_map());
+        steps.extend(maker.large_reads());
+        steps.push(maker.reference(1));
+        steps.extend(maker.random_writes());
+        steps.extend(maker.commits());
+        steps.extend(maker.cached_reads());
+        steps.extend(maker.matrix());
+        steps.extend(maker.open_loop());
+        steps.push(maker.reference(2));
+        for mut step in steps {
+            let reference = step.group == Group::Reference;
+            step.repeat = if reference { round * 3 + step.repeat } else { round };
+            out.push(step);
+        }
+    }
+    for step in &mut out {
+        step.load.seed = seed_of(settings.seed, &step.label, step.repeat);
+    }
+    out
+}
+
+/// The working set that is the whole file, and the same blocks of it once more.
+const WHOLE_FILE: &str = "cache-map/full";
+const RE_READ: &str = "cache-map/re-read";
+
+/// Every step visits other blocks: one that followed in the steps of another would find in some
+/// cache what that one had read. Only the re-read follows the whole file's own.
+fn seed_of(seed: u64, label: &str, repeat: u32) -> u64 {
+    let label = if label == RE_READ { WHOLE_FILE } else { label };
+    let mixed = label.bytes().fold(seed, |seed, byte| rng::mix(seed ^ u64::from(byte)));
+    rng::mix(mixed ^ u64::from(repeat))
+}
+
+/// The tool's own cost: one worker on the engine that does nothing.
+pub fn overhead(settings: &Settings) -> Step {
+    let facts = Facts {
+        ours: false,
+        writable: false,
+        has_log: false,
+        span: Bytes::gib(1),
+        direct: true,
+        uring: false,
+        least_io: Bytes(512),
+    };
+    let maker = Maker { settings, facts, budget: budget(settings.thoroughness) };
+    let load = LoadSpec { engine: "null".into(), ..maker.random_read("psync", 1) };
+    Step {
+        file: FileRole::None,
+        warm_up: Nanos::millis(20),
+        window: (Nanos::millis(150), Nanos::millis(200)),
+        ..maker.step("overhead/null".into(), Group::Overhead, load, maker.budget.short)
+    }
+}
+
+/// Writing the test file: every block once, in order.
+pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> LoadSpec {
+    LoadSpec {
+        engine: if uring { "uring" } else { "psync" }.into(),
+        op: Op::Write,
+        access: Access::Sequential,
+        block_bytes: LARGE.get(),
+        workers: 1,
+        depth_per_worker: if uring { 4 } else { 1 },
+        span_bytes: span.get(),
+        sync: None,
+        direct,
+        pacing: Pacing::Closed,
+        seed: settings.seed,
+    }
+}
+
+/// A longer look at a point that became a headline.
+pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> Step {
+    let budget = budget(settings.thoroughness);
+    let window = Nanos(budget.confirm.get() * longer);
+    let label = format!("confirm/{name}");
+    let load = LoadSpec { seed: seed_of(settings.seed, &label, 0), ..load };
+    Step {
+        label,
+        group: Group::Confirm,
+        repeat: 0,
+        load,
+        background: None,
+        file: FileRole::Main,
+        warm_up: budget.warm_up,
+        window: (window, window),
+    }
+}
+
+/// What is left of the time limit for closing, judging and rendering the recording.
+pub const CONCLUSION: Nanos = Nanos::millis(1_000);
+
+/// The longest time all `confirm` steps of a run may take together.
+pub fn confirm_limit(thoroughness: Thoroughness) -> Nanos {
+    Nanos(budget(thoroughness).confirm.get() * 4)
+}
+
+/// How far a file may grow in one phase: an append ends there, so it should outlast the window.
+pub fn append_span(span: Bytes) -> u64 {
+    (span.get() / 4).clamp(Bytes::mib(16).get(), Bytes::mib(256).get())
+}
+
+struct Maker<'a> {
+    settings: &'a Settings,
+    facts: Facts,
+    budget: Budget,
+}
+
+impl Maker<'_> {
+    fn quick(&self) -> bool {
+        self.settings.thoroughness == Thoroughness::Quick
+    }
+
+    fn step(&self, label: String, group: Group, load: LoadSpec, window: Nanos) -> Step {
+        Step {
+            label,
+            group,
+            repeat: 0,
+            load,
+            background: None,
+            file: FileRole::Main,
+            warm_up: self.budget.warm_up,
+            window: (Nanos(window.get() / 2), window),
+        }
+    }
+
+    fn random_read(&self, engine: &str, in_flight: u32) -> LoadSpec {
+        let blocking = engine == "psync";
+        LoadSpec {
+            engine: engine.into(),
+            op: Op::Read,
+            access: Access::Random,
+            block_bytes: self.settings.block.get(),
+            workers: if blocking { in_flight } else { 1 },
+            depth_per_worker: if blocking { 1 } else { in_flight },
+            span_bytes: self.facts.span.get(),
+            sync: None,
+            direct: self.facts.direct,
+            pacing: Pacing::Closed,
+            seed: self.settings.seed,
+        }
+    }
+
+    fn reference(&self, repeat: u32) -> Step {
+        let load = self.random_read("psync", 1);
+        Step { repeat, ..self.step("reference".into(), Group::Reference, load, self.budget.short) }
+    }
+
+    fn random_reads(&self) -> Vec<Step> {
+        let blocking: &[u32] =
+            if self.quick() { &[1, 4, 16, 64] } else { &[1, 2, 4, 8, 16, 32, 64] };
+        let depths: &[u32] =
+            if self.quick() { &[1, 8, 32, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
+        let depths = if self.facts.uring { depths } else { &[] };
+        let blocking = blocking.iter().map(|&n| ("psync", 'x', n));
+        let depths = depths.iter().map(|&n| ("uring", 'd', n));
+        blocking
+            .chain(depths)
+            .map(|(engine, mark, n)| {
+                let label = format!("random-read/{engine}/{mark}{n}");
+                let load = self.random_read(engine, n);
+                self.step(label, Group::RandomRead, load, self.budget.point)
+            })
+            .collect()
+    }
+
+    fn large_read(&self, access: Access, streams: u32) -> LoadSpec {
+        LoadSpec { access, block_bytes: LARGE.get(), ..self.random_read("psync", streams) }
+    }
+
+    fn large_reads(&self) -> Vec<Step> {
+        if self.facts.span < Bytes(LARGE.get() * 8) {
+            return Vec::new();
+        }
+        let streams: &[u32] = if self.quick() { &[1, 4] } else { &[1, 2, 4, 8] };
+        [("sequential", Access::Sequential), ("random", Access::Random)]
+            .into_iter()
+            .flat_map(|(name, access)| streams.iter().map(move |&n| (name, access, n)))
+            .map(|(name, access, n)| {
+                let label = format!("large-read/{name}/x{n}");
+                let load = self.large_read(access, n);
+                self.step(label, Group::LargeRead, load, self.budget.short)
+            })
+            .collect()
+    }
+
+    fn random_writes(&self) -> Vec<Step> {
+        if !self.facts.writable {
+            return Vec::new();
+        }
+        let blocking: &[u32] = if self.quick() { &[1, 16] } else { &[1, 4, 16] };
+        let depths: &[u32] = if self.quick() { &[32] } else { &[8, 32, 64] };
+        let depths = if self.facts.uring { depths } else { &[] };
+        let blocking = blocking.iter().map(|&n| ("psync", 'x', n));
+        blocking
+            .chain(depths.iter().map(|&n| ("uring", 'd', n)))
+            .map(|(engine, mark, n)| {
+                let label = format!("random-write/{engine}/{mark}{n}");
+                let load = LoadSpec { op: Op::Write, ..self.random_read(engine, n) };
+                self.step(label, Group::RandomWrite, load, self.budget.point)
+            })
+            .collect()
+    }
+
+    fn commit(&self, method: SyncMethod, access: Access, bytes: u64, committers: u32) -> Step {
+        // A device has no room for a second file: its commits go where its blocks are.
+        let (kind, file, span_bytes) = match access {
+            Access::Append => ("append", FileRole::Append, append_span(self.facts.span)),
+            _ if self.facts.has_log => ("overwrite", FileRole::Log, LOG_SIZE.get()),
+            _ => ("overwrite", FileRole::Main, self.facts.span.get()),
+        };
+        let method_name = match method {
+            SyncMethod::Dsync => "dsync",
+            SyncMethod::Fdatasync => "fdatasync",
+            SyncMethod::Fsync => "fsync",
+        };
+        let label = format!("commit/{method_name}/{kind}/{}/x{committers}", short_size(bytes));
+        let load = LoadSpec {
+            op: Op::Commit,
+            access,
+            block_bytes: bytes,
+            sync: Some(method),
+            span_bytes,
+            ..self.random_read("psync", committers)
+        };
+        Step { file, ..self.step(label, Group::Commit, load, self.budget.short) }
+    }
+
+    /// Methods side by side, then sizes, then committers. A redo log is written in order, so
+    /// committers write sequentially, each in its own part. Other sizes than the block's need the
+    /// log file: in the test file they would damage stamps that reads verify.
+    fn commits(&self) -> Vec<Step> {
+        use SyncMethod::{Dsync, Fdatasync, Fsync};
+        if !self.facts.writable {
+            return Vec::new();
+        }
+        let block = self.settings.block.get();
+        let methods: &[SyncMethod] =
+            if self.quick() { &[Dsync, Fdatasync] } else { &[Dsync, Fdatasync, Fsync] };
+        let mut out = Vec::new();
+        for &method in methods {
+            out.push(self.commit(method, Access::Sequential, block, 1));
+            if self.facts.has_log {
+                out.push(self.commit(method, Access::Append, block, 1));
+            }
+        }
+        if !self.quick() {
+            let sizes = [512, 4096, 8192, 16384, 65536];
+            let others = sizes.into_iter().filter(|&size| {
+                size != block && size >= self.facts.least_io.get() && self.facts.has_log
+            });
+            out.extend(others.map(|size| self.commit(Dsync, Access::Sequential, size, 1)));
+        }
+        let committers: &[u32] = if self.quick() { &[4, 16] } else { &[2, 4, 8, 16] };
+        out.extend(committers.iter().map(|&n| self.commit(Dsync, Access::Sequential, block, n)));
+        out
+    }
+
+    /// Working sets of 4 MiB and up by factors of four, then the whole file, then the blocks that
+    /// were read of it once more.
+    fn cache_map(&self) -> Vec<Step> {
+        let factor = if self.quick() { 16 } else { 4 };
+        let full = self.facts.span.get();
+        let mut spans = Vec::new();
+        let mut span = Bytes::mib(4).get();
+        while span < full {
+            spans.push((short_size(span), span));
+            span *= factor;
+        }
+        let sets = spans.into_iter().map(|(name, span)| (format!("cache-map/{name}"), span));
+        sets.chain([(WHOLE_FILE.to_owned(), full), (RE_READ.to_owned(), full)])
+            .map(|(label, span_bytes)| {
+                let load = LoadSpec { span_bytes, ..self.random_read("psync", 1) };
+                self.step(label, Group::CacheMap, load, self.budget.short)
+            })
+            .collect()
+    }
+
+    /// `hdparm -T` and `-t` side by side: from the page cache, through it, and past it.
+    ///
+    /// Not on somebody else's file: emptying the page cache of it would disturb who uses it.
+    fn cached_reads(&self) -> Vec<Step> {
+        if self.facts.span < Bytes(LARGE.get() * 8) || !self.facts.ours {
+            return Vec::new();
+        }
+        let cases = [
+            ("buffered", FileRole::BufferedCold, false),
+            ("cached", FileRole::BufferedWarm, false),
+            ("direct", FileRole::Main, self.facts.direct),
+        ];
+        cases
+            .into_iter()
+            .map(|(name, file, direct)| {
+                // A warm pass must fit its time; the others have the file before them.
+                let span = match file {
+                    FileRole::BufferedWarm => self.facts.span.min(Bytes::mib(64)),
+                    _ => self.facts.span,
+                };
+                let load = LoadSpec {
+                    direct,
+                    span_bytes: span.get(),
+                    ..self.large_read(Access::Sequential, 1)
+                };
+                let label = format!("cached-read/{name}");
+                let step = self.step(label, Group::CachedRead, load, self.budget.short);
+                // The cold file is read once: a warm-up would use it up.
+                let cold = file == FileRole::BufferedCold;
+                let warm_up = if cold { Nanos(0) } else { step.warm_up };
+                Step { file, warm_up, ..step }
+            })
+            .collect()
+    }
+
+    fn matrix(&self) -> Vec<Step> {
+        if !self.settings.matrix || self.facts.span < Bytes(LARGE.get() * 8) {
+            return Vec::new();
+        }
+        let engine = if self.facts.uring { "uring" } else { "psync" };
+        let mut out = Vec::new();
+        for small in [0_u32, 1, 4, 16, 64] {
+            for large in [0_u32, 1, 2, 4] {
+                let background = (large > 0).then(|| self.large_read(Access::Sequential, large));
+                let (load, background) = match (small, background) {
+                    (0, None) => continue,
+                    (0, Some(alone)) => (alone, None),
+                    (_, background) => (self.random_read(engine, small), background),
+                };
+                let label = format!("matrix/s{small}l{large}");
+                let step = self.step(label, Group::Matrix, load, self.budget.short);
+                out.push(Step { background, ..step });
+            }
+        }
+        out
+    }
+
+    fn open_loop(&self) -> Option<Step> {
+        let open = self.settings.open_loop?;
+        let pacing = Pacing::Open { rate_per_s: open.rate_per_s, poisson: open.poisson };
+        // One queue, as a server has: a due read waits for no particular thread.
+        let engine = if self.facts.uring { "uring" } else { "psync" };
+        let load = LoadSpec { pacing, ..self.random_read(engine, 128) };
+        let label = format!("open-loop/read/r{}", open.rate_per_s);
+        Some(Step {
+            window: (self.budget.confirm, self.budget.confirm),
+            ..self.step(label, Group::OpenLoop, load, self.budget.confirm)
+        })
+    }
+}
+
+/// A size as it stands in a label: `8K`, `4M`, `512`.
+pub fn short_size(bytes: u64) -> String {
+    for (shift, suffix) in [(30, "G"), (20, "M"), (10, "K")] {
+        if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
+            return format!("{}{suffix}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::settings::Subject;
+    use std::collections::BTreeSet;
+
+    pub(crate) fn settings(thoroughness: Thoroughness) -> Settings {
+        Settings {
+            subject: Subject::Path(".".into()),
+            thoroughness,
+            block: Bytes::kib(8),
+            size: None,
+            max_latency: Nanos::millis(20),
+            buffered: false,
+            read_only: false,
+            keep: false,
+            matrix: false,
+            open_loop: None,
+            link_mb_per_s: None,
+            seed: 1,
+            argv: Vec::new(),
+            recording: blockstone_record::RunDir { path: "/nowhere".into(), id: "0".into() },
+        }
+    }
+
+    const FACTS: Facts = Facts {
+        ours: true,
+        writable: true,
+        has_log: true,
+        span: Bytes::gib(4),
+        direct: true,
+        uring: true,
+        least_io: Bytes(512),
+    };
+
+    #[test]
+    fn longest_case_fits_the_promised_time() {
+        for thoroughness in [Thoroughness::Quick, Thoroughness::Standard] {
+            let settings = settings(thoroughness);
+            let points: u64 =
+                steps(&settings, FACTS).iter().map(|s| s.warm_up.get() + s.window.1.get()).sum();
+            let total =
+                points + layout_limit(thoroughness).get() + confirm_limit(thoroughness).get();
+            let limit = run_limit(thoroughness).unwrap();
+            // Survey, thread starts, draining and the report take the rest.
+            assert!(
+                total as f64 <= limit.get() as f64 * 0.93,
+                "{thoroughness:?}: {} of {limit}",
+                Nanos(total)
+            );
+        }
+    }
+
+    #[test]
+    fn labels_are_unique_within_a_round_and_repeat_across_rounds() {
+        let steps = steps(&settings(Thoroughness::Full), FACTS);
+        let unique: BTreeSet<_> = steps.iter().map(|s| (&s.label, s.repeat)).collect();
+        assert_eq!(unique.len(), steps.len());
+        assert_eq!(steps.iter().filter(|s| s.label == "random-read/psync/x1").count(), 3);
+        assert_eq!(steps.iter().filter(|s| s.label == "reference").count(), 9);
+    }
+
+    #[test]
+    fn a_target_that_must_not_be_written_gets_no_write() {
+        let facts = Facts { writable: false, has_log: false, ..FACTS };
+        assert!(
+            steps(&settings(Thoroughness::Standard), facts)
+                .iter()
+                .all(|step| step.load.op == Op::Read)
+        );
+    }
+
+    #[test]
+    fn labels_write_sizes_as_the_field_does() {
+        assert_eq!(short_size(512), "512");
+        assert_eq!(short_size(8192), "8K");
+        assert_eq!(short_size(4 << 20), "4M");
+        assert_eq!(short_size(1536), "1536");
+    }
+}

@@ -1,0 +1,201 @@
+//! Everything before the first measurement: look at the path, refuse what makes no sense, create
+//! and lock the test file. When this fails, nothing has been written.
+
+use std::path::{Path, PathBuf};
+
+use blockstone_base::Capability;
+use blockstone_base::identity::{Host, PathKind, StorageTarget};
+use blockstone_base::rng;
+use blockstone_base::units::Bytes;
+use blockstone_engine::registry;
+use blockstone_measure::capability::{self, named};
+use blockstone_measure::evidence;
+use blockstone_measure::scratch;
+use blockstone_record::manifest::NamedCapability;
+use blockstone_sys::{clock, survey};
+
+use crate::error::CalibrateError;
+use crate::plan::{self, Facts, LARGE};
+use crate::settings::{Settings, Subject};
+use crate::testfile::{self, TestFile};
+
+/// A test file is never larger than this unless asked for.
+const DEFAULT_SIZE: Bytes = Bytes::gib(4);
+/// Of the free space, a test file takes at most one part in this many.
+const FREE_SHARE: u64 = 4;
+/// The least number of blocks that are worth visiting at random.
+const LEAST_BLOCKS: u64 = 128;
+/// The redo log that overwriting commits go to.
+pub const LOG_SIZE: Bytes = Bytes::mib(32);
+
+/// A calibration that can start.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) host: Host,
+    pub(crate) target: StorageTarget,
+    pub(crate) file: TestFile,
+    pub(crate) facts: Facts,
+    pub(crate) capabilities: Vec<NamedCapability>,
+    /// Test files of killed runs that were found and removed.
+    pub removed_orphans: Vec<PathBuf>,
+}
+
+/// Looks at the subject and makes ready to measure it.
+///
+/// # Errors
+/// When the settings do not fit the subject, or the subject cannot be used. Nothing is left behind.
+pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
+    let root = Path::new("/");
+    let path = settings.subject.path();
+    // First of all, so that what a killed run left takes no room from this one.
+    let removed_orphans = match &settings.subject {
+        Subject::Path(path) if path.is_dir() => scratch::remove_orphans(path),
+        Subject::TestFile(path) => path.parent().map(scratch::remove_orphans).unwrap_or_default(),
+        Subject::Path(_) | Subject::Destroy(_) => Vec::new(),
+    };
+    let target = survey::target(root, path)?;
+    check_subject(settings, &target)?;
+    check_block(settings, &target)?;
+    let writes = !settings.read_only;
+    let size = match target.kind {
+        PathKind::Directory => Some(directory_size(settings, &target)?),
+        _ => None,
+    };
+    let direct = !settings.buffered;
+    // Of this run alone, so that a block of an earlier one is never taken for ours.
+    let run_id = rng::mix(clock::now_ns() ^ rng::mix(u64::from(std::process::id())));
+    let file = match &settings.subject {
+        Subject::TestFile(path) => TestFile::reuse(path, settings.block, run_id, direct, writes)?,
+        Subject::Destroy(path) => TestFile::device(path, run_id, direct)?,
+        Subject::Path(path) if target.kind == PathKind::Directory => {
+            TestFile::create(path, run_id, direct)?
+        }
+        Subject::Path(path) => TestFile::foreign(path, direct)?,
+    };
+    let span = match size {
+        Some(size) => size,
+        None => existing_size(settings, &file)?,
+    };
+    let capabilities = capabilities(&file, &target);
+    let facts = Facts {
+        ours: file.ours(),
+        writable: file.ours() && writes,
+        has_log: file.ours() && writes && target.kind != PathKind::BlockDevice,
+        span,
+        direct: file.direct.is_full(),
+        uring: full(&capabilities, "engine-uring"),
+        least_io: Bytes(u64::from(target.direct_io.offset_align_bytes.max(512))),
+    };
+    let host = survey::host(root);
+    Ok(Prepared { settings, host, target, file, facts, capabilities, removed_orphans })
+}
+
+impl Prepared<'_> {
+    /// The first of `required` that is degraded, as a message; none when all are there.
+    ///
+    /// # Errors
+    /// When a name is unknown.
+    pub fn missing(&self, required: &[String]) -> Result<Option<String>, CalibrateError> {
+        Ok(capability::missing(&self.capabilities, required)?)
+    }
+}
+
+fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), CalibrateError> {
+    let path = settings.subject.path().clone();
+    match (&settings.subject, target.kind) {
+        (Subject::Path(_), PathKind::BlockDevice) if !settings.read_only => {
+            return Err(CalibrateError::DeviceNamedOnce { path });
+        }
+        (Subject::Destroy(_), PathKind::BlockDevice) => check_device(&path)?,
+        (Subject::TestFile(_), kind) if kind != PathKind::File => {
+            return Err(CalibrateError::NotAFile { path });
+        }
+        (Subject::Destroy(_), _) => return Err(CalibrateError::NotADevice { path }),
+        _ => {}
+    }
+    if target.kind != PathKind::Directory && settings.size.is_some() {
+        return Err(CalibrateError::SizeOfExisting { path });
+    }
+    if target.kind != PathKind::Directory && settings.keep {
+        return Err(CalibrateError::NothingToKeep { path });
+    }
+    Ok(())
+}
+
+/// A device may be overwritten when it is neither mounted nor holds data; the remains of a killed
+/// calibration count as nothing.
+fn check_device(path: &Path) -> Result<(), CalibrateError> {
+    if let Some(usage) = survey::is_mounted(Path::new("/"), path)? {
+        return Err(CalibrateError::InUse { path: path.to_owned(), usage });
+    }
+    let empty = survey::device_is_empty(path)? || testfile::holds_nothing_but_ours(path)?;
+    if empty { Ok(()) } else { Err(CalibrateError::NotEmpty { path: path.to_owned() }) }
+}
+
+fn check_block(settings: &Settings, target: &StorageTarget) -> Result<(), CalibrateError> {
+    let block = settings.block;
+    let align = Bytes(u64::from(target.direct_io.offset_align_bytes.max(512)));
+    let refuse = |why: &str| Err(CalibrateError::BlockSize { block, why: why.to_owned(), align });
+    if !block.get().is_power_of_two() {
+        return refuse("it is not a power of two");
+    }
+    if block < align {
+        return refuse(&format!("direct I/O on this path is done in units of {align}"));
+    }
+    if block > LARGE {
+        return refuse(&format!("the largest is {LARGE}"));
+    }
+    Ok(())
+}
+
+fn directory_size(settings: &Settings, target: &StorageTarget) -> Result<Bytes, CalibrateError> {
+    let free = Bytes(target.free_bytes);
+    let default = DEFAULT_SIZE.min(Bytes(free.get() / FREE_SHARE));
+    let asked = settings.size.unwrap_or(default);
+    let path = settings.subject.path().clone();
+    let least = Bytes((settings.block.get() * LEAST_BLOCKS).max(LARGE.get() * 8));
+    if settings.size.is_some() && asked < least {
+        return Err(CalibrateError::TooSmall { size: asked, block: settings.block, least });
+    }
+    let log = LOG_SIZE.get() + plan::append_span(asked);
+    let log = if settings.read_only { 0 } else { log };
+    if asked < least || asked.get() + log > free.get() {
+        let asked = Bytes(asked.max(least).get() + log);
+        return Err(CalibrateError::NoSpace { path, asked, free });
+    }
+    Ok(Bytes(asked.get() / LARGE.get() * LARGE.get()))
+}
+
+fn existing_size(settings: &Settings, file: &TestFile) -> Result<Bytes, CalibrateError> {
+    let size = Bytes(file.main().size_bytes()?);
+    let block = settings.block;
+    let least = Bytes(block.get() * LEAST_BLOCKS);
+    if size < least {
+        return Err(CalibrateError::TooSmall { size, block, least });
+    }
+    // Whole large requests, so that sequential streams never meet a short end.
+    let unit = if size.get() >= LARGE.get() * 8 { LARGE.get() } else { block.get() };
+    Ok(Bytes(size.get() / unit * unit))
+}
+
+fn capabilities(file: &TestFile, target: &StorageTarget) -> Vec<NamedCapability> {
+    let mut out = vec![named("direct-io", file.direct.clone())];
+    for entry in registry::ALL {
+        if entry.name != "sim" {
+            out.push(named(&format!("engine-{}", entry.name), (entry.capability)()));
+        }
+    }
+    let fiemap = match (target.kind, evidence::map(file.path())) {
+        (PathKind::BlockDevice, _) => Capability::Full,
+        (_, Ok(map)) => map.fiemap,
+        (_, Err(error)) => Capability::degraded(error.to_string()),
+    };
+    out.push(named("fiemap", fiemap));
+    out.push(capability::privilege());
+    out
+}
+
+fn full(capabilities: &[NamedCapability], name: &str) -> bool {
+    capabilities.iter().any(|known| known.name == name && known.capability.is_full())
+}

@@ -1,0 +1,356 @@
+//! The run: survey into the manifest, layout, the planned steps, the confirmations, the end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use blockstone_base::Capability;
+use blockstone_base::load::{self, LoadSpec};
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_engine::{Content, Medium, NoContent, Stamped};
+use blockstone_measure::capability::named;
+use blockstone_measure::evidence;
+use blockstone_measure::{Observer, Opening, Session, SessionSpec};
+use blockstone_record::manifest::{End, Group, Manifest};
+use serde_json::{Value, json};
+
+use crate::confirm;
+use crate::error::CalibrateError;
+use crate::hold::{Ground, Measured, first_sequence, hold};
+use crate::plan::{self, FileRole, LARGE, Step};
+use crate::prepare::{LOG_SIZE, Prepared};
+use crate::settings::Settings;
+use crate::testfile::AppendFile;
+
+/// Time between two ticks.
+const TICK: Nanos = Nanos::millis(20);
+/// How long starting and stopping a phase takes beside its warm-up and window.
+const AROUND_PHASE: Nanos = Nanos::millis(30);
+
+impl Prepared<'_> {
+    /// Runs the calibration and returns the directory of its recording. An interruption or an
+    /// error after the first measurement is written into the recording and returns like success:
+    /// what was measured until then is not lost.
+    ///
+    /// # Errors
+    /// When the recording cannot be made at all.
+    pub fn run(self, observer: &mut dyn Observer) -> Result<PathBuf, CalibrateError> {
+        let dir = self.settings.recording.path.clone();
+        for orphan in &self.removed_orphans {
+            observer.note(&format!("removed {}, left by a killed run", orphan.display()));
+        }
+        let devices = self.target.devices.iter().map(|device| device.name.clone()).collect();
+        let session = Session::start(SessionSpec {
+            dir: &dir,
+            manifest: self.manifest(),
+            devices,
+            series: &[&load::SERIES],
+            tick: TICK,
+        })?;
+        let mut run = Run {
+            prepared: self,
+            session,
+            observer,
+            points: Vec::new(),
+            left: Nanos(0),
+            skipped: Vec::new(),
+            oldest_sequence: 0,
+            asked_layout: Nanos(0),
+        };
+        let end = match run.all_phases() {
+            Ok(()) => End::Complete,
+            Err(Early::Interrupted(signal)) => End::Interrupted { signal: signal.to_owned() },
+            Err(Early::Failed(error)) => End::Failed { error: error.to_string() },
+        };
+        run.keep_skipped();
+        let Run { mut prepared, session, observer, .. } = run;
+        session.close(end)?;
+        if prepared.settings.keep {
+            observer.note(&match prepared.file.keep() {
+                Ok(kept) => format!("kept the test file: {}", kept.display()),
+                Err(error) => error.to_string(),
+            });
+        }
+        Ok(dir)
+    }
+
+    fn manifest(&self) -> Manifest {
+        Opening {
+            id: &self.settings.recording.id,
+            verb: "calibrate",
+            argv: &self.settings.argv,
+            settings: self.settings_map(),
+            seed: self.settings.seed,
+            host: &self.host,
+            target: &self.target,
+            capabilities: &self.capabilities,
+        }
+        .manifest()
+    }
+
+    fn settings_map(&self) -> BTreeMap<&'static str, Value> {
+        let Settings { block, max_latency, buffered, read_only, keep, matrix, .. } = self.settings;
+        let mut map = BTreeMap::from([
+            ("block_bytes", json!(block)),
+            ("max_latency_ns", json!(max_latency)),
+            ("buffered", json!(buffered)),
+            ("read_only", json!(read_only)),
+            ("keep", json!(keep)),
+            ("matrix", json!(matrix)),
+            ("thoroughness", json!(self.settings.thoroughness.name())),
+            ("size_bytes", json!(self.facts.span)),
+            ("asked_size_bytes", json!(self.settings.size)),
+        ]);
+        if let Some(open) = self.settings.open_loop {
+            map.insert("rate_per_s", json!(open.rate_per_s));
+            map.insert("poisson", json!(open.poisson));
+        }
+        if let Some(link) = self.settings.link_mb_per_s {
+            map.insert("link_bytes_per_s", json!(link * 1e6));
+        }
+        map
+    }
+}
+
+/// Why a run did not go through all its phases.
+enum Early {
+    Interrupted(&'static str),
+    Failed(CalibrateError),
+}
+
+impl<E: Into<CalibrateError>> From<E> for Early {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+struct Run<'a> {
+    prepared: Prepared<'a>,
+    session: Session,
+    observer: &'a mut dyn Observer,
+    points: Vec<Measured>,
+    left: Nanos,
+    /// Labels of steps for which no time was left.
+    skipped: Vec<String>,
+    /// Of the layout's first write: an older block under the same id would be somebody else's.
+    oldest_sequence: u64,
+    /// What the layout of a size that was asked for took; it comes on top of the time limit.
+    asked_layout: Nanos,
+}
+
+impl Run<'_> {
+    fn all_phases(&mut self) -> Result<(), Early> {
+        let settings = self.prepared.settings;
+        let overhead = plan::overhead(settings);
+        self.left = self.expected(&plan::steps(settings, self.prepared.facts));
+        self.hold(&overhead, &Ground { medium: Medium::Nothing, content: Arc::new(NoContent) })?;
+        if self.prepared.file.needs_layout() {
+            self.lay_out()?;
+        }
+        self.keep_evidence()?;
+        let log = self.prepared.facts.has_log.then(|| self.lay_out_log()).transpose()?;
+        let steps = plan::steps(settings, self.prepared.facts);
+        self.left = self.expected(&steps);
+        for step in &steps {
+            self.take(step, log.as_ref())?;
+        }
+        self.confirm()
+    }
+
+    /// The longest that `steps` and the confirmations may take.
+    fn expected(&self, steps: &[Step]) -> Nanos {
+        let thoroughness = self.prepared.settings.thoroughness;
+        let steps: u64 = steps.iter().map(longest).sum();
+        Nanos(steps + plan::confirm_limit(thoroughness).get())
+    }
+
+    /// Takes one step, unless the run's time is up.
+    fn take(&mut self, step: &Step, log: Option<&AppendFile>) -> Result<(), Early> {
+        if self.out_of_time(step) {
+            self.skipped.push(step.label.clone());
+            self.observer.note(&format!("skipped {}: no time left", step.label));
+            return Ok(());
+        }
+        // Held until the phase is over, so that the file goes with it.
+        let append;
+        let file = match step.file {
+            FileRole::None => None,
+            FileRole::Main => Some(Arc::clone(self.prepared.file.main())),
+            FileRole::BufferedCold | FileRole::BufferedWarm => Some(self.buffered(step)?),
+            FileRole::Log => log.map(|log| Arc::clone(&log.0)),
+            FileRole::Append => {
+                append = self.prepared.file.appendable("append")?;
+                Some(Arc::clone(&append.0))
+            }
+        };
+        let content = self.content(step);
+        self.hold(step, &Ground { medium: file.map_or(Medium::Nothing, Medium::File), content })
+    }
+
+    /// What was left out is a capability that this run did not have: reports say so.
+    fn keep_skipped(&mut self) {
+        let capability = match self.skipped.as_slice() {
+            [] => Capability::Full,
+            labels => Capability::degraded(format!(
+                "left out because the time was up: {}",
+                labels.join(", ")
+            )),
+        };
+        self.session.recorder().manifest().capabilities.push(named("all-phases", capability));
+    }
+
+    /// The time limit holds for all but the layout of a size that was asked for. Where phases take
+    /// longer than planned, the confirmations keep their time, because headlines come from them,
+    /// and the reference points, because drift does.
+    fn out_of_time(&self, step: &Step) -> bool {
+        let settings = self.prepared.settings;
+        let limit = plan::run_limit(settings.thoroughness);
+        let confirmations = match step.group {
+            Group::Confirm | Group::Reference => 0,
+            _ => plan::confirm_limit(settings.thoroughness).get(),
+        };
+        let after = plan::CONCLUSION.get() + confirmations;
+        limit
+            .map(|limit| limit.get() + self.asked_layout.get())
+            .is_some_and(|limit| self.session.elapsed().get() + longest(step) + after > limit)
+    }
+
+    fn hold(&mut self, step: &Step, ground: &Ground) -> Result<(), Early> {
+        if let Some(signal) = self.observer.interrupted() {
+            return Err(Early::Interrupted(signal));
+        }
+        self.left = Nanos(self.left.get().saturating_sub(longest(step)));
+        let left = Nanos(self.left.get() + longest(step));
+        let point = hold(&mut self.session, self.observer, step, ground, left)?;
+        let interrupted = point.interrupted;
+        self.points.push(point);
+        if !self.prepared.file.path().exists() {
+            let path = self.prepared.file.path().to_owned();
+            return Err(CalibrateError::Vanished { label: step.label.clone(), path }.into());
+        }
+        interrupted.map_or(Ok(()), |signal| Err(Early::Interrupted(signal)))
+    }
+
+    /// Stamps where Blockstone wrote the data in this block size; nothing where somebody else did.
+    fn content(&self, step: &Step) -> Arc<dyn Content> {
+        let stamped = self.prepared.file.ours() && step.file != FileRole::None;
+        if !stamped {
+            return Arc::new(NoContent);
+        }
+        let unit = self.prepared.settings.block.get().min(step.load.block_bytes);
+        Arc::new(Stamped::new(self.prepared.file.file_id, unit, self.oldest_sequence))
+    }
+
+    /// Writes the whole test file, or as much as the time allows; the rest is then not used.
+    fn lay_out(&mut self) -> Result<(), Early> {
+        let settings = self.prepared.settings;
+        let facts = self.prepared.facts;
+        let load = plan::layout(settings, facts.span, facts.direct, facts.uring);
+        let limit = match settings.size {
+            Some(_) => Nanos(u64::MAX / 2),
+            None => plan::layout_limit(settings.thoroughness),
+        };
+        self.oldest_sequence = first_sequence(self.session.phase());
+        let begun = self.session.elapsed();
+        self.hold_layout("layout", load, Arc::clone(self.prepared.file.main()), limit)?;
+        if settings.size.is_some() {
+            self.asked_layout = Nanos(self.session.elapsed().get() - begun.get());
+        }
+        let done = self.points.last().map_or(0, |point| point.completed_bytes);
+        let span = Bytes(done.min(facts.span.get()) / LARGE.get() * LARGE.get());
+        if span < facts.span {
+            self.prepared.file.cut(span)?;
+            self.observer.note(&format!(
+                "the test file has {span} instead of {}: the layout's time was up",
+                facts.span
+            ));
+            self.prepared.facts.span = span;
+            self.session.recorder().manifest().settings.insert("size_bytes".into(), json!(span));
+        }
+        Ok(self
+            .prepared
+            .file
+            .main()
+            .fsync()
+            .map_err(|errno| self.prepared.file.io_error("flush", errno))?)
+    }
+
+    /// A redo log beside the test file: small, fully written, so that a commit overwrites.
+    fn lay_out_log(&mut self) -> Result<AppendFile, Early> {
+        let facts = self.prepared.facts;
+        let log = self.prepared.file.appendable("log")?;
+        let load = plan::layout(self.prepared.settings, LOG_SIZE, facts.direct, facts.uring);
+        self.hold_layout("layout-log", load, Arc::clone(&log.0), Nanos(u64::MAX / 2))?;
+        log.0.fsync().map_err(|errno| self.prepared.file.io_error("flush", errno))?;
+        Ok(log)
+    }
+
+    fn hold_layout(
+        &mut self,
+        label: &str,
+        load: LoadSpec,
+        file: Arc<blockstone_sys::file::BlockFile>,
+        limit: Nanos,
+    ) -> Result<(), Early> {
+        let step = Step {
+            label: label.to_owned(),
+            group: Group::Layout,
+            repeat: 0,
+            load,
+            background: None,
+            file: FileRole::Main,
+            warm_up: Nanos(0),
+            window: (limit, limit),
+        };
+        let content = self.content(&step);
+        self.hold(&step, &Ground { medium: Medium::File(file), content })
+    }
+
+    /// How the file lies on the device and what its data look like, before anything is read.
+    fn keep_evidence(&mut self) -> Result<(), Early> {
+        let (file, span) = (&self.prepared.file, self.prepared.facts.span.get());
+        let seed = self.prepared.settings.seed;
+        let evidence = evidence::examine(file.path(), file.ours(), span, seed)?;
+        self.session.recorder().manifest().file = Some(evidence);
+        Ok(())
+    }
+
+    /// The file through the page cache: emptied of it, or with the span of the step read into it.
+    fn buffered(&mut self, step: &Step) -> Result<Arc<blockstone_sys::file::BlockFile>, Early> {
+        let file = self.prepared.file.buffered()?;
+        file.drop_cached()?;
+        if step.file == FileRole::BufferedWarm {
+            let mut block = vec![0; LARGE.get() as usize];
+            for offset in (0..step.load.span_bytes).step_by(block.len()) {
+                file.read_at(offset, &mut block)
+                    .map_err(|errno| self.prepared.file.io_error("read", errno))?;
+            }
+        }
+        Ok(file)
+    }
+
+    /// The longer looks, each chosen from what was measured before it.
+    fn confirm(&mut self) -> Result<(), Early> {
+        let settings = self.prepared.settings;
+        if let Some(load) = confirm::knee_probe(&self.points, settings) {
+            let mark = if load.engine == "psync" { 'x' } else { 'd' };
+            let label = format!("random-read/{}/{mark}{}", load.engine, load.in_flight());
+            let step = plan::confirm(settings, "knee", load, 1);
+            self.take(&Step { label, group: Group::RandomRead, ..step }, None)?;
+        }
+        let max_iops = confirm::max_iops(&self.points, settings);
+        let knee = max_iops.as_ref().and_then(|m| confirm::knee(&self.points, settings, &m.load));
+        let max_mbps = confirm::max_mbps(&self.points, settings);
+        let max_write_iops = confirm::max_write_iops(&self.points, settings);
+        for step in [max_iops, knee, max_mbps, max_write_iops].into_iter().flatten() {
+            self.take(&step, None)?;
+        }
+        Ok(())
+    }
+}
+
+fn longest(step: &Step) -> u64 {
+    // An unlimited layout says nothing about time.
+    let window = if step.group == Group::Layout { 0 } else { step.window.1.get() };
+    step.warm_up.get() + window + AROUND_PHASE.get()
+}

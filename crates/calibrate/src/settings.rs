@@ -1,0 +1,91 @@
+//! What the user asked for, with every default filled in.
+
+use std::path::PathBuf;
+
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_record::RunDir;
+
+/// How much time a calibration may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thoroughness {
+    /// At most 20 s: fewer points, shorter windows.
+    Quick,
+    /// At most 90 s.
+    Standard,
+    /// Three interleaved rounds with longer windows; the intervals come from the repeats.
+    Full,
+}
+
+impl Thoroughness {
+    /// Its name in the manifest.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A directory (a test file is created in it), or a regular file or block device that is only
+    /// read.
+    Path(PathBuf),
+    /// A test file that Blockstone kept from an earlier run: read and written.
+    TestFile(PathBuf),
+    /// A block device whose content may be destroyed.
+    Destroy(PathBuf),
+}
+
+impl Subject {
+    /// The path it names.
+    pub fn path(&self) -> &PathBuf {
+        match self {
+            Self::Path(path) | Self::TestFile(path) | Self::Destroy(path) => path,
+        }
+    }
+}
+
+/// Random reads at a fixed rate, measured in addition to the closed-loop points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OpenLoop {
+    /// Intended reads per second.
+    pub rate_per_s: f64,
+    /// Exponential gaps when true, constant gaps when false.
+    pub poisson: bool,
+}
+
+/// Everything a calibration needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What is measured.
+    pub subject: Subject,
+    /// How long it may take.
+    pub thoroughness: Thoroughness,
+    /// The database block size.
+    pub block: Bytes,
+    /// Size of the test file; none lets the free space decide.
+    pub size: Option<Bytes>,
+    /// The latency that bounds `max_iops` (mean) and the knee (p99).
+    pub max_latency: Nanos,
+    /// Use the page cache, to show what it does to the numbers.
+    pub buffered: bool,
+    /// Leave out every phase that writes.
+    pub read_only: bool,
+    /// Keep the test file.
+    pub keep: bool,
+    /// Measure small and large reads together.
+    pub matrix: bool,
+    /// Also measure at a fixed rate.
+    pub open_loop: Option<OpenLoop>,
+    /// Decimal MB/s of the link to the storage, where the kernel cannot know it.
+    pub link_mb_per_s: Option<f64>,
+    /// Seed of all random choices and data.
+    pub seed: u64,
+    /// The command line, for the manifest.
+    pub argv: Vec<String>,
+    /// Where the recording goes: a directory that does not exist or is empty.
+    pub recording: RunDir,
+}

@@ -1,0 +1,293 @@
+//! The file under test: created, reused, or only read; locked while in use, removed afterwards.
+//!
+//! A test file carries an exclusive lock (flock) for as long as its run lives. A run that was
+//! killed leaves a file whose lock is free: the next run in that directory removes it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use blockstone_base::Capability;
+use blockstone_base::units::Bytes;
+use blockstone_engine::stamp::{self, Identity};
+use blockstone_measure::scratch;
+use blockstone_sys::file::{Access, BlockFile, FileError};
+
+use crate::error::CalibrateError;
+
+/// The file under test.
+#[derive(Debug)]
+pub struct TestFile {
+    main: Arc<BlockFile>,
+    kind: Kind,
+    /// Whether the page cache is bypassed, and if not, why.
+    pub direct: Capability,
+    /// Identity written into every block's stamp.
+    pub file_id: u64,
+    /// Names the files that this run makes beside it.
+    run_id: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Made by this run, removed at its end.
+    Created,
+    /// Made by this run, to be kept.
+    Kept,
+    /// Made by an earlier run, or a device that may be overwritten.
+    Reused,
+    /// A device that may be overwritten: cleared at its ends afterwards.
+    Device,
+    /// Somebody else's: only read.
+    Foreign,
+}
+
+impl TestFile {
+    /// A new file in `dir`.
+    ///
+    /// # Errors
+    /// When the directory cannot be written.
+    pub fn create(dir: &Path, run_id: u64, direct: bool) -> Result<Self, FileError> {
+        let path = dir.join(scratch::name(run_id, ""));
+        let (main, direct) = with_fallback(direct, |direct| BlockFile::create_new(&path, direct))?;
+        main.lock_exclusive()?;
+        let main = Arc::new(main);
+        Ok(Self { main, kind: Kind::Created, direct, file_id: run_id, run_id })
+    }
+
+    /// A file that an earlier run kept; only read when not `writable`.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is in use, or was not written by Blockstone.
+    pub fn reuse(
+        path: &Path,
+        block: Bytes,
+        run_id: u64,
+        direct: bool,
+        writable: bool,
+    ) -> Result<Self, CalibrateError> {
+        let identity = stamped_by_us(path)?
+            .ok_or_else(|| CalibrateError::NotOurs { path: path.to_owned() })?;
+        let written = Bytes(u64::from(identity.block_bytes));
+        if written != block {
+            return Err(CalibrateError::OtherBlocks { path: path.to_owned(), written, block });
+        }
+        let access = if writable { Access::ReadWrite } else { Access::Read };
+        let (main, direct) = with_fallback(direct, |direct| BlockFile::open(path, access, direct))?;
+        main.lock_exclusive()?;
+        let (main, file_id) = (Arc::new(main), identity.file_id);
+        Ok(Self { main, kind: Kind::Reused, direct, file_id, run_id })
+    }
+
+    /// A device that may be overwritten.
+    ///
+    /// # Errors
+    /// When it cannot be opened or is in use.
+    pub fn device(path: &Path, run_id: u64, direct: bool) -> Result<Self, CalibrateError> {
+        let open = |direct| BlockFile::open_device(path, direct);
+        let (main, direct) = with_fallback(direct, open)?;
+        main.lock_exclusive()?;
+        let main = Arc::new(main);
+        Ok(Self { main, kind: Kind::Device, direct, file_id: run_id, run_id })
+    }
+
+    /// Somebody else's file or device: only read.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn foreign(path: &Path, direct: bool) -> Result<Self, CalibrateError> {
+        let open = |direct| BlockFile::open(path, Access::Read, direct);
+        let (main, direct) = with_fallback(direct, open)?;
+        Ok(Self { main: Arc::new(main), kind: Kind::Foreign, direct, file_id: 0, run_id: 0 })
+    }
+
+    /// The open file.
+    pub fn main(&self) -> &Arc<BlockFile> {
+        &self.main
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.main.path()
+    }
+
+    /// Whether Blockstone wrote its content, so that it may be written and its stamps verified.
+    pub fn ours(&self) -> bool {
+        self.kind != Kind::Foreign
+    }
+
+    /// Whether it has to be laid out before it can be read.
+    pub fn needs_layout(&self) -> bool {
+        matches!(self.kind, Kind::Created | Kind::Device)
+    }
+
+    /// The same file through the page cache.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn buffered(&self) -> Result<Arc<BlockFile>, FileError> {
+        BlockFile::open(self.path(), Access::Read, false).map(Arc::new)
+    }
+
+    /// A second file beside it that starts empty and is removed when dropped.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn appendable(&self, purpose: &str) -> Result<AppendFile, FileError> {
+        let dir = self.path().parent().unwrap_or(Path::new("."));
+        let path = dir.join(scratch::name(self.run_id, purpose));
+        let file = BlockFile::create_new(&path, self.main.is_direct())?;
+        file.lock_exclusive()?;
+        Ok(AppendFile(Arc::new(file)))
+    }
+
+    /// Cuts the file to what was laid out; a device keeps its size.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn cut(&self, size: Bytes) -> Result<(), FileError> {
+        if self.kind == Kind::Device { Ok(()) } else { self.main.set_size(size.get()) }
+    }
+
+    /// An error of the file from the errno of an operation.
+    pub fn io_error(&self, operation: &'static str, errno: i32) -> FileError {
+        self.main.error(operation, std::io::Error::from_raw_os_error(errno))
+    }
+
+    /// Keeps the file under a name that no later run removes, and says which.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn keep(&mut self) -> Result<PathBuf, FileError> {
+        let kept = self.path().with_file_name(scratch::kept_name(self.file_id, ""));
+        std::fs::hard_link(self.path(), &kept)
+            .and_then(|()| std::fs::remove_file(self.path()))
+            .map_err(|e| self.main.error("keep", e))?;
+        self.kind = Kind::Kept;
+        Ok(kept)
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        match self.kind {
+            // Gone already is as good as removed now.
+            Kind::Created => drop(std::fs::remove_file(self.path())),
+            Kind::Device => scratch::clear_edges(self.path()),
+            Kind::Kept | Kind::Reused | Kind::Foreign => {}
+        }
+    }
+}
+
+/// A file that grows during one phase.
+#[derive(Debug)]
+pub struct AppendFile(pub Arc<BlockFile>);
+
+impl Drop for AppendFile {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(self.0.path()));
+    }
+}
+
+/// Whose block a file or device starts with, where Blockstone wrote it.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
+    let file = BlockFile::open(path, Access::Read, false)?;
+    let mut head = vec![0_u8; 4096];
+    let length = file
+        .read_at(0, &mut head)
+        .map_err(|errno| file.error("read", std::io::Error::from_raw_os_error(errno)))?;
+    Ok(stamp::identify(&head[..length]))
+}
+
+/// Opens direct if asked to; where the file system does not know `O_DIRECT`, goes on through the
+/// page cache and says so. The verdict `not-direct` then condemns what is measured.
+fn with_fallback(
+    direct: bool,
+    open: impl Fn(bool) -> Result<BlockFile, FileError>,
+) -> Result<(BlockFile, Capability), FileError> {
+    if !direct {
+        return Ok((open(false)?, Capability::degraded("--buffered asks for the page cache")));
+    }
+    match open(true) {
+        Ok(file) => Ok((file, Capability::Full)),
+        Err(FileError::Open { source, .. } | FileError::Create { source, .. })
+            if source.kind() == std::io::ErrorKind::InvalidInput =>
+        {
+            let why = "the file system refuses O_DIRECT; every I/O goes through the page cache";
+            Ok((open(false)?, Capability::degraded(why)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the ends of a device hold nothing but zeros and the blocks of one killed calibration.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn holds_nothing_but_ours(device: &Path) -> Result<bool, FileError> {
+    let Some(Identity { file_id, block_bytes }) = stamped_by_us(device)? else { return Ok(false) };
+    let file = BlockFile::open(device, Access::Read, false)?;
+    let size_bytes = file.size_bytes()?;
+    let mut edge = vec![0_u8; scratch::DEVICE_EDGE.get().min(size_bytes) as usize];
+    for offset_bytes in [0, size_bytes - edge.len() as u64] {
+        file.read_at(offset_bytes, &mut edge)
+            .map_err(|errno| file.error("read", std::io::Error::from_raw_os_error(errno)))?;
+        let ours = |block: &[u8]| {
+            block.iter().all(|&byte| byte == 0) || stamp::file_of(block) == Some(file_id)
+        };
+        if !edge.chunks(block_bytes as usize).all(ours) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_file_goes_with_its_run_and_a_kept_one_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = TestFile::create(dir.path(), 1, false).unwrap();
+        assert!(file.path().exists());
+        drop(file);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+
+        let mut file = TestFile::create(dir.path(), 2, false).unwrap();
+        let kept = file.keep().unwrap();
+        drop(file);
+        assert!(kept.exists());
+        let mut again = TestFile::create(dir.path(), 2, false).unwrap();
+        assert!(again.keep().is_err(), "an earlier kept file is not replaced");
+    }
+
+    #[test]
+    fn a_file_that_is_not_ours_is_refused_for_writing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("somebody.dat");
+        std::fs::write(&path, vec![7; 65536]).unwrap();
+        let error = TestFile::reuse(&path, Bytes::kib(8), 1, false, true).unwrap_err();
+        assert!(matches!(error, CalibrateError::NotOurs { .. }), "{error}");
+        assert!(!TestFile::foreign(&path, false).unwrap().ours());
+    }
+
+    #[test]
+    fn only_zeros_and_blocks_of_one_calibration_count_as_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("device");
+        let mut data = vec![0_u8; 4 << 20];
+        std::fs::write(&path, &data).unwrap();
+        assert!(!holds_nothing_but_ours(&path).unwrap(), "empty, but nothing of ours");
+        stamp::seal(&mut data[..8192], 9, 0, 1);
+        stamp::seal(&mut data[8192..16384], 9, 8192, 2);
+        std::fs::write(&path, &data).unwrap();
+        assert!(holds_nothing_but_ours(&path).unwrap());
+        // Somebody made a pool since, and left our first block alone.
+        data[3 << 20] = 1;
+        std::fs::write(&path, &data).unwrap();
+        assert!(!holds_nothing_but_ours(&path).unwrap());
+    }
+}

@@ -1,0 +1,163 @@
+//! What blocks hold: nothing in particular, or stamped data that are verified on reading.
+
+use blockstone_base::rng;
+
+use crate::stamp::{self, Expected, Fault};
+
+/// Makes the data of writes and judges the data of reads. Shared by all workers of a load.
+pub trait Content: Send + Sync {
+    /// Whether there is anything to do. When not, the loop calls neither of the others and saves
+    /// the clock read that would keep their time out of the latency.
+    fn is_active(&self) -> bool {
+        true
+    }
+
+    /// Makes the data of a write: `sequence` is unique to it.
+    fn prepare(&self, offset_bytes: u64, sequence: u64, data: &mut [u8]);
+
+    /// Judges the data of a read; with `sample_checksum` a whole block of it, not only stamps.
+    fn verify(&self, offset_bytes: u64, data: &[u8], sample_checksum: bool) -> Check;
+}
+
+/// What a verification looked at and found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// Blocks whose stamp was checked.
+    pub stamps: u32,
+    /// Blocks whose whole content was checked too.
+    pub checksums: u32,
+    /// Blocks that are not what was written.
+    pub mismatches: u32,
+    /// The first of those.
+    pub first: Option<Mismatch>,
+}
+
+/// A block that is not what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("block at offset {offset_bytes}: {fault}")]
+pub struct Mismatch {
+    /// Where it was read.
+    pub offset_bytes: u64,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// Whatever the memory holds is written, and nothing is verified.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoContent;
+
+impl Content for NoContent {
+    fn is_active(&self) -> bool {
+        false
+    }
+
+    fn prepare(&self, _offset_bytes: u64, _sequence: u64, _data: &mut [u8]) {}
+
+    fn verify(&self, _offset_bytes: u64, _data: &[u8], _sample_checksum: bool) -> Check {
+        Check::default()
+    }
+}
+
+/// Stamped blocks of one file.
+///
+/// A request is cut into blocks of `block_bytes` from its beginning, the last one as long as what
+/// is left: a 1 MiB write of 8 KiB blocks carries 128 stamps, a 512-byte commit is one block of
+/// 512 bytes. Reads must therefore begin where a block begins, and a write shorter than a block
+/// breaks the block it lies in: such commits belong into a file or range of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamped {
+    file_id: u64,
+    block_bytes: usize,
+    oldest_sequence: u64,
+}
+
+impl Stamped {
+    /// Blocks of `block_bytes` in file `file_id`; a block from a write before `oldest_sequence`
+    /// (that of the layout) is stale.
+    ///
+    /// # Panics
+    /// When a block could not hold its stamp.
+    pub fn new(file_id: u64, block_bytes: u64, oldest_sequence: u64) -> Self {
+        assert!(block_bytes >= stamp::STAMP_BYTES as u64, "a block holds its stamp");
+        Self { file_id, block_bytes: block_bytes as usize, oldest_sequence }
+    }
+
+    fn check(&self, offset_bytes: u64, data: &[u8], index: usize, whole: bool, out: &mut Check) {
+        let start = index * self.block_bytes;
+        let block = &data[start..data.len().min(start + self.block_bytes)];
+        let offset_bytes = offset_bytes + start as u64;
+        let sequence = self.oldest_sequence..=u64::MAX;
+        let expected = Expected { file_id: self.file_id, offset_bytes, sequence };
+        out.stamps += 1;
+        out.checksums += u32::from(whole);
+        if let Err(fault) = stamp::check(block, &expected, whole) {
+            out.mismatches += 1;
+            out.first.get_or_insert(Mismatch { offset_bytes, fault });
+        }
+    }
+}
+
+impl Content for Stamped {
+    fn prepare(&self, offset_bytes: u64, sequence: u64, data: &mut [u8]) {
+        for (index, block) in data.chunks_mut(self.block_bytes).enumerate() {
+            let address = offset_bytes + (index * self.block_bytes) as u64;
+            stamp::seal(block, self.file_id, address, sequence);
+        }
+    }
+
+    /// Checks the first and the last stamp of the request, and a third block chosen by its address
+    /// when a checksum is asked for.
+    fn verify(&self, offset_bytes: u64, data: &[u8], sample_checksum: bool) -> Check {
+        let last = data.len().div_ceil(self.block_bytes) - 1;
+        let sampled = sample_checksum
+            .then(|| (rng::mix(offset_bytes ^ self.file_id) % (last as u64 + 1)) as usize);
+        let mut out = Check::default();
+        self.check(offset_bytes, data, 0, sampled == Some(0), &mut out);
+        if last > 0 {
+            self.check(offset_bytes, data, last, sampled == Some(last), &mut out);
+        }
+        if let Some(middle) = sampled.filter(|&index| index > 0 && index < last) {
+            self.check(offset_bytes, data, middle, true, &mut out);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_request_is_many_blocks_each_readable_alone() {
+        let content = Stamped::new(9, 8192, 5);
+        let mut data = vec![0; 1 << 20];
+        content.prepare(1 << 20, 5, &mut data);
+        let whole = content.verify(1 << 20, &data, true);
+        assert_eq!((whole.checksums, whole.mismatches), (1, 0));
+        assert!((2..=3).contains(&whole.stamps));
+        for (index, block) in data.chunks(8192).enumerate() {
+            let one = content.verify((1 << 20) + index as u64 * 8192, block, true);
+            assert_eq!(one, Check { stamps: 1, checksums: 1, mismatches: 0, first: None });
+        }
+    }
+
+    #[test]
+    fn the_smallest_commit_is_a_block_of_its_own() {
+        let content = Stamped::new(9, 8192, 0);
+        let mut data = vec![0; 512];
+        content.prepare(1536, 1, &mut data);
+        assert_eq!(content.verify(1536, &data, true).mismatches, 0);
+        assert_eq!(content.verify(2048, &data, false).mismatches, 1);
+    }
+
+    #[test]
+    fn a_stale_block_and_a_lost_end_are_mismatches_at_their_place() {
+        let mut data = vec![0; 3 * 8192];
+        Stamped::new(9, 8192, 0).prepare(0, 4, &mut data);
+        let stale = Stamped::new(9, 8192, 5).verify(0, &data, false);
+        assert_eq!(stale.mismatches, 2);
+        data[2 * 8192..].fill(0);
+        let lost = Stamped::new(9, 8192, 0).verify(0, &data, false);
+        assert_eq!(lost.first, Some(Mismatch { offset_bytes: 16384, fault: Fault::Zeros }));
+    }
+}

@@ -1,0 +1,220 @@
+//! What an engine is: slots of memory, requests on them, completions, and a clock.
+
+use std::sync::Arc;
+
+use blockstone_base::Capability;
+use blockstone_sys::buffer::ArenaError;
+use blockstone_sys::file::BlockFile;
+use blockstone_sys::ring::RingError;
+
+use crate::sim::SimDisk;
+
+/// A way of submitting block I/O. One engine belongs to one thread and is opened there; the worker
+/// loop is generic over it, so that no call in the hot path is virtual.
+///
+/// A slot is free, or holds one request from [`Engine::submit`] until its [`Completion`].
+pub trait Engine {
+    /// An engine on `setup`'s medium.
+    ///
+    /// # Errors
+    /// When the medium does not suit the engine, or the system refuses what it needs.
+    fn open(setup: Setup) -> Result<Self, EngineError>
+    where
+        Self: Sized;
+
+    /// The memory of a free slot.
+    fn buffer(&mut self, slot: usize) -> &mut [u8];
+
+    /// Queues a request on a free slot. Nothing is sent before the next [`Engine::reap`], so that
+    /// one clock read right before it is the submission time of the whole batch.
+    ///
+    /// # Errors
+    /// When the engine as a whole can no longer be used.
+    fn submit(&mut self, request: Request) -> Result<(), EngineError>;
+
+    /// Sends what was submitted without waiting, and says whether that took time. An engine whose
+    /// `reap` sends by itself may leave it at that.
+    ///
+    /// # Errors
+    /// When the engine as a whole no longer works.
+    fn send(&mut self) -> Result<bool, EngineError> {
+        Ok(false)
+    }
+
+    /// Sends what is queued, waits as `wait` says, and appends the completions there are to `out`.
+    /// A blocking engine performs the request here.
+    ///
+    /// # Errors
+    /// When the engine as a whole can no longer be used; a request that failed is a completion.
+    fn reap(&mut self, wait: Wait, out: &mut Vec<Completion>) -> Result<(), EngineError>;
+
+    /// The clock of this engine's completions, in nanoseconds; virtual in a simulation.
+    fn now_ns(&self) -> u64;
+
+    /// What the system gave or refused beyond the bare ability to submit, by name.
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        Vec::new()
+    }
+}
+
+/// What an engine is opened with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Where requests go.
+    pub medium: Medium,
+    /// Index of the worker that will use it, from 0.
+    pub worker: u32,
+    /// Requests that can be in flight at once.
+    pub slots: usize,
+    /// Bytes of a slot: the longest request.
+    pub slot_bytes: usize,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug)]
+pub enum Medium {
+    /// A file or block device.
+    File(Arc<BlockFile>),
+    /// A simulated disk.
+    Simulated(SimDisk),
+    /// Nowhere: for the null engine.
+    Nothing,
+}
+
+impl Medium {
+    /// Its name in messages: the path, where there is one.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(file) => file.path().display().to_string(),
+            Self::Simulated(_) => "the simulated disk".to_owned(),
+            Self::Nothing => "nothing".to_owned(),
+        }
+    }
+}
+
+/// What to do with a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestOp {
+    /// Read into the slot.
+    Read,
+    /// Write from the slot.
+    Write,
+    /// Write from the slot, complete when durable.
+    WriteDsync,
+    /// Make all completed writes durable, and the metadata needed to read them.
+    Fdatasync,
+    /// Make all completed writes and all metadata durable.
+    Fsync,
+}
+
+impl RequestOp {
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::WriteDsync => "durable write",
+            Self::Fdatasync => "fdatasync",
+            Self::Fsync => "fsync",
+        }
+    }
+
+    /// Whether the request moves no data of its own.
+    pub const fn is_sync(self) -> bool {
+        matches!(self, Self::Fdatasync | Self::Fsync)
+    }
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What to do.
+    pub op: RequestOp,
+    /// Where, in bytes from the start of the medium; ignored by syncs.
+    pub offset_bytes: u64,
+    /// How much, in bytes; ignored by syncs.
+    pub len_bytes: u32,
+    /// The slot that holds the data.
+    pub slot: usize,
+}
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Its slot, free again.
+    pub slot: usize,
+    /// Bytes moved (zero for a sync), or the errno.
+    pub result: Result<u32, i32>,
+    /// When the engine saw it complete: one clock read for all completions of a reap.
+    pub completed_ns: u64,
+}
+
+/// How long a reap waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Until at least one completion is there.
+    One,
+    /// Until at least one completion is there or the engine's clock shows this instant, also when
+    /// nothing is in flight.
+    Until(u64),
+}
+
+/// A load that cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// No engine has this name.
+    #[error("find engine `{name}`: there is none of that name\nhint: choose one of {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The load contradicts itself.
+    #[error("start load on {medium}: {problem}\nhint: {hint}")]
+    Contradiction {
+        /// What it was to run on.
+        medium: String,
+        /// What contradicts what.
+        problem: String,
+        /// What would be consistent.
+        hint: &'static str,
+    },
+    /// The engine cannot work on this medium.
+    #[error("open engine {engine} on {medium}: it needs {needs}\nhint: choose another engine")]
+    Medium {
+        /// The engine.
+        engine: &'static str,
+        /// What it was given.
+        medium: String,
+        /// What it works on.
+        needs: &'static str,
+    },
+    /// No memory for the slots.
+    #[error(transparent)]
+    Memory(#[from] ArenaError),
+    /// No ring, or one that broke.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// No thread.
+    #[error(
+        "start worker {worker} of {workers}: {source}\nhint: raise ulimit -u or use fewer workers"
+    )]
+    Thread {
+        /// Its index.
+        worker: u32,
+        /// How many were asked for.
+        workers: u32,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A worker ended before it was ready.
+    #[error(
+        "start worker {worker}: it panicked while opening its engine\n\
+         hint: this is a defect; please report it"
+    )]
+    Vanished {
+        /// Its index.
+        worker: u32,
+    },
+}

@@ -1,0 +1,294 @@
+//! What a worker writes down. Counters are published without locks, one writer each, on cache
+//! lines of their own. Histograms are a worker's own for one second and then handed over.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::load::{Op, SERIES};
+
+/// Counters of a load since its start, summed over its workers: the columns of
+/// [`blockstone_base::load::SERIES`], where each is described.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "described once, in SERIES")]
+pub struct Totals {
+    pub completed_ops: u64,
+    pub completed_bytes: u64,
+    pub failed_ops: u64,
+    pub latency_ns_sum: u64,
+    pub service_ns_sum: u64,
+    pub lag_ns_sum: u64,
+    pub lag_ns_max: u64,
+    pub stamps_verified: u64,
+    pub checksums_verified: u64,
+    pub mismatches: u64,
+}
+
+const COLUMNS: usize = SERIES.columns.len();
+
+impl Totals {
+    /// The values in the order of [`SERIES`]' columns.
+    pub fn values(&self) -> [u64; COLUMNS] {
+        [
+            self.completed_ops,
+            self.completed_bytes,
+            self.failed_ops,
+            self.latency_ns_sum,
+            self.service_ns_sum,
+            self.lag_ns_sum,
+            self.lag_ns_max,
+            self.stamps_verified,
+            self.checksums_verified,
+            self.mismatches,
+        ]
+    }
+
+    fn add(&mut self, other: &[u64; COLUMNS]) {
+        self.completed_ops += other[0];
+        self.completed_bytes += other[1];
+        self.failed_ops += other[2];
+        self.latency_ns_sum += other[3];
+        self.service_ns_sum += other[4];
+        self.lag_ns_sum += other[5];
+        self.lag_ns_max = self.lag_ns_max.max(other[6]);
+        self.stamps_verified += other[7];
+        self.checksums_verified += other[8];
+        self.mismatches += other[9];
+    }
+}
+
+/// The latencies of one second, merged over all workers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SecondHistogram {
+    /// Whole seconds since the load's origin at which the operations completed.
+    pub second: u32,
+    /// The direction.
+    pub op: Op,
+    /// Whether they completed while the window was open.
+    pub windowed: bool,
+    /// From the intended start, in nanoseconds.
+    pub latency: LatencyHistogram,
+    /// From the submission; only in an open loop, where the two differ.
+    pub service: Option<LatencyHistogram>,
+}
+
+/// What all workers of a load and its owner share.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub stop: AtomicBool,
+    pub window: AtomicBool,
+    pub stations: Vec<Station>,
+    pub append_cursor: Arc<AtomicU64>,
+    op: Op,
+    origin_ns: u64,
+    seconds: Mutex<BTreeMap<(u32, bool), Pair>>,
+    first_error: Mutex<Option<String>>,
+    first_mismatch: Mutex<Option<String>>,
+}
+
+/// One worker's place in the ledger. Two cache lines apart from the next: processors fetch pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Station {
+    counters: [AtomicU64; COLUMNS],
+    /// Operations that were due when the worker ended and had not been submitted.
+    pub overdue: AtomicU64,
+    /// Set when the worker ended before its work was done or it was told to.
+    pub failed: AtomicBool,
+    page: Mutex<Page>,
+}
+
+/// The histograms a worker is filling.
+#[derive(Debug)]
+pub(crate) struct Page {
+    end_ns: u64,
+    second: u32,
+    windowed: bool,
+    pair: Pair,
+}
+
+#[derive(Debug)]
+struct Pair {
+    latency: LatencyHistogram,
+    service: Option<LatencyHistogram>,
+}
+
+impl Ledger {
+    pub fn new(op: Op, workers: u32, origin_ns: u64, open_loop: bool) -> Self {
+        let station = || Station {
+            counters: Default::default(),
+            overdue: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            page: Mutex::new(Page {
+                end_ns: 0,
+                second: 0,
+                windowed: false,
+                pair: Pair::new(open_loop),
+            }),
+        };
+        Self {
+            stop: AtomicBool::new(false),
+            window: AtomicBool::new(false),
+            stations: (0..workers).map(|_| station()).collect(),
+            append_cursor: Arc::default(),
+            op,
+            origin_ns,
+            seconds: Mutex::default(),
+            first_error: Mutex::default(),
+            first_mismatch: Mutex::default(),
+        }
+    }
+
+    /// The sum over all workers, without stopping any of them: each counter is exact, the set of
+    /// them may straddle the completions of one moment.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for station in &self.stations {
+            let values = station.counters.each_ref().map(|counter| counter.load(Ordering::Relaxed));
+            totals.add(&values);
+        }
+        totals
+    }
+
+    pub fn note_error(&self, message: impl FnOnce() -> String) {
+        lock(&self.first_error).get_or_insert_with(message);
+    }
+
+    pub fn note_mismatch(&self, message: impl FnOnce() -> String) {
+        lock(&self.first_mismatch).get_or_insert_with(message);
+    }
+
+    pub fn first_error(&self) -> Option<String> {
+        lock(&self.first_error).clone()
+    }
+
+    pub fn first_mismatch(&self) -> Option<String> {
+        lock(&self.first_mismatch).clone()
+    }
+
+    /// Makes `page` the one for an operation that completed at `completed_ns`; hands the filled
+    /// one over when a second or the window ended. Returns whether it did: that takes some 20 µs
+    /// which must not be counted as latency.
+    #[inline]
+    pub fn turn(&self, page: &mut Page, completed_ns: u64) -> bool {
+        let windowed = self.window.load(Ordering::Relaxed);
+        if completed_ns < page.end_ns && windowed == page.windowed {
+            return false;
+        }
+        self.hand_over(page);
+        let second = completed_ns.saturating_sub(self.origin_ns) / 1_000_000_000;
+        page.second = u32::try_from(second).unwrap_or(u32::MAX);
+        page.end_ns = self.origin_ns + (second + 1) * 1_000_000_000;
+        page.windowed = windowed;
+        true
+    }
+
+    fn hand_over(&self, page: &mut Page) {
+        if page.pair.latency.count() == 0 {
+            return;
+        }
+        let mut seconds = lock(&self.seconds);
+        let open_loop = page.pair.service.is_some();
+        let key = (page.second, page.windowed);
+        let merged = seconds.entry(key).or_insert_with(|| Pair::new(open_loop));
+        merged.take(&mut page.pair);
+    }
+
+    /// All histograms, those that a stuck worker holds included.
+    pub fn histograms(&self) -> Vec<SecondHistogram> {
+        for station in &self.stations {
+            self.hand_over(&mut station.page());
+        }
+        let seconds = std::mem::take(&mut *lock(&self.seconds));
+        let histogram = |((second, windowed), pair): (_, Pair)| SecondHistogram {
+            second,
+            op: self.op,
+            windowed,
+            latency: pair.latency,
+            service: pair.service,
+        };
+        seconds.into_iter().map(histogram).collect()
+    }
+}
+
+impl Station {
+    /// Publishes a worker's own totals. Plain stores: nobody else writes here.
+    #[inline]
+    pub fn publish(&self, totals: &Totals) {
+        for (counter, value) in self.counters.iter().zip(totals.values()) {
+            counter.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The worker's histograms. Its own lock, taken by others only once the load is being stopped.
+    #[inline]
+    pub fn page(&self) -> MutexGuard<'_, Page> {
+        lock(&self.page)
+    }
+}
+
+impl Page {
+    #[inline]
+    pub fn record(&mut self, latency_ns: u64, service_ns: u64) {
+        self.pair.latency.record(latency_ns);
+        if let Some(service) = &mut self.pair.service {
+            service.record(service_ns);
+        }
+    }
+}
+
+impl Pair {
+    fn new(open_loop: bool) -> Self {
+        Self { latency: LatencyHistogram::new(), service: open_loop.then(LatencyHistogram::new) }
+    }
+
+    fn take(&mut self, from: &mut Self) {
+        self.latency.merge(&from.latency);
+        from.latency.clear();
+        if let (Some(mine), Some(theirs)) = (&mut self.service, &mut from.service) {
+            mine.merge(theirs);
+            theirs.clear();
+        }
+    }
+}
+
+/// A worker that panicked leaves counters that are still true.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_the_columns_of_the_series_in_their_order() {
+        let values: Vec<u64> = (1..=COLUMNS as u64).collect();
+        let mut totals = Totals::default();
+        totals.add(&values.clone().try_into().unwrap());
+        assert_eq!(totals.values().to_vec(), values);
+        let names: Vec<&str> = SERIES.columns.iter().map(|column| column.name).collect();
+        let debug = format!("{totals:?}");
+        let at: Vec<usize> = names.iter().map(|name| debug.find(name).unwrap()).collect();
+        assert!(at.is_sorted(), "{debug}");
+    }
+
+    #[test]
+    fn seconds_and_windows_are_kept_apart_and_nothing_is_lost() {
+        let ledger = Ledger::new(Op::Read, 1, 1_000, false);
+        let record = |completed_ns| {
+            let mut page = ledger.stations[0].page();
+            ledger.turn(&mut page, completed_ns);
+            page.record(10, 10);
+        };
+        record(1_000);
+        record(1_000_000_999);
+        record(1_000_001_000);
+        ledger.window.store(true, Ordering::Relaxed);
+        record(1_000_001_001);
+        let seen: Vec<(u32, bool, u64)> =
+            ledger.histograms().iter().map(|h| (h.second, h.windowed, h.latency.count())).collect();
+        assert_eq!(seen, [(0, false, 2), (1, false, 1), (1, true, 1)]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Submitting block I/O and timing every piece of it: engines behind one small trait, the loop
+//! that drives them from many threads, pacing, and block content that proves itself on reading.
+//!
+//! It knows nothing of phases, recordings, verdicts or terminals: it is given a [`Load`], runs it,
+//! and hands back counters and histograms. Time comes from the engine, so that the simulated
+//! engine can own it.
+//!
+//! The main types are [`Load`] and the [`Running`] that [`start`] returns.
+//!
+//! ```
+//! use std::time::Duration;
+//! use blockstone_base::{Access, LoadSpec, Op, Pacing};
+//! use blockstone_engine::{Length, Load, Medium, start};
+//!
+//! let spec = LoadSpec {
+//!     engine: "null".into(),
+//!     op: Op::Read,
+//!     access: Access::Random,
+//!     block_bytes: 8192,
+//!     workers: 2,
+//!     depth_per_worker: 1,
+//!     span_bytes: 1 << 20,
+//!     sync: None,
+//!     direct: true,
+//!     pacing: Pacing::Closed,
+//!     seed: 1,
+//! };
+//! let load = Load { length: Length::Operations(1000), ..Load::new(spec, Medium::Nothing) };
+//! let outcome = start(load)?.wait(Duration::from_secs(5));
+//! assert_eq!(outcome.totals.completed_ops, 2000);
+//! # Ok::<(), blockstone_engine::EngineError>(())
+//! ```
+
+pub mod content;
+mod driver;
+mod engine;
+mod ledger;
+pub mod null;
+pub mod pacing;
+mod pattern;
+pub mod psync;
+pub mod registry;
+pub mod sim;
+pub mod stamp;
+pub mod uring;
+mod worker;
+
+pub use content::{Check, Content, Mismatch, NoContent, Stamped};
+pub use driver::{Length, Load, Outcome, Running, start};
+pub use engine::{Completion, Engine, EngineError, Medium, Request, RequestOp, Setup, Wait};
+pub use ledger::{SecondHistogram, Totals};
+pub use sim::{SimDisk, SimSpec};

@@ -1,0 +1,78 @@
+//! Asynchronous I/O through io_uring: registered file, registered memory, completions handled on
+//! the submitting thread, one system call for sending and waiting.
+
+use blockstone_base::Capability;
+use blockstone_sys::buffer::Arena;
+use blockstone_sys::clock;
+use blockstone_sys::ring::{Ring, Transfer};
+
+use crate::engine::{Completion, Engine, EngineError, Medium, Request, RequestOp, Setup, Wait};
+
+/// The io_uring engine.
+pub struct Uring {
+    ring: Ring,
+}
+
+impl Engine for Uring {
+    fn open(setup: Setup) -> Result<Self, EngineError> {
+        let Medium::File(file) = setup.medium else {
+            return Err(EngineError::Medium {
+                engine: "uring",
+                medium: setup.medium.name(),
+                needs: "a file or block device",
+            });
+        };
+        let arena = Arena::new(setup.slots, setup.slot_bytes)?;
+        Ok(Self { ring: Ring::open(file, arena)? })
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        self.ring.buffer(slot)
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) -> Result<(), EngineError> {
+        let transfer = match request.op {
+            RequestOp::Read => Transfer::Read,
+            RequestOp::Write => Transfer::Write,
+            RequestOp::WriteDsync => Transfer::WriteDsync,
+            RequestOp::Fdatasync => Transfer::Fdatasync,
+            RequestOp::Fsync => Transfer::Fsync,
+        };
+        self.ring.push(transfer, request.slot, request.offset_bytes, request.len_bytes);
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self) -> Result<bool, EngineError> {
+        self.ring.enter(0, None)?;
+        Ok(true)
+    }
+
+    #[inline]
+    fn reap(&mut self, wait: Wait, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        let deadline_ns = match wait {
+            Wait::One => None,
+            Wait::Until(deadline_ns) => Some(deadline_ns),
+        };
+        self.ring.enter(1, deadline_ns)?;
+        let completed_ns = clock::now_ns();
+        self.ring.reap(|slot, result| out.push(Completion { slot, result, completed_ns }));
+        Ok(())
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        let features = self.ring.features();
+        vec![
+            ("uring-deferred-completions", features.deferred_completions.clone()),
+            ("uring-fixed-file", features.fixed_file.clone()),
+            ("uring-fixed-buffers", features.fixed_buffers.clone()),
+        ]
+    }
+}

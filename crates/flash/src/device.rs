@@ -1,0 +1,235 @@
+//! A device as a data sheet describes it, and the translation layer that follows from it.
+
+use crate::dies::Times;
+use crate::ftl::{Config, ConfigError, Pace, Pool, Wear};
+use crate::policy::Policy;
+use crate::workload::Workload;
+
+/// Where the parts of a workload go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// All into the same open blocks.
+    #[default]
+    Mixed,
+    /// Each part into open blocks of its own; blocks and spare are common.
+    Frontiers,
+    /// Each part into blocks of its own, with a share of the spare of its own.
+    Pools,
+}
+
+/// A flash device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// All flash there is, in bytes.
+    pub raw_bytes: u64,
+    /// What the host sees, in bytes.
+    pub visible_bytes: u64,
+    /// A page: what is read and programmed at once.
+    pub page_bytes: u32,
+    /// Pages of a block of one plane.
+    pub pages_per_block: u32,
+    /// Channels.
+    pub channels: u32,
+    /// Dies behind each channel.
+    pub dies_per_channel: u32,
+    /// What operations take.
+    pub times: Times,
+    /// How victims are chosen.
+    pub policy: Policy,
+    /// Free blocks a die that only collection may use.
+    pub reserve_blocks: u32,
+    /// How collection is paced while writes wait.
+    pub pace: Pace,
+    /// Collect on idle dies until this part of their blocks is free, 0 to 1; zero collects on
+    /// demand only.
+    pub background: f64,
+    /// For how long a die has to be idle before that, in nanoseconds.
+    pub idle_ns: u64,
+    /// What is moved gets open blocks of its own.
+    pub separate_moves: bool,
+    /// Where the parts of a workload go.
+    pub placement: Placement,
+    /// The part of the blocks that takes writes in fast pages only, 0 to 1; their pages are folded
+    /// into ordinary blocks later.
+    pub fast_blocks: f64,
+    /// How blocks wear.
+    pub wear: Wear,
+}
+
+/// A device that makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DeviceError {
+    /// No more flash than is visible.
+    #[error(
+        "configure the device: {raw_bytes} raw bytes are not more than {visible_bytes} visible \
+         bytes\nhint: without spare nothing can be overwritten; compare raw and visible capacity"
+    )]
+    NoSpare {
+        /// All flash.
+        raw_bytes: u64,
+        /// What the host sees.
+        visible_bytes: u64,
+    },
+    /// A quantity that must not be zero is, or a share is not one.
+    #[error("configure the device: {what} is {value}\nhint: {hint}")]
+    Quantity {
+        /// What.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it must be.
+        hint: &'static str,
+    },
+    /// The translation layer that follows makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl Device {
+    /// Raw ÷ visible − 1: 576 GB of which 400 are visible have 0.44.
+    pub fn over_provisioning(&self) -> f64 {
+        self.raw_bytes as f64 / self.visible_bytes as f64 - 1.0
+    }
+
+    /// The part of the raw capacity that is spare.
+    pub fn spare_factor(&self) -> f64 {
+        1.0 - self.visible_bytes as f64 / self.raw_bytes as f64
+    }
+
+    /// All dies.
+    pub fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// Pages that are erased together: the blocks of all planes of a die.
+    pub fn pages_per_erase(&self) -> u32 {
+        self.pages_per_block * self.times.planes
+    }
+
+    /// The part to simulate, as one over this number, so that about `pages` visible pages are. At
+    /// least 256 blocks a die stay, for what is reserved of them must not weigh too much.
+    pub fn scale_for(&self, pages: u64) -> u32 {
+        let visible = self.visible_bytes / u64::from(self.page_bytes.max(1));
+        let block = u64::from(self.page_bytes) * u64::from(self.pages_per_erase().max(1));
+        let blocks_per_die = self.raw_bytes / block.max(1) / u64::from(self.dies().max(1));
+        let most = (blocks_per_die / 256).max(1);
+        visible.div_ceil(pages.max(1)).clamp(1, most).next_power_of_two().min(most) as u32
+    }
+
+    /// The translation layer of one `scale`-th of the device for this workload.
+    ///
+    /// # Errors
+    /// When there is no spare, or not enough beyond what is reserved.
+    pub fn layout(
+        &self,
+        workload: &Workload,
+        scale: u32,
+        seed: u64,
+    ) -> Result<Config, DeviceError> {
+        self.check(scale)?;
+        let pages = |bytes: u64| bytes / u64::from(self.page_bytes) / u64::from(scale);
+        let per_erase = self.pages_per_erase();
+        let a_die = pages(self.raw_bytes) / u64::from(self.dies()) / u64::from(per_erase);
+        let a_die = u32::try_from(a_die).unwrap_or(u32::MAX);
+        let logical_pages = u32::try_from(pages(self.visible_bytes)).unwrap_or(u32::MAX);
+        let plain = Config::plain(logical_pages, per_erase, self.dies(), a_die);
+        let parts = workload.parts.len();
+        let (pools, streams) = match self.placement {
+            Placement::Mixed => (plain.pools.clone(), vec![0]),
+            Placement::Frontiers => (plain.pools.clone(), vec![0; parts]),
+            Placement::Pools => (self.pools(workload, &plain), (0..parts as u32).collect()),
+        };
+        let mut config = Config {
+            pools,
+            streams,
+            separate_moves: self.separate_moves,
+            policy: self.policy,
+            reserve_blocks: self.reserve_blocks,
+            pace: self.pace,
+            wear: self.wear,
+            seed,
+            ..plain
+        };
+        if self.fast_blocks > 0.0 {
+            self.add_fast(&mut config);
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self, scale: u32) -> Result<(), DeviceError> {
+        let whole = "it must be at least one";
+        let quantities = [
+            ("the visible capacity", self.visible_bytes as f64, whole),
+            ("the page size", f64::from(self.page_bytes), whole),
+            ("the number of pages a block", f64::from(self.pages_per_block), whole),
+            ("the number of channels", f64::from(self.channels), whole),
+            ("the number of dies a channel", f64::from(self.dies_per_channel), whole),
+            ("the number of planes", f64::from(self.times.planes), whole),
+            ("the scale", f64::from(scale), whole),
+            ("the read time", self.times.read_ns as f64, "flash takes time; the default is 50us"),
+            ("the erase time", self.times.erase_ns as f64, "flash takes time; the default is 3ms"),
+            ("the program time", self.times.program_ns_mean(), "flash takes time: 300us to 2.5ms"),
+        ];
+        for (what, value, hint) in quantities {
+            if value < 1.0 {
+                return Err(DeviceError::Quantity { what, value, hint });
+            }
+        }
+        if self.raw_bytes <= self.visible_bytes {
+            let &Self { raw_bytes, visible_bytes, .. } = self;
+            return Err(DeviceError::NoSpare { raw_bytes, visible_bytes });
+        }
+        let shares = [
+            ("the share of fast blocks", self.fast_blocks),
+            ("the share of blocks to free in the background", self.background),
+        ];
+        for (what, value) in shares {
+            if !(0.0..=0.5).contains(&value) {
+                return Err(DeviceError::Quantity { what, value, hint: "0 to 0.5" });
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks for each part: its pages, and of the spare ∝ √(pages · writes), which costs nearly
+    /// the least.
+    fn pools(&self, workload: &Workload, plain: &Config) -> Vec<Pool> {
+        let b = f64::from(plain.pages_per_block) * f64::from(plain.dies);
+        let blocks = plain.pools[0].blocks;
+        let regions = workload.regions(plain.logical_pages);
+        let own = |pages: u32| f64::from(pages) / b + f64::from(self.reserve_blocks);
+        let spare = f64::from(blocks) - regions.iter().map(|&(_, pages)| own(pages)).sum::<f64>();
+        let weight = |(part, &(_, pages)): (&crate::workload::Part, &(u32, u32))| {
+            (f64::from(pages) * part.writes).sqrt()
+        };
+        let weights: Vec<f64> = workload.parts.iter().zip(&regions).map(weight).collect();
+        let all: f64 = weights.iter().sum::<f64>().max(1e-300);
+        let mut left = blocks;
+        let mut pools = Vec::new();
+        for (index, (&(_, pages), weight)) in regions.iter().zip(&weights).enumerate() {
+            let wanted = (own(pages) + spare.max(0.0) * weight / all).round() as u32;
+            let last = index + 1 == regions.len();
+            let blocks = if last { left } else { wanted.min(left) };
+            left -= blocks;
+            pools.push(Pool { blocks, pages_used: plain.pages_per_block, fold_into: None });
+        }
+        pools
+    }
+
+    /// Sets fast blocks aside; every stream writes to them first.
+    fn add_fast(&self, config: &mut Config) {
+        let types = self.times.program_ns.len().max(1) as u32;
+        let fast = (f64::from(config.pools[0].blocks) * self.fast_blocks).round() as u32;
+        config.pools[0].blocks -= fast;
+        let pages_used = (config.pages_per_block / types).max(1);
+        let ordinary = config.streams.len() as u32;
+        let pool = config.pools.len() as u32;
+        // The first streams are the host's; what they fold goes to those behind them.
+        let behind = config.streams.clone();
+        config.streams = vec![pool; behind.len()];
+        config.streams.extend(behind);
+        config.pools.push(Pool { blocks: fast, pages_used, fold_into: Some(ordinary) });
+    }
+}

@@ -1,0 +1,334 @@
+//! Time: what the dies are busy with. A die does one operation after the other in the order in
+//! which they were asked for; only a read may come before the rest, where suspension allows it.
+
+use std::collections::VecDeque;
+
+use crate::ftl::{Operations, Placed};
+use crate::tournament::Tournament;
+
+/// What an operation takes, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Times {
+    /// Read of a page.
+    pub read_ns: u64,
+    /// Program of a page, by page type: the first is the fast one. Pages of a block take turns.
+    pub program_ns: Vec<u64>,
+    /// Erase of a block.
+    pub erase_ns: u64,
+    /// Transfer of a page over the channel that dies share; zero leaves channels out.
+    pub transfer_ns: u64,
+    /// What operations a read interrupts.
+    pub suspend: Suspend,
+    /// What an interruption costs.
+    pub suspend_ns: u64,
+    /// Planes of a die that work in step: each page takes its whole time, and the die is free for
+    /// the next after this part of it.
+    pub planes: u32,
+}
+
+/// What operations a read interrupts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Suspend {
+    /// None: a read waits for all that the die was asked for before it.
+    #[default]
+    None,
+    /// Erases.
+    Erase,
+    /// Erases and programs.
+    Both,
+}
+
+impl Times {
+    /// Mean program time over the page types, in nanoseconds.
+    pub fn program_ns_mean(&self) -> f64 {
+        self.program_ns.iter().sum::<u64>() as f64 / self.program_ns.len().max(1) as f64
+    }
+
+    /// For the formulas.
+    pub fn costs(&self) -> crate::theory::Costs {
+        crate::theory::Costs {
+            program_ns: self.program_ns_mean() / f64::from(self.planes),
+            read_ns: self.read_ns as f64 / f64::from(self.planes),
+            erase_ns: self.erase_ns as f64,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Program,
+    Erase,
+}
+
+/// Consecutive work of one kind.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    end_ns: u64,
+    kind: Kind,
+}
+
+/// What lies before one die.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    /// Work ahead, oldest first; kept only where reads may interrupt.
+    ahead: VecDeque<Segment>,
+    /// When the last of the reads that interrupted ends.
+    reads_end_ns: u64,
+}
+
+/// The dies of a device, and when each of them is free.
+#[derive(Debug)]
+pub struct Dies {
+    read_ns: u64,
+    erase_ns: u64,
+    transfer_ns: u64,
+    suspend: Suspend,
+    suspend_ns: u64,
+    planes: u64,
+    /// By slot.
+    program_ns: Vec<u64>,
+    /// By slot: the program times of all slots before it.
+    programs_before_ns: Vec<u64>,
+    fast_ns: u64,
+    /// When each die is free.
+    free_ns: Vec<u64>,
+    queues: Vec<Queue>,
+    channel_free_ns: Vec<u64>,
+    first_free: Tournament,
+    /// The instant at which operations are asked for.
+    now_ns: u64,
+}
+
+impl Dies {
+    /// Dies of blocks with this number of pages, spread evenly over the channels.
+    pub fn new(times: &Times, dies: u32, channels: u32, pages_per_block: u32) -> Self {
+        let types = times.program_ns.len().max(1);
+        let planes = times.planes.max(1);
+        let kind = |slot: u32| (slot / planes) as usize % types;
+        let program = |slot: u32| times.program_ns.get(kind(slot)).copied().unwrap_or(0);
+        let program_ns: Vec<u64> = (0..pages_per_block).map(program).collect();
+        let mut programs_before_ns = vec![0];
+        for ns in &program_ns {
+            programs_before_ns.push(programs_before_ns[programs_before_ns.len() - 1] + ns);
+        }
+        Self {
+            read_ns: times.read_ns,
+            erase_ns: times.erase_ns,
+            transfer_ns: times.transfer_ns,
+            suspend: times.suspend,
+            suspend_ns: times.suspend_ns,
+            planes: u64::from(times.planes.max(1)),
+            fast_ns: program(0),
+            program_ns,
+            programs_before_ns,
+            free_ns: vec![0; dies as usize],
+            queues: vec![Queue::default(); dies as usize],
+            channel_free_ns: vec![0; channels.max(1) as usize],
+            first_free: Tournament::new(dies),
+            now_ns: 0,
+        }
+    }
+
+    /// The die that is free first, to a quarter of a microsecond; of those that are idle, the one
+    /// that has been for longest.
+    #[inline]
+    pub fn first_free(&self) -> u32 {
+        self.first_free.first()
+    }
+
+    /// Whether a die has been idle for so long at the present instant.
+    #[inline]
+    pub fn is_idle(&self, die: u32, for_ns: u64) -> bool {
+        self.free_ns[die as usize] + for_ns < self.now_ns
+    }
+
+    /// When a die is free.
+    pub fn free_ns(&self, die: u32) -> u64 {
+        self.free_ns[die as usize]
+    }
+
+    /// Operations are asked for at this instant from now on.
+    #[inline]
+    pub fn at(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    /// Programs a page of the host; answers with the instant at which it is done.
+    #[inline]
+    pub fn program(&mut self, die: u32, placed: Placed) -> u64 {
+        let program_ns =
+            if placed.fast { self.fast_ns } else { self.program_ns[placed.slot as usize] };
+        if self.transfer_ns > 0 {
+            let channel = die as usize % self.channel_free_ns.len();
+            let sent = self.channel_free_ns[channel].max(self.now_ns) + self.transfer_ns;
+            self.channel_free_ns[channel] = sent;
+            self.free_ns[die as usize] = self.free_ns[die as usize].max(sent);
+        }
+        self.work(die, program_ns, Kind::Program)
+    }
+
+    /// Reads a page for the host; answers with the instant at which it has arrived.
+    #[inline]
+    pub fn read(&mut self, die: u32) -> u64 {
+        let read = match self.suspend {
+            Suspend::None => self.work(die, self.read_ns, Kind::Read),
+            Suspend::Erase | Suspend::Both => self.interrupt(die),
+        };
+        if self.transfer_ns == 0 {
+            return read;
+        }
+        let channel = die as usize % self.channel_free_ns.len();
+        let arrived = self.channel_free_ns[channel].max(read) + self.transfer_ns;
+        self.channel_free_ns[channel] = arrived;
+        arrived
+    }
+
+    #[inline]
+    fn work(&mut self, die: u32, ns: u64, kind: Kind) -> u64 {
+        let free = &mut self.free_ns[die as usize];
+        let start_ns = (*free).max(self.now_ns);
+        *free = start_ns + if kind == Kind::Erase { ns } else { ns / self.planes };
+        let end_ns = *free;
+        if self.suspend != Suspend::None {
+            self.remember(die, Segment { end_ns, kind });
+        }
+        self.first_free.set(die, end_ns);
+        start_ns + ns
+    }
+
+    fn remember(&mut self, die: u32, segment: Segment) {
+        let now_ns = self.now_ns;
+        let ahead = &mut self.queues[die as usize].ahead;
+        while ahead.front().is_some_and(|first| first.end_ns <= now_ns) {
+            ahead.pop_front();
+        }
+        match ahead.back_mut() {
+            Some(last) if last.kind == segment.kind => last.end_ns = segment.end_ns,
+            _ => ahead.push_back(segment),
+        }
+    }
+
+    /// A read goes before all that it may interrupt. What it delays ends later; writes that were
+    /// already answered are not taken back.
+    fn interrupt(&mut self, die: u32) -> u64 {
+        let state = &mut self.queues[die as usize];
+        let mut start = self.now_ns.max(state.reads_end_ns);
+        let mut cost = 0;
+        while let Some(first) = state.ahead.front() {
+            let gives_way = match first.kind {
+                Kind::Erase => true,
+                Kind::Program => self.suspend == Suspend::Both,
+                Kind::Read => false,
+            };
+            if first.end_ns <= start {
+                state.ahead.pop_front();
+            } else if gives_way {
+                cost = self.suspend_ns;
+                break;
+            } else {
+                start = first.end_ns;
+            }
+        }
+        let end = start + cost + self.read_ns;
+        state.reads_end_ns = end;
+        if state.ahead.is_empty() {
+            self.free_ns[die as usize] = end;
+        } else {
+            state.ahead.iter_mut().for_each(|segment| segment.end_ns += cost + self.read_ns);
+            self.free_ns[die as usize] += cost + self.read_ns;
+        }
+        self.first_free.set(die, self.free_ns[die as usize]);
+        end
+    }
+}
+
+impl Operations for Dies {
+    fn moved(&mut self, die: u32, slot: u32, count: u32, fast: bool) {
+        let programs = if fast {
+            u64::from(count) * self.fast_ns
+        } else {
+            let (from, to) = (slot as usize, (slot + count) as usize);
+            self.programs_before_ns[to] - self.programs_before_ns[from]
+        };
+        self.work(die, u64::from(count) * self.read_ns + programs, Kind::Program);
+    }
+
+    fn erased(&mut self, die: u32) {
+        self.work(die, self.erase_ns, Kind::Erase);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(suspend: Suspend) -> Times {
+        Times {
+            read_ns: 50_000,
+            program_ns: vec![300_000, 2_500_000],
+            erase_ns: 3_000_000,
+            transfer_ns: 0,
+            suspend,
+            suspend_ns: 10_000,
+            planes: 1,
+        }
+    }
+
+    const FAST: Placed = Placed { slot: 0, fast: false };
+    const SLOW: Placed = Placed { slot: 1, fast: false };
+
+    #[test]
+    fn a_read_behind_an_erase_takes_sixty_times_as_long() {
+        let mut dies = Dies::new(&times(Suspend::None), 2, 1, 128);
+        assert_eq!(dies.read(0), 50_000);
+        dies.at(1_000_000);
+        dies.erased(0);
+        assert_eq!(dies.read(0) - 1_000_000, 3_050_000, "behind the erase");
+        assert_eq!(dies.read(1) - 1_000_000, 50_000, "the other die is free");
+        assert!((times(Suspend::None).program_ns_mean() - 1.4e6).abs() < 1e-9);
+        assert_eq!(3_000_000 / 50_000, 60);
+    }
+
+    #[test]
+    fn suspension_lets_reads_through_and_loses_no_work() {
+        let mut dies = Dies::new(&times(Suspend::Erase), 1, 1, 128);
+        dies.erased(0);
+        dies.at(1_000_000);
+        assert_eq!(dies.read(0), 1_060_000, "the erase gives way");
+        assert_eq!(dies.read(0), 1_120_000, "the next read after it");
+        assert_eq!(dies.free_ns(0), 3_120_000, "the erase ends later by what the reads took");
+        let mut dies = Dies::new(&times(Suspend::Erase), 1, 1, 128);
+        dies.program(0, SLOW);
+        assert_eq!(dies.read(0), 2_550_000, "a program does not give way");
+        let mut dies = Dies::new(&times(Suspend::Both), 1, 1, 128);
+        dies.program(0, SLOW);
+        assert_eq!(dies.read(0), 60_000);
+        assert_eq!(dies.free_ns(0), 2_560_000);
+    }
+
+    #[test]
+    fn dies_of_a_channel_share_it() {
+        let shared = Times { transfer_ns: 100_000, ..times(Suspend::None) };
+        let mut dies = Dies::new(&shared, 4, 2, 128);
+        assert_eq!(dies.program(0, FAST), 400_000);
+        assert_eq!(dies.program(2, FAST), 500_000, "the channel was busy");
+        assert_eq!(dies.program(1, FAST), 400_000, "the other channel was not");
+    }
+
+    #[test]
+    fn planes_share_the_time_of_a_die() {
+        let two = Times { planes: 2, program_ns: vec![300_000], ..times(Suspend::None) };
+        let mut dies = Dies::new(&two, 1, 1, 128);
+        assert_eq!(dies.program(0, FAST), 300_000);
+        assert_eq!(dies.program(0, FAST), 450_000);
+    }
+
+    #[test]
+    fn moves_cost_reads_and_programs_of_their_slots() {
+        let mut dies = Dies::new(&times(Suspend::None), 1, 1, 128);
+        dies.moved(0, 1, 3, false);
+        assert_eq!(dies.free_ns(0), 3 * 50_000 + 2_500_000 + 300_000 + 2_500_000);
+    }
+}

@@ -1,0 +1,583 @@
+//! The flash translation layer: where pages lie, which block is collected next, and what that
+//! moves.
+//!
+//! One mechanism, two ways of keeping track of pages. [`Ftl`] is generic over its [`Mapping`]:
+//! [`Exact`] has the mapping tables of a drive and answers for every single page; [`Counts`] knows
+//! only how many valid pages each block has, which suffices where the pages of a class are
+//! exchangeable, and is several times faster and smaller.
+//!
+//! A die is divided into as many *groups* of blocks as there are pools. A group is a log of its
+//! own: it has free blocks, open blocks that are being written (*frontiers*) and closed ones, among
+//! which victims are found. Nothing moves between dies, and between pools only what is folded.
+
+mod config;
+mod counts;
+mod exact;
+mod group;
+mod inspect;
+mod totals;
+mod victims;
+
+use blockstone_base::rng::Rng;
+
+pub use config::{Config, ConfigError, Pace, Pool, Wear};
+pub use counts::Counts;
+pub use exact::Exact;
+pub use inspect::{BlockMap, Fault};
+pub use totals::{Full, Placed, Totals};
+
+use group::{Group, Partial};
+
+/// No block.
+const NONE: u32 = u32::MAX;
+/// Pages whose table entries are fetched together, so that their cache misses overlap.
+pub const BATCH: usize = 256;
+
+/// Valid pages of a block and the group it belongs to, together because an overwrite needs both.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    valid: u16,
+    group: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Open,
+    Closed,
+    /// Being collected.
+    Victim,
+    /// Never to be used again.
+    Bad,
+}
+
+/// How an engine keeps track of pages.
+pub trait Mapping {
+    /// What the engine is called in results.
+    const NAME: &'static str;
+    /// Puts `page` into a slot; answers with the block where it was valid before.
+    fn write(&mut self, page: u32, block: u32, slot: u32, blocks: &[Block]) -> Option<u32>;
+    /// Forgets `page`; answers with the block where it was valid.
+    fn trim(&mut self, page: u32, blocks: &[Block]) -> Option<u32>;
+    /// The block where `page` is valid.
+    fn locate(&mut self, page: u32, blocks: &[Block]) -> Option<u32>;
+    /// Moves the next `count` valid pages of `from` to the slots of `to` from `slot` on.
+    fn relocate(&mut self, from: u32, to: u32, slot: u32, count: u32);
+    /// Fetches what writing these pages will look at.
+    fn prefetch(&self, writes: &[Write], blocks: &[Block]);
+    /// Bytes of the tables.
+    fn memory_bytes(&self) -> u64;
+    /// Pages that are valid somewhere.
+    fn mapped_pages(&self) -> u64;
+    /// What is inconsistent between the tables and the counts of valid pages.
+    fn faults(&self, blocks: &[Block]) -> Option<Fault>;
+    /// Changes when anything in the tables changes.
+    fn digest(&self) -> u64;
+}
+
+/// A page to be written, and the stream it belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Write {
+    /// Logical page.
+    pub page: u32,
+    /// Index into [`Config::streams`].
+    pub stream: u32,
+}
+
+/// Who is told what the dies have to do. The methods are called in the order of the operations.
+pub trait Operations {
+    /// `count` pages were read and programmed into the slots from `slot` on, all on one die;
+    /// `fast` when the block is of a pool that uses fast pages only.
+    fn moved(&mut self, die: u32, slot: u32, count: u32, fast: bool);
+    /// A block was erased.
+    fn erased(&mut self, die: u32);
+}
+
+/// Nobody is told: for write amplification without time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Untimed;
+
+impl Operations for Untimed {
+    fn moved(&mut self, _: u32, _: u32, _: u32, _: bool) {}
+    fn erased(&mut self, _: u32) {}
+}
+
+/// Why pages move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Space,
+    Wear,
+}
+
+/// An open block of one frontier on one die.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    block: u32,
+    slot: u32,
+    left: u32,
+}
+
+const CLOSED: Open = Open { block: NONE, slot: 0, left: 0 };
+
+/// A frontier: one stream of the host, or what is moved for it.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    pool: u32,
+    /// The frontier that takes the pages moved out of its blocks.
+    target: u32,
+    /// Its blocks use fast pages only.
+    fast: bool,
+}
+
+/// A flash translation layer. The same configuration and writes give the same state.
+#[derive(Debug)]
+pub struct Ftl<M> {
+    config: Config,
+    map: M,
+    blocks: Vec<Block>,
+    states: Vec<State>,
+    /// The frontier that filled a block.
+    writers: Vec<u8>,
+    erases: Vec<u32>,
+    groups: Vec<Group>,
+    /// By group: below so many valid pages a block is noted as a candidate.
+    limits: Vec<u16>,
+    frontiers: Vec<Frontier>,
+    /// By die and frontier.
+    open: Vec<Open>,
+    /// By stream: the die that takes the next write of [`Ftl::write_many`].
+    cursors: Vec<u32>,
+    totals: Totals,
+    rng: Rng,
+    /// Blocks closed so far: the clock of cost-benefit.
+    closings: u64,
+    /// Host pages written when a write first had to wait for collection.
+    cliff_host_pages: Option<u64>,
+}
+
+impl Ftl<Exact> {
+    /// With mapping tables. `advise` is shown the large tables before they are touched and may ask
+    /// the operating system for huge pages.
+    ///
+    /// # Errors
+    /// When the configuration leaves no spare or contradicts itself.
+    pub fn exact(config: Config, advise: &dyn Fn(&mut [u32])) -> Result<Self, ConfigError> {
+        config.check()?;
+        let map = Exact::new(&config, advise);
+        Ok(Self::new(config, map))
+    }
+}
+
+impl Ftl<Counts> {
+    /// With valid counts only. `classes` are the numbers of pages, from page 0 on, that are each
+    /// written uniformly; together they are all logical pages.
+    ///
+    /// # Errors
+    /// When the configuration leaves no spare or contradicts itself.
+    pub fn counts(config: Config, classes: &[u32]) -> Result<Self, ConfigError> {
+        config.check()?;
+        let covered: u64 = classes.iter().map(|&pages| u64::from(pages)).sum();
+        if covered != u64::from(config.logical_pages) {
+            return Err(ConfigError::Classes { covered, logical: config.logical_pages });
+        }
+        let map = Counts::new(&config, classes);
+        Ok(Self::new(config, map))
+    }
+}
+
+impl<M: Mapping> Ftl<M> {
+    /// What the engine is called in results.
+    pub const fn name(&self) -> &'static str {
+        M::NAME
+    }
+
+    /// How it was made.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What was done so far.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Host pages written when a write first had to wait for collection, or to take part in it;
+    /// none when none had to. What is collected while dies idle keeps nobody waiting.
+    pub fn cliff_host_pages(&self) -> Option<u64> {
+        self.cliff_host_pages
+    }
+
+    /// Writes one page on `die`, collecting first if there is no room.
+    ///
+    /// # Errors
+    /// [`Full`] when the die can take no page any more.
+    #[inline]
+    pub fn write<O: Operations>(
+        &mut self,
+        write: Write,
+        die: u32,
+        operations: &mut O,
+    ) -> Result<Placed, Full> {
+        let at = self.at(die, write.stream);
+        if self.open[at].left == 0 && self.make_room(at, operations).is_none() {
+            return Err(Full { page: write.page, die, host_pages: self.totals.host_pages });
+        }
+        let Open { block, slot, .. } = self.open[at];
+        if let Some(old) = self.map.write(write.page, block, slot, &self.blocks) {
+            self.invalidate(old);
+        }
+        self.filled(at, 1);
+        self.totals.host_pages += 1;
+        Ok(Placed { slot, fast: self.frontiers[write.stream as usize].fast })
+    }
+
+    /// Writes many pages without time, each stream filling a block on one die and then going on to
+    /// the next die.
+    ///
+    /// # Errors
+    /// [`Full`] when a die can take no page any more; what came before is written.
+    pub fn write_many(&mut self, writes: &[Write]) -> Result<(), Full> {
+        for batch in writes.chunks(BATCH) {
+            self.prefetch(batch);
+            let mut left = batch;
+            while let [first, ..] = left {
+                let count = match self.config.pace {
+                    Pace::Atomic => self.write_run(left)?,
+                    Pace::Spread => {
+                        let die = self.cursors[first.stream as usize];
+                        self.write(*first, die, &mut Untimed)?;
+                        self.keep_pace(first.stream, die, &mut Untimed);
+                        1
+                    }
+                };
+                self.rotate(first.stream);
+                left = &left[count..];
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the pages from the first on that belong to one stream and fit into its open block:
+    /// nothing is collected between them.
+    fn write_run(&mut self, writes: &[Write]) -> Result<usize, Full> {
+        let Write { page, stream } = writes[0];
+        let die = self.cursors[stream as usize];
+        let at = self.at(die, stream);
+        if self.open[at].left == 0 && self.make_room(at, &mut Untimed).is_none() {
+            return Err(Full { page, die, host_pages: self.totals.host_pages });
+        }
+        let Open { block, slot, left } = self.open[at];
+        let same = writes.iter().take(left as usize).take_while(|write| write.stream == stream);
+        let mut next = slot;
+        for write in same {
+            if let Some(old) = self.map.write(write.page, block, next, &self.blocks) {
+                self.invalidate(old);
+            }
+            self.blocks[block as usize].valid += 1;
+            next += 1;
+        }
+        let count = next - slot;
+        self.totals.host_pages += u64::from(count);
+        self.advance(at, count);
+        Ok(count as usize)
+    }
+
+    /// Goes on to the next die when the stream has filled its block.
+    fn rotate(&mut self, stream: u32) {
+        let die = self.cursors[stream as usize];
+        if self.open[self.at(die, stream)].left == 0 {
+            self.cursors[stream as usize] = (die + 1) % self.config.dies;
+        }
+    }
+
+    /// Collection spread over writes, after each of them: as many moves as make the victim empty
+    /// when the writes have used up what it gives. Nothing where collection is atomic.
+    #[inline]
+    pub fn keep_pace<O: Operations>(&mut self, stream: u32, die: u32, operations: &mut O) {
+        if self.config.pace == Pace::Spread {
+            self.spread(self.group(self.frontiers[stream as usize].pool, die), operations);
+        }
+    }
+
+    /// Fetches what writing these pages will look at, so that their cache misses overlap. It
+    /// changes nothing but speed.
+    pub fn prefetch(&self, writes: &[Write]) {
+        self.map.prefetch(&writes[..writes.len().min(BATCH)], &self.blocks);
+    }
+
+    /// Marks a page as unused; its space is stale at once.
+    pub fn trim(&mut self, page: u32) {
+        if let Some(block) = self.map.trim(page, &self.blocks) {
+            self.invalidate(block);
+            self.totals.trimmed_pages += 1;
+        }
+    }
+
+    /// The die that holds a page; none when it was never written or trimmed.
+    pub fn locate(&mut self, page: u32) -> Option<u32> {
+        let block = self.map.locate(page, &self.blocks)?;
+        Some(u32::from(self.blocks[block as usize].group) % self.config.dies)
+    }
+
+    /// One step of collection on an idle die: moves a page or erases a block in a group with fewer
+    /// than `free_wanted` free blocks. False when there is nothing to do.
+    pub fn background<O: Operations>(
+        &mut self,
+        die: u32,
+        free_wanted: u32,
+        operations: &mut O,
+    ) -> bool {
+        for pool in 0..self.config.pools.len() as u32 {
+            let group = self.group(pool, die);
+            if self.groups[group].free.len() < free_wanted as usize
+                && self.step(group, 1, operations)
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn at(&self, die: u32, frontier: u32) -> usize {
+        die as usize * self.frontiers.len() + frontier as usize
+    }
+
+    fn group(&self, pool: u32, die: u32) -> usize {
+        (pool * self.config.dies + die) as usize
+    }
+
+    fn group_of(&self, block: u32) -> usize {
+        usize::from(self.blocks[block as usize].group)
+    }
+
+    /// The group from which the frontier behind an index into `open` takes its blocks.
+    fn group_at(&self, at: usize) -> usize {
+        let (die, frontier) = (at / self.frontiers.len(), at % self.frontiers.len());
+        self.group(self.frontiers[frontier].pool, die as u32)
+    }
+
+    /// One page less is valid in `block`.
+    #[inline]
+    fn invalidate(&mut self, block: u32) {
+        let state = &mut self.blocks[block as usize];
+        state.valid -= 1;
+        let Block { valid, group } = *state;
+        if valid < self.limits[usize::from(group)] {
+            self.groups[usize::from(group)].victims.note(block, valid);
+        }
+    }
+
+    /// `count` slots of an open block were filled.
+    #[inline]
+    fn filled(&mut self, at: usize, count: u32) {
+        self.blocks[self.open[at].block as usize].valid += count as u16;
+        self.advance(at, count);
+    }
+
+    /// Goes on by `count` slots, and closes the block behind the last.
+    #[inline]
+    fn advance(&mut self, at: usize, count: u32) {
+        let open = &mut self.open[at];
+        open.slot += count;
+        open.left -= count;
+        if open.left == 0 {
+            self.close(at);
+        }
+    }
+
+    #[cold]
+    fn close(&mut self, at: usize) {
+        let block = self.open[at].block;
+        self.states[block as usize] = State::Closed;
+        self.open[at] = CLOSED;
+        self.closings += 1;
+        let group = self.group_of(block);
+        let valid = self.blocks[block as usize].valid;
+        self.groups[group].victims.add(block, valid, self.limits[group], self.closings);
+    }
+
+    /// Opens the least worn free block of the frontier's group; none when there is none.
+    fn open_block(&mut self, at: usize) -> Option<()> {
+        let group = self.group_at(at);
+        let block = self.groups[group].take_free()?;
+        self.states[block as usize] = State::Open;
+        let frontier = at % self.frontiers.len();
+        self.writers[block as usize] = frontier as u8;
+        let pool = self.frontiers[frontier].pool as usize;
+        self.open[at] = Open { block, slot: 0, left: self.config.pools[pool].pages_used };
+        Some(())
+    }
+
+    /// Sees to it that the frontier can take a page: opens a block while there are more than the
+    /// reserve, else collects. None when collecting gains nothing any more.
+    #[cold]
+    fn make_room<O: Operations>(&mut self, at: usize, operations: &mut O) -> Option<()> {
+        let group = self.group_at(at);
+        let reserve = self.config.reserve_blocks as usize;
+        for _ in 0..4 * self.groups[group].count {
+            // A block that retired leaves the reserve short until it is collected again.
+            let free = self.groups[group].free.len();
+            if self.open[at].left > 0 && free >= reserve {
+                return Some(());
+            }
+            if self.open[at].left == 0 && free > reserve {
+                return self.open_block(at);
+            }
+            self.cliff_host_pages.get_or_insert(self.totals.host_pages);
+            self.collect(group, operations)?;
+        }
+        None
+    }
+
+    /// Collects one victim of a group to its end.
+    fn collect<O: Operations>(&mut self, group: usize, operations: &mut O) -> Option<()> {
+        let victim = match self.groups[group].partial.take() {
+            Some(partial) => partial.victim,
+            None => self.pick(group)?,
+        };
+        let valid = u32::from(self.blocks[victim as usize].valid);
+        self.evacuate(victim, valid, Reason::Space, operations)?;
+        self.erase(victim, operations);
+        if let Some(coldest) = self.coldest_if_due(group) {
+            let valid = u32::from(self.blocks[coldest as usize].valid);
+            self.groups[group].victims.remove(coldest);
+            self.states[coldest as usize] = State::Victim;
+            self.evacuate(coldest, valid, Reason::Wear, operations)?;
+            self.erase(coldest, operations);
+        }
+        Some(())
+    }
+
+    /// Moves up to `count` pages of the group's victim and erases it when it is empty. False when
+    /// there is nothing to collect.
+    fn step<O: Operations>(&mut self, group: usize, count: u32, operations: &mut O) -> bool {
+        let Some(victim) = self.begin(group) else { return false };
+        let valid = u32::from(self.blocks[victim as usize].valid);
+        let writer = self.frontiers[usize::from(self.writers[victim as usize])];
+        let target = self.at(group as u32 % self.config.dies, writer.target);
+        // What takes a block of the reserve must give one back before anybody else needs it.
+        let takes_reserve = self.open[target].left < count
+            && self.groups[group].free.len() <= self.config.reserve_blocks as usize;
+        let count = if takes_reserve { valid } else { count.min(valid) };
+        if self.evacuate(victim, count, Reason::Space, operations).is_none() {
+            return false;
+        }
+        if count == valid {
+            self.groups[group].partial = None;
+            self.erase(victim, operations);
+        }
+        true
+    }
+
+    fn spread<O: Operations>(&mut self, group: usize, operations: &mut O) {
+        let early = self.config.reserve_blocks as usize + 1;
+        if self.groups[group].free.len() > early && self.groups[group].partial.is_none() {
+            return;
+        }
+        let Some(victim) = self.begin(group) else { return };
+        self.cliff_host_pages.get_or_insert(self.totals.host_pages);
+        let used = self.config.pools[group / self.config.dies as usize].pages_used;
+        let valid = u32::from(self.blocks[victim as usize].valid);
+        let Some(partial) = &mut self.groups[group].partial else { return };
+        let count = partial.due(used);
+        if count > 0 || valid == 0 {
+            self.step(group, count, operations);
+        }
+    }
+
+    /// The victim that the group is collecting, a new one if there is none.
+    fn begin(&mut self, group: usize) -> Option<u32> {
+        if let Some(partial) = &self.groups[group].partial {
+            return Some(partial.victim);
+        }
+        let victim = self.pick(group)?;
+        let valid = u32::from(self.blocks[victim as usize].valid);
+        self.groups[group].partial = Some(Partial { victim, valid, credit: 0 });
+        Some(victim)
+    }
+
+    /// Chooses a victim and takes it from among the closed blocks.
+    fn pick(&mut self, group: usize) -> Option<u32> {
+        let pool = group / self.config.dies as usize;
+        let view = victims::View {
+            blocks: &self.blocks,
+            states: &self.states,
+            pages_used: self.config.pools[pool].pages_used as u16,
+            now: self.closings,
+        };
+        let range = self.groups[group].range();
+        let limit = &mut self.limits[group];
+        let victim = self.groups[group].victims.pick(&view, range, limit, &mut self.rng)?;
+        self.states[victim as usize] = State::Victim;
+        Some(victim)
+    }
+
+    /// Moves `count` valid pages out of `victim`. What stays in the group may use the reserve: the
+    /// victim's erasure gives it back.
+    fn evacuate<O: Operations>(
+        &mut self,
+        victim: u32,
+        count: u32,
+        reason: Reason,
+        operations: &mut O,
+    ) -> Option<()> {
+        let group = self.group_of(victim);
+        let die = group as u32 % self.config.dies;
+        let writer = self.frontiers[usize::from(self.writers[victim as usize])];
+        let at = self.at(die, writer.target);
+        let folds = self.group_at(at) != group;
+        let fast = self.frontiers[writer.target as usize].fast;
+        let mut left = count;
+        while left > 0 {
+            if self.open[at].left == 0 {
+                if folds { self.make_room(at, operations)? } else { self.open_block(at)? }
+            }
+            let Open { block, slot, left: room } = self.open[at];
+            let count = left.min(room);
+            self.map.relocate(victim, block, slot, count);
+            self.blocks[victim as usize].valid -= count as u16;
+            self.filled(at, count);
+            operations.moved(die, slot, count, fast);
+            left -= count;
+        }
+        let moved = match reason {
+            _ if folds => &mut self.totals.folded_pages,
+            Reason::Space => &mut self.totals.collected_pages,
+            Reason::Wear => &mut self.totals.levelled_pages,
+        };
+        *moved += u64::from(count);
+        Some(())
+    }
+
+    fn erase<O: Operations>(&mut self, block: u32, operations: &mut O) {
+        let group = self.group_of(block);
+        self.totals.erased_blocks += 1;
+        self.erases[block as usize] += 1;
+        operations.erased(group as u32 % self.config.dies);
+        let erases = self.erases[block as usize];
+        if self.config.endures(block).is_some_and(|endured| erases >= endured) {
+            self.states[block as usize] = State::Bad;
+            self.totals.retired_blocks += 1;
+            return;
+        }
+        self.states[block as usize] = State::Free;
+        self.groups[group].give_free(block, erases);
+    }
+
+    /// The closed block with the fewest erases, when it lags too far behind. Looked for once in
+    /// a thirty-second of the group's blocks erased.
+    fn coldest_if_due(&mut self, group: usize) -> Option<u32> {
+        let spread = self.config.wear.levelling_spread?;
+        let state = &mut self.groups[group];
+        state.since_levelling += 1;
+        if state.since_levelling < state.count.div_ceil(32) {
+            return None;
+        }
+        state.since_levelling = 0;
+        let range = state.range();
+        let most = range.clone().map(|block| self.erases[block as usize]).max()?;
+        let closed = range.filter(|&block| self.states[block as usize] == State::Closed);
+        let coldest = closed.min_by_key(|&block| self.erases[block as usize])?;
+        (most - self.erases[coldest as usize] > spread).then_some(coldest)
+    }
+}

@@ -1,0 +1,257 @@
+//! What a translation layer is made of, and what makes no sense.
+
+use blockstone_base::rng::mix;
+
+use crate::policy::Policy;
+
+/// How collection in the foreground is paced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// The write that finds no room waits for a whole block.
+    Atomic,
+    /// One block earlier, and a few moves after each write.
+    Spread,
+}
+
+/// Blocks set aside for some of the streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Blocks on each die.
+    pub blocks: u32,
+    /// Pages used of each block: all of them, or only the fast ones.
+    pub pages_used: u32,
+    /// The stream to whose frontier the pages of its victims go, when it only takes in fast what
+    /// is folded into ordinary blocks later.
+    pub fold_into: Option<u32>,
+}
+
+/// How blocks wear.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wear {
+    /// Static levelling: a closed block that is so many erases behind the most worn one is moved.
+    pub levelling_spread: Option<u32>,
+    /// Erases that a block endures, ±10 %; then it is retired.
+    pub endurance: Option<u32>,
+    /// The part of the blocks that is bad from the beginning, 0 to 1.
+    pub bad_blocks: f64,
+}
+
+/// A translation layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Pages that the host sees.
+    pub logical_pages: u32,
+    /// Pages of a block; with planes in step, of their blocks together.
+    pub pages_per_block: u32,
+    /// Dies. Each has blocks of its own.
+    pub dies: u32,
+    /// Where blocks belong; one is the ordinary case.
+    pub pools: Vec<Pool>,
+    /// The pool of each stream; writes name a stream.
+    pub streams: Vec<u32>,
+    /// What is moved gets open blocks of its own, apart from what the host writes.
+    pub separate_moves: bool,
+    /// How victims are chosen.
+    pub policy: Policy,
+    /// Free blocks of each pool on each die that only collection may use; at least one.
+    pub reserve_blocks: u32,
+    /// How collection in the foreground is paced.
+    pub pace: Pace,
+    /// How blocks wear.
+    pub wear: Wear,
+    /// Seed of choices and of which blocks are bad.
+    pub seed: u64,
+}
+
+/// A configuration that makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A quantity is zero or beyond what the tables can hold.
+    #[error("configure the device: {what} is {value}, it must be {least} to {most}\nhint: {hint}")]
+    Range {
+        /// The quantity.
+        what: &'static str,
+        /// What it is.
+        value: u64,
+        /// The least possible.
+        least: u64,
+        /// The most possible.
+        most: u64,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// There is no spare beyond what is bad, reserved and open.
+    #[error(
+        "configure the device: {logical} logical pages need spare, but of {raw} pages only \
+         {usable} are left after bad blocks, the reserve and open blocks\nhint: raise the raw \
+         capacity, or lower the visible capacity, the reserve or the number of dies"
+    )]
+    NoSpare {
+        /// Pages the host sees.
+        logical: u64,
+        /// All pages.
+        raw: u64,
+        /// Pages that can hold data.
+        usable: u64,
+    },
+    /// A stream, pool or fold names something that does not exist.
+    #[error("configure the device: {what} names number {index} of {count}\nhint: count from zero")]
+    Index {
+        /// What names it.
+        what: &'static str,
+        /// Which.
+        index: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// The classes of the counting engine are not all pages.
+    #[error(
+        "configure the device: classes cover {covered} pages of {logical}\nhint: every page \
+         belongs to one class"
+    )]
+    Classes {
+        /// Pages in classes.
+        covered: u64,
+        /// Logical pages.
+        logical: u32,
+    },
+}
+
+impl Config {
+    /// One pool, one stream, greedy collection with the least reserve.
+    pub fn plain(logical_pages: u32, pages_per_block: u32, dies: u32, blocks_per_die: u32) -> Self {
+        Self {
+            logical_pages,
+            pages_per_block,
+            dies,
+            pools: vec![Pool {
+                blocks: blocks_per_die,
+                pages_used: pages_per_block,
+                fold_into: None,
+            }],
+            streams: vec![0],
+            separate_moves: false,
+            policy: Policy::Greedy,
+            reserve_blocks: 1,
+            pace: Pace::Atomic,
+            wear: Wear::default(),
+            seed: 1,
+        }
+    }
+
+    /// Blocks of all pools on all dies.
+    pub fn blocks(&self) -> u64 {
+        let a_die: u64 = self.pools.iter().map(|pool| u64::from(pool.blocks)).sum();
+        a_die * u64::from(self.dies)
+    }
+
+    /// All pages, whether used or not.
+    pub fn raw_pages(&self) -> u64 {
+        self.blocks() * u64::from(self.pages_per_block)
+    }
+
+    /// Pages that hold data when a victim is chosen: without bad blocks, the reserve, and half of
+    /// each open block that is not the one just filled. This is T − b·reserved of the formulas.
+    pub fn usable_pages(&self) -> u64 {
+        let mut usable = 0.0;
+        for (index, pool) in self.pools.iter().enumerate() {
+            if pool.fold_into.is_some() {
+                continue;
+            }
+            let hosts = self.streams.iter().filter(|&&pool| pool as usize == index).count();
+            let open = if self.separate_moves { 2 * hosts } else { hosts } as f64;
+            let good = f64::from(pool.blocks) * (1.0 - self.wear.bad_blocks);
+            let spread = if self.pace == Pace::Spread { 1.0 } else { 0.0 };
+            let held = f64::from(self.reserve_blocks) + (open - 1.0) / 2.0 + spread;
+            usable += (good - held).max(0.0) * f64::from(pool.pages_used) * f64::from(self.dies);
+        }
+        usable as u64
+    }
+
+    /// α of the formulas: usable ÷ logical pages.
+    pub fn effective_alpha(&self) -> f64 {
+        self.usable_pages() as f64 / f64::from(self.logical_pages)
+    }
+
+    /// Erases after which this block is bad.
+    pub(super) fn endures(&self, block: u32) -> Option<u32> {
+        let mean = u64::from(self.wear.endurance?);
+        let spread = mean / 5 + 1;
+        let drawn = mix(self.seed ^ mix(u64::from(block))) % spread;
+        Some((mean - mean / 10 + drawn).max(1) as u32)
+    }
+
+    /// Whether it makes sense as a whole.
+    ///
+    /// # Errors
+    /// Names the first thing that makes none.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_ranges()?;
+        let pools = self.pools.len();
+        let folds = self.pools.iter().filter_map(|pool| pool.fold_into);
+        for stream in folds.clone() {
+            check_index("fold_into", stream, self.streams.len())?;
+        }
+        for &pool in &self.streams {
+            check_index("a stream", pool, pools)?;
+        }
+        for stream in folds {
+            let target = self.streams[stream as usize];
+            if self.pools[target as usize].fold_into.is_some() {
+                return Err(ConfigError::Index {
+                    what: "a fold into folds",
+                    index: target,
+                    count: pools,
+                });
+            }
+        }
+        let (logical, usable) = (u64::from(self.logical_pages), self.usable_pages());
+        if usable <= logical {
+            return Err(ConfigError::NoSpare { logical, raw: self.raw_pages(), usable });
+        }
+        Ok(())
+    }
+
+    fn check_ranges(&self) -> Result<(), ConfigError> {
+        let range = |what, value, least, most, hint| {
+            if (least..=most).contains(&value) {
+                Ok(())
+            } else {
+                Err(ConfigError::Range { what, value, least, most, hint })
+            }
+        };
+        let logical = u64::from(self.logical_pages);
+        range("visible pages", logical, 1, u64::from(u32::MAX), "give it a capacity")?;
+        let b = u64::from(self.pages_per_block);
+        range("pages a block", b, 1, 32_768, "a block has 64 to some thousand pages")?;
+        range("dies", u64::from(self.dies), 1, 4096, "a device has 1 to some hundred dies")?;
+        range("pools", self.pools.len() as u64, 1, 16, "one pool is the ordinary case")?;
+        range("streams", self.streams.len() as u64, 1, 64, "one stream is the ordinary case")?;
+        let slots = self.blocks() * b.next_power_of_two();
+        let most = u64::from(u32::MAX);
+        range("raw pages", slots, 1, most, "simulate a part of the device: --scale")?;
+        for pool in &self.pools {
+            let used = u64::from(pool.pages_used);
+            range("pages used of a block", used, 1, b, "at most all pages of a block")?;
+            let least = u64::from(self.reserve_blocks) + 2;
+            let hint = "more blocks a die, fewer dies, or a smaller reserve";
+            range("blocks of a pool on a die", u64::from(pool.blocks), least, most, hint)?;
+        }
+        let reserve = u64::from(self.reserve_blocks);
+        let (least, hint) = match self.wear.endurance {
+            None => (1, "collection needs one block to move into"),
+            Some(_) => (2, "where blocks wear out, collection needs two blocks to move into"),
+        };
+        range("reserved blocks", reserve, least, 1 << 20, hint)?;
+        let bad = self.wear.bad_blocks;
+        let percent = if bad.is_finite() { (bad * 100.0).ceil() as u64 } else { u64::MAX };
+        let percent = if bad < 0.0 { u64::MAX } else { percent };
+        range("percent of bad blocks", percent, 0, 50, "a device ships with at most a few")?;
+        let endurance = u64::from(self.wear.endurance.unwrap_or(1));
+        range("P/E cycles", endurance, 1, most, "leave it out for blocks that do not wear out")
+    }
+}
+
+fn check_index(what: &'static str, index: u32, count: usize) -> Result<(), ConfigError> {
+    if (index as usize) < count { Ok(()) } else { Err(ConfigError::Index { what, index, count }) }
+}

@@ -1,0 +1,72 @@
+//! The blocks of one pool on one die.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::victims::Victims;
+use crate::policy::Policy;
+
+/// A victim whose pages leave a few at a time.
+#[derive(Clone, Debug)]
+pub struct Partial {
+    pub victim: u32,
+    /// Valid pages when it was chosen.
+    pub valid: u32,
+    /// Writes that came since, times `valid`, as far as they were not answered by moves.
+    pub credit: u32,
+}
+
+impl Partial {
+    /// The moves that one more write asks for, in a block of `used` pages: on average valid ÷
+    /// stale.
+    pub fn due(&mut self, used: u32) -> u32 {
+        let gained = used - self.valid;
+        if gained == 0 {
+            return used;
+        }
+        self.credit += self.valid;
+        let count = self.credit / gained;
+        self.credit %= gained;
+        count
+    }
+}
+
+/// Consecutive blocks that form a log of their own.
+#[derive(Debug)]
+pub struct Group {
+    first: u32,
+    pub count: u32,
+    /// The least worn first: that is all dynamic wear levelling needs.
+    pub free: BinaryHeap<Reverse<(u32, u32)>>,
+    pub victims: Victims,
+    pub partial: Option<Partial>,
+    /// Erases since worn blocks were last compared.
+    pub since_levelling: u32,
+}
+
+impl Group {
+    /// A group of blocks none of which is free yet.
+    pub fn new(first: u32, count: u32, policy: Policy, pages_used: u32) -> Self {
+        Self {
+            first,
+            count,
+            free: BinaryHeap::new(),
+            victims: Victims::new(policy, pages_used),
+            partial: None,
+            since_levelling: 0,
+        }
+    }
+
+    pub fn range(&self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+
+    pub fn take_free(&mut self) -> Option<u32> {
+        self.free.pop().map(|Reverse((_, block))| block)
+    }
+
+    pub fn give_free(&mut self, block: u32, erases: u32) {
+        self.free.push(Reverse((erases, block)));
+    }
+}

@@ -1,0 +1,70 @@
+//! What was done, and what came of a write.
+
+/// What was done since the beginning, in pages and blocks; cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Totals {
+    /// Pages programmed for the host.
+    pub host_pages: u64,
+    /// Pages moved to make room.
+    pub collected_pages: u64,
+    /// Pages moved to even out wear.
+    pub levelled_pages: u64,
+    /// Pages moved from fast blocks to ordinary ones.
+    pub folded_pages: u64,
+    /// Pages that were trimmed.
+    pub trimmed_pages: u64,
+    /// Blocks erased.
+    pub erased_blocks: u64,
+    /// Blocks that wore out.
+    pub retired_blocks: u64,
+}
+
+impl Totals {
+    /// Pages programmed for whatever reason.
+    pub fn programs(&self) -> u64 {
+        self.host_pages + self.collected_pages + self.levelled_pages + self.folded_pages
+    }
+
+    /// What happened since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            host_pages: self.host_pages - before.host_pages,
+            collected_pages: self.collected_pages - before.collected_pages,
+            levelled_pages: self.levelled_pages - before.levelled_pages,
+            folded_pages: self.folded_pages - before.folded_pages,
+            trimmed_pages: self.trimmed_pages - before.trimmed_pages,
+            erased_blocks: self.erased_blocks - before.erased_blocks,
+            retired_blocks: self.retired_blocks - before.retired_blocks,
+        }
+    }
+
+    /// Programs ÷ host pages; none before the first host page.
+    pub fn amplification(&self) -> Option<f64> {
+        (self.host_pages > 0).then(|| self.programs() as f64 / self.host_pages as f64)
+    }
+}
+
+/// No page can be written any more: nothing stale is left to collect, or too many blocks wore out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "write page {page}: die {die} has no space left after {host_pages} host pages; the device is \
+     read-only\nhint: give it more spare, fewer bad blocks or a smaller reserve"
+)]
+pub struct Full {
+    /// The page that could not be written.
+    pub page: u32,
+    /// The die that had to take it.
+    pub die: u32,
+    /// What was written before.
+    pub host_pages: u64,
+}
+
+/// Where a host write went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Page of the block: decides the page type and with it the program time.
+    pub slot: u32,
+    /// The block uses fast pages only.
+    pub fast: bool,
+}

@@ -1,0 +1,9 @@
+//! One device, one workload, from full to steady state: request by request, with time.
+
+mod outcome;
+mod plan;
+mod run;
+
+pub use outcome::{Frame, Outcome, Percentiles, Point, Steady, settled};
+pub use plan::{Engine, Pace as Rate, Phase, Plan, SimulationError, Start};
+pub use run::{heat_from_ns, replay, simulate};

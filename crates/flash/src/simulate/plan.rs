@@ -1,0 +1,275 @@
+//! What is simulated.
+
+use crate::Policy;
+use crate::device::{Device, DeviceError, Placement};
+use crate::ftl::{Config, ConfigError, Full};
+use crate::theory::{self, Class};
+use crate::workload::{Part, Pattern, Workload, WorkloadError};
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// The next one when one completes, with so many under way.
+    Closed,
+    /// So many a second at exponential gaps, whatever the device does; zero is an idle window.
+    Open(f64),
+}
+
+/// A part of the time. Phases follow each other and begin again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Phase {
+    /// How long, in nanoseconds of the whole device; [`u64::MAX`] without end.
+    pub duration_ns: u64,
+    /// How requests arrive in it.
+    pub pace: Pace,
+}
+
+/// How pages are kept track of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// Counts for large devices where they suffice, else exact.
+    #[default]
+    Auto,
+    /// Mapping tables.
+    Exact,
+    /// Valid counts.
+    Counts,
+}
+
+/// What the device holds when time begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Every page, written once in order.
+    #[default]
+    Filled,
+    /// Nothing.
+    Empty,
+}
+
+/// A simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The device.
+    pub device: Device,
+    /// What is sent to it.
+    pub workload: Workload,
+    /// How requests arrive.
+    pub phases: Vec<Phase>,
+    /// Requests under way in a closed loop.
+    pub queue_depth: u32,
+    /// How much is written, in visible capacities.
+    pub drive_fills: f64,
+    /// Ends earlier after so much time of the whole device, in nanoseconds.
+    pub time_limit_ns: u64,
+    /// What is there at the beginning.
+    pub start: Start,
+    /// How pages are kept track of.
+    pub engine: Engine,
+    /// One over this part of every die's blocks is simulated. Rates, latencies and what is told in
+    /// visible capacities are those of the whole; what takes time takes this many times as long.
+    pub scale: u32,
+    /// Points over the run.
+    pub points: u32,
+    /// Blocks and pictures of the block map.
+    pub frames: (u32, u32),
+    /// Seed of everything.
+    pub seed: u64,
+    /// Memory that may be used, in bytes.
+    pub memory_limit_bytes: u64,
+}
+
+/// A simulation that makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SimulationError {
+    /// The device makes none.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The workload makes none.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A rate, a time or a length makes none.
+    #[error("simulate: {what} is {value}\nhint: {hint}")]
+    Quantity {
+        /// What.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it must be.
+        hint: &'static str,
+    },
+    /// Counting engine with a workload whose pages are not exchangeable.
+    #[error(
+        "simulate by counts: the pages of this workload are not exchangeable\nhint: only uniform \
+         and hot-cold workloads are; leave --engine out"
+    )]
+    NotExchangeable,
+    /// The device became full where it must not.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// More memory than there is.
+    #[error(
+        "simulate: the tables need {needed} MiB, {available} MiB are available\nhint: simulate a \
+         smaller part with --scale, or count with --engine counts"
+    )]
+    Memory {
+        /// What is needed.
+        needed: u64,
+        /// What there is.
+        available: u64,
+    },
+}
+
+impl From<ConfigError> for SimulationError {
+    fn from(error: ConfigError) -> Self {
+        Self::Device(error.into())
+    }
+}
+
+impl Plan {
+    /// The device full of data, written with 128 requests under way for four visible capacities,
+    /// simulated in a part that takes seconds.
+    pub fn new(device: Device, workload: Workload) -> Self {
+        let scale = device.scale_for(4 << 20);
+        Self {
+            device,
+            workload,
+            phases: vec![Phase { duration_ns: u64::MAX, pace: Pace::Closed }],
+            queue_depth: 128,
+            drive_fills: 4.0,
+            time_limit_ns: u64::MAX,
+            start: Start::Filled,
+            engine: Engine::Auto,
+            scale,
+            points: 200,
+            frames: (600, 80),
+            seed: 1,
+            memory_limit_bytes: u64::MAX,
+        }
+    }
+
+    /// The translation layer, when everything makes sense.
+    ///
+    /// # Errors
+    /// Names the first thing that makes none.
+    pub fn check(&self) -> Result<Config, SimulationError> {
+        let positive = "it must be more than zero";
+        let at_rate = |phase: &Phase| match phase.pace {
+            Pace::Closed => None,
+            Pace::Open(rate) => Some(rate),
+        };
+        let quantity = |what, value, hint| Err(SimulationError::Quantity { what, value, hint });
+        for phase in &self.phases {
+            if let Some(rate) = at_rate(phase).filter(|rate| !(0.0..=1e9).contains(rate)) {
+                return quantity("the rate", rate, "requests a second, 0 for an idle window");
+            }
+            if phase.duration_ns == 0 {
+                return quantity("the duration of a phase", 0.0, positive);
+            }
+        }
+        if self.phases.iter().all(|phase| at_rate(phase) == Some(0.0)) {
+            return quantity("the rate", 0.0, "at least one phase must not be idle");
+        }
+        if !(self.drive_fills > 0.0 && self.drive_fills <= 1e6) {
+            return quantity("the number of drive fills", self.drive_fills, positive);
+        }
+        if self.time_limit_ns == 0 {
+            return quantity("the simulated time", 0.0, positive);
+        }
+        if self.workload.reads >= 1.0 && self.time_limit_ns == u64::MAX {
+            return quantity("the share of reads", 1.0, "with reads only, say for how long");
+        }
+        if !(1..=65_536).contains(&self.queue_depth) {
+            return quantity("the queue depth", self.queue_depth.into(), "1 to 65,536");
+        }
+        if !(1..=100_000).contains(&self.points) {
+            return quantity("the number of points", self.points.into(), "1 to 100,000");
+        }
+        let config = self.device.layout(&self.workload, self.scale, self.seed)?;
+        self.workload.requests(config.logical_pages, self.seed)?;
+        if self.engine == Engine::Counts && !self.workload.is_exchangeable() {
+            return Err(SimulationError::NotExchangeable);
+        }
+        let (needed, available) = (self.memory_bytes(&config), self.memory_limit_bytes);
+        if needed > available {
+            let mib = |bytes: u64| bytes >> 20;
+            return Err(SimulationError::Memory { needed: mib(needed), available: mib(available) });
+        }
+        Ok(config)
+    }
+
+    /// Whether pages are counted.
+    pub fn counts(&self, config: &Config) -> bool {
+        match self.engine {
+            Engine::Exact => false,
+            Engine::Counts => true,
+            Engine::Auto => self.workload.is_exchangeable() && config.logical_pages > 32 << 20,
+        }
+    }
+
+    fn memory_bytes(&self, config: &Config) -> u64 {
+        let tables =
+            4 * (u64::from(config.logical_pages) + config.raw_pages()) + config.raw_pages() / 8;
+        18 * config.blocks() + if self.counts(config) { 0 } else { tables }
+    }
+
+    /// Write requests a second by formula at this write amplification, for a load that only writes,
+    /// as fast as it can.
+    pub fn analytic_iops(&self, config: &Config, amplification: Option<f64>) -> Option<f64> {
+        let writes_only = self.workload.reads == 0.0;
+        if !writes_only || self.phases[0].pace != Pace::Closed || self.device.fast_blocks > 0.0 {
+            return None;
+        }
+        // With one request under way, one die works at a time.
+        let dies = if self.queue_depth == 1 && self.workload.pages_per_request == 1 {
+            1
+        } else {
+            config.dies
+        };
+        let costs = self.device.times.costs();
+        let b = config.pages_per_block;
+        let pages = theory::sustained_iops(dies, costs, b, amplification?);
+        Some(pages / f64::from(self.workload.pages_per_request))
+    }
+
+    /// What write amplification must be by a formula, where there is one for this workload and
+    /// placement.
+    pub fn analytic_amplification(&self, config: &Config) -> Option<f64> {
+        let alpha = config.effective_alpha();
+        let (policy, b) = (self.device.policy, config.pages_per_block);
+        if self.device.fast_blocks > 0.0 || self.device.background > 0.0 {
+            return None;
+        }
+        let parts = &self.workload.parts;
+        if let [only] = parts.as_slice() {
+            return match only.pattern {
+                Pattern::Uniform => theory::write_amplification(policy, alpha, b),
+                Pattern::Circular => Some(1.0),
+                Pattern::Zipf(_) | Pattern::Temporary | Pattern::Segments(_) => None,
+            };
+        }
+        if !self.workload.is_exchangeable() {
+            return None;
+        }
+        let (pages, writes): (f64, f64) =
+            parts.iter().fold((0.0, 0.0), |(p, w), part| (p + part.pages, w + part.writes));
+        match (self.device.placement, policy) {
+            (Placement::Mixed, Policy::Fifo) => {
+                let class =
+                    |part: &Part| Class { pages: part.pages / pages, writes: part.writes / writes };
+                let classes: Vec<Class> = parts.iter().map(class).collect();
+                Some(theory::mixed_fifo(&classes, alpha))
+            }
+            (Placement::Pools, _) => {
+                let regions = self.workload.regions(config.logical_pages);
+                let of_one = |(index, part): (usize, &Part)| {
+                    let blocks = config.pools[index].blocks - config.reserve_blocks;
+                    let usable = f64::from(blocks) * f64::from(b) * f64::from(config.dies);
+                    let alpha = usable / f64::from(regions[index].1);
+                    Some(part.writes / writes * theory::write_amplification(policy, alpha, b)?)
+                };
+                parts.iter().enumerate().map(of_one).sum()
+            }
+            _ => None,
+        }
+    }
+}

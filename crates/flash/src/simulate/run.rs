@@ -1,0 +1,499 @@
+//! The loop: a request arrives, its pages go to dies, what is late is recorded.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::rng::Rng;
+
+use super::outcome::{Frame, Outcome, Percentiles, Point, Steady, settled};
+use super::plan::{Pace, Plan, SimulationError, Start};
+use crate::device::Placement;
+use crate::dies::Dies;
+use crate::ftl::{BATCH, Config, Exact, Ftl, Full, Mapping, Totals, Write};
+use crate::tournament::Tournament;
+use crate::trace::Trace;
+use crate::workload::{Action, Request, Requests};
+
+/// Steady figures are those of the last quarter.
+const STEADY_FROM: f64 = 0.75;
+
+/// Simulates. `advise` is shown the large tables before they are touched (see [`Ftl::exact`]), and
+/// `watch` is told the part that is done and stops the run by answering false.
+///
+/// # Errors
+/// When the plan makes no sense or needs more memory than there is.
+pub fn simulate(
+    plan: &Plan,
+    advise: &dyn Fn(&mut [u32]),
+    watch: &mut dyn FnMut(f64) -> bool,
+) -> Result<Outcome, SimulationError> {
+    let config = plan.check()?;
+    let requests = plan.workload.requests(config.logical_pages, plan.seed)?;
+    if plan.counts(&config) {
+        let regions = plan.workload.regions(config.logical_pages);
+        let classes: Vec<u32> = regions.iter().map(|&(_, pages)| pages).collect();
+        let ftl = Ftl::counts(config, &classes)?;
+        return Ok(Run::new(plan, ftl, requests).finish(watch));
+    }
+    let ftl: Ftl<Exact> = Ftl::exact(config, advise)?;
+    Ok(Run::new(plan, ftl, requests).finish(watch))
+}
+
+/// Replays a trace on the whole device, each request at its time.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn replay(
+    plan: &Plan,
+    trace: &Trace,
+    advise: &dyn Fn(&mut [u32]),
+    watch: &mut dyn FnMut(f64) -> bool,
+) -> Result<Outcome, SimulationError> {
+    let plan = Plan { scale: 1, engine: super::Engine::Exact, ..plan.clone() };
+    let config = plan.check()?;
+    let requests = plan.workload.requests(config.logical_pages, plan.seed)?;
+    let mut run = Run::new(&plan, Ftl::exact(config, advise)?, requests);
+    run.trace = Some(Box::new(trace.paged(plan.device.page_bytes)));
+    run.trace_left = trace.requests.len();
+    Ok(run.finish(watch))
+}
+
+/// The instants at which requests arrive.
+struct Arrivals {
+    phases: Vec<super::plan::Phase>,
+    phase: usize,
+    phase_from_ns: u64,
+    phase_until_ns: u64,
+    /// Completions of what is under way in a closed loop, and which of them is first.
+    under_way_ns: Vec<u64>,
+    first: Tournament,
+    /// The next arrival of an open loop.
+    next_ns: f64,
+    rng: Rng,
+}
+
+impl Arrivals {
+    fn new(plan: &Plan) -> Self {
+        let mut phases = plan.phases.clone();
+        for phase in &mut phases {
+            if phase.duration_ns < u64::MAX {
+                phase.duration_ns = (phase.duration_ns / u64::from(plan.scale)).max(1);
+            }
+        }
+        let mut arrivals = Self {
+            phase: 0,
+            phase_from_ns: 0,
+            phase_until_ns: phases[0].duration_ns,
+            phases,
+            under_way_ns: vec![0; plan.queue_depth as usize],
+            first: Tournament::new(plan.queue_depth),
+            next_ns: 0.0,
+            rng: Rng::new(plan.seed, 6),
+        };
+        arrivals.begin();
+        arrivals
+    }
+
+    fn begin(&mut self) {
+        self.next_ns = self.phase_from_ns as f64;
+        if let Pace::Open(rate) = self.phases[self.phase].pace {
+            self.next_ns += self.gap(rate);
+        }
+    }
+
+    fn gap(&mut self, rate: f64) -> f64 {
+        if rate > 0.0 { -(1.0 - self.rng.unit()).ln() * 1e9 / rate } else { f64::INFINITY }
+    }
+
+    /// The instant of the next arrival. In a closed loop its completion has to be told.
+    #[inline]
+    fn next(&mut self) -> (u64, bool) {
+        loop {
+            let pace = self.phases[self.phase].pace;
+            let at = match pace {
+                Pace::Closed => {
+                    self.under_way_ns[self.first.first() as usize].max(self.phase_from_ns)
+                }
+                Pace::Open(_) => self.next_ns.min(1.8e19) as u64,
+            };
+            if at < self.phase_until_ns {
+                match pace {
+                    Pace::Closed => return (at, true),
+                    Pace::Open(rate) => self.next_ns += self.gap(rate),
+                }
+                return (at, false);
+            }
+            self.phase = (self.phase + 1) % self.phases.len();
+            self.phase_from_ns = self.phase_until_ns;
+            self.phase_until_ns =
+                self.phase_from_ns.saturating_add(self.phases[self.phase].duration_ns);
+            self.begin();
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, at_ns: u64) {
+        let slot = self.first.first();
+        self.under_way_ns[slot as usize] = at_ns;
+        self.first.set(slot, at_ns);
+    }
+}
+
+/// Figures since the last point.
+#[derive(Default)]
+struct Window {
+    from_ns: u64,
+    requests: u64,
+    writes: u64,
+    totals: Totals,
+    read: LatencyHistogram,
+    write: LatencyHistogram,
+}
+
+struct Run<'a, M> {
+    plan: &'a Plan,
+    ftl: Ftl<M>,
+    dies: Dies,
+    requests: Requests,
+    /// What is replayed in place of `requests`, and how much of it is left.
+    trace: Option<Box<dyn Iterator<Item = (u64, Request)> + 'a>>,
+    trace_left: usize,
+    arrivals: Arrivals,
+    /// Whether each part has a stream of its own.
+    apart: bool,
+    /// Free blocks that idle dies collect for.
+    free_wanted: u32,
+    now_ns: u64,
+    window: Window,
+    /// What was done when time began.
+    before: Totals,
+    points: Vec<Point>,
+    frames: Vec<Frame>,
+    /// When the last quarter began, what was done until then, and the requests in it.
+    steady: Option<(f64, u64, Totals)>,
+    steady_requests: u64,
+    /// Time in which requests arrived, within the last quarter.
+    reads: LatencyHistogram,
+    writes: LatencyHistogram,
+    cliff: Option<f64>,
+    unmapped_reads: u64,
+    ended_by: Option<Full>,
+}
+
+impl<'a, M: Mapping> Run<'a, M> {
+    fn new(plan: &'a Plan, ftl: Ftl<M>, requests: Requests) -> Self {
+        let device = &plan.device;
+        let pages_per_block = ftl.config().pages_per_block;
+        Self {
+            dies: Dies::new(&device.times, device.dies(), device.channels, pages_per_block),
+            arrivals: Arrivals::new(plan),
+            apart: device.placement != Placement::Mixed,
+            free_wanted: (f64::from(ftl.config().pools[0].blocks) * device.background) as u32,
+            plan,
+            ftl,
+            requests,
+            trace: None,
+            trace_left: 0,
+            now_ns: 0,
+            window: Window::default(),
+            before: Totals::default(),
+            points: Vec::new(),
+            frames: Vec::new(),
+            steady: None,
+            steady_requests: 0,
+            reads: LatencyHistogram::new(),
+            writes: LatencyHistogram::new(),
+            cliff: None,
+            unmapped_reads: 0,
+            ended_by: None,
+        }
+    }
+
+    fn finish(mut self, watch: &mut dyn FnMut(f64) -> bool) -> Outcome {
+        self.ended_by = self.fill().err();
+        self.before = *self.ftl.totals();
+        self.window.totals = self.before;
+        self.take_frame(0.0);
+        let logical = f64::from(self.ftl.config().logical_pages);
+        let goal = logical * self.plan.drive_fills;
+        let trace_requests = self.trace_left.max(1);
+        let mut next_point = 1_u32;
+        let points = f64::from(self.plan.points);
+        while self.ended_by.is_none() {
+            if let Err(full) = self.batch() {
+                self.ended_by = Some(full);
+            }
+            let written = self.written();
+            if let (None, Some(pages)) = (self.cliff, self.ftl.cliff_host_pages()) {
+                let pages = pages.saturating_sub(self.before.host_pages);
+                self.cliff = Some(pages as f64 / logical);
+            }
+            let whole_ns = self.now_ns as f64 * f64::from(self.plan.scale);
+            let by_time = whole_ns / self.plan.time_limit_ns as f64;
+            let done = match self.trace {
+                Some(_) => 1.0 - self.trace_left as f64 / trace_requests as f64,
+                None => (written / goal).max(by_time),
+            };
+            if self.steady.is_none() && done >= STEADY_FROM {
+                self.steady = Some((written / logical, self.now_ns, *self.ftl.totals()));
+            }
+            if done * points >= f64::from(next_point) || self.ended_by.is_some() {
+                self.take_point(written / logical);
+                next_point = (done * points) as u32 + 1;
+                if !watch(done.min(1.0)) {
+                    break;
+                }
+            }
+            if done >= 1.0 {
+                break;
+            }
+        }
+        self.into_outcome()
+    }
+
+    /// Pages written by the host since time began.
+    fn written(&self) -> f64 {
+        (self.ftl.totals().host_pages - self.before.host_pages) as f64
+    }
+
+    fn fill(&mut self) -> Result<(), Full> {
+        if self.plan.start == Start::Empty {
+            return Ok(());
+        }
+        let logical = self.ftl.config().logical_pages;
+        let regions = self.plan.workload.regions(logical);
+        for (part, (first, pages)) in regions.into_iter().enumerate() {
+            // With fast blocks the first fill goes where everything ends up anyway.
+            let streams = self.ftl.config().streams.len() as u32;
+            let hosts = if self.plan.device.fast_blocks > 0.0 { streams / 2 } else { 0 };
+            let stream = hosts + if self.apart { part as u32 } else { 0 };
+            let mut batch = [Write { page: 0, stream }; BATCH];
+            let end = first + pages;
+            let mut page = first;
+            while page < end {
+                let count = (end - page).min(BATCH as u32);
+                for (write, page) in batch.iter_mut().zip(page..page + count) {
+                    write.page = page;
+                }
+                self.ftl.write_many(&batch[..count as usize])?;
+                page += count;
+            }
+        }
+        Ok(())
+    }
+
+    /// Some requests, drawn together so that what they look at in the tables is fetched together.
+    fn batch(&mut self) -> Result<(), Full> {
+        if self.trace.is_some() {
+            return self.replay_batch();
+        }
+        let mut requests = [Request::default(); BATCH];
+        let mut touched = [Write::default(); BATCH];
+        for (request, write) in requests.iter_mut().zip(&mut touched) {
+            *request = self.requests.draw();
+            write.page = request.page;
+        }
+        self.ftl.prefetch(&touched);
+        for request in requests {
+            if request.action == Action::Trim {
+                self.trim(request);
+                continue;
+            }
+            let (arrived, closed) = self.arrivals.next();
+            let done = self.serve(request, arrived)?;
+            if closed {
+                self.arrivals.completed(done);
+            }
+            self.record(request.action, arrived, done);
+        }
+        Ok(())
+    }
+
+    fn replay_batch(&mut self) -> Result<(), Full> {
+        for _ in 0..BATCH {
+            let Some((arrived, request)) = self.trace.as_mut().and_then(Iterator::next) else {
+                break;
+            };
+            self.trace_left -= 1;
+            if request.action == Action::Trim {
+                self.trim(request);
+                continue;
+            }
+            let done = self.serve(request, arrived)?;
+            self.record(request.action, arrived, done);
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, request: Request) {
+        (request.page..request.page + request.pages).for_each(|page| self.ftl.trim(page));
+    }
+
+    #[inline]
+    fn record(&mut self, action: Action, arrived: u64, done: u64) {
+        let latency_ns = done - arrived;
+        self.now_ns = self.now_ns.max(arrived);
+        self.window.requests += 1;
+        self.steady_requests += u64::from(self.steady.is_some());
+        if action == Action::Write {
+            self.window.writes += 1;
+            self.window.write.record(latency_ns);
+        } else {
+            self.window.read.record(latency_ns);
+        }
+    }
+
+    #[inline]
+    fn serve(&mut self, request: Request, arrived: u64) -> Result<u64, Full> {
+        let mut done = arrived;
+        for page in request.page..request.page + request.pages {
+            self.dies.at(arrived);
+            if request.action == Action::Read {
+                let Some(die) = self.ftl.locate(page) else {
+                    self.unmapped_reads += 1;
+                    continue;
+                };
+                self.work_while_idle(die, arrived);
+                done = done.max(self.dies.read(die));
+                continue;
+            }
+            let die = self.dies.first_free();
+            self.work_while_idle(die, arrived);
+            let stream = if self.apart { request.part } else { 0 };
+            let placed = self.ftl.write(Write { page, stream }, die, &mut self.dies)?;
+            done = done.max(self.dies.program(die, placed));
+            self.ftl.keep_pace(stream, die, &mut self.dies);
+        }
+        Ok(done)
+    }
+
+    /// What a die did while it was idle until now. It began when it had been idle for long enough,
+    /// and what it began it finishes.
+    #[inline]
+    fn work_while_idle(&mut self, die: u32, arrived: u64) {
+        let idle_ns = self.plan.device.idle_ns;
+        if self.free_wanted == 0 || !self.dies.is_idle(die, idle_ns) {
+            return;
+        }
+        let mut began = self.dies.free_ns(die) + idle_ns;
+        while began < arrived {
+            self.dies.at(began);
+            if !self.ftl.background(die, self.free_wanted, &mut self.dies) {
+                break;
+            }
+            began = self.dies.free_ns(die);
+        }
+        self.dies.at(arrived);
+    }
+
+    fn take_point(&mut self, drive_fills: f64) {
+        let window = &mut self.window;
+        let seconds = (self.now_ns.saturating_sub(window.from_ns)).max(1) as f64 / 1e9;
+        let mut heat = BTreeMap::new();
+        for (ns, count) in window.read.buckets().chain(window.write.buckets()) {
+            *heat.entry(heat_bucket(ns)).or_insert(0) += count;
+        }
+        self.points.push(Point {
+            t_ns: self.now_ns * u64::from(self.plan.scale),
+            drive_fills,
+            iops: window.requests as f64 / seconds,
+            write_iops: window.writes as f64 / seconds,
+            wa: self.ftl.totals().since(&window.totals).amplification(),
+            read: Percentiles::of(&window.read),
+            write: Percentiles::of(&window.write),
+            free_blocks: self.ftl.free_blocks_min(),
+            heat: heat.into_iter().collect(),
+        });
+        if self.steady.is_some() {
+            self.reads.merge(&window.read);
+            self.writes.merge(&window.write);
+        }
+        window.read.clear();
+        window.write.clear();
+        (window.requests, window.writes) = (0, 0);
+        (window.from_ns, window.totals) = (self.now_ns, *self.ftl.totals());
+        self.take_frame(drive_fills);
+    }
+
+    fn take_frame(&mut self, drive_fills: f64) {
+        let (blocks, frames) = self.plan.frames;
+        let due = self.plan.drive_fills * self.frames.len() as f64 / f64::from(frames.max(1));
+        if frames > 0 && (drive_fills >= due || self.frames.is_empty()) {
+            let drive_fills_millionth = (drive_fills * 1e6) as u64;
+            let map = self.ftl.block_map(blocks as usize);
+            self.frames.push(Frame { drive_fills_millionth, map });
+        }
+    }
+
+    /// Requests a second before anything was collected.
+    fn fresh(&self) -> Option<f64> {
+        let until = self.cliff.map_or(0.1 * self.plan.drive_fills, |cliff| 0.9 * cliff);
+        let before = self.points.iter().take_while(|point| point.drive_fills <= until);
+        let (mut from_ns, mut requests) = (0, 0.0);
+        for point in before {
+            requests += point.iops * (point.t_ns - from_ns) as f64;
+            from_ns = point.t_ns;
+        }
+        let first = || self.points.first().map(|point| point.iops);
+        if from_ns > 0 { Some(requests / from_ns as f64) } else { first() }
+    }
+
+    /// The rates of the last quarter in five rounds.
+    fn rounds(&self) -> Vec<f64> {
+        let rates: Vec<f64> = self.points.iter().map(|point| point.iops).collect();
+        let round = (rates.len() / 20).max(1);
+        let last = &rates[rates.len() - (5 * round).min(rates.len())..];
+        last.chunks(round).map(|round| round.iter().sum::<f64>() / round.len() as f64).collect()
+    }
+
+    fn into_outcome(self) -> Outcome {
+        let config: Config = self.ftl.config().clone();
+        let plan = self.plan;
+        let scale = u64::from(plan.scale);
+        let (from_drive_fills, from_ns, before) = self.steady.unwrap_or((0.0, 0, self.before));
+        let duration_ns = self.now_ns.saturating_sub(from_ns);
+        let totals = self.ftl.totals().since(&before);
+        let mut erases = BTreeMap::new();
+        self.ftl.erase_counts().for_each(|count| *erases.entry(count).or_insert(0) += 1);
+        let filled = if plan.start == Start::Filled { 1.0 } else { 0.0 };
+        Outcome {
+            engine: self.ftl.name(),
+            iops_fresh: self.fresh(),
+            steady: Steady {
+                from_drive_fills,
+                duration_ns: duration_ns * scale,
+                iops: self.steady_requests as f64 * 1e9 / duration_ns.max(1) as f64,
+                wa: totals.amplification(),
+                totals,
+                is_settled: settled(&self.rounds()),
+                reads: self.reads,
+                writes: self.writes,
+            },
+            totals: self.ftl.totals().since(&self.before),
+            cliff_drive_fills: self.cliff,
+            cliff_drive_fills_analytic: config.effective_alpha() - filled,
+            wa_analytic: plan.analytic_amplification(&config),
+            iops_analytic: plan.analytic_iops(&config, totals.amplification()),
+            erases: erases.into_iter().collect(),
+            unmapped_reads: self.unmapped_reads,
+            elapsed_ns: self.now_ns * scale,
+            memory_bytes: self.ftl.memory_bytes(),
+            digest: self.ftl.digest(),
+            ended_by: self.ended_by,
+            points: self.points,
+            frames: self.frames,
+            plan: plan.clone(),
+            config,
+        }
+    }
+}
+
+/// Eight buckets a doubling, from a microsecond on.
+fn heat_bucket(ns: u64) -> u16 {
+    ((ns.max(1000) as f64 / 1000.0).log2() * 8.0) as u16
+}
+
+/// The latency at which a bucket of [`Point::heat`] begins, in nanoseconds.
+pub fn heat_from_ns(bucket: u16) -> f64 {
+    1000.0 * (f64::from(bucket) / 8.0).exp2()
+}

@@ -1,0 +1,172 @@
+//! One line at a time.
+
+use super::{Format, Recorded};
+use crate::workload::Action;
+
+type Line = Result<Option<Recorded>, String>;
+
+const SECTOR: u64 = 512;
+
+/// Reads the lines of one file.
+pub struct Reader {
+    format: Format,
+    /// fio: whether times stand before the names, and in what unit.
+    fio: Fio,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fio {
+    /// The first line did not come yet.
+    Unknown,
+    /// Without times; `wait` lines tell them, in µs.
+    Version2 { waited_us: u64 },
+    /// Microseconds since the beginning before each line.
+    Version3,
+}
+
+impl Reader {
+    pub fn new(format: Format) -> Self {
+        Self { format, fio: Fio::Unknown }
+    }
+
+    /// A request, nothing where a line holds none, or why it makes no sense.
+    pub fn line(&mut self, line: &str) -> Line {
+        match self.format {
+            _ if line.trim().is_empty() => Ok(None),
+            Format::Msr => msr(line),
+            Format::Blkparse => blkparse(line),
+            Format::Disksim => disksim(line),
+            Format::Fio => self.fio(line),
+        }
+    }
+
+    fn fio(&mut self, line: &str) -> Line {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        if self.fio == Fio::Unknown {
+            self.fio = match fields.as_slice() {
+                ["fio", "version", "2", "iolog"] => Fio::Version2 { waited_us: 0 },
+                ["fio", "version", "3", "iolog"] => Fio::Version3,
+                _ => return Err("the first line is not `fio version 2 iolog` or 3".to_owned()),
+            };
+            return Ok(None);
+        }
+        let (t_ns, rest) = match (self.fio, fields.as_slice()) {
+            (Fio::Version3, [us, rest @ ..]) => (number(us, "time")?.saturating_mul(1000), rest),
+            (Fio::Version2 { waited_us }, rest) => (waited_us.saturating_mul(1000), rest),
+            (Fio::Version3 | Fio::Unknown, _) => return Err("a line without fields".to_owned()),
+        };
+        let (action, offset, len) = match rest {
+            [_, "add" | "open" | "close" | "sync" | "datasync" | "sync_file_range", ..] => {
+                return Ok(None);
+            }
+            [_, "wait", offset, _] => {
+                let us = number(offset, "wait")?;
+                if let Fio::Version2 { waited_us } = &mut self.fio {
+                    *waited_us = waited_us.saturating_add(us);
+                }
+                return Ok(None);
+            }
+            [_, "read", offset, len] => (Action::Read, offset, len),
+            [_, "write", offset, len] => (Action::Write, offset, len),
+            [_, "trim", offset, len] => (Action::Trim, offset, len),
+            _ => return Err("no action with offset and length".to_owned()),
+        };
+        let (offset_bytes, len_bytes) = (number(offset, "offset")?, number(len, "length")?);
+        Ok(Some(Recorded { t_ns, action, offset_bytes, len_bytes }))
+    }
+}
+
+fn msr(line: &str) -> Line {
+    /// A Windows file time after 1980, in 100 ns since 1601; before that it is another unit.
+    const LEAST: u64 = 119_600_064_000_000_000;
+    let fields: Vec<&str> = line.trim().split(',').collect();
+    let [time, _, _, kind, offset, size, _] = fields.as_slice() else {
+        // A heading is no damage.
+        if line.starts_with("Timestamp") {
+            return Ok(None);
+        }
+        return Err(format!("{} fields in place of 7", fields.len()));
+    };
+    let time = match time.parse::<u64>() {
+        Ok(time) => time,
+        Err(_) if *time == "Timestamp" => return Ok(None),
+        Err(_) => return Err(format!("timestamp `{time}` is no number")),
+    };
+    if time < LEAST {
+        return Err(format!("timestamp {time} is no Windows file time in units of 100 ns"));
+    }
+    let action = match kind.to_ascii_lowercase().as_str() {
+        "read" => Action::Read,
+        "write" => Action::Write,
+        _ => return Err(format!("type `{kind}` is neither Read nor Write")),
+    };
+    let (offset_bytes, len_bytes) = (number(offset, "offset")?, number(size, "size")?);
+    let t_ns = (time - LEAST).saturating_mul(100);
+    Ok(Some(Recorded { t_ns, action, offset_bytes, len_bytes }))
+}
+
+fn blkparse(line: &str) -> Line {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    // The summary at the end, and messages.
+    let is_event = fields.first().is_some_and(|device| {
+        device
+            .split_once(',')
+            .is_some_and(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u32>().is_ok())
+    });
+    if !is_event {
+        return Ok(None);
+    }
+    let [_, _, _, time, _, event, flags, rest @ ..] = fields.as_slice() else {
+        return Err("an event with too few fields".to_owned());
+    };
+    let t_ns = seconds_ns(time)?;
+    if *event != "D" {
+        return Ok(None);
+    }
+    let action = match flags {
+        _ if flags.contains('D') => Action::Trim,
+        _ if flags.contains('W') => Action::Write,
+        _ if flags.contains('R') => Action::Read,
+        _ => return Ok(None),
+    };
+    let [sector, "+", sectors, ..] = rest else {
+        // A flush has no address.
+        return if flags.contains('F') { Ok(None) } else { Err("no sector + count".to_owned()) };
+    };
+    let bytes = |text, what| number(text, what).map(|sectors| sectors.saturating_mul(SECTOR));
+    let (offset_bytes, len_bytes) = (bytes(sector, "sector")?, bytes(sectors, "count")?);
+    Ok(Some(Recorded { t_ns, action, offset_bytes, len_bytes }))
+}
+
+fn disksim(line: &str) -> Line {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [ms, _, block, count, flags] = fields.as_slice() else {
+        return Err(format!("{} fields in place of 5", fields.len()));
+    };
+    let ms: f64 = ms.parse().map_err(|_| format!("time `{ms}` is no number"))?;
+    if !(0.0..1e13).contains(&ms) {
+        return Err(format!("time {ms} ms makes no sense"));
+    }
+    // The lowest bit says read.
+    let flags = number(flags, "flags")?;
+    let action = if flags & 1 == 1 { Action::Read } else { Action::Write };
+    let bytes = |text, what| number(text, what).map(|blocks| blocks.saturating_mul(SECTOR));
+    let (offset_bytes, len_bytes) = (bytes(block, "block")?, bytes(count, "block count")?);
+    Ok(Some(Recorded { t_ns: (ms * 1e6).round() as u64, action, offset_bytes, len_bytes }))
+}
+
+fn number(text: &str, what: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{what} `{text}` is no whole number"))
+}
+
+/// Seconds with nine digits behind the point, without going through floating point.
+fn seconds_ns(text: &str) -> Result<u64, String> {
+    let fail = || format!("time `{text}` is no number of seconds");
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let whole: u64 = whole.parse().map_err(|_| fail())?;
+    if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(fail());
+    }
+    let part: u64 = format!("{part:0<9}").parse().map_err(|_| fail())?;
+    whole.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(part)).ok_or_else(fail)
+}

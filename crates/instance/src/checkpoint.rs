@@ -1,0 +1,48 @@
+//! CKPT: moves the point where recovery begins. Incrementally, as the database writers clean the
+//! oldest blocks, and at once when a log switch waits for it.
+
+pub(crate) mod control;
+
+use std::time::Duration;
+
+use crate::error::InstanceError;
+use crate::instance::Shared;
+use crate::wait::{Direction, Event, Ledger, Statistic};
+use control::HALF_BYTES;
+
+/// Without reason to hurry, a checkpoint advances this often.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Runs until the instance stops.
+pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError> {
+    while shared.health.is_running() {
+        shared.checkpoint_bell.wait(EVERY);
+        shared.health.check()?;
+        advance(shared, ledger)?;
+    }
+    Ok(())
+}
+
+/// Advances the checkpoint as far as blocks are written. The order is what matters: first the
+/// position is taken, then every write that returned before is made durable, then the control file
+/// says so, and only then may the redo before it be overwritten.
+pub(crate) fn advance(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError> {
+    let (lsn, mark) = shared.log.checkpoint_candidate(&shared.cache);
+    if lsn == shared.control.state().checkpoint {
+        return Ok(());
+    }
+    shared.files.data.sync()?;
+    let write = || {
+        shared.control.write(|state| {
+            state.checkpoint = lsn;
+            state.mark = mark;
+        })
+    };
+    let (written, elapsed_ns) =
+        ledger.timed(&shared.histograms, Event::ControlFileParallelWrite, write);
+    written?;
+    ledger.moved(Direction::Write, 1, HALF_BYTES as u64, elapsed_ns);
+    ledger.add(Statistic::Checkpoints, 1);
+    shared.log.checkpointed(lsn);
+    Ok(())
+}

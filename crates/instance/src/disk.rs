@@ -1,0 +1,102 @@
+//! One disk: a file, a block device, or a simulated disk that can lose its power.
+//!
+//! A disk reads and writes bytes at offsets and says what went wrong with its name. It knows
+//! nothing of groups, copies or blocks.
+
+mod file;
+mod simulated;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use blockstone_sys::file::BlockFile;
+
+pub use file::{DISK_FILE, FileDisk};
+pub use simulated::SimulatedDisk;
+
+/// The alignment of every offset, length and buffer: the strictest that direct I/O asks for.
+pub const ALIGN_BYTES: u64 = 4096;
+
+/// A disk. Operations are whole or an error; what a failed write left behind is unknown.
+pub trait Disk: Send + Sync + fmt::Debug {
+    /// Fills `out` from `offset`.
+    ///
+    /// # Errors
+    /// When the disk fails, or ends before.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), DiskError>;
+
+    /// Writes `data` at `offset`; durable only after [`Disk::sync`].
+    ///
+    /// # Errors
+    /// When the disk fails, or ends before.
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError>;
+
+    /// Writes `data` at `offset` and returns when they are durable.
+    ///
+    /// # Errors
+    /// When the disk fails, or ends before.
+    fn write_dsync_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError>;
+
+    /// Makes durable every write that returned before.
+    ///
+    /// # Errors
+    /// When the disk fails; any of those writes may then be lost.
+    fn sync(&self) -> Result<(), DiskError>;
+
+    /// Its size in bytes.
+    fn size_bytes(&self) -> u64;
+
+    /// What it is called in messages and statistics: its path.
+    fn name(&self) -> &str;
+
+    /// The file behind it, for batches in one system call; none where it is simulated.
+    fn raw(&self) -> Option<&Arc<BlockFile>> {
+        None
+    }
+
+    /// Whether it is still there for others to find. A removed file answers on to whoever has it
+    /// open, which is not what was asked of a disk.
+    fn is_present(&self) -> bool {
+        true
+    }
+}
+
+/// A disk operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation} disk {disk} at byte {offset}: {source}\nhint: {}", hint(source))]
+pub struct DiskError {
+    /// The disk's name.
+    pub disk: String,
+    /// What was tried, as a verb.
+    pub operation: &'static str,
+    /// Where, in bytes from the start of the disk.
+    pub offset: u64,
+    /// The system's answer.
+    pub source: io::Error,
+}
+
+impl DiskError {
+    /// The failure of `disk` with this errno.
+    pub fn new(disk: &dyn Disk, operation: &'static str, offset: u64, errno: i32) -> Self {
+        let source = io::Error::from_raw_os_error(errno);
+        Self { disk: disk.name().to_owned(), operation, offset, source }
+    }
+
+    /// An operation that ended before all was moved.
+    pub fn short(disk: &dyn Disk, operation: &'static str, offset: u64) -> Self {
+        let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the disk ends there");
+        Self { disk: disk.name().to_owned(), operation, offset, source }
+    }
+}
+
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::UnexpectedEof => "was the file or device made smaller?",
+        io::ErrorKind::StorageFull => "free some space on the file system of this disk",
+        io::ErrorKind::InvalidInput => {
+            "offset, length or memory is not aligned to what the device asks for"
+        }
+        _ => "see the kernel's log (dmesg); with normal redundancy a group outlives one disk",
+    }
+}

@@ -1,0 +1,439 @@
+//! A disk group: files striped and mirrored over disks, as a storage manager does for a database.
+//!
+//! Every file is cut into allocation units. The primary copies of a file go round over all disks,
+//! so every disk serves its share of the reads; the other copies of a unit lie in other failure
+//! groups, so that what fails together never takes all copies. A coarse file has one unit after the
+//! other; a fine one deals 128 KiB at a time to eight units, so that one log write of a megabyte
+//! occupies eight disks.
+//!
+//! **What is promised.** A write that returned is on every disk that was online, or the disk that
+//! missed it is known on all others, durably, before the write returns. A disk goes offline when a
+//! write or sync to it fails, or when its file vanishes, which is noticed within 200 ms; unless
+//! some unit would lose its last copy: then the write fails instead. Reads take the primary, then
+//! the mirrors, and write a good copy over a bad one. A disk that returns gets the units it missed;
+//! after a crash, and whenever it cannot be known which those are, all of its units.
+//!
+//! **What is not.** When the machine dies, writes that had not returned may be on one copy and not
+//! on the other, both whole. Recovery writes every block that it finds in the redo again, also when
+//! the copy that it read is up to date; that makes the copies equal. And a disk that was offline
+//! when all others went away cannot know what it missed: opened alone it serves what it has, and
+//! when the others return the two are told apart and not joined.
+
+mod alloc;
+mod batch;
+mod codec;
+mod error;
+mod header;
+mod map;
+mod member;
+mod open;
+mod read;
+mod resync;
+mod setup;
+mod state;
+mod write;
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use blockstone_base::{Bytes, Capability};
+
+use crate::disk::Disk;
+pub use error::GroupError;
+use map::FileMap;
+pub use member::{DiskCounters, DiskState};
+use state::Shared;
+
+/// Bytes that a fine file deals to one allocation unit before it goes on to the next.
+pub const FINE_STRIPE: Bytes = Bytes::kib(128);
+/// Allocation units between which a fine file deals its stripes.
+pub const FINE_WIDTH: u64 = 8;
+
+/// How many copies of everything a group keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redundancy {
+    /// One: the disks are safe by themselves.
+    External,
+    /// Two.
+    Normal,
+    /// Three.
+    High,
+}
+
+/// A disk of a group that is to be created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskSpec {
+    /// A directory, a file that does not exist yet, or a block device that may be overwritten.
+    pub path: PathBuf,
+    /// What it fails together with; by itself when none is named.
+    pub failure_group: Option<String>,
+}
+
+/// A group that is to be created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupSpec {
+    /// Its disks.
+    pub disks: Vec<DiskSpec>,
+    /// Copies of everything.
+    pub redundancy: Redundancy,
+    /// Size of an allocation unit: 1 MiB or 4 MiB.
+    pub allocation_unit: Bytes,
+    /// Whether to bypass the page cache.
+    pub direct: bool,
+}
+
+/// A file of a group that is to be created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSpec {
+    /// Its name in the group.
+    pub name: String,
+    /// Its size, whole blocks.
+    pub size: Bytes,
+    /// What is verified and repaired as one.
+    pub block: Bytes,
+    /// Whether it is striped finely, as redo is.
+    pub fine: bool,
+}
+
+/// A disk that is open already, with its failure group: for groups on simulated disks.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
+    /// What it fails together with.
+    pub failure_group: String,
+}
+
+/// A disk group that is open. Clones are the same group.
+#[derive(Clone)]
+pub struct DiskGroup(Arc<Shared>);
+
+/// A file in a group. Clones are the same file; it keeps its group open.
+#[derive(Clone)]
+pub struct GroupFile {
+    shared: Arc<Shared>,
+    index: usize,
+}
+
+/// One block, or several adjacent ones, of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchWrite<'a> {
+    /// First byte in the file.
+    pub offset: u64,
+    /// The data; aligned in memory to [`crate::disk::ALIGN_BYTES`] where the group is direct.
+    pub data: &'a [u8],
+}
+
+/// How a read went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadInfo {
+    /// I/Os at the disks.
+    pub ios: u32,
+    /// Whether another copy than the primary had to serve.
+    pub degraded: bool,
+    /// Bad copies of blocks that were overwritten with good ones.
+    pub repaired_blocks: u32,
+}
+
+/// How a write or batch went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchInfo {
+    /// I/Os at the disks: adjacent blocks are one, every copy is another.
+    pub ios: u64,
+    /// Bytes at the disks, all copies.
+    pub bytes: u64,
+    /// Service times of these I/Os added up, in nanoseconds: however many were in flight at once.
+    pub service_ns: u64,
+}
+
+/// Told how many bytes of how many were laid out, and may end it; called from several threads.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
+
+/// Progress that nobody looks at.
+pub fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+impl Redundancy {
+    /// Copies kept.
+    pub const fn copies(self) -> usize {
+        match self {
+            Self::External => 1,
+            Self::Normal => 2,
+            Self::High => 3,
+        }
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::External => "external",
+            Self::Normal => "normal",
+            Self::High => "high",
+        }
+    }
+
+    fn from_copies(copies: usize) -> Option<Self> {
+        [Self::External, Self::Normal, Self::High].into_iter().find(|r| r.copies() == copies)
+    }
+}
+
+impl From<PathBuf> for DiskSpec {
+    fn from(path: PathBuf) -> Self {
+        Self { path, failure_group: None }
+    }
+}
+
+impl DiskGroup {
+    /// Creates a group with all its files, and writes every byte of them once, so that no hole and
+    /// no unwritten extent is left to answer a read. When it fails it leaves nothing behind.
+    ///
+    /// # Errors
+    /// When the spec contradicts itself, a disk is in use or not empty, there is no room, or
+    /// `progress` ended it.
+    pub fn create(
+        spec: &GroupSpec,
+        files: &[FileSpec],
+        progress: Progress<'_>,
+    ) -> Result<Self, GroupError> {
+        setup::create(spec, files, progress).map(|shared| Self(Arc::new(shared)))
+    }
+
+    /// What [`DiskGroup::create`] would take of each disk, in their order. Nothing is looked at or
+    /// written; a device may still turn out to be too small.
+    ///
+    /// # Errors
+    /// When the spec contradicts itself.
+    pub fn requirements(spec: &GroupSpec, files: &[FileSpec]) -> Result<Vec<Bytes>, GroupError> {
+        setup::requirements(spec, files)
+    }
+
+    /// Creates a group on disks that are open already. Nothing is laid out.
+    ///
+    /// # Errors
+    /// When the parameters contradict each other, or a disk is too small or fails.
+    pub fn create_on(
+        members: Vec<Member>,
+        redundancy: Redundancy,
+        allocation_unit: Bytes,
+        files: &[FileSpec],
+    ) -> Result<Self, GroupError> {
+        let shared = setup::create_on(members, redundancy, allocation_unit, files)?;
+        Ok(Self(Arc::new(shared)))
+    }
+
+    /// Opens the group on the disks at `paths` and locks every one of them. A disk that is missing
+    /// or damaged is offline, as long as every unit has another copy.
+    ///
+    /// # Errors
+    /// When a disk is in use, belongs elsewhere, or too many are missing.
+    pub fn open(paths: &[PathBuf], direct: bool) -> Result<Self, GroupError> {
+        open::open(paths, direct).map(|shared| Self(Arc::new(shared)))
+    }
+
+    /// Opens the group on disks that are open already.
+    ///
+    /// # Errors
+    /// As [`DiskGroup::open`].
+    pub fn open_on(disks: Vec<Arc<dyn Disk>>) -> Result<Self, GroupError> {
+        open::open_on(disks, Vec::new()).map(|shared| Self(Arc::new(shared)))
+    }
+
+    /// Removes the group on the disks at `paths`: files are deleted, devices become empty.
+    ///
+    /// # Errors
+    /// When a disk is in use or holds no group, or none is there; disks before it are removed
+    /// already.
+    pub fn remove(paths: &[PathBuf]) -> Result<(), GroupError> {
+        setup::remove(paths)
+    }
+
+    /// A file by its name.
+    ///
+    /// # Errors
+    /// When the group has no such file.
+    pub fn file(&self, name: &str) -> Result<GroupFile, GroupError> {
+        let found = self.0.files.iter().position(|file| file.name == name);
+        let index = found.ok_or_else(|| GroupError::NoSuchFile { name: name.to_owned() })?;
+        Ok(GroupFile { shared: Arc::clone(&self.0), index })
+    }
+
+    /// The names of its files, in the order of creation.
+    pub fn file_names(&self) -> Vec<String> {
+        self.0.files.iter().map(|file| file.name.clone()).collect()
+    }
+
+    /// Copies of everything.
+    pub fn redundancy(&self) -> Redundancy {
+        self.0.redundancy
+    }
+
+    /// Size of an allocation unit.
+    pub fn allocation_unit(&self) -> Bytes {
+        Bytes(self.0.unit_bytes)
+    }
+
+    /// Whether all disks bypass the page cache, and if not, why.
+    pub fn direct(&self) -> Capability {
+        self.0.direct()
+    }
+
+    /// The names of its disks, by disk number.
+    pub fn disk_names(&self) -> Vec<String> {
+        self.0.members.iter().map(|member| member.name.clone()).collect()
+    }
+
+    /// What each disk did since the group was opened, by disk number; cumulative.
+    pub fn counters(&self) -> Vec<DiskCounters> {
+        self.0.members.iter().map(member::Slot::counters).collect()
+    }
+
+    /// Makes durable every write of every file that returned before.
+    ///
+    /// # Errors
+    /// When a disk that holds a last copy fails.
+    pub fn sync(&self) -> Result<(), GroupError> {
+        self.0.sync()
+    }
+
+    /// Takes a disk offline, as when its writes fail.
+    ///
+    /// # Errors
+    /// When it holds the last copy of something, or the other disks cannot be told.
+    pub fn offline(&self, disk: usize) -> Result<(), GroupError> {
+        self.0.take_offline(disk)
+    }
+
+    /// Opens an offline disk again where it was, gives it the units that it missed while reads and
+    /// writes go on, reads back what it took, and takes it back. Returns the number of units
+    /// copied.
+    ///
+    /// # Errors
+    /// When the disk is not offline, cannot be opened, belongs elsewhere, or fails again.
+    pub fn online_and_resync(&self, disk: usize) -> Result<u64, GroupError> {
+        self.online_and_resync_while(disk, &|| true)
+    }
+
+    /// As [`DiskGroup::online_and_resync`], for as long as `go_on` says so.
+    ///
+    /// # Errors
+    /// As there, and when it was given up.
+    pub fn online_and_resync_while(
+        &self,
+        disk: usize,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<u64, GroupError> {
+        self.0.return_from_path(disk, go_on)
+    }
+
+    /// Makes a new disk in the place of an offline one that is gone for good: a file where it was,
+    /// or the device there, which must be empty. It gets all of its units from their other copies.
+    /// Returns the number of units copied.
+    ///
+    /// # Errors
+    /// When the disk is not offline, something is in its place, there is no room, or it fails.
+    pub fn replace(&self, disk: usize) -> Result<u64, GroupError> {
+        self.0.replace(disk)
+    }
+
+    /// As [`DiskGroup::online_and_resync`], with a disk that is open already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn online_and_resync_on(
+        &self,
+        disk: usize,
+        returned: &Arc<dyn Disk>,
+    ) -> Result<u64, GroupError> {
+        self.0.return_disk(disk, returned, &|| true)
+    }
+
+    /// Ends the use of the group in order: syncs, and notes exactly what offline disks missed.
+    ///
+    /// # Errors
+    /// When the disks fail.
+    pub fn close(&self) -> Result<(), GroupError> {
+        self.0.close()
+    }
+}
+
+impl fmt::Debug for DiskGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskGroup")
+            .field("redundancy", &self.redundancy())
+            .field("files", &self.file_names())
+            .field("disks", &self.disk_names())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for GroupFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupFile").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl GroupFile {
+    fn map(&self) -> &FileMap {
+        &self.shared.files[self.index]
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.map().name
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.map().size_bytes
+    }
+
+    /// The size of what is verified and repaired as one, in bytes.
+    pub fn block_bytes(&self) -> u64 {
+        self.map().block_bytes
+    }
+
+    /// Reads `out.len()` bytes at `offset`, both whole blocks. `verify` is asked for every block
+    /// with its offset in the file; it may be asked again for another copy of a block that it
+    /// refused. A copy that it refuses or that cannot be read is overwritten with a good one.
+    ///
+    /// # Errors
+    /// When no copy of some block can be read, or none is accepted.
+    #[inline]
+    pub fn read(
+        &self,
+        offset: u64,
+        out: &mut [u8],
+        verify: &dyn Fn(u64, &[u8]) -> bool,
+    ) -> Result<ReadInfo, GroupError> {
+        self.shared.read(self.map(), offset, out, verify)
+    }
+
+    /// Writes `data` at `offset` to all copies at once; durably when `durable`.
+    ///
+    /// # Errors
+    /// When no copy of some part took it, or the last copy of something would be lost. What is then
+    /// on the disks is unknown.
+    pub fn write(&self, offset: u64, data: &[u8], durable: bool) -> Result<BatchInfo, GroupError> {
+        self.shared.write(self.map(), &[BatchWrite { offset, data }], durable)
+    }
+
+    /// Writes a batch in any order, all copies of all blocks in flight at once; blocks that are
+    /// adjacent on a disk become one I/O of up to 1 MiB. Durable after [`DiskGroup::sync`].
+    ///
+    /// # Errors
+    /// As [`GroupFile::write`]; which of the others were written is unknown.
+    pub fn write_batch(&self, writes: &[BatchWrite<'_>]) -> Result<BatchInfo, GroupError> {
+        self.shared.write(self.map(), writes, false)
+    }
+
+    /// Makes durable every write to the group that returned before.
+    ///
+    /// # Errors
+    /// As [`DiskGroup::sync`].
+    pub fn sync(&self) -> Result<(), GroupError> {
+        self.shared.sync()
+    }
+}

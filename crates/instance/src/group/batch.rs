@@ -1,0 +1,208 @@
+//! The writes of one batch, all in flight at once: through one io_uring for all disks; where there
+//! is none, through one thread a disk. Simulated disks take no time and are served in turn.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
+
+use super::state::{Present, Rings, Shared};
+use super::write::Part;
+use crate::disk::{Disk, DiskError};
+
+/// The longest write that adjacent blocks become.
+pub(super) const RUN_BYTES_MAX: usize = 1 << 20;
+/// The most blocks that it gathers.
+pub(super) const BATCH_PARTS_MAX: usize = PARTS_MAX;
+/// Writes in flight at once from one batch.
+const DEPTH: u32 = 256;
+
+impl Shared {
+    /// Performs every run and says how each ended: with its service time in nanoseconds.
+    pub(super) fn perform(
+        &self,
+        present: &Present,
+        parts: &[Part<'_>],
+        runs: &[Range<usize>],
+        durable: bool,
+    ) -> Vec<Result<u64, DiskError>> {
+        let raw = |run: &Range<usize>| {
+            present.get(parts[run.start].disk()).is_some_and(|disk| disk.raw().is_some())
+        };
+        if runs.len() == 1 && runs[0].len() == 1 {
+            return vec![self.perform_run(present, parts, durable)];
+        }
+        if !runs.iter().all(raw) {
+            let each = |run: &Range<usize>| self.perform_run(present, &parts[run.clone()], durable);
+            return runs.iter().map(each).collect();
+        }
+        match self.take_ring() {
+            Some(mut ring) => {
+                let ends = self.perform_in_ring(&mut ring, present, parts, runs, durable);
+                self.return_ring(ring);
+                ends
+            }
+            None => self.perform_in_threads(present, parts, runs, durable),
+        }
+    }
+
+    fn perform_in_ring(
+        &self,
+        ring: &mut BatchRing,
+        present: &Present,
+        parts: &[Part<'_>],
+        runs: &[Range<usize>],
+        durable: bool,
+    ) -> Vec<Result<u64, DiskError>> {
+        let slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part.data)).collect();
+        let writes: Vec<GatherWrite<'_>> = runs
+            .iter()
+            .map(|run| {
+                let first = &parts[run.start];
+                let disk = present.get(first.disk()).and_then(|disk| disk.raw());
+                let file = disk.expect("only runs on files come here");
+                let parts = &slices[run.clone()];
+                GatherWrite { file, offset_bytes: first.offset, parts, durable }
+            })
+            .collect();
+        let mut done: Vec<Written> = Vec::new();
+        ring.write(&writes, &mut done);
+        let each = runs.iter().zip(&done);
+        each.map(|(run, written)| self.end_of_run(present, &parts[run.clone()], *written, durable))
+            .collect()
+    }
+
+    /// What a completion means for its run. One that the kernel cut short, or did not start, is
+    /// written again without the ring.
+    fn end_of_run(
+        &self,
+        present: &Present,
+        run: &[Part<'_>],
+        written: Written,
+        durable: bool,
+    ) -> Result<u64, DiskError> {
+        const EINTR: i32 = 4;
+        const EAGAIN: i32 = 11;
+        let bytes: usize = run.iter().map(|part| part.data.len()).sum();
+        match written.result {
+            Ok(moved) if moved as usize == bytes => {
+                self.members[run[0].disk()].count_write(bytes as u64, written.elapsed_ns);
+                Ok(written.elapsed_ns)
+            }
+            Ok(_) | Err(EINTR | EAGAIN) => self.perform_run(present, run, durable),
+            Err(errno) => {
+                let number = run[0].disk();
+                let disk = present.get(number).expect("it was written to");
+                let error = DiskError::new(&**disk, "write", run[0].offset, errno);
+                self.members[number].failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn perform_in_threads(
+        &self,
+        present: &Present,
+        parts: &[Part<'_>],
+        runs: &[Range<usize>],
+        durable: bool,
+    ) -> Vec<Result<u64, DiskError>> {
+        let same_disk =
+            |a: &Range<usize>, b: &Range<usize>| parts[a.start].disk() == parts[b.start].disk();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = runs
+                .chunk_by(same_disk)
+                .map(|runs| {
+                    scope.spawn(move || {
+                        let each = |run: &Range<usize>| {
+                            self.perform_run(present, &parts[run.clone()], durable)
+                        };
+                        runs.iter().map(each).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let ends = threads.into_iter().flat_map(|thread| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            ends.collect()
+        })
+    }
+
+    /// One run by ordinary writes.
+    fn perform_run(
+        &self,
+        present: &Present,
+        run: &[Part<'_>],
+        durable: bool,
+    ) -> Result<u64, DiskError> {
+        const ENODEV: i32 = 19;
+        let member = &self.members[run[0].disk()];
+        let Some(disk) = present.get(run[0].disk()) else {
+            let source = std::io::Error::from_raw_os_error(ENODEV);
+            let (disk, offset) = (member.name.clone(), run[0].offset);
+            return Err(DiskError { disk, operation: "write", offset, source });
+        };
+        let disk: &dyn Disk = &**disk;
+        run.iter().map(|part| member.write(disk, part.offset, part.data, durable)).sum()
+    }
+
+    /// A ring that nobody is using; none where the kernel has none.
+    fn take_ring(&self) -> Option<BatchRing> {
+        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let Rings::Idle(idle) = &mut *rings else { return None };
+        if let Some(ring) = idle.pop() {
+            return Some(ring);
+        }
+        let made = BatchRing::open(DEPTH).ok();
+        if made.is_none() && idle.is_empty() {
+            *rings = Rings::None;
+        }
+        made
+    }
+
+    fn return_ring(&self, ring: BatchRing) {
+        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Rings::Idle(idle) = &mut *rings {
+            idle.push(ring);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::Bytes;
+
+    use super::*;
+    use crate::group::{
+        BatchWrite, DiskGroup, DiskSpec, FileSpec, GroupSpec, Redundancy, unwatched,
+    };
+
+    #[test]
+    fn without_io_uring_one_thread_a_disk_does_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let disks = ["a", "b", "c"].map(|name| DiskSpec::from(dir.path().join(name)));
+        let spec = GroupSpec {
+            disks: disks.into(),
+            redundancy: Redundancy::Normal,
+            allocation_unit: Bytes::mib(1),
+            direct: false,
+        };
+        let (size, block) = (Bytes::mib(3), Bytes(512));
+        let files = [FileSpec { name: "data".into(), size, block, fine: false }];
+        let group = DiskGroup::create(&spec, &files, &unwatched).unwrap();
+        *group.0.rings.lock().unwrap() = Rings::None;
+        let data = group.file("data").unwrap();
+        let content = vec![7; 3 << 20];
+        let writes: Vec<BatchWrite<'_>> = (0..)
+            .zip(content.chunks(512))
+            .map(|(number, data)| BatchWrite { offset: number * 512, data })
+            .collect();
+        let info = data.write_batch(&writes).unwrap();
+        assert_eq!(info.bytes, 6 << 20);
+        group.offline(1).unwrap();
+        let mut found = vec![0; content.len()];
+        data.read(0, &mut found, &|_, block| block == [7; 512]).unwrap();
+        assert_eq!(found, content);
+    }
+}

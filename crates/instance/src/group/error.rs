@@ -1,0 +1,252 @@
+//! What can go wrong with a group, by the name of the disk or file.
+
+use blockstone_base::Bytes;
+use blockstone_sys::file::FileError;
+use blockstone_sys::survey::SurveyError;
+
+use crate::disk::DiskError;
+
+/// A group operation that could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum GroupError {
+    /// Fewer disks than copies.
+    #[error(
+        "create disk group: {redundancy} redundancy keeps {copies} copies, and there are {disks} \
+         disks\nhint: name more disks, or ask for less redundancy"
+    )]
+    TooFewDisks {
+        /// What was asked for.
+        redundancy: &'static str,
+        /// Its copies.
+        copies: usize,
+        /// What was named.
+        disks: usize,
+    },
+    /// Fewer failure groups than copies.
+    #[error(
+        "create disk group: {redundancy} redundancy keeps {copies} copies, and the disks form \
+         {failure_groups} failure groups\n\
+         hint: put the disks into more failure groups, or ask for less redundancy"
+    )]
+    TooFewFailureGroups {
+        /// What was asked for.
+        redundancy: &'static str,
+        /// Its copies.
+        copies: usize,
+        /// What the disks form.
+        failure_groups: usize,
+    },
+    /// A parameter has a value it cannot have.
+    #[error("create disk group: {what}\nhint: {hint}")]
+    Parameter {
+        /// What is wrong.
+        what: String,
+        /// What would be right.
+        hint: &'static str,
+    },
+    /// The files do not fit.
+    #[error(
+        "create disk group: disk {disk} has room for {units} allocation units, and the files need \
+         more\nhint: use larger disks, more of them, a smaller scale or less redundancy"
+    )]
+    NoRoom {
+        /// The disk that is full.
+        disk: String,
+        /// Its allocation units.
+        units: u32,
+    },
+    /// A disk that is to take the place of another is too small.
+    #[error(
+        "replace disk {disk}: it has to hold {needed} and is smaller\n\
+         hint: choose a disk at least as large as the one that is gone"
+    )]
+    TooSmall {
+        /// The disk.
+        disk: String,
+        /// What it has to hold.
+        needed: Bytes,
+    },
+    /// A device holds something.
+    #[error(
+        "use device {disk} as a disk: its first or last MiB holds data\n\
+         hint: choose another, or clear it with `wipefs -a` and `blkdiscard` if nobody needs it"
+    )]
+    NotEmpty {
+        /// The device.
+        disk: String,
+    },
+    /// A device is used by something else.
+    #[error(
+        "use device {disk} as a disk: it is in use by {usage}\n\
+         hint: name a directory on it instead, or take it out of use first"
+    )]
+    InUse {
+        /// The device.
+        disk: String,
+        /// By what.
+        usage: String,
+    },
+    /// What a device is could not be found out.
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
+    /// A file or device could not be opened, locked or laid out.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A disk failed and there was no other copy to turn to.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// There is no group on this disk.
+    #[error(
+        "open disk group: disk {disk} holds no Blockstone disk group\n\
+         hint: check the path, or create the group first"
+    )]
+    NotADisk {
+        /// The disk.
+        disk: String,
+    },
+    /// Both headers of a disk are damaged.
+    #[error(
+        "open disk group: both headers of disk {disk} are damaged\n\
+         hint: if its failure group has a mirror, open the group without this disk"
+    )]
+    DamagedHeader {
+        /// The disk.
+        disk: String,
+    },
+    /// The group was written by another version.
+    #[error(
+        "open disk group: disk {disk} is of version {found}, this program knows version {known}\n\
+         hint: use the version that created the group, or create it anew"
+    )]
+    OtherVersion {
+        /// The disk.
+        disk: String,
+        /// What it carries.
+        found: u32,
+        /// What is known.
+        known: u32,
+    },
+    /// A disk of another group.
+    #[error(
+        "open disk group: disk {disk} belongs to another group than disk {other}\n\
+         hint: name the disks of one group"
+    )]
+    OtherGroup {
+        /// The disk.
+        disk: String,
+        /// The disk it was compared with.
+        other: String,
+    },
+    /// Two disks carry the same number.
+    #[error(
+        "open disk group: disks {disk} and {other} are the same disk of the group, or one is a \
+         copy\nhint: name every disk once"
+    )]
+    Twice {
+        /// The one.
+        disk: String,
+        /// The other.
+        other: String,
+    },
+    /// No map that can be read.
+    #[error(
+        "open disk group: no disk has an undamaged map\n\
+         hint: name the missing disks as well; a group without a map must be created anew"
+    )]
+    NoMap,
+    /// Two parts of the group were used without each other.
+    #[error(
+        "open disk group: disk {disk} was used without the others after they went on without it\n\
+         hint: decide which disks are right, and open the group without the others"
+    )]
+    Diverged {
+        /// The disk.
+        disk: String,
+    },
+    /// Too many disks are gone.
+    #[error(
+        "use disk group without {missing}: file {file} has data with no other copy\n\
+         hint: bring a missing disk back; {redundancy} redundancy survives {survives}"
+    )]
+    CopiesMissing {
+        /// The disks, with commas.
+        missing: String,
+        /// A file that is hurt.
+        file: String,
+        /// The group's redundancy.
+        redundancy: &'static str,
+        /// What it survives.
+        survives: &'static str,
+    },
+    /// A disk that is not offline cannot return.
+    #[error("return disk {disk} to its group: it is {state}\nhint: only an offline disk returns")]
+    NotOffline {
+        /// The disk.
+        disk: String,
+        /// Its state.
+        state: &'static str,
+    },
+    /// A disk that is to return and is not there.
+    #[error(
+        "return disk {disk} to its group: nothing is there\n\
+         hint: plug it in or mount it; the group goes on without it"
+    )]
+    StillAway {
+        /// The disk.
+        disk: String,
+    },
+    /// A disk that failed while it was given what it missed.
+    #[error(
+        "return disk {disk} to its group: it failed again\n\
+         hint: see the kernel's log (dmesg); the group goes on without it"
+    )]
+    FailedAgain {
+        /// The disk.
+        disk: String,
+    },
+    /// A laying out or a resync was ended by whoever watched it.
+    #[error("disk group: given up\nhint: what was under way is begun anew the next time")]
+    GivenUp,
+    /// A write after the group was closed.
+    #[error(
+        "write to disk group: it was closed\n\
+         hint: this is a defect of the caller; please report it"
+    )]
+    Closed,
+    /// No such file in the group.
+    #[error("open file {name}: the disk group has no such file\nhint: was it set up completely?")]
+    NoSuchFile {
+        /// The name.
+        name: String,
+    },
+    /// Beyond the end of a file, or not whole blocks.
+    #[error(
+        "{operation} file {file}: {len} bytes at {offset} are not whole blocks of {block} inside it\
+         \nhint: this is a defect of the caller; please report it"
+    )]
+    Range {
+        /// What was tried, as a verb.
+        operation: &'static str,
+        /// The file.
+        file: String,
+        /// First byte.
+        offset: u64,
+        /// Length.
+        len: usize,
+        /// The file's blocks.
+        block: Bytes,
+    },
+    /// Every copy of a block could be read and none is right.
+    #[error(
+        "read file {file} at byte {offset}: {copies} of its copies are readable and none is whole\n\
+         hint: the block is lost; a torn write without protection leaves such a block"
+    )]
+    Corrupt {
+        /// The file.
+        file: String,
+        /// First byte of the block.
+        offset: u64,
+        /// Copies that could be read.
+        copies: usize,
+    },
+}

@@ -1,0 +1,188 @@
+//! Reading: the primary copy, then the mirrors; a bad copy is overwritten with a good one.
+
+use std::sync::atomic::Ordering;
+
+use super::error::GroupError;
+use super::map::{FileMap, Piece, Place};
+use super::member::{DiskState, Slot};
+use super::state::Shared;
+use super::{Bytes, ReadInfo};
+use crate::disk::DiskError;
+
+type Verify<'a> = &'a dyn Fn(u64, &[u8]) -> bool;
+
+impl Shared {
+    #[inline]
+    pub(super) fn read(
+        &self,
+        file: &FileMap,
+        offset: u64,
+        out: &mut [u8],
+        verify: Verify<'_>,
+    ) -> Result<ReadInfo, GroupError> {
+        check_range("read", file, offset, out.len())?;
+        let mut info = ReadInfo::default();
+        for piece in file.pieces(offset, out.len()) {
+            let part = &mut out[piece.at..piece.at + piece.len];
+            self.read_piece(file, offset, piece, part, (verify, &mut info))?;
+        }
+        Ok(info)
+    }
+
+    #[inline]
+    fn read_piece(
+        &self,
+        file: &FileMap,
+        offset: u64,
+        piece: Piece,
+        part: &mut [u8],
+        (verify, info): (Verify<'_>, &mut ReadInfo),
+    ) -> Result<(), GroupError> {
+        let first = offset + piece.at as u64;
+        let copies = file.copies_of(piece.unit);
+        let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
+        if let Some(place) = copies.iter().find(online) {
+            let member = self.slot(*place);
+            info.ios += 1;
+            if *place != copies[0] {
+                info.degraded = true;
+                member.counters.degraded_reads.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(disk) = member.disk() {
+                let at = member.offset(place.unit) + piece.unit_offset;
+                if let Ok(now_ns) = member.read(&*disk, at, part) {
+                    if member.has_vanished(&*disk, now_ns) {
+                        self.take_offline(usize::from(place.disk))?;
+                    }
+                    let mut blocks = blocks(file, first, part);
+                    if blocks.all(|(offset, block)| verify(offset, block)) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        self.mend_piece(file, (first, piece), part, verify, info)
+    }
+
+    /// Reads a piece block by block from whichever copy is good, and makes the bad ones so. Alone,
+    /// so that a block that was just being written is not taken for a bad one, nor an old copy put
+    /// over a new one.
+    #[cold]
+    fn mend_piece(
+        &self,
+        file: &FileMap,
+        (first, piece): (u64, Piece),
+        part: &mut [u8],
+        verify: Verify<'_>,
+        info: &mut ReadInfo,
+    ) -> Result<(), GroupError> {
+        let _alone = self.alone();
+        let block_bytes = file.block_bytes;
+        for (index, block) in part.chunks_mut(block_bytes as usize).enumerate() {
+            let within = index as u64 * block_bytes;
+            let unit_offset = piece.unit_offset + within;
+            let copies = file.copies_of(piece.unit);
+            let good = |block: &[u8]| verify(first + within, block);
+            let bad = self.first_good(copies, unit_offset, block, &good, info);
+            let bad = bad.map_err(|failure| match failure {
+                (Some(error), 0) => GroupError::Disk(error),
+                (_, readable) => GroupError::Corrupt {
+                    file: file.name.clone(),
+                    offset: first + within,
+                    copies: readable,
+                },
+            })?;
+            for place in bad {
+                self.overwrite(place, unit_offset, block, info)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads into `block` the first copy that is good. Returns the online copies before it, which
+    /// are not; or, when none is good, the first failure and how many copies could be read.
+    fn first_good(
+        &self,
+        copies: &[Place],
+        unit_offset: u64,
+        block: &mut [u8],
+        good: &dyn Fn(&[u8]) -> bool,
+        info: &mut ReadInfo,
+    ) -> Result<Vec<Place>, (Option<DiskError>, usize)> {
+        let (mut bad, mut failure, mut readable) = (Vec::new(), None, 0);
+        for place in copies {
+            let member = self.slot(*place);
+            let Some(disk) = member.disk().filter(|_| member.state() == DiskState::Online) else {
+                continue;
+            };
+            info.ios += 1;
+            match member.read(&*disk, member.offset(place.unit) + unit_offset, block) {
+                Ok(_) if good(block) => {
+                    if *place != copies[0] {
+                        info.degraded = true;
+                        member.counters.degraded_reads.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return Ok(bad);
+                }
+                Ok(_) => readable += 1,
+                Err(error) => failure = failure.or(Some(error)),
+            }
+            bad.push(*place);
+        }
+        Err((failure, readable))
+    }
+
+    /// Puts a good block over a bad copy. A disk that does not take it goes offline.
+    fn overwrite(
+        &self,
+        place: Place,
+        unit_offset: u64,
+        block: &[u8],
+        info: &mut ReadInfo,
+    ) -> Result<(), GroupError> {
+        let member = self.slot(place);
+        let Some(disk) = member.disk().filter(|_| member.state() == DiskState::Online) else {
+            member.stale.insert(place.unit);
+            return Ok(());
+        };
+        info.ios += 1;
+        let at = member.offset(place.unit) + unit_offset;
+        if member.write(&*disk, at, block, false).is_err() {
+            member.stale.insert(place.unit);
+            return self.take_offline(usize::from(place.disk));
+        }
+        member.unsynced.insert(place.unit);
+        member.counters.repaired_blocks.fetch_add(1, Ordering::Relaxed);
+        info.repaired_blocks += 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, place: Place) -> &Slot {
+        &self.members[usize::from(place.disk)]
+    }
+}
+
+/// The blocks of a part that begins at `first`, with their offsets.
+fn blocks<'a>(file: &FileMap, first: u64, part: &'a [u8]) -> impl Iterator<Item = (u64, &'a [u8])> {
+    let block_bytes = file.block_bytes;
+    let offsets = (0..).map(move |index| first + index * block_bytes);
+    offsets.zip(part.chunks(block_bytes as usize))
+}
+
+/// Refuses what is not whole blocks inside the file.
+#[inline]
+pub(super) fn check_range(
+    operation: &'static str,
+    file: &FileMap,
+    offset: u64,
+    len: usize,
+) -> Result<(), GroupError> {
+    let block = file.block_bytes;
+    let inside = offset.checked_add(len as u64).is_some_and(|end| end <= file.size_bytes);
+    if inside && offset.is_multiple_of(block) && (len as u64).is_multiple_of(block) {
+        return Ok(());
+    }
+    let name = file.name.clone();
+    Err(GroupError::Range { operation, file: name, offset, len, block: Bytes(block) })
+}

@@ -1,0 +1,280 @@
+//! An open group: what all its files share, and the one way in which a disk goes offline.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use blockstone_base::Capability;
+use blockstone_sys::batch::BatchRing;
+
+use super::Redundancy;
+use super::error::GroupError;
+use super::map::{DiskMap, FileMap, Map, Offline, Place};
+use super::member::{DiskState, Slot};
+use crate::disk::Disk;
+
+/// An open group.
+pub(super) struct Shared {
+    pub group_id: u64,
+    pub redundancy: Redundancy,
+    pub unit_bytes: u64,
+    pub files: Vec<FileMap>,
+    pub members: Vec<Slot>,
+    /// What the map on the disks says of them. Locked after `io`, where both are.
+    pub record: Mutex<Record>,
+    /// Held shared by every write, and alone by whoever must see the copies of a block at rest: a
+    /// repair, the copying of one unit, the change of a disk's state.
+    io: RwLock<()>,
+    /// Rings that no batch is using.
+    pub rings: Mutex<Rings>,
+    pub resync: Mutex<()>,
+    closed: AtomicBool,
+}
+
+/// What the disks were told last.
+pub(super) struct Record {
+    pub sequence: u64,
+    /// For each disk, since when it is offline.
+    pub offline: Vec<Option<Offline>>,
+}
+
+/// Rings for batches, or why there are none.
+pub(super) enum Rings {
+    Idle(Vec<BatchRing>),
+    None,
+}
+
+/// What [`Shared::new`] needs beside files and members.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    pub group_id: u64,
+    pub redundancy: Redundancy,
+    pub unit_bytes: u64,
+}
+
+impl Shared {
+    pub fn new(
+        identity: Identity,
+        files: Vec<FileMap>,
+        members: Vec<Slot>,
+        record: Record,
+    ) -> Self {
+        let Identity { group_id, redundancy, unit_bytes } = identity;
+        Self {
+            group_id,
+            redundancy,
+            unit_bytes,
+            files,
+            members,
+            record: Mutex::new(record),
+            io: RwLock::new(()),
+            rings: Mutex::new(Rings::Idle(Vec::new())),
+            resync: Mutex::new(()),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Held by whoever writes.
+    pub fn writing(&self) -> Result<RwLockReadGuard<'_, ()>, GroupError> {
+        let guard = self.io.read().unwrap_or_else(PoisonError::into_inner);
+        if self.closed.load(Ordering::Relaxed) { Err(GroupError::Closed) } else { Ok(guard) }
+    }
+
+    /// Held by whoever must be alone.
+    pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.io.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn direct(&self) -> Capability {
+        let buffered = self.members.iter().find(|member| {
+            member.disk().is_some_and(|disk| disk.raw().is_some_and(|file| !file.is_direct()))
+        });
+        match buffered {
+            None => Capability::Full,
+            Some(member) => {
+                Capability::degraded(format!("disk {} goes through the page cache", member.name))
+            }
+        }
+    }
+
+    /// Every unit on a disk: its file, its number in the file, its place.
+    pub fn units_on(&self, disk: usize) -> impl Iterator<Item = (&FileMap, u64, Place)> {
+        self.files.iter().flat_map(move |file| {
+            let places = file.places.iter().enumerate();
+            places
+                .filter(move |(_, place)| usize::from(place.disk) == disk)
+                .map(move |(index, place)| (file, (index / file.copies) as u64, *place))
+        })
+    }
+
+    /// Counts every unit of a disk as missed.
+    pub fn all_stale(&self, disk: usize) {
+        self.units_on(disk).for_each(|(_, _, place)| self.members[disk].stale.insert(place.unit));
+    }
+
+    /// Counts every unit of a disk as written and not synced.
+    pub fn all_unsynced(&self, disk: usize) {
+        let unsynced = &self.members[disk].unsynced;
+        self.units_on(disk).for_each(|(_, _, place)| unsynced.insert(place.unit));
+    }
+
+    /// The first file that has a unit with no copy outside of `gone`.
+    pub fn hurt_without(&self, gone: &dyn Fn(usize) -> bool) -> Option<&FileMap> {
+        self.files.iter().find(|file| {
+            file.places
+                .chunks(file.copies)
+                .any(|copies| copies.iter().all(|place| gone(usize::from(place.disk))))
+        })
+    }
+
+    /// The error of a group in which `gone` disks would leave `file` without a copy.
+    pub fn copies_missing(&self, file: &str, gone: &dyn Fn(usize) -> bool) -> GroupError {
+        let names = self.members.iter().enumerate().filter(|(disk, _)| gone(*disk));
+        GroupError::CopiesMissing {
+            missing: names.map(|(_, m)| m.name.as_str()).collect::<Vec<_>>().join(", "),
+            file: file.to_owned(),
+            redundancy: self.redundancy.name(),
+            survives: match self.redundancy {
+                Redundancy::External => "the loss of no disk",
+                Redundancy::Normal => "the loss of one failure group",
+                Redundancy::High => "the loss of two failure groups",
+            },
+        }
+    }
+
+    /// Takes a disk offline: tells all others, durably, and only then stops using it. Whoever
+    /// missed a write to it calls this before the write returns. One that is offline stays so.
+    pub fn take_offline(&self, disk: usize) -> Result<(), GroupError> {
+        let mut record = self.record();
+        let member = &self.members[disk];
+        if member.state() != DiskState::Online {
+            // The map calls it offline already, until it has everything.
+            member.leave();
+            return Ok(());
+        }
+        let before = record.offline.clone();
+        let mut leaving = vec![disk];
+        while let Some(next) = leaving.pop() {
+            let since = record.sequence + 1;
+            record.offline[next] = Some(Offline { since, exact: false });
+            let gone = |disk: usize| record.offline[disk].is_some();
+            if let Some(file) = self.hurt_without(&gone) {
+                let error = self.copies_missing(&file.name, &gone);
+                record.offline = before;
+                return Err(error);
+            }
+            leaving = self.write_map(&mut record);
+        }
+        for (disk, member) in self.members.iter().enumerate() {
+            if record.offline[disk].is_some() && member.state() == DiskState::Online {
+                member.leave();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the next map to every disk that the record does not call offline. Returns the disks
+    /// that did not take it.
+    pub fn write_map(&self, record: &mut Record) -> Vec<usize> {
+        record.sequence += 1;
+        let image = self.map(record).encode();
+        let mut failed = Vec::new();
+        for (number, member) in self.members.iter().enumerate() {
+            if record.offline[number].is_some() {
+                continue;
+            }
+            let written = member
+                .disk()
+                .map(|disk| Map::write(&*disk, &member.header, record.sequence, &image));
+            if !matches!(written, Some(Ok(()))) {
+                failed.push(number);
+            }
+        }
+        failed
+    }
+
+    /// Writes the first map: a group begins with all its disks.
+    pub fn write_first_map(&self) -> Result<(), GroupError> {
+        let mut record = self.record();
+        record.sequence += 1;
+        let image = self.map(&record).encode();
+        self.members.iter().try_for_each(|member| {
+            let disk = member.disk().expect("a new group has all its disks");
+            Map::write(&*disk, &member.header, record.sequence, &image)
+        })
+    }
+
+    /// The map as it is.
+    fn map(&self, record: &Record) -> Map {
+        let disk = |(member, offline): (&Slot, &Option<Offline>)| DiskMap {
+            name: member.name.clone(),
+            failure_group: member.header.failure_group.clone(),
+            units: member.header.units,
+            offline: *offline,
+            stale: member.stale.words(),
+        };
+        Map {
+            group_id: self.group_id,
+            sequence: record.sequence,
+            disks: self.members.iter().zip(&record.offline).map(disk).collect(),
+            files: self.files.clone(),
+        }
+    }
+
+    /// Makes durable every write that returned before.
+    pub fn sync(&self) -> Result<(), GroupError> {
+        let due =
+            |member: &Slot| member.state() != DiskState::Offline && !member.unsynced.is_empty();
+        let due: Vec<usize> =
+            (0..self.members.len()).filter(|disk| due(&self.members[*disk])).collect();
+        let fails = |disk: usize| self.members[disk].sync().is_err();
+        let real =
+            |disk: &usize| self.members[*disk].disk().is_some_and(|disk| disk.raw().is_some());
+        let failed: Vec<usize> = if due.len() < 2 || !due.iter().all(real) {
+            due.into_iter().filter(|disk| fails(*disk)).collect()
+        } else {
+            // A flush takes milliseconds: the disks flush side by side.
+            std::thread::scope(|scope| {
+                let thread = |disk| (disk, scope.spawn(move || fails(disk)));
+                let threads: Vec<_> = due.into_iter().map(thread).collect();
+                let ends = threads.into_iter().map(|(disk, end)| (disk, end.join()));
+                ends.filter(|(_, fails)| !matches!(fails, Ok(false))).map(|(d, _)| d).collect()
+            })
+        };
+        failed.into_iter().try_for_each(|disk| self.take_offline(disk))
+    }
+
+    /// Syncs, and records exactly what offline disks missed.
+    pub fn close(&self) -> Result<(), GroupError> {
+        let _alone = self.alone();
+        if self.closed.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.sync()?;
+        let mut record = self.record();
+        if record.offline.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        record.offline.iter_mut().flatten().for_each(|offline| offline.exact = true);
+        // A disk that fails now has the map before, which says less and nothing wrong.
+        self.write_map(&mut record);
+        Ok(())
+    }
+}
+
+/// Disks by their number, while one request is under way.
+pub(super) struct Present(Vec<Option<Arc<dyn Disk>>>);
+
+impl Present {
+    pub fn new(members: &[Slot]) -> Self {
+        Self(members.iter().map(Slot::disk).collect())
+    }
+
+    #[inline]
+    pub fn get(&self, disk: usize) -> Option<&Arc<dyn Disk>> {
+        self.0[disk].as_ref()
+    }
+}

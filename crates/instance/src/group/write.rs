@@ -1,0 +1,168 @@
+//! Writing: all copies of everything at once, and what follows when a disk does not take its part.
+
+use std::ops::Range;
+
+use super::batch::{BATCH_PARTS_MAX, RUN_BYTES_MAX};
+use super::error::GroupError;
+use super::map::{FileMap, Place};
+use super::member::DiskState;
+use super::read::check_range;
+use super::state::{Present, Shared};
+use super::{BatchInfo, BatchWrite};
+use crate::disk::DiskError;
+use blockstone_sys::clock;
+
+/// One copy of one piece.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<'a> {
+    pub place: Place,
+    /// First byte on the disk.
+    pub offset: u64,
+    pub data: &'a [u8],
+    /// Number of the piece that it is a copy of.
+    piece: u32,
+}
+
+impl Part<'_> {
+    pub fn disk(&self) -> usize {
+        usize::from(self.place.disk)
+    }
+}
+
+impl Shared {
+    pub(super) fn write(
+        &self,
+        file: &FileMap,
+        writes: &[BatchWrite<'_>],
+        durable: bool,
+    ) -> Result<BatchInfo, GroupError> {
+        for write in writes {
+            check_range("write", file, write.offset, write.data.len())?;
+        }
+        let _writing = self.writing()?;
+        let (mut parts, missed, pieces) = self.spread(file, writes);
+        parts.sort_unstable_by_key(|part| (part.place.disk, part.offset));
+        let runs = runs(&parts);
+        let present = Present::new(&self.members);
+        let mut ends = self.perform(&present, &parts, &runs, durable);
+        self.find_vanished(&present, &parts, &runs, &mut ends);
+
+        // What was missed is remembered before any disk can return, which needs `io` alone.
+        for place in missed {
+            self.slot(place).stale.insert(place.unit);
+        }
+        let mut taken = vec![false; pieces];
+        for (run, end) in runs.iter().zip(&ends) {
+            for part in &parts[run.clone()] {
+                let member = self.slot(part.place);
+                let state = member.state();
+                if end.is_err() || state == DiskState::Offline {
+                    member.stale.insert(part.place.unit);
+                } else if !durable {
+                    member.unsynced.insert(part.place.unit);
+                }
+                // A disk that left meanwhile, or is still returning, is none to read from.
+                taken[part.piece as usize] |= end.is_ok() && state == DiskState::Online;
+            }
+        }
+        let failed: Vec<usize> = failed_disks(&parts, &runs, &ends);
+        if taken.contains(&false) {
+            let error = ends.into_iter().find_map(Result::err);
+            let gone = |disk: usize| self.members[disk].state() != DiskState::Online;
+            return Err(error.map_or_else(|| self.copies_missing(&file.name, &gone), Into::into));
+        }
+        failed.into_iter().try_for_each(|disk| self.take_offline(disk))?;
+        let bytes = parts.iter().map(|part| part.data.len() as u64).sum();
+        let service_ns = ends.iter().flatten().sum();
+        Ok(BatchInfo { ios: runs.len() as u64, bytes, service_ns })
+    }
+
+    /// The copies to write, the places that are offline, and the number of pieces.
+    fn spread<'a>(
+        &self,
+        file: &FileMap,
+        writes: &[BatchWrite<'a>],
+    ) -> (Vec<Part<'a>>, Vec<Place>, usize) {
+        let mut parts = Vec::with_capacity(writes.len() * file.copies);
+        let (mut missed, mut pieces) = (Vec::new(), 0);
+        for write in writes {
+            for piece in file.pieces(write.offset, write.data.len()) {
+                let data = &write.data[piece.at..piece.at + piece.len];
+                for place in file.copies_of(piece.unit) {
+                    let member = self.slot(*place);
+                    if member.state() == DiskState::Offline {
+                        missed.push(*place);
+                        continue;
+                    }
+                    let offset = member.offset(place.unit) + piece.unit_offset;
+                    parts.push(Part { place: *place, offset, data, piece: pieces as u32 });
+                }
+                pieces += 1;
+            }
+        }
+        (parts, missed, pieces)
+    }
+
+    /// Turns what a disk took that is not there any more into a failure.
+    fn find_vanished(
+        &self,
+        present: &Present,
+        parts: &[Part<'_>],
+        runs: &[Range<usize>],
+        ends: &mut [Result<u64, DiskError>],
+    ) {
+        const ENODEV: i32 = 19;
+        let now_ns = clock::now_ns();
+        let mut vanished = None;
+        let mut asked = None;
+        for (run, end) in runs.iter().zip(ends) {
+            let number = parts[run.start].disk();
+            let Some(disk) = present.get(number) else { continue };
+            if asked != Some(number) {
+                asked = Some(number);
+                let gone = self.members[number].has_vanished(&**disk, now_ns);
+                vanished = gone.then_some(number).or(vanished);
+            }
+            if vanished == Some(number) && end.is_ok() {
+                let error = DiskError::new(&**disk, "find", parts[run.start].offset, ENODEV);
+                self.members[number].failed(&error);
+                *end = Err(error);
+            }
+        }
+    }
+}
+
+/// Parts that are adjacent on a disk become one write.
+fn runs(parts: &[Part<'_>]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::with_capacity(parts.len());
+    let mut bytes = 0;
+    for (index, part) in parts.iter().enumerate() {
+        let joins = index > 0
+            && parts[index - 1].place.disk == part.place.disk
+            && parts[index - 1].offset + parts[index - 1].data.len() as u64 == part.offset
+            && bytes + part.data.len() <= RUN_BYTES_MAX;
+        match runs.last_mut() {
+            Some(run) if joins && run.len() < BATCH_PARTS_MAX => {
+                run.end = index + 1;
+                bytes += part.data.len();
+            }
+            _ => {
+                runs.push(index..index + 1);
+                bytes = part.data.len();
+            }
+        }
+    }
+    runs
+}
+
+/// The disks of the runs that failed, each once.
+fn failed_disks(
+    parts: &[Part<'_>],
+    runs: &[Range<usize>],
+    ends: &[Result<u64, DiskError>],
+) -> Vec<usize> {
+    let failed = runs.iter().zip(ends).filter(|(_, end)| end.is_err());
+    let mut disks: Vec<usize> = failed.map(|(run, _)| parts[run.start].disk()).collect();
+    disks.dedup();
+    disks
+}

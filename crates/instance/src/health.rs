@@ -1,0 +1,111 @@
+//! Whether the instance runs, and if not, why: the one thing every thread asks before it goes on.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::InstanceError;
+
+/// How long a thread waits at most before it looks whether the instance still runs.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+const RUNNING: u8 = 0;
+const STOPPED: u8 = 1;
+const FAILED: u8 = 2;
+
+/// The state of an instance. It only ever goes from running to one of the others.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    state: AtomicU8,
+    why: Mutex<Option<String>>,
+}
+
+impl Health {
+    /// Whether threads go on.
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        self.state.load(Ordering::Acquire) == RUNNING
+    }
+
+    /// An error unless the instance runs.
+    #[inline]
+    pub fn check(&self) -> Result<(), InstanceError> {
+        if self.is_running() { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// Ends the instance, as asked.
+    pub fn stop(&self) {
+        let _ = self.state.compare_exchange(RUNNING, STOPPED, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Ends the instance because `role` cannot go on; the first reason is kept.
+    pub fn fail(&self, role: &str, why: &dyn std::fmt::Display) {
+        let mut kept = self.why.lock();
+        if kept.is_none() && self.is_running() {
+            *kept = Some(format!("{role}: {why}"));
+            self.state.store(FAILED, Ordering::Release);
+        }
+    }
+
+    fn error(&self) -> InstanceError {
+        match self.why.lock().clone() {
+            Some(why) => InstanceError::Failed { why },
+            None => InstanceError::Stopped,
+        }
+    }
+}
+
+/// A call to a thread that may be asleep; calls while it is awake are one.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    heard: Condvar,
+}
+
+impl Bell {
+    pub fn ring(&self) {
+        let mut rung = self.rung.lock();
+        if !*rung {
+            *rung = true;
+            self.heard.notify_all();
+        }
+    }
+
+    /// Waits for a ring, at most `limit`; one that came before ends the wait at once.
+    pub fn wait(&self, limit: Duration) {
+        let mut rung = self.rung.lock();
+        if !*rung {
+            self.heard.wait_for(&mut rung, limit);
+        }
+        *rung = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_reason_to_fail_is_kept_and_a_stop_is_no_failure() {
+        let health = Health::default();
+        assert!(health.check().is_ok());
+        health.fail("lgwr", &"no room");
+        health.fail("dbwr", &"later");
+        health.stop();
+        let text = health.check().unwrap_err().to_string();
+        assert!(text.contains("lgwr: no room") && text.contains("\nhint: "), "{text}");
+        let stopped = Health::default();
+        stopped.stop();
+        assert!(matches!(stopped.check(), Err(InstanceError::Stopped)));
+    }
+
+    #[test]
+    fn a_ring_before_the_wait_is_heard_once() {
+        let bell = Bell::default();
+        bell.ring();
+        bell.ring();
+        bell.wait(Duration::from_hours(1));
+        bell.wait(Duration::from_millis(1));
+    }
+}

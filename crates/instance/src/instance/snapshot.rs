@@ -1,0 +1,113 @@
+//! What the instance counted so far, read while it runs.
+
+use std::array;
+
+use blockstone_base::LatencyHistogram;
+use blockstone_sys::usage::ThreadUsage;
+
+use super::Instance;
+use crate::wait::{EVENTS, Event, Ledger, Role, STATISTICS, Statistic, Transfers, Waits};
+
+const ROLES: usize = Role::ALL.len();
+
+/// Cumulative since the instance was opened, except for [`Snapshot::dirty_blocks`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    statistics: [u64; STATISTICS],
+    waits: [[Waits; EVENTS]; ROLES],
+    transfers: [Transfers; ROLES],
+    /// Changed blocks in the cache that are not written yet, now.
+    pub dirty_blocks: u64,
+}
+
+impl Snapshot {
+    /// A statistic of the whole instance.
+    pub fn statistic(&self, statistic: Statistic) -> u64 {
+        self.statistics[statistic as usize]
+    }
+
+    /// The statistic of this name, as a column of a recording has.
+    pub fn statistic_named(&self, name: &str) -> Option<u64> {
+        let known = Statistic::ALL.iter().find(|statistic| statistic.name() == name);
+        known.map(|&statistic| self.statistic(statistic))
+    }
+
+    /// The waits of a role for an event.
+    pub fn waits(&self, role: Role, event: Event) -> Waits {
+        self.waits[role as usize][event as usize]
+    }
+
+    /// The I/O of a role.
+    pub fn transfers(&self, role: Role) -> Transfers {
+        self.transfers[role as usize]
+    }
+
+    fn add(&mut self, ledger: &Ledger) {
+        for (sum, &statistic) in self.statistics.iter_mut().zip(Statistic::ALL) {
+            *sum += ledger.statistic(statistic);
+        }
+        for (sum, &event) in self.waits[ledger.role as usize].iter_mut().zip(Event::ALL) {
+            let waits = ledger.waits(event);
+            sum.count += waits.count;
+            sum.time_ns += waits.time_ns;
+        }
+        let (sum, more) = (&mut self.transfers[ledger.role as usize], ledger.transfers());
+        sum.read_ios += more.read_ios;
+        sum.read_bytes += more.read_bytes;
+        sum.read_ns += more.read_ns;
+        sum.write_ios += more.write_ios;
+        sum.write_bytes += more.write_bytes;
+        sum.write_ns += more.write_ns;
+    }
+}
+
+impl Instance {
+    /// What was counted so far: a walk over the sessions' counters, without any lock of theirs.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot {
+            statistics: [0; STATISTICS],
+            waits: array::from_fn(|_| [Waits::default(); EVENTS]),
+            transfers: [Transfers::default(); ROLES],
+            dirty_blocks: self.shared.cache.dirty() as u64,
+        };
+        self.each_ledger(|ledger| snapshot.add(ledger));
+        snapshot
+    }
+
+    /// What the waits of one session were so far.
+    pub fn session_waits(&self, session: u32, event: Event) -> Waits {
+        let ledgers = self.shared.sessions.lock();
+        ledgers.get(session as usize).map_or(Waits::default(), |ledger| ledger.waits(event))
+    }
+
+    /// Processor time and run queue of the threads of a role so far. Reads a file of `/proc` for
+    /// each thread, some microseconds each: with a thousand sessions, not for every tick.
+    pub fn processor(&self, role: Role) -> ThreadUsage {
+        let mut sum = ThreadUsage::default();
+        self.each_ledger(|ledger| {
+            if ledger.role == role {
+                let usage = ledger.processor();
+                sum.cpu_ns += usage.cpu_ns;
+                sum.run_queue_ns += usage.run_queue_ns;
+            }
+        });
+        sum
+    }
+
+    /// Takes the histograms of waits since they were last taken, by role and event.
+    pub fn take_histograms(&self) -> Vec<(Role, Event, LatencyHistogram)> {
+        self.shared.histograms.take()
+    }
+
+    /// Takes the latencies of reads past the cache since they were last taken: of every read, also
+    /// of those that no session waited for.
+    pub fn take_direct_reads(&self) -> LatencyHistogram {
+        self.shared.histograms.take_direct_reads()
+    }
+
+    fn each_ledger(&self, mut visit: impl FnMut(&Ledger)) {
+        self.shared.background.iter().for_each(|ledger| visit(ledger));
+        let sessions = self.shared.sessions.lock();
+        sessions.iter().for_each(|ledger| visit(ledger));
+    }
+}

@@ -1,0 +1,89 @@
+//! The keeper of the disks: notices that one has left its group, looks again and again whether it
+//! is back, and gives it what it missed. It says what happened to whoever asks for news.
+
+use std::time::{Duration, Instant};
+
+use crate::group::{DiskCounters, DiskState};
+use crate::instance::Shared;
+
+/// How often the states of the disks are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A disk that fails whenever it returns is tried this many times less often than at first, at
+/// most: each return costs the others a copy of what it missed.
+const PATIENCE_MOST: u32 = 16;
+
+/// What is known of one disk.
+struct Watched {
+    online: bool,
+    left: Instant,
+    due: Instant,
+    pause: Duration,
+}
+
+/// Runs until the instance stops.
+pub(crate) fn run(shared: &Shared) {
+    let now = Instant::now();
+    let pause = shared.return_after;
+    let new = |_| Watched { online: true, left: now, due: now, pause };
+    let mut disks: Vec<Watched> = (0..shared.group.disk_names().len()).map(new).collect();
+    let mut opening = true;
+    while shared.health.is_running() {
+        for (number, (watched, disk)) in disks.iter_mut().zip(shared.group.counters()).enumerate() {
+            watch(shared, number, watched, &disk, opening);
+        }
+        opening = false;
+        shared.keeper_bell.wait(LOOK_EVERY);
+    }
+}
+
+fn watch(
+    shared: &Shared,
+    number: usize,
+    watched: &mut Watched,
+    disk: &DiskCounters,
+    opening: bool,
+) {
+    let online = disk.state == DiskState::Online;
+    if online != watched.online {
+        watched.online = online;
+        if online {
+            // Somebody else has brought it back.
+            return;
+        }
+        watched.left = Instant::now();
+        // One that is found offline when the group is opened may be back for long.
+        watched.due = if opening { watched.left } else { watched.left + watched.pause };
+        if !opening {
+            let why = disk.last_error.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            shared.tell(format!("disk {} is offline{why}; its mirrors serve", disk.name));
+        }
+    }
+    if disk.state != DiskState::Offline || Instant::now() < watched.due {
+        return;
+    }
+    let name = &disk.name;
+    match shared.group.online_and_resync_while(number, &|| shared.health.is_running()) {
+        Ok(units) => {
+            watched.online = true;
+            watched.pause = shared.return_after;
+            let away = if opening {
+                String::new()
+            } else {
+                format!(" after {:.1} s", watched.left.elapsed().as_secs_f64())
+            };
+            shared.tell(format!(
+                "disk {name} is back{away}: {units} allocation units resynced and verified"
+            ));
+        }
+        Err(error) => {
+            if opening {
+                let error = error.to_string();
+                let why = error.lines().next().unwrap_or_default();
+                shared.tell(format!("disk {name} is offline: {why}; its mirrors serve"));
+            }
+            let most = shared.return_after * PATIENCE_MOST;
+            watched.due = Instant::now() + watched.pause;
+            watched.pause = (watched.pause * 2).min(most);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The miniature database instance: what a database does around an I/O, and nothing else. Disk
+//! group, blocks, buffer cache, foreground sessions, database writer, log writer, checkpoint,
+//! recovery, and the waits of all of them.
+//!
+//! It knows no workload, no recording and no terminal: sessions are told which rows to visit, and
+//! whoever asks gets cumulative counters. Disks are files, devices or simulated; only the last can
+//! lose their power, so recovery is tested on them.
+//!
+//! The main types are [`Instance`] and [`Session`], in a [`group::DiskGroup`].
+//!
+//! ```
+//! use blockstone_base::Bytes;
+//! use blockstone_instance::group::{DiskGroup, DiskSpec, GroupSpec, Redundancy, unwatched};
+//! use blockstone_instance::{Instance, InstanceSpec, OpenSpec, RedoStress};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let spec = InstanceSpec {
+//!     block: Bytes::kib(8),
+//!     schemas: 1,
+//!     rows: 1000,
+//!     scan_blocks: 0,
+//!     redo_logs: 2,
+//!     redo: Bytes::mib(1),
+//!     seed: 42,
+//!     random_percent: 100,
+//! };
+//! let disks = GroupSpec {
+//!     disks: vec![DiskSpec::from(dir.path().to_owned())],
+//!     redundancy: Redundancy::External,
+//!     allocation_unit: Bytes::mib(1),
+//!     direct: false,
+//! };
+//! let group = DiskGroup::create(&disks, &spec.files()?, &unwatched)?;
+//! Instance::create(&spec, &group)?;
+//! let small = OpenSpec { cache: Bytes::mib(1), ..OpenSpec::default() };
+//! let instance = Instance::open(&group, &small)?;
+//! instance.load(1, &mut |_, _| {})?;
+//!
+//! let mut session = instance.session(0)?;
+//! assert_eq!(session.select(0, 100, 64)?, 64);
+//! session.update(0, 100, 64, RedoStress::Lite)?;
+//! session.commit()?;
+//! instance.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod block;
+mod cache;
+mod checkpoint;
+pub mod disk;
+mod error;
+pub mod group;
+mod health;
+mod instance;
+mod keeper;
+mod layout;
+mod recovery;
+pub mod redo;
+mod session;
+mod turn;
+pub mod wait;
+mod writer;
+
+pub use error::InstanceError;
+pub use instance::{Instance, InstanceSpec, LoadProgress, OpenSpec, Snapshot, TornProtection};
+pub use layout::Permutation;
+pub use recovery::Recovery;
+pub use redo::Lsn;
+pub use session::{RedoStress, Row, SCAN_READ_MAX, Scan, Session};
+pub use writer::WRITERS_MAX;

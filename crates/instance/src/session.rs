@@ -1,0 +1,398 @@
+//! Foreground sessions: one thread each, visiting rows one after the other, as a database process
+//! does on behalf of a client.
+
+mod direct;
+mod scan;
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use blockstone_sys::buffer::Slot;
+use blockstone_sys::usage::ThreadId;
+
+use crate::block::{self, COLUMNS};
+use crate::cache::{Claim, Exclusive, Found};
+use crate::error::InstanceError;
+use crate::group::GroupError;
+use crate::instance::{Shared, TornProtection};
+use crate::redo::buffer::Append;
+use crate::redo::{self, Change, Lsn};
+use crate::wait::{Direction, Event, Histograms, Ledger, Statistic};
+use direct::DirectReader;
+pub use scan::{SCAN_READ_MAX, Scan};
+
+/// How much redo an update writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedoStress {
+    /// Two columns of a row.
+    Lite,
+    /// All of them.
+    Heavy,
+}
+
+/// The first and the last column, as SLOB's light update changes them.
+const LITE: [usize; 2] = [0, COLUMNS - 1];
+const HEAVY: [usize; COLUMNS] = {
+    let mut all = [0; COLUMNS];
+    let mut index = 0;
+    while index < COLUMNS {
+        all[index] = index;
+        index += 1;
+    }
+    all
+};
+
+/// A foreground session. It belongs to the thread that makes its calls.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    ledger: Arc<Ledger>,
+    number: u32,
+    thread: Option<ThreadId>,
+    commits: u64,
+    /// The end of the session's redo, and whether it is that of a transaction.
+    end: Lsn,
+    changed: bool,
+    records: Vec<u8>,
+    scan_memory: Option<Slot>,
+    direct: Option<DirectReader>,
+    stop: Option<Arc<AtomicBool>>,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, ledger: Arc<Ledger>, number: u32) -> Self {
+        Self {
+            shared,
+            ledger,
+            number,
+            thread: None,
+            commits: 0,
+            end: Lsn(0),
+            changed: false,
+            records: Vec::new(),
+            scan_memory: None,
+            direct: None,
+            stop: None,
+        }
+    }
+
+    /// Once `stop` is set, a scan ends early with the rows that it has visited by then.
+    pub fn heed(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Some(stop);
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Visits `rows` rows of `schema` by key, from `first_key` on, and counts those whose second
+    /// column is there: all of them.
+    ///
+    /// # Errors
+    /// When the rows do not exist, a block cannot be read, or the instance has stopped.
+    pub fn select(&mut self, schema: u32, first_key: u64, rows: u64) -> Result<u64, InstanceError> {
+        self.call(|session| {
+            session.shared.check_range(schema, first_key, rows)?;
+            let mut found = 0;
+            for key in first_key..first_key + rows {
+                found += session.visit(schema, key)?;
+            }
+            Ok(found)
+        })
+    }
+
+    /// Updates `rows` rows of `schema` by key, from `first_key` on. Durable after a commit.
+    ///
+    /// # Errors
+    /// As [`Session::select`]. Rows before the one that failed are updated.
+    pub fn update(
+        &mut self,
+        schema: u32,
+        first_key: u64,
+        rows: u64,
+        stress: RedoStress,
+    ) -> Result<u64, InstanceError> {
+        self.call(|session| {
+            session.shared.check_range(schema, first_key, rows)?;
+            for key in first_key..first_key + rows {
+                session.change(schema, key, stress)?;
+            }
+            Ok(rows)
+        })
+    }
+
+    /// Ends the transaction: returns when its redo is durable, with the position of its end. One
+    /// that changed nothing has no redo and ends at once.
+    ///
+    /// # Errors
+    /// When the instance stops before; whether the transaction is durable is then unknown.
+    pub fn commit(&mut self) -> Result<Lsn, InstanceError> {
+        self.call(|session| {
+            session.shared.health.check()?;
+            if !session.changed {
+                return Ok(session.end);
+            }
+            session.records.clear();
+            let number = session.commits + 1;
+            redo::encode_commit(u64::from(session.number), number, &mut session.records);
+            let log = &session.shared.log;
+            let what = Append { records: &session.records, dirties: None, flush: true };
+            let mut room = None;
+            let end = loop {
+                match log.append(&what, room, session.waits()) {
+                    Ok(end) => break end,
+                    Err(reason) => {
+                        let bytes = what.records.len();
+                        room = Some(log.wait_for_room(reason, bytes, session.waits())?);
+                    }
+                }
+            };
+            if log.durable() < end {
+                let (ledger, histograms) = session.waits();
+                ledger.timed(histograms, Event::LogFileSync, || log.wait_durable(end)).0?;
+            }
+            session.end = end;
+            session.commits = number;
+            session.changed = false;
+            session.ledger.add(Statistic::Commits, 1);
+            Ok(end)
+        })
+    }
+
+    /// The columns of a row and how often it was updated, for whoever checks the data.
+    ///
+    /// # Errors
+    /// As [`Session::select`].
+    pub fn row(&mut self, schema: u32, key: u64) -> Result<Row, InstanceError> {
+        self.call(|session| {
+            session.shared.check_range(schema, key, 1)?;
+            let number = session.shared.row_block(schema, key);
+            let copy = |body: &[u8]| Row { number, block: body.to_vec() };
+            session.with_block(number, copy)
+        })
+    }
+
+    /// Runs a call of the session and counts its time as database time.
+    fn call<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, InstanceError>,
+    ) -> Result<T, InstanceError> {
+        if self.thread.is_none() {
+            self.ledger.attach();
+            self.thread = Some(ThreadId::current());
+        }
+        let ledger = Arc::clone(&self.ledger);
+        ledger.called(|| work(self))
+    }
+
+    fn waits(&self) -> (&Ledger, &Histograms) {
+        (&self.ledger, &self.shared.histograms)
+    }
+
+    #[inline]
+    fn visit(&self, schema: u32, key: u64) -> Result<u64, InstanceError> {
+        let number = self.shared.row_block(schema, key);
+        let found = self.with_block(number, |body| {
+            black_box(block::column(body, 0)[0]);
+            block::key(body)
+        })?;
+        if found == key { Ok(1) } else { Err(self.wrong_row(schema, key, number, found)) }
+    }
+
+    #[cold]
+    fn wrong_row(&self, schema: u32, key: u64, number: u64, found: u64) -> InstanceError {
+        let error = InstanceError::WrongRow { schema, key, number, found };
+        self.shared.fail("session", &error);
+        error
+    }
+
+    /// Shows `look` the block `number`, from the cache or read into it.
+    #[inline]
+    fn with_block<T>(
+        &self,
+        number: u64,
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, InstanceError> {
+        self.ledger.add(Statistic::LogicalReads, 1);
+        loop {
+            if let Found::Here(body) = self.shared.cache.read(number, self.waits()) {
+                self.ledger.add(Statistic::CacheHits, 1);
+                return Ok(look(&body));
+            }
+            if let Some((_, body)) = self.read_in(number)? {
+                return Ok(look(&body));
+            }
+        }
+    }
+
+    /// The block `number` latched to be changed, with its frame.
+    fn block_to_change(&self, number: u64) -> Result<(u32, Exclusive<'_>), InstanceError> {
+        loop {
+            if let Found::Here(found) = self.shared.cache.write(number, self.waits()) {
+                self.ledger.add(Statistic::CacheHits, 1);
+                return Ok(found);
+            }
+            if let Some(found) = self.read_in(number)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Reads a block into the cache; none when somebody else did meanwhile.
+    #[cold]
+    fn read_in(&self, number: u64) -> Result<Option<(u32, Exclusive<'_>)>, InstanceError> {
+        let shared = &*self.shared;
+        loop {
+            shared.health.check()?;
+            let mut claimed = match shared.cache.claim(number, true, self.waits()) {
+                Claim::Frame(claimed) => claimed,
+                Claim::Present => return Ok(None),
+                Claim::NoFrame(since) => {
+                    shared.writer_bell.ring();
+                    shared.cache.wait_for_frame(since, self.waits());
+                    continue;
+                }
+            };
+            self.read_blocks(number, claimed.memory(), Event::DbFileSequentialRead)?;
+            self.ledger.add(Statistic::SingleBlockReads, 1);
+            return Ok(Some(claimed.filled()));
+        }
+    }
+
+    /// Reads adjacent blocks from block `number` on, all of them whole or an error.
+    fn read_blocks(
+        &self,
+        number: u64,
+        memory: &mut [u8],
+        event: Event,
+    ) -> Result<(), InstanceError> {
+        let (ledger, histograms) = self.waits();
+        let bytes = memory.len() as u64;
+        let (read, elapsed_ns) =
+            ledger.timed(histograms, event, || self.shared.read_data(number, memory));
+        let info = read?;
+        ledger.moved(Direction::Read, 1, bytes, elapsed_ns);
+        ledger.add(Statistic::PhysicalReads, bytes / self.shared.block_bytes);
+        if info.degraded {
+            ledger.add(Statistic::DegradedReads, 1);
+            ledger.add(Statistic::BlocksRepaired, u64::from(info.repaired_blocks));
+        }
+        Ok(())
+    }
+
+    /// Updates one row: redo first, under the latch of its block, then the block.
+    fn change(&mut self, schema: u32, key: u64, stress: RedoStress) -> Result<(), InstanceError> {
+        let columns: &[usize] = match stress {
+            RedoStress::Lite => &LITE,
+            RedoStress::Heavy => &HEAVY,
+        };
+        let number = self.shared.row_block(schema, key);
+        let mut records = std::mem::take(&mut self.records);
+        let mut room = None;
+        loop {
+            self.shared.health.check()?;
+            self.ledger.add(Statistic::LogicalReads, 1);
+            let (frame, mut body) = self.block_to_change(number)?;
+            if block::key(&body) != key {
+                return Err(self.wrong_row(schema, key, number, block::key(&body)));
+            }
+            let clean = self.shared.cache.first_change(frame) == 0;
+            records.clear();
+            if clean && self.shared.protection == TornProtection::FullPage {
+                redo::encode_image(&body, &mut records);
+            }
+            let version = block::version(&body) + 1;
+            let fill = &self.shared.fill;
+            let value = |index: usize, out: &mut [u8]| fill.column(number, index, version, out);
+            let change_at = records.len();
+            Change::encode(&body, version, columns, value, &mut records);
+            let dirties = clean.then(|| (frame, self.shared.cache.first_change_of(frame)));
+            let what = Append { records: &records, dirties, flush: false };
+            match self.shared.log.append(&what, room.take(), self.waits()) {
+                Ok(end) => {
+                    redo::apply_encoded(&records[change_at..], &mut body, end);
+                    // Counted while latched: a database writer cannot clean it before.
+                    let dirty = if clean { self.shared.cache.became_dirty() } else { 0 };
+                    drop(body);
+                    if dirty == self.shared.dirty_limit {
+                        self.shared.writer_bell.ring();
+                    }
+                    self.end = end;
+                    self.changed = true;
+                    self.ledger.add(Statistic::BlockChanges, 1);
+                    self.ledger.add(Statistic::ProtectionBytes, change_at as u64);
+                    self.records = records;
+                    return Ok(());
+                }
+                Err(reason) => {
+                    drop(body);
+                    let bytes = records.len();
+                    room = Some(self.shared.log.wait_for_room(reason, bytes, self.waits())?);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.ledger.detach();
+        }
+    }
+}
+
+/// A row as it was when it was visited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    number: u64,
+    block: Vec<u8>,
+}
+
+impl Row {
+    /// The number of its block.
+    pub fn block_number(&self) -> u64 {
+        self.number
+    }
+
+    /// How often it was updated.
+    pub fn version(&self) -> u64 {
+        block::version(&self.block)
+    }
+
+    /// The redo position of its last change.
+    pub fn scn(&self) -> Lsn {
+        Lsn(block::scn(&self.block))
+    }
+
+    /// Column `index`, of [`COLUMNS`].
+    pub fn column(&self, index: usize) -> &[u8] {
+        block::column(&self.block, index)
+    }
+}
+
+impl Shared {
+    /// Reads adjacent whole blocks of the data file from block `number` on.
+    pub(crate) fn read_data(
+        &self,
+        number: u64,
+        memory: &mut [u8],
+    ) -> Result<crate::group::ReadInfo, InstanceError> {
+        let (id, block_bytes) = (self.control.identity().id, self.block_bytes);
+        let is_whole =
+            |offset: u64, bytes: &[u8]| block::check(bytes, id, offset / block_bytes).is_ok();
+        match self.files.data.read(number * block_bytes, memory, &is_whole) {
+            Ok(info) => Ok(info),
+            Err(GroupError::Corrupt { offset, .. }) => {
+                let (at, len) = (offset - number * block_bytes, block_bytes as usize);
+                let bytes = &memory[at as usize..at as usize + len];
+                let number = offset / block_bytes;
+                let fault = block::check(bytes, id, number).err();
+                let fault = fault.unwrap_or(block::Fault::Checksum);
+                Err(InstanceError::Corrupt { number, fault })
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+}

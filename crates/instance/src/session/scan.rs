@@ -1,0 +1,179 @@
+//! Full scans of a schema's second table, through the cache or past it.
+
+use std::hint::black_box;
+
+use blockstone_base::Bytes;
+use blockstone_sys::buffer::{Arena, Slot};
+
+use super::Session;
+use super::direct::DirectReader;
+use crate::block;
+use crate::cache::{Claim, Claimed, Found};
+use crate::error::InstanceError;
+use crate::wait::{Direction, Event, Statistic};
+
+/// The largest read of a scan.
+pub const SCAN_READ_MAX: Bytes = Bytes::mib(1);
+
+/// How a table is scanned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    /// Through the cache, reading what is not in it up to `multiblock` blocks at a time.
+    Cached {
+        /// Blocks of a read, at most.
+        multiblock: u32,
+    },
+    /// Past the cache, with `slots` reads of `multiblock` blocks outstanding. A database writes the
+    /// changed blocks of the table first; the scanned table is never changed.
+    Direct {
+        /// Blocks of a read.
+        multiblock: u32,
+        /// Reads outstanding.
+        slots: u32,
+    },
+}
+
+impl Session {
+    /// Visits every row of the second table of `schema`, in physical order; returns their number,
+    /// which is smaller only when it was told to stop.
+    ///
+    /// # Errors
+    /// When there is no such table, a read would be longer than [`SCAN_READ_MAX`], a block cannot
+    /// be read, or the instance has stopped.
+    pub fn scan(&mut self, schema: u32, scan: Scan) -> Result<u64, InstanceError> {
+        self.call(|session| {
+            let blocks = session.shared.check_scan(schema)?;
+            let first = session.shared.scan_block(schema, 0);
+            let multiblock = match scan {
+                Scan::Cached { multiblock } | Scan::Direct { multiblock, .. } => multiblock,
+            };
+            let bytes = u64::from(multiblock) * session.shared.block_bytes;
+            if bytes == 0 || bytes > SCAN_READ_MAX.get() {
+                let (what, bytes) = ("scan table", Bytes(bytes));
+                return Err(InstanceError::Length { what, bytes, most: SCAN_READ_MAX });
+            }
+            match scan {
+                Scan::Cached { .. } => session.scan_cached(first, blocks, multiblock),
+                Scan::Direct { slots, .. } => {
+                    session.scan_direct(first, blocks, multiblock, slots.max(1))
+                }
+            }
+        })
+    }
+
+    fn scan_cached(
+        &mut self,
+        first: u64,
+        blocks: u64,
+        multiblock: u32,
+    ) -> Result<u64, InstanceError> {
+        let bytes = multiblock as usize * self.shared.block_bytes as usize;
+        let mut memory = match self.scan_memory.take() {
+            Some(memory) if memory.len() >= bytes => memory,
+            _ => one_slot(bytes)?,
+        };
+        let (mut at, end) = (first, first + blocks);
+        while at < end && !self.stopped() {
+            self.shared.health.check()?;
+            if let Found::Here(body) = self.shared.cache.read(at, self.waits()) {
+                black_box(block::key(&body));
+                self.ledger.add(Statistic::CacheHits, 1);
+                at += 1;
+            } else {
+                at += self.read_run(at, u64::from(multiblock).min(end - at), &mut memory)?;
+            }
+        }
+        self.ledger.add(Statistic::LogicalReads, at - first);
+        self.scan_memory = Some(memory);
+        Ok(at - first)
+    }
+
+    /// Reads up to `most` adjacent blocks that are not in the cache with one read; returns how
+    /// many. Their frames are latched before, so that no older image can replace a newer one; a
+    /// frame that is not to be had at once ends the run, so nobody is waited for meanwhile.
+    fn read_run(&self, first: u64, most: u64, memory: &mut [u8]) -> Result<u64, InstanceError> {
+        let block_bytes = self.shared.block_bytes as usize;
+        let mut run: Vec<Claimed<'_>> = Vec::with_capacity(most as usize);
+        let mut wait = None;
+        for number in first..first + most {
+            match self.shared.cache.claim(number, false, self.waits()) {
+                Claim::Frame(claimed) => run.push(claimed),
+                Claim::Present => break,
+                Claim::NoFrame(since) => {
+                    wait = Some(since);
+                    break;
+                }
+            }
+        }
+        if run.is_empty() {
+            if let Some(since) = wait {
+                self.shared.writer_bell.ring();
+                self.shared.cache.wait_for_frame(since, self.waits());
+            }
+            return Ok(0);
+        }
+        let memory = &mut memory[..run.len() * block_bytes];
+        self.read_blocks(first, memory, Event::DbFileScatteredRead)?;
+        self.ledger.add(Statistic::MultiblockReads, 1);
+        let blocks = run.len() as u64;
+        for (mut claimed, bytes) in run.into_iter().zip(memory.chunks_exact(block_bytes)) {
+            black_box(block::key(bytes));
+            claimed.memory().copy_from_slice(bytes);
+            drop(claimed.filled());
+        }
+        Ok(blocks)
+    }
+
+    fn scan_direct(
+        &mut self,
+        first: u64,
+        blocks: u64,
+        multiblock: u32,
+        slots: u32,
+    ) -> Result<u64, InstanceError> {
+        let bytes = multiblock as usize * self.shared.block_bytes as usize;
+        let mut reader = match self.direct.take() {
+            Some(reader) if reader.serves(bytes, slots) => reader,
+            _ => DirectReader::start(&self.shared, bytes, slots)?,
+        };
+        let (mut sent, mut done) = (0, 0);
+        while done < blocks && !self.stopped() {
+            self.shared.health.check()?;
+            while sent < blocks && reader.has_free_slot() {
+                let count = u64::from(multiblock).min(blocks - sent);
+                reader.send(first + sent, count * self.shared.block_bytes);
+                sent += count;
+            }
+            let (ledger, histograms) = self.waits();
+            // A database times only the wait: what returned while it was busy costs it nothing, and
+            // is no wait at all.
+            let read = if let Some(read) = reader.returned()? {
+                read
+            } else {
+                let wait = || reader.wait(&self.shared);
+                ledger.timed(histograms, Event::DirectPathRead, wait).0?
+            };
+            for bytes in read.blocks(self.shared.block_bytes as usize) {
+                black_box(block::key(bytes));
+                done += 1;
+            }
+            let bytes = read.bytes();
+            ledger.moved(Direction::Read, 1, bytes, read.elapsed_ns);
+            ledger.read_past_cache(histograms, read.elapsed_ns);
+            let count = bytes / self.shared.block_bytes;
+            ledger.add(Statistic::PhysicalReads, count);
+            ledger.add(Statistic::DirectBlocks, count);
+            reader.give_back(read);
+        }
+        self.ledger.add(Statistic::LogicalReads, done);
+        if done == blocks {
+            self.direct = Some(reader);
+        }
+        Ok(done)
+    }
+}
+
+fn one_slot(bytes: usize) -> Result<Slot, InstanceError> {
+    let mut slots = Arena::new(1, bytes)?.into_slots();
+    Ok(slots.pop().expect("an arena of one slot has one"))
+}

@@ -1,0 +1,608 @@
+//! Where time goes: wait events under the names database administrators know, statistics, and the
+//! I/O of each role. Counted by the thread that waits, read by anybody at any time.
+//!
+//! A wait is the wall time from where a thread could not go on to where it did. That includes the
+//! processor time of the system call that waits and the time in the run queue after it. What the
+//! kernel says of a session's processor time and run queue can therefore not be added to its waits:
+//! it lies on both sides. So some of the stretches outside of waits, drawn at random, are looked at
+//! more closely: how long they took ([`Statistic::OutsideSampledNs`]), how much of that the thread
+//! was on a processor ([`Statistic::OutsideSampledCpuNs`]), and how much it was not although it
+//! waited for something that no event names ([`Statistic::OutsideSampledBlockedNs`]); else it was
+//! ready to run. The shares in the sample are those of all time outside of waits, which is known
+//! exactly: database time less waits. Database time = CPU + run queue + waits + remainder, and the
+//! remainder is what blocked outside of any event.
+//!
+//! Times count while they pass: a wait or call under way is in them with what it has taken so far,
+//! or the edges of a window would cut off other amounts of calls than of waits.
+
+use std::array;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use blockstone_base::{LatencyHistogram, rng};
+use blockstone_sys::clock;
+use blockstone_sys::usage::{CpuUsage, ThreadId, ThreadUsage};
+use parking_lot::Mutex;
+
+/// One stretch outside of waits in so many is looked at more closely, at a cost of a microsecond.
+const SAMPLE: u64 = 16;
+/// The longest between two charges of processor time to a running thread.
+const TICK_NS: u64 = 10_000_000;
+
+/// Declares an enum whose variants have a name and an order.
+macro_rules! named {
+    (
+        $(#[$doc:meta])*
+        $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $type { $($(#[$variant_doc])* $variant,)* }
+
+        impl $type {
+            /// All of them, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name in reports and recordings.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+named! {
+    /// Who does something.
+    Role {
+        /// A foreground session.
+        Session = "session",
+        /// A database writer.
+        Dbwr = "dbwr",
+        /// The log writer.
+        Lgwr = "lgwr",
+        /// The checkpoint process.
+        Ckpt = "ckpt",
+    }
+}
+
+named! {
+    /// What a thread waits for.
+    Event {
+        /// A blocking read of one block into the cache.
+        DbFileSequentialRead = "db file sequential read",
+        /// A blocking read of several adjacent blocks into the cache.
+        DbFileScatteredRead = "db file scattered read",
+        /// The next of the reads past the cache that are outstanding.
+        DirectPathRead = "direct path read",
+        /// A batch of block writes.
+        DbFileParallelWrite = "db file parallel write",
+        /// A write of redo to all copies of the log.
+        LogFileParallelWrite = "log file parallel write",
+        /// The redo of a commit to become durable.
+        LogFileSync = "log file sync",
+        /// A write of the control file.
+        ControlFileParallelWrite = "control file parallel write",
+        /// A block of the cache that can be reused.
+        FreeBufferWaits = "free buffer waits",
+        /// A block that is just being written, to be changed.
+        WriteCompleteWaits = "write complete waits",
+        /// A block that another session is changing.
+        BufferBusyWaits = "buffer busy waits",
+        /// A block that another session is reading.
+        ReadByOtherSession = "read by other session",
+        /// Room in the log buffer.
+        LogBufferSpace = "log buffer space",
+        /// The next redo log, until the checkpoint no longer needs what is in it.
+        LogFileSwitch = "log file switch (checkpoint incomplete)",
+        /// A partition of the hash table of the cache.
+        LatchCacheBuffersChains = "latch: cache buffers chains",
+        /// The end of the log buffer.
+        LatchRedoAllocation = "latch: redo allocation",
+    }
+}
+
+named! {
+    /// What is counted beside waits; all are cumulative since the instance was opened. Those that
+    /// a recording keeps have its column's name.
+    Statistic {
+        /// Blocks visited, in the cache or not.
+        LogicalReads = "logical_reads",
+        /// Blocks visited that were in the cache, possibly after a wait.
+        CacheHits = "cache_hits",
+        /// Blocks read from storage by sessions.
+        PhysicalReads = "physical_reads",
+        /// Read requests of one block into the cache.
+        SingleBlockReads = "single_block_reads",
+        /// Read requests of several blocks into the cache.
+        MultiblockReads = "multiblock_reads",
+        /// Read requests past the cache.
+        DirectReads = "direct_reads",
+        /// Blocks read past the cache.
+        DirectBlocks = "direct_blocks",
+        /// Time that those reads took in nanoseconds, whether or not anybody waited.
+        DirectReadNs = "direct_read_ns",
+        /// Blocks changed by updates.
+        BlockChanges = "block_changes",
+        /// Blocks written by the database writers.
+        PhysicalWrites = "physical_writes",
+        /// Requests in which they were written; adjacent blocks are one, copies not counted.
+        WriteRequests = "write_requests",
+        /// Bytes of redo records.
+        RedoBytes = "redo_bytes",
+        /// Writes of the log writer.
+        RedoWrites = "redo_writes",
+        /// Bytes of those writes, headers and padding included, copies not counted.
+        RedoWrittenBytes = "redo_written_bytes",
+        /// Bytes written only to protect against torn writes.
+        ProtectionBytes = "protection_bytes",
+        /// Commits acknowledged.
+        Commits = "commits",
+        /// Changes to the next redo log.
+        LogSwitches = "log_switches",
+        /// Checkpoints completed.
+        Checkpoints = "checkpoints",
+        /// Bad copies of blocks that were rewritten from a good one.
+        BlocksRepaired = "blocks_repaired",
+        /// Reads answered by a mirror.
+        DegradedReads = "degraded_reads",
+        /// Frames that a search for a free one looked at.
+        FramesInspected = "frames_inspected",
+        /// Wall time inside calls of sessions, those under way included: the database time, in
+        /// nanoseconds.
+        DbTimeNs = "db_time_ns",
+        /// Stretches of calls outside of waits that were looked at, in nanoseconds.
+        OutsideSampledNs = "outside_sampled_ns",
+        /// Processor time within them.
+        OutsideSampledCpuNs = "outside_sampled_cpu_ns",
+        /// Time off the processor in those of them that blocked, in nanoseconds.
+        OutsideSampledBlockedNs = "outside_sampled_blocked_ns",
+    }
+}
+
+/// Number of events.
+pub const EVENTS: usize = Event::ALL.len();
+/// Number of statistics.
+pub const STATISTICS: usize = Statistic::ALL.len();
+
+/// Waits of one event: cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// How many ended.
+    pub count: u64,
+    /// Their wall time in nanoseconds, and that of those under way.
+    pub time_ns: u64,
+}
+
+/// I/O requests of a role: cumulative; a mirrored write counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfers {
+    /// Read requests completed.
+    pub read_ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time from sending these reads to their completion, in nanoseconds.
+    pub read_ns: u64,
+    /// Write requests completed.
+    pub write_ios: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time from sending these writes to their completion, in nanoseconds.
+    pub write_ns: u64,
+}
+
+/// What one thread counted. Only that thread adds to it, so adding is a load and a store.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Ledger {
+    pub role: Role,
+    stripe: usize,
+    statistics: [AtomicU64; STATISTICS],
+    waits: [[AtomicU64; 2]; EVENTS],
+    transfers: [AtomicU64; 6],
+    /// The state of the draw of samples.
+    draws: AtomicU64,
+    /// The stretch that is looked at, and whether there is one.
+    sample: Mutex<Option<Sample>>,
+    sampling: AtomicBool,
+    thread: Mutex<Thread>,
+}
+
+/// The thread behind a ledger, from its first call on.
+#[derive(Debug, Default)]
+struct Thread {
+    id: Option<ThreadId>,
+    /// What earlier threads consumed that counted here.
+    earlier: ThreadUsage,
+    at_start: ThreadUsage,
+    seen: ThreadUsage,
+}
+
+/// Histograms of waits by role and event since they were last taken. Striped, so that sessions do
+/// not wait for one another to say how long they waited.
+#[derive(Debug)]
+pub(crate) struct Histograms {
+    stripes: Vec<Mutex<[Option<Box<LatencyHistogram>>; EVENTS]>>,
+    /// Of the reads past the cache themselves, whether or not anybody waited for them.
+    direct_reads: [Mutex<Option<Box<LatencyHistogram>>>; SESSION_STRIPES],
+}
+
+const SESSION_STRIPES: usize = 16;
+
+/// A direction of I/O.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Direction {
+    Read = 0,
+    Write = 3,
+}
+
+impl Ledger {
+    /// The ledger of the `number`th thread of `role`.
+    pub fn new(role: Role, number: usize) -> Self {
+        let stripe = match role {
+            Role::Session => number % SESSION_STRIPES,
+            other => SESSION_STRIPES - 1 + other as usize,
+        };
+        Self {
+            role,
+            stripe,
+            statistics: array::from_fn(|_| AtomicU64::new(0)),
+            waits: array::from_fn(|_| array::from_fn(|_| AtomicU64::new(0))),
+            transfers: array::from_fn(|_| AtomicU64::new(0)),
+            draws: AtomicU64::new((number as u64) << 32),
+            sample: Mutex::default(),
+            sampling: AtomicBool::new(false),
+            thread: Mutex::default(),
+        }
+    }
+
+    /// Names the calling thread as the one that counts here.
+    pub fn attach(&self) {
+        let id = ThreadId::current();
+        let now = id.usage().unwrap_or_default();
+        let mut thread = self.thread.lock();
+        let earlier = thread.consumed();
+        *thread = Thread { id: Some(id), earlier, at_start: now, seen: now };
+    }
+
+    /// Notes what the thread consumed before it ends.
+    pub fn detach(&self) {
+        self.processor();
+        self.thread.lock().id = None;
+    }
+
+    /// What the thread consumed since it was attached, and those before it.
+    pub fn processor(&self) -> ThreadUsage {
+        let mut thread = self.thread.lock();
+        if let Some(now) = thread.id.and_then(ThreadId::usage) {
+            thread.seen = now;
+        }
+        thread.consumed()
+    }
+
+    /// Counts.
+    #[inline]
+    pub fn add(&self, statistic: Statistic, count: u64) {
+        bump(&self.statistics[statistic as usize], count);
+    }
+
+    /// The count so far.
+    pub fn statistic(&self, statistic: Statistic) -> u64 {
+        so_far(&self.statistics[statistic as usize])
+    }
+
+    /// The waits so far.
+    pub fn waits(&self, event: Event) -> Waits {
+        let [count, time_ns] = &self.waits[event as usize];
+        Waits { count: count.load(Relaxed), time_ns: so_far(time_ns) }
+    }
+
+    /// The I/O so far.
+    pub fn transfers(&self) -> Transfers {
+        let [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns] =
+            array::from_fn(|at| self.transfers[at].load(Relaxed));
+        Transfers { read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns }
+    }
+
+    /// Counts I/O requests that took `elapsed_ns` together.
+    pub fn moved(&self, direction: Direction, ios: u64, bytes: u64, elapsed_ns: u64) {
+        let at = direction as usize;
+        bump(&self.transfers[at], ios);
+        bump(&self.transfers[at + 1], bytes);
+        bump(&self.transfers[at + 2], elapsed_ns);
+    }
+
+    /// Counts a session's read past the cache that took `elapsed_ns`.
+    pub fn read_past_cache(&self, histograms: &Histograms, elapsed_ns: u64) {
+        self.add(Statistic::DirectReads, 1);
+        self.add(Statistic::DirectReadNs, elapsed_ns);
+        let mut histogram = histograms.direct_reads[self.stripe].lock();
+        histogram.get_or_insert_default().record(elapsed_ns);
+    }
+
+    /// Does `work`, which waits for `event`, and returns how long it took in nanoseconds.
+    pub fn timed<T>(
+        &self,
+        histograms: &Histograms,
+        event: Event,
+        work: impl FnOnce() -> T,
+    ) -> (T, u64) {
+        let [count, time_ns] = &self.waits[event as usize];
+        self.end_stretch();
+        let start_ns = begin(time_ns);
+        let result = work();
+        let elapsed_ns = end(time_ns) - start_ns;
+        self.begin_stretch();
+        bump(count, 1);
+        histograms.record(self.stripe, event, elapsed_ns);
+        (result, elapsed_ns)
+    }
+
+    /// Does `work`, a call of a session: its time is database time.
+    pub fn called<T>(&self, work: impl FnOnce() -> T) -> T {
+        let db_time_ns = &self.statistics[Statistic::DbTimeNs as usize];
+        begin(db_time_ns);
+        self.begin_stretch();
+        let result = work();
+        self.end_stretch();
+        end(db_time_ns);
+        result
+    }
+
+    /// A stretch outside of waits begins: perhaps one to be looked at.
+    #[inline]
+    fn begin_stretch(&self) {
+        if self.role != Role::Session {
+            return;
+        }
+        let draw = self.draws.load(Relaxed).wrapping_add(1);
+        self.draws.store(draw, Relaxed);
+        if rng::mix(draw).is_multiple_of(SAMPLE) {
+            *self.sample.lock() = Some(Sample::begin());
+            self.sampling.store(true, Relaxed);
+        }
+    }
+
+    #[inline]
+    fn end_stretch(&self) {
+        if self.sampling.load(Relaxed) {
+            self.sampling.store(false, Relaxed);
+            self.end_sample();
+        }
+    }
+
+    #[cold]
+    fn end_sample(&self) {
+        let Some(sample) = self.sample.lock().take() else { return };
+        let Stretch { elapsed_ns, cpu_ns, blocked_ns } = sample.end();
+        self.add(Statistic::OutsideSampledNs, elapsed_ns);
+        self.add(Statistic::OutsideSampledCpuNs, cpu_ns);
+        self.add(Statistic::OutsideSampledBlockedNs, blocked_ns);
+    }
+}
+
+impl Thread {
+    fn consumed(&self) -> ThreadUsage {
+        let Self { earlier, at_start, seen, .. } = self;
+        ThreadUsage {
+            cpu_ns: earlier.cpu_ns + seen.cpu_ns - at_start.cpu_ns,
+            run_queue_ns: earlier.run_queue_ns + seen.run_queue_ns - at_start.run_queue_ns,
+        }
+    }
+}
+
+impl Histograms {
+    pub fn new() -> Self {
+        let stripes = SESSION_STRIPES + Role::ALL.len() - 1;
+        Self {
+            stripes: (0..stripes).map(|_| Mutex::new(array::from_fn(|_| None))).collect(),
+            direct_reads: array::from_fn(|_| Mutex::new(None)),
+        }
+    }
+
+    /// A session whose stripe is taken goes on to another: to wait here would be a wait that no
+    /// event names.
+    fn record(&self, stripe: usize, event: Event, elapsed_ns: u64) {
+        let mine = &self.stripes[stripe];
+        let others = if stripe < SESSION_STRIPES { &self.stripes[..SESSION_STRIPES] } else { &[] };
+        let free = || others.iter().find_map(Mutex::try_lock);
+        let mut events = mine.try_lock().or_else(free).unwrap_or_else(|| mine.lock());
+        events[event as usize].get_or_insert_default().record(elapsed_ns);
+    }
+
+    /// Takes the latencies of reads past the cache since the last time.
+    pub fn take_direct_reads(&self) -> LatencyHistogram {
+        let mut sum = LatencyHistogram::new();
+        for stripe in &self.direct_reads {
+            let taken = stripe.lock().take();
+            if let Some(histogram) = taken {
+                sum.merge(&histogram);
+            }
+        }
+        sum
+    }
+
+    /// Takes what was recorded since the last time, by role and event; empty ones are left out.
+    pub fn take(&self) -> Vec<(Role, Event, LatencyHistogram)> {
+        let mut taken: Vec<(Role, Event, LatencyHistogram)> = Vec::new();
+        for (stripe, events) in self.stripes.iter().enumerate() {
+            let role = Role::ALL[(stripe + 1).saturating_sub(SESSION_STRIPES)];
+            // The lock is held for the exchange alone: merging is not the sessions' affair.
+            let events = std::mem::replace(&mut *events.lock(), array::from_fn(|_| None));
+            for (&event, histogram) in Event::ALL.iter().zip(events) {
+                let Some(histogram) = histogram else { continue };
+                match taken.iter_mut().find(|(r, e, _)| (*r, *e) == (role, event)) {
+                    Some((_, _, sum)) => sum.merge(&histogram),
+                    None => taken.push((role, event, *histogram)),
+                }
+            }
+        }
+        taken
+    }
+}
+
+/// The beginning of a stretch that is looked at.
+#[derive(Debug)]
+struct Sample {
+    before: CpuUsage,
+    start_ns: u64,
+}
+
+/// How a stretch that was looked at went.
+#[allow(clippy::struct_field_names, reason = "a unit is part of each name")]
+struct Stretch {
+    elapsed_ns: u64,
+    cpu_ns: u64,
+    blocked_ns: u64,
+}
+
+impl Sample {
+    /// The thread's own clock would be exact, but to read it makes the scheduler look whether the
+    /// thread's slice is over: then preemptions would gather in the stretches that are looked at.
+    fn begin() -> Self {
+        Self { before: CpuUsage::of_thread(), start_ns: clock::now_ns() }
+    }
+
+    fn end(self) -> Stretch {
+        let elapsed_ns = clock::now_ns() - self.start_ns;
+        let (before, after) = (self.before, CpuUsage::of_thread());
+        if after.switches() == before.switches() {
+            // It never left its processor.
+            return Stretch { elapsed_ns, cpu_ns: elapsed_ns, blocked_ns: 0 };
+        }
+        // Of one that did, the kernel's account holds what it had not charged before, up to a tick.
+        let charged_ns = after.cpu_ns() - before.cpu_ns();
+        let cpu_ns = charged_ns.saturating_sub(TICK_NS).min(elapsed_ns);
+        // Who never gave up the processor by itself was ready to run.
+        let blocked = after.switches_voluntary != before.switches_voluntary;
+        Stretch { elapsed_ns, cpu_ns, blocked_ns: if blocked { elapsed_ns - cpu_ns } else { 0 } }
+    }
+}
+
+#[inline]
+fn bump(counter: &AtomicU64, count: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
+}
+
+/// Something begins whose time is to be counted while it passes: until it ends the counter lacks
+/// the time of its beginning, which makes it negative, as no sum of times is longer than the time
+/// since boot.
+#[inline]
+fn begin(time_ns: &AtomicU64) -> u64 {
+    let now_ns = clock::now_ns();
+    time_ns.store(time_ns.load(Relaxed).wrapping_sub(now_ns), Relaxed);
+    now_ns
+}
+
+#[inline]
+fn end(time_ns: &AtomicU64) -> u64 {
+    let now_ns = clock::now_ns();
+    bump(time_ns, now_ns);
+    now_ns
+}
+
+/// A counter with the time of what is under way.
+fn so_far(counter: &AtomicU64) -> u64 {
+    loop {
+        let value = counter.load(Relaxed);
+        if value.cast_signed() >= 0 {
+            return value;
+        }
+        let now_ns = clock::now_ns();
+        if counter.load(Relaxed) == value {
+            return value.wrapping_add(now_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use blockstone_sys::usage;
+
+    use super::*;
+
+    #[test]
+    fn columns_of_a_recording_are_statistics_of_the_same_name() {
+        for column in blockstone_base::database::INSTANCE.columns {
+            let known = Statistic::ALL.iter().any(|statistic| statistic.name() == column.name);
+            assert!(known || column.name == "dirty_blocks", "{}", column.name);
+        }
+    }
+
+    #[test]
+    fn waits_are_counted_timed_and_their_histograms_add_up_over_stripes() {
+        let histograms = Histograms::new();
+        let ledgers: Vec<_> = (0..20).map(|n| Ledger::new(Role::Session, n)).collect();
+        let log_writer = Ledger::new(Role::Lgwr, 0);
+        for ledger in &ledgers {
+            let nap = || std::thread::sleep(Duration::from_millis(1));
+            let ((), elapsed_ns) = ledger.timed(&histograms, Event::LogFileSync, nap);
+            assert!(elapsed_ns >= 1_000_000);
+            assert_eq!(ledger.waits(Event::LogFileSync), Waits { count: 1, time_ns: elapsed_ns });
+        }
+        log_writer.timed(&histograms, Event::LogFileParallelWrite, || ());
+        let taken = histograms.take();
+        let counts: Vec<_> = taken.iter().map(|(r, e, h)| (*r, *e, h.count())).collect();
+        assert_eq!(
+            counts,
+            [(Role::Session, Event::LogFileSync, 20), (Role::Lgwr, Event::LogFileParallelWrite, 1)]
+        );
+        assert!(histograms.take().is_empty());
+    }
+
+    #[test]
+    fn what_is_outside_of_waits_is_told_apart_and_the_thread_is_charged_after_its_end() {
+        let histograms = Histograms::new();
+        let ledger = Ledger::new(Role::Session, 0);
+        let burn = |ns| {
+            let until_ns = usage::thread_cpu_ns() + ns;
+            while usage::thread_cpu_ns() < until_ns {}
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                ledger.attach();
+                for _ in 0..400 {
+                    ledger.called(|| {
+                        burn(100_000);
+                        ledger.timed(&histograms, Event::BufferBusyWaits, || burn(100_000));
+                        std::thread::sleep(Duration::from_micros(100));
+                    });
+                }
+                ledger.detach();
+            });
+        });
+        let of = |statistic| ledger.statistic(statistic);
+        let outside_ns = of(Statistic::DbTimeNs) - ledger.waits(Event::BufferBusyWaits).time_ns;
+        assert!(outside_ns > 400 * 200_000, "{outside_ns}");
+        let sampled_ns = of(Statistic::OutsideSampledNs);
+        assert!(sampled_ns > outside_ns / SAMPLE / 3, "{sampled_ns} of {outside_ns}");
+        assert!(sampled_ns < outside_ns / SAMPLE * 3, "{sampled_ns} of {outside_ns}");
+        let (cpu_ns, blocked_ns) =
+            (of(Statistic::OutsideSampledCpuNs), of(Statistic::OutsideSampledBlockedNs));
+        assert!(cpu_ns > 5 * 100_000 && blocked_ns > 5 * 100_000, "{cpu_ns}, {blocked_ns}");
+        assert!(cpu_ns + blocked_ns <= sampled_ns, "{cpu_ns} + {blocked_ns} of {sampled_ns}");
+        assert!(ledger.processor().cpu_ns >= 70_000_000, "{:?}", ledger.processor());
+    }
+
+    #[test]
+    fn what_is_under_way_counts_with_what_it_has_taken() {
+        let histograms = Histograms::new();
+        let ledger = Ledger::new(Role::Session, 0);
+        let pause = Duration::from_millis(5);
+        let times = || {
+            let waits = ledger.waits(Event::LogFileSync);
+            (waits.count, waits.time_ns, ledger.statistic(Statistic::DbTimeNs))
+        };
+        ledger.called(|| {
+            ledger.timed(&histograms, Event::LogFileSync, || {
+                std::thread::sleep(pause);
+                let (count, wait_ns, call_ns) = times();
+                assert!(count == 0 && wait_ns >= 5_000_000 && call_ns >= wait_ns, "{:?}", times());
+            });
+        });
+        let ended = times();
+        std::thread::sleep(pause);
+        assert_eq!(times(), ended, "what has ended takes no more time");
+        assert!(ended.0 == 1 && ended.2 >= ended.1);
+    }
+}

@@ -1,0 +1,117 @@
+//! DBWR: writes changed blocks, oldest first, in batches.
+//!
+//! A batch is claimed, latched shared, sealed with checksums, waits for its redo (the write-ahead
+//! rule), and is written with all copies in flight at once. Its frames stay readable throughout.
+
+use std::time::Duration;
+
+use parking_lot::RwLockWriteGuard;
+
+use crate::block;
+use crate::cache::Shared as Body;
+use crate::error::InstanceError;
+use crate::group::{BatchInfo, BatchWrite};
+use crate::instance::{Files, Shared, TornProtection};
+use crate::redo::Lsn;
+use crate::wait::{Direction, Event, Ledger, Statistic};
+
+/// Blocks of a batch.
+pub(crate) const BATCH_BLOCKS: usize = 128;
+/// Writers there can be: each has its part of the double-write area.
+pub const WRITERS_MAX: u32 = 16;
+
+/// What nobody has asked for is looked after this often.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// Runs until the instance stops. Writer `number` has its own part of the double-write area.
+pub(crate) fn run(shared: &Shared, ledger: &Ledger, number: u32) -> Result<(), InstanceError> {
+    let mut claimed = Vec::with_capacity(BATCH_BLOCKS);
+    while shared.health.is_running() {
+        if shared.must_write() {
+            shared.log.claim(&shared.cache, BATCH_BLOCKS, &mut claimed);
+        }
+        if claimed.is_empty() {
+            shared.writer_bell.wait(LOOK_AFTER);
+            continue;
+        }
+        write(shared, ledger, number, &claimed)?;
+        claimed.clear();
+        shared.pace_checkpoint();
+    }
+    Ok(())
+}
+
+/// Writes the blocks of claimed frames and makes them clean.
+fn write(
+    shared: &Shared,
+    ledger: &Ledger,
+    number: u32,
+    frames: &[u32],
+) -> Result<(), InstanceError> {
+    let mut bodies: Vec<(u32, Body<'_>)> = Vec::with_capacity(frames.len());
+    for &frame in frames {
+        let mut body = shared.cache.body(frame);
+        block::seal(&mut body);
+        bodies.push((frame, RwLockWriteGuard::downgrade(body)));
+    }
+    bodies.sort_unstable_by_key(|(_, body)| block::number(body));
+    let last_change = bodies.iter().map(|(_, body)| block::scn(body)).max().unwrap_or(0);
+    shared.log.demand(Lsn(last_change));
+    shared.log.wait_durable(Lsn(last_change))?;
+    assert!(
+        shared.log.durable() >= Lsn(last_change),
+        "the write-ahead rule: no block is written before its redo"
+    );
+    let block_bytes = shared.block_bytes;
+    let writes: Vec<BatchWrite<'_>> = bodies
+        .iter()
+        .map(|(_, body)| BatchWrite { offset: block::number(body) * block_bytes, data: body })
+        .collect();
+    let work = || protected(&shared.files, shared.protection, number, &writes);
+    let (written, _) = ledger.timed(&shared.histograms, Event::DbFileParallelWrite, work);
+    let info = written?;
+    // Adjacent blocks are one request, and the copies of a mirrored one are not counted. A request
+    // takes as long as the device took for it, not as long as the batch.
+    let requests = info.ios.div_ceil(shared.copies);
+    let service_ns = info.service_ns / info.ios.max(1) * requests;
+    let bytes = writes.len() as u64 * block_bytes;
+    ledger.moved(Direction::Write, requests, bytes, service_ns);
+    ledger.add(Statistic::PhysicalWrites, writes.len() as u64);
+    ledger.add(Statistic::WriteRequests, requests);
+    if shared.protection == TornProtection::DoubleWrite {
+        ledger.add(Statistic::ProtectionBytes, bytes);
+    }
+    for (frame, _) in &bodies {
+        shared.cache.written(*frame);
+    }
+    let count = bodies.len();
+    drop(writes);
+    drop(bodies);
+    shared.cache.became_clean(count);
+    Ok(())
+}
+
+/// Writes blocks so that a torn write can be mended: with double writes, first durably to area
+/// `area` of the double-write file, then to their places, which are durable before the area is
+/// used again.
+pub(crate) fn protected(
+    files: &Files,
+    protection: TornProtection,
+    area: u32,
+    writes: &[BatchWrite<'_>],
+) -> Result<BatchInfo, InstanceError> {
+    if protection != TornProtection::DoubleWrite {
+        return Ok(files.data.write_batch(writes)?);
+    }
+    let block_bytes = files.data.block_bytes();
+    let start = u64::from(area) * BATCH_BLOCKS as u64 * block_bytes;
+    let copies: Vec<BatchWrite<'_>> = (0..)
+        .zip(writes)
+        .map(|(index, write)| BatchWrite { offset: start + index * block_bytes, data: write.data })
+        .collect();
+    files.double_write.write_batch(&copies)?;
+    files.double_write.sync()?;
+    let info = files.data.write_batch(writes)?;
+    files.data.sync()?;
+    Ok(info)
+}

@@ -1,0 +1,77 @@
+//! Disk groups on files and on simulated disks: what is promised when disks fail, vanish, return,
+//! or lose their power.
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+
+mod creation;
+mod damage;
+mod failure;
+mod mortal;
+mod power;
+mod real;
+mod striping;
+
+use std::sync::Arc;
+
+use blockstone_base::Bytes;
+use blockstone_engine::{SimDisk, SimSpec};
+use blockstone_instance::disk::{Disk, SimulatedDisk};
+use blockstone_instance::group::{DiskGroup, FileSpec, GroupError, Member, Redundancy};
+
+/// What is verified as one.
+const BLOCK: u64 = 4096;
+/// The allocation unit.
+const UNIT: Bytes = Bytes::mib(1);
+
+/// A file `name` of so many MiB.
+fn file(name: &str, mib: u64, fine: bool) -> FileSpec {
+    FileSpec { name: name.into(), size: Bytes::mib(mib), block: Bytes(BLOCK), fine }
+}
+
+/// Simulated disks of so many MiB.
+fn media(count: usize, mib: u64) -> Vec<SimDisk> {
+    let spec = |seed| SimSpec { parallelism: 1, ..SimSpec::new(mib << 20, seed) };
+    (0..count as u64).map(|seed| SimDisk::new(spec(seed))).collect()
+}
+
+/// A disk on each medium.
+fn disks(media: &[SimDisk]) -> Vec<Arc<dyn Disk>> {
+    let disk = |(number, medium): (usize, &SimDisk)| {
+        let name = format!("sim{number}");
+        Arc::new(SimulatedDisk::new(name, medium.clone()).unwrap()) as Arc<dyn Disk>
+    };
+    media.iter().enumerate().map(disk).collect()
+}
+
+/// Each disk in a failure group of its own.
+fn members(disks: Vec<Arc<dyn Disk>>) -> Vec<Member> {
+    let member = |disk: Arc<dyn Disk>| Member { failure_group: disk.name().to_owned(), disk };
+    disks.into_iter().map(member).collect()
+}
+
+/// A group with files `data` (8 MiB, coarse) and `redo` (8 MiB, fine).
+fn create(disks: Vec<Arc<dyn Disk>>, redundancy: Redundancy) -> Result<DiskGroup, GroupError> {
+    let files = [file("data", 8, false), file("redo", 8, true)];
+    DiskGroup::create_on(members(disks), redundancy, UNIT, &files)
+}
+
+/// A block that says where it belongs and which version it is, all through.
+fn block(offset: u64, version: u64) -> Vec<u8> {
+    let mut block = Vec::with_capacity(BLOCK as usize);
+    while block.len() < BLOCK as usize {
+        block.extend(offset.to_le_bytes());
+        block.extend(version.to_le_bytes());
+    }
+    block
+}
+
+/// The version of a whole block at `offset`.
+fn version(offset: u64, found: &[u8]) -> Option<u64> {
+    let version = u64::from_le_bytes(found[8..16].try_into().unwrap());
+    (found == block(offset, version)).then_some(version)
+}
+
+/// Whether a block is whole and in its place.
+fn whole(offset: u64, found: &[u8]) -> bool {
+    version(offset, found).is_some()
+}

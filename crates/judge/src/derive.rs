@@ -1,0 +1,357 @@
+//! Windows → points: rates with their intervals, latencies, processor cost and evidence. Repeats
+//! of a label are pooled.
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::load::{LoadSpec, Op};
+use blockstone_base::stats::{self, Estimate};
+use blockstone_record::manifest::{Group, Manifest, Phase};
+
+use crate::findings::{CpuCost, Evidence, Latency, Point};
+use crate::window::{Growth, Window};
+
+/// One point for each label, in the order in which they were first measured. A window with fewer
+/// than three ticks or without a completed operation gives no number, and therefore no point.
+pub fn points(manifest: &Manifest, windows: &[Window]) -> Vec<Point> {
+    let mut labels: Vec<(&str, Vec<&Window>)> = Vec::new();
+    for window in windows {
+        let label = manifest.phases[window.phase].label.as_str();
+        match labels.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, repeats)) => repeats.push(window),
+            None => labels.push((label, vec![window])),
+        }
+    }
+    labels.iter().filter_map(|(_, repeats)| point(manifest, repeats)).collect()
+}
+
+/// How far the reference moved: (greatest − least) ÷ mean of its windows' rates. `None` with fewer
+/// than two.
+pub fn drift_ratio(manifest: &Manifest, windows: &[Window]) -> Option<f64> {
+    let rates: Vec<f64> = windows
+        .iter()
+        .filter(|window| manifest.phases[window.phase].group == Group::Reference)
+        .filter_map(|window| Some(rate(&window.ops_track())?.value))
+        .collect();
+    let mean = stats::mean(&rates)?.value;
+    if rates.len() < 2 || mean <= 0.0 {
+        return None;
+    }
+    let (least, greatest) =
+        rates.iter().fold((f64::MAX, 0_f64), |(low, high), &r| (low.min(r), high.max(r)));
+    Some((greatest - least) / mean)
+}
+
+fn point(manifest: &Manifest, repeats: &[&Window]) -> Option<Point> {
+    let usable: Vec<&Window> = repeats
+        .iter()
+        .copied()
+        .filter(|window| window.histogram.count() > 0)
+        .filter(|window| window.completed_ops() > 0)
+        .filter(|window| rate(&window.ops_track()).is_some())
+        .collect();
+    let phase: &Phase = &manifest.phases[usable.last()?.phase];
+    let load = phase.load.clone()?;
+    let iops = pooled(&usable, Window::ops_track)?;
+    let mb_per_s = pooled(&usable, |window| {
+        window.ticks.iter().map(|tick| (tick.t_ns, tick.bytes)).collect()
+    })?
+    .scaled(1e-6);
+    let background = phase.background.clone().and_then(|spec| {
+        Some((spec, pooled(&usable, |window| window.background.clone())?.scaled(1e-6)))
+    });
+    let mut histogram = LatencyHistogram::new();
+    for window in &usable {
+        histogram.merge(&window.histogram);
+    }
+    Some(Point {
+        label: phase.label.clone(),
+        group: phase.group,
+        background,
+        windows: usable.len() as u32,
+        iops,
+        // The rate of bytes stands on operations, not on bytes.
+        mb_per_s: Estimate { samples: iops.samples, ..mb_per_s },
+        latency: latency(&usable, &histogram),
+        cpu: cpu(&usable),
+        evidence: evidence(&load, &usable),
+        slices: usable.iter().flat_map(|window| window.slices()).collect(),
+        histogram,
+        stop: phase.stop,
+        condemned_by: Vec::new(),
+        load,
+    })
+}
+
+/// The rate of a counter with a finite interval: ticks that all fall on two instants bound nothing,
+/// and an infinite interval cannot be written down.
+pub fn rate(ticks: &[(u64, u64)]) -> Option<Estimate> {
+    stats::rate_per_s(ticks).filter(|rate| rate.value.is_finite() && rate.high.is_finite())
+}
+
+fn pooled(windows: &[&Window], track: impl Fn(&Window) -> Vec<(u64, u64)>) -> Option<Estimate> {
+    let rates: Option<Vec<Estimate>> = windows.iter().map(|window| rate(&track(window))).collect();
+    stats::pool(&rates?)
+}
+
+fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
+    let duration_ns = windows.iter().map(|window| window.duration_ns()).sum();
+    let estimate = |value: f64, (low, high): (f64, f64)| Estimate {
+        value,
+        low: low.min(value).max(0.0),
+        high: high.max(value),
+        samples: all.count(),
+        duration_ns,
+    };
+    let quantile = |q: f64| {
+        let of = |histogram: &LatencyHistogram| {
+            let (low, high) = histogram.quantile_interval_ns(q);
+            estimate(histogram.quantile_ns(q) as f64, (low as f64, high as f64))
+        };
+        let repeats: Vec<Estimate> = windows.iter().map(|window| of(&window.histogram)).collect();
+        with_repeats(of(all), &repeats)
+    };
+    let within: Vec<Estimate> = windows.iter().map(|window| mean_latency(window)).collect();
+    let half = stats::pool(&within).map_or(0.0, |pooled| (pooled.high - pooled.low) / 2.0);
+    let mean = all.mean_ns();
+    let ops: u64 = windows.iter().map(|window| window.completed_ops()).sum();
+    let lag_ns_sum: u64 = windows.iter().map(|window| window.lag_ns_sum).sum();
+    Latency {
+        ns_mean: estimate(mean, (mean - half, mean + half)),
+        ns_p50: quantile(0.5),
+        ns_p90: quantile(0.9),
+        ns_p99: quantile(0.99),
+        ns_p999: quantile(0.999),
+        ns_p9999: quantile(0.9999),
+        ns_min: all.min_ns(),
+        ns_max: all.max_ns(),
+        lag_ns_mean: lag_ns_sum as f64 / ops.max(1) as f64,
+        lag_ns_max: windows.iter().map(|window| window.lag_ns_max).max().unwrap_or(0),
+    }
+}
+
+/// The order statistics of all samples know nothing of what moved between repeats; where the
+/// repeats disagree by more, their disagreement is the interval.
+fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
+    if repeats.len() < 2 {
+        return all;
+    }
+    let half = stats::pool(repeats).map_or(0.0, |pooled| (pooled.high - pooled.low) / 2.0);
+    Estimate {
+        low: all.low.min(all.value - half).max(0.0),
+        high: all.high.max(all.value + half),
+        ..all
+    }
+}
+
+/// Mean latency of a window: the slope of the latency sum over the operations, so that its interval
+/// counts neighbouring slices as related, as the rate's does.
+fn mean_latency(window: &Window) -> Estimate {
+    let track: Vec<(u64, u64)> =
+        window.ticks.iter().map(|tick| (tick.ops, tick.latency_ns_sum)).collect();
+    rate(&track).map_or_else(
+        || {
+            let value = window.histogram.mean_ns();
+            Estimate { value, low: 0.0, high: 2.0 * value, samples: 1, duration_ns: 0 }
+        },
+        |per_billion_ops| per_billion_ops.scaled(1e-9),
+    )
+}
+
+/// The share of all processor time that was spent by others than this process, interrupts aside:
+/// of all kinds of load, and of other processes' user code alone.
+pub struct Foreign {
+    /// User and system time.
+    pub busy_ratio: f64,
+    /// User time only: no kernel thread that works for our own I/O is in it.
+    pub user_ratio: f64,
+}
+
+const ALL_CPU_TIME: [&str; 8] = [
+    "cpu_user_ns",
+    "cpu_nice_ns",
+    "cpu_system_ns",
+    "cpu_irq_ns",
+    "cpu_softirq_ns",
+    "cpu_iowait_ns",
+    "cpu_idle_ns",
+    "cpu_steal_ns",
+];
+
+/// Foreign processor time of the windows; `None` where it was not measured.
+pub fn foreign(windows: &[&Window]) -> Option<Foreign> {
+    let host = |columns: &[&str]| total(windows, |w| w.host.sum(columns));
+    let process = |column: &str| total(windows, |w| w.process.get(column));
+    let all = host(&ALL_CPU_TIME)?.max(1.0);
+    let foreign_user = host(&["cpu_user_ns", "cpu_nice_ns"])? - process("cpu_user_ns")?;
+    let foreign_system = host(&["cpu_system_ns"])? - process("cpu_system_ns")?;
+    Some(Foreign {
+        busy_ratio: ((foreign_user + foreign_system) / all).max(0.0),
+        user_ratio: (foreign_user / all).max(0.0),
+    })
+}
+
+/// Share of time that the hypervisor gave to somebody else; `None` where it was not measured.
+pub fn steal_ratio(windows: &[&Window]) -> Option<f64> {
+    host_share(windows, &["cpu_steal_ns"])
+}
+
+fn host_share(windows: &[&Window], columns: &[&str]) -> Option<f64> {
+    let all = total(windows, |w| w.host.sum(&ALL_CPU_TIME)).filter(|&all| all > 0.0)?;
+    Some(total(windows, |w| w.host.sum(columns))? / all)
+}
+
+fn cpu(windows: &[&Window]) -> CpuCost {
+    let ops = windows.iter().map(|window| window.completed_ops()).sum::<u64>().max(1) as f64;
+    let per_io = |column: &str| Some(total(windows, |w| w.process.get(column))? / ops);
+    CpuCost {
+        user_ns_per_io: per_io("cpu_user_ns"),
+        system_ns_per_io: per_io("cpu_system_ns"),
+        switches_voluntary_per_io: per_io("switches_voluntary"),
+        switches_involuntary_per_io: per_io("switches_involuntary"),
+        run_queue_ns_per_io: per_io("run_queue_ns"),
+        host_busy_ratio: host_share(windows, &ALL_CPU_TIME[..5]),
+        foreign_busy_ratio: foreign(windows).map(|foreign| foreign.busy_ratio),
+        steal_ratio: steal_ratio(windows),
+    }
+}
+
+fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
+    let [bytes, ios, busy] = direction(load.op);
+    let count = |get: &dyn Fn(&Window) -> Option<u64>| -> Option<u64> {
+        windows.iter().map(|window| get(window)).sum()
+    };
+    let top = |column: &'static str| count(&|w| w.devices.first()?.1.get(column));
+    let sum = |get: fn(&Window) -> u64| windows.iter().map(|window| get(window)).sum::<u64>();
+    let device_ios = top(ios);
+    Evidence {
+        completed_bytes: sum(|w| w.completed_bytes() + w.background_bytes()),
+        process_bytes: count(&|w| w.process.get(bytes)),
+        device_bytes: top(bytes),
+        device_ios,
+        device_flushes: count(&|w| w.devices.iter().filter_map(|d| d.1.get("flush_ios")).max()),
+        device_ns_mean: device_ios
+            .filter(|&ios| ios > 0)
+            .and_then(|ios| Some(top(busy)? as f64 / ios as f64)),
+        stamps_verified: sum(|w| w.checks.stamps_verified),
+        checksums_verified: sum(|w| w.checks.checksums_verified),
+        mismatches: sum(|w| w.checks.mismatches),
+        failed_ops: sum(|w| w.checks.failed_ops),
+    }
+}
+
+/// The columns of bytes, requests and request time in an operation's direction; `process` and
+/// `block` call the bytes the same.
+pub const fn direction(op: Op) -> [&'static str; 3] {
+    match op {
+        Op::Read => ["read_bytes", "read_ios", "read_ns"],
+        Op::Write | Op::Commit => ["write_bytes", "write_ios", "write_ns"],
+    }
+}
+
+fn total(windows: &[&Window], get: impl Fn(&Window) -> Option<u64>) -> Option<f64> {
+    windows.first()?;
+    windows.iter().map(|window| get(window)).sum::<Option<u64>>().map(|sum| sum as f64)
+}
+
+/// The growth of the named device in a window.
+pub fn device<'a>(window: &'a Window, name: &str) -> Option<&'a Growth> {
+    window.devices.iter().find(|(device, _)| device == name).map(|(_, growth)| growth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Behaviour, Fixture, load};
+
+    fn repeats(behaviours: &[Behaviour]) -> Fixture {
+        let mut fixture = Fixture::empty();
+        for behaviour in behaviours {
+            let load = load(Op::Read, "psync", 4);
+            fixture.add("random-read/psync/x4", Group::RandomRead, load, behaviour);
+        }
+        fixture
+    }
+
+    fn single(fixture: &Fixture) -> Point {
+        let points = points(&fixture.manifest, &fixture.windows);
+        assert_eq!(points.len(), 1);
+        points.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_point_has_the_rate_latency_and_cost_of_its_window() {
+        let point = single(&repeats(&[Behaviour::natural(20_000.0, 200e3)]));
+        assert!((point.iops.value / 20_000.0 - 1.0).abs() < 0.01, "{:?}", point.iops);
+        assert!(point.iops.relative_half_width() < 0.02);
+        assert!((point.mb_per_s.value / 163.84 - 1.0).abs() < 0.01, "{:?}", point.mb_per_s);
+        assert!((point.latency.ns_mean.value / 200e3 - 1.0).abs() < 0.01);
+        assert!(point.latency.ns_p50.value <= point.latency.ns_p99.value);
+        assert!((point.cpu.user_ns_per_io.unwrap() - 300.0).abs() < 1.0);
+        assert!((point.cpu.switches_voluntary_per_io.unwrap() - 1.0).abs() < 0.01);
+        assert!(point.cpu.foreign_busy_ratio.unwrap() < 1e-9);
+        assert_eq!(point.evidence.process_bytes, Some(point.evidence.completed_bytes));
+        assert!((point.evidence.device_ns_mean.unwrap() - 180e3).abs() < 1.0);
+        assert_eq!((point.slices.len(), point.windows), (20, 1));
+    }
+
+    #[test]
+    fn repeats_are_pooled_and_their_disagreement_shows() {
+        let near = single(&repeats(&[
+            Behaviour::natural(20_000.0, 200e3),
+            Behaviour::natural(20_010.0, 200e3),
+            Behaviour::natural(19_990.0, 200e3),
+        ]));
+        let far = single(&repeats(&[
+            Behaviour::natural(18_000.0, 220e3),
+            Behaviour::natural(20_000.0, 200e3),
+            Behaviour::natural(22_000.0, 180e3),
+        ]));
+        assert_eq!((near.windows, near.slices.len()), (3, 60));
+        assert!(near.iops.relative_half_width() < 0.02 && far.iops.relative_half_width() > 0.2);
+        let width = |point: &Point| point.latency.ns_p50.relative_half_width();
+        assert!(width(&far) > 3.0 * width(&near), "{} {}", width(&far), width(&near));
+    }
+
+    #[test]
+    fn what_cannot_be_a_number_is_no_point() {
+        let mut fixture = repeats(&[Behaviour::natural(20_000.0, 200e3)]);
+        let ticks = fixture.windows[0].ticks.clone();
+        fixture.windows[0].ticks.truncate(2);
+        assert!(points(&fixture.manifest, &fixture.windows).is_empty());
+        // Three ticks of which two are the same instant bound nothing either.
+        fixture.windows[0].ticks = vec![ticks[0], ticks[0], ticks[1]];
+        assert!(points(&fixture.manifest, &fixture.windows).is_empty());
+    }
+
+    #[test]
+    fn foreign_time_is_neither_ours_nor_that_of_interrupts() {
+        let mut fixture = repeats(&[Behaviour::natural(20_000.0, 200e3)]);
+        let window = &mut fixture.windows[0];
+        let all_ns = 2 * window.duration_ns();
+        let own_ns = window.process.get("cpu_user_ns").unwrap();
+        window.host.set("cpu_user_ns", own_ns + all_ns / 4);
+        let idle = window.host.get("cpu_idle_ns").unwrap();
+        window.host.set("cpu_idle_ns", idle - all_ns / 4 - all_ns / 8);
+        let irq = window.host.get("cpu_softirq_ns").unwrap();
+        window.host.set("cpu_softirq_ns", irq + all_ns / 8);
+        let point = single(&fixture);
+        assert!((point.cpu.foreign_busy_ratio.unwrap() - 0.25).abs() < 1e-6);
+        assert!(point.cpu.host_busy_ratio.unwrap() > 0.375);
+        // Two clocks that disagree must not give less than nothing.
+        fixture.windows[0].host.set("cpu_user_ns", 0);
+        fixture.windows[0].host.set("cpu_system_ns", 0);
+        assert!(single(&fixture).cpu.foreign_busy_ratio.unwrap().abs() < 1e-12);
+    }
+
+    #[test]
+    fn drift_is_the_range_over_the_mean_and_needs_two_windows() {
+        let mut fixture = Fixture::empty();
+        for (index, rate) in [9_000.0, 10_000.0, 11_000.0].into_iter().enumerate() {
+            assert!(drift_ratio(&fixture.manifest, &fixture.windows).is_none() || index > 1);
+            let behaviour =
+                Behaviour { slices: vec![rate; 20], ..Behaviour::natural(rate, 1e9 / rate) };
+            fixture.add("reference", Group::Reference, load(Op::Read, "psync", 1), &behaviour);
+        }
+        let drift = drift_ratio(&fixture.manifest, &fixture.windows).unwrap();
+        assert!((drift - 0.2).abs() < 1e-6, "{drift}");
+    }
+}

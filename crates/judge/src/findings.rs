@@ -1,0 +1,134 @@
+//! What a recording says once it is derived: points with their rates, latencies and evidence, the
+//! summary figures, and the verdicts. Reports render this and nothing else.
+
+use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::load::LoadSpec;
+use blockstone_base::stats::Estimate;
+use blockstone_base::verdict::Verdict;
+use blockstone_record::manifest::{Figure, Group, Stop};
+use serde::Serialize;
+
+/// All findings of one recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// One for each label, in the order in which they were first measured; repeats are pooled.
+    pub points: Vec<Point>,
+    /// Headline figures by name, in the order in which they should be read.
+    pub summary: Vec<(String, Figure)>,
+    /// One for each rule of the registry, in its order.
+    pub verdicts: Vec<Verdict>,
+    /// How far the reference point moved over the run: (greatest − least) ÷ mean of its windows.
+    pub drift_ratio: Option<f64>,
+}
+
+impl Findings {
+    /// Whether no verdict condemns any number. False makes a run end with exit code 3.
+    pub fn trustworthy(&self) -> bool {
+        self.condemned().next().is_none()
+    }
+
+    /// The verdicts that strike numbers through.
+    pub fn condemned(&self) -> impl Iterator<Item = &Verdict> {
+        self.verdicts.iter().filter(|verdict| verdict.condemns())
+    }
+}
+
+/// One measured load.
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    /// Its label, unique in the findings.
+    pub label: String,
+    /// The question it answers.
+    pub group: Group,
+    /// The load.
+    pub load: LoadSpec,
+    /// The load that ran beside it, and its throughput in decimal megabytes a second.
+    pub background: Option<(LoadSpec, Estimate)>,
+    /// How many windows were pooled.
+    pub windows: u32,
+    /// Operations a second.
+    pub iops: Estimate,
+    /// Decimal megabytes a second.
+    pub mb_per_s: Estimate,
+    /// Latency from the intended start.
+    pub latency: Latency,
+    /// Cost to the processors.
+    pub cpu: CpuCost,
+    /// What other layers saw of the same window.
+    pub evidence: Evidence,
+    /// Rate of each tick inside the window(s), operations a second.
+    #[serde(skip)]
+    pub slices: Vec<f64>,
+    /// All latencies of the window(s).
+    #[serde(skip)]
+    pub histogram: LatencyHistogram,
+    /// Why the last window closed.
+    pub stop: Stop,
+    /// Rules that condemn this point; empty when it stands.
+    pub condemned_by: Vec<String>,
+}
+
+/// Latencies in nanoseconds.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "each field is the quantile its name says")]
+pub struct Latency {
+    pub ns_mean: Estimate,
+    pub ns_p50: Estimate,
+    pub ns_p90: Estimate,
+    pub ns_p99: Estimate,
+    pub ns_p999: Estimate,
+    pub ns_p9999: Estimate,
+    pub ns_min: u64,
+    pub ns_max: u64,
+    /// Mean delay of submissions behind their intended start (open loop; zero in a closed loop).
+    pub lag_ns_mean: f64,
+    /// The longest such delay.
+    pub lag_ns_max: u64,
+}
+
+/// Processor cost of one I/O in this window; `None` where it was not measured.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CpuCost {
+    /// User time of this process per I/O.
+    pub user_ns_per_io: Option<f64>,
+    /// System time of this process per I/O.
+    pub system_ns_per_io: Option<f64>,
+    /// Voluntary context switches per I/O.
+    pub switches_voluntary_per_io: Option<f64>,
+    /// Involuntary context switches per I/O.
+    pub switches_involuntary_per_io: Option<f64>,
+    /// Time this process's threads were runnable but not running, per I/O.
+    pub run_queue_ns_per_io: Option<f64>,
+    /// Busy share of all processors, 0 to 1.
+    pub host_busy_ratio: Option<f64>,
+    /// Busy share of all processors that was not this process, interrupts aside, 0 to 1.
+    pub foreign_busy_ratio: Option<f64>,
+    /// Share of time the hypervisor ran somebody else, 0 to 1.
+    pub steal_ratio: Option<f64>,
+}
+
+/// The same window as three layers saw it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Evidence {
+    /// Bytes the load generator completed.
+    pub completed_bytes: u64,
+    /// Bytes the kernel charged to this process as storage I/O (`/proc/self/io`).
+    pub process_bytes: Option<u64>,
+    /// Bytes the target's top device moved in the load's direction.
+    pub device_bytes: Option<u64>,
+    /// Requests of that device in the load's direction.
+    pub device_ios: Option<u64>,
+    /// Cache flushes that reached the chain: the most that one of its devices counted, because the
+    /// kernel counts them on whole disks only.
+    pub device_flushes: Option<u64>,
+    /// Mean time of a request on that device, in nanoseconds.
+    pub device_ns_mean: Option<f64>,
+    /// Blocks whose stamp was checked.
+    pub stamps_verified: u64,
+    /// Blocks whose payload was checked.
+    pub checksums_verified: u64,
+    /// Blocks that were not what had been written.
+    pub mismatches: u64,
+    /// Operations that failed.
+    pub failed_ops: u64,
+}

@@ -1,0 +1,196 @@
+//! A grid of runs: the same workload at every combination of a few settings, each run several
+//! times, and what came of it.
+
+use blockstone_record::manifest::{End, Figure, Manifest};
+use serde::{Deserialize, Serialize};
+
+/// The version of [`Plan`] as it is written.
+pub const GRID_SCHEMA: &str = "blockstone.grid/1";
+
+/// The file beside the recordings that holds the plan.
+pub const PLAN_FILE: &str = "grid.json";
+
+/// Figures that a grid shows, where they were measured.
+pub const FIGURES: [&str; 8] = [
+    "operations_per_s",
+    "read_iops",
+    "physical_reads_per_s",
+    "physical_reads_per_cpu_s",
+    "commits_per_s",
+    "commit_latency_ns_p50",
+    "commit_latency_ns_p99",
+    "cpu_ns_per_commit",
+];
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`GRID_SCHEMA`].
+    pub schema: String,
+    /// What varies, slowest first.
+    pub axes: Vec<Axis>,
+    /// Every combination.
+    pub cells: Vec<PlannedCell>,
+}
+
+/// A setting and its values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// The setting, as the command line names it.
+    pub name: String,
+    /// Its values, as they were given.
+    pub values: Vec<String>,
+}
+
+/// One combination, and the directories of its recordings beside the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedCell {
+    /// One value an axis.
+    pub values: Vec<String>,
+    /// One recording a repeat.
+    pub recordings: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Grid {
+    /// What varied.
+    pub axes: Vec<Axis>,
+    /// Every combination.
+    pub cells: Vec<Cell>,
+}
+
+/// One combination.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// One value an axis.
+    pub values: Vec<String>,
+    /// Runs that came to their end.
+    pub complete: usize,
+    /// Those that did not, and why.
+    pub failed: Vec<String>,
+    /// Of [`FIGURES`] those that all complete runs have.
+    pub figures: Vec<CellFigure>,
+}
+
+/// A figure of a cell over its runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellFigure {
+    /// Its name.
+    pub name: &'static str,
+    /// For people.
+    pub title: String,
+    /// Its unit.
+    pub unit: String,
+    /// The median of the runs.
+    pub value: f64,
+    /// The least and greatest of the runs: with few of them, that is all that can be said.
+    pub low: f64,
+    /// … the greatest.
+    pub high: f64,
+    /// Rules that condemn it in any of the runs.
+    pub condemned_by: Vec<String>,
+}
+
+impl Axis {
+    /// Every combination of the values of `axes`, the last one varying fastest.
+    pub fn combinations(axes: &[Self]) -> Vec<Vec<String>> {
+        axes.iter().fold(vec![Vec::new()], |all, axis| {
+            let longer = |values: &Vec<String>| {
+                axis.values
+                    .iter()
+                    .map(|value| [values.as_slice(), std::slice::from_ref(value)].concat())
+                    .collect::<Vec<_>>()
+            };
+            all.iter().flat_map(longer).collect()
+        })
+    }
+}
+
+impl Cell {
+    /// A figure by name.
+    pub fn figure(&self, name: &str) -> Option<&CellFigure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+}
+
+impl Grid {
+    /// The grid of `plan`, whose recordings `open` gives; what it does not give has failed.
+    pub fn read(plan: &Plan, mut open: impl FnMut(&str) -> Result<Manifest, String>) -> Self {
+        let cells = plan.cells.iter().map(|cell| {
+            let (mut manifests, mut failed) = (Vec::new(), Vec::new());
+            for recording in &cell.recordings {
+                match open(recording) {
+                    Ok(manifest) if manifest.end == End::Complete => manifests.push(manifest),
+                    Ok(manifest) => failed.push(format!("{recording}: {:?}", manifest.end)),
+                    Err(why) => failed.push(format!("{recording}: {why}")),
+                }
+            }
+            let figures = FIGURES.iter().filter_map(|name| figure(name, &manifests)).collect();
+            Cell { values: cell.values.clone(), complete: manifests.len(), failed, figures }
+        });
+        Self { axes: plan.axes.clone(), cells: cells.collect() }
+    }
+
+    /// Whether every run came to its end and no figure is condemned.
+    pub fn trustworthy(&self) -> bool {
+        self.cells.iter().all(|cell| {
+            cell.failed.is_empty()
+                && cell.figures.iter().all(|figure| figure.condemned_by.is_empty())
+        })
+    }
+}
+
+fn figure(name: &'static str, manifests: &[Manifest]) -> Option<CellFigure> {
+    let of = |manifest: &Manifest| manifest.summary.get(name).cloned();
+    let figures: Vec<Figure> = manifests.iter().map(of).collect::<Option<_>>()?;
+    let first = figures.first()?.clone();
+    let mut values: Vec<f64> = figures.iter().map(|figure| figure.estimate.value).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let value = if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    };
+    let mut condemned_by: Vec<String> =
+        figures.into_iter().flat_map(|figure| figure.condemned_by).collect();
+    condemned_by.sort();
+    condemned_by.dedup();
+    Some(CellFigure {
+        name,
+        title: first.title,
+        unit: first.unit,
+        value,
+        low: *values.first()?,
+        high: *values.last()?,
+        condemned_by,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_combination_is_there_once() {
+        let axis = |name: &str, values: &[&str]| Axis {
+            name: name.to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let all =
+            Axis::combinations(&[axis("update", &["0", "20"]), axis("sessions", &["1", "8"])]);
+        assert_eq!(all, [["0", "1"], ["0", "8"], ["20", "1"], ["20", "8"]]);
+        assert_eq!(Axis::combinations(&[]), [Vec::<String>::new()]);
+    }
+
+    #[test]
+    fn a_recording_that_is_not_there_is_a_failed_run() {
+        let cell = PlannedCell { values: vec!["0".into()], recordings: vec!["a".into()] };
+        let axes = vec![Axis { name: "update".into(), values: vec!["0".into()] }];
+        let plan = Plan { schema: GRID_SCHEMA.into(), axes, cells: vec![cell] };
+        let grid = Grid::read(&plan, |_| Err("it is gone".to_owned()));
+        assert_eq!((grid.cells[0].complete, grid.cells[0].failed.len()), (0, 1));
+        assert!(!grid.trustworthy() && grid.cells[0].figures.is_empty());
+    }
+}

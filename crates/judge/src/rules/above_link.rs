@@ -1,0 +1,92 @@
+//! Throughput that the link to the device cannot carry.
+
+use blockstone_base::identity::DeviceKind;
+use blockstone_base::verdict::Weight;
+
+use super::{Case, Judgement, Rule, labels};
+use crate::findings::Point;
+
+pub(super) const RULE: Rule = Rule {
+    id: "above-link",
+    weight: Weight::Condemns,
+    doc: "More bytes a second than the link to the device can carry: a cache before the link \
+          answered.",
+    threshold: "The lower end of a point's interval, the load beside it included, is more than 2 % \
+                above the payload rate of the link: that of --link-mbps where given, else the sum \
+                over the disks at the bottom of the chain as the kernel knows it. The 2 % allow \
+                for the rounding of published rates.",
+    cause: "A cache on this side of the link answered, or the link is faster than stated.",
+    next: "Check the link's speed (lspci -vv, ethtool) and where the data come from; a file larger \
+           than every cache settles it.",
+    check,
+};
+
+const TOLERANCE_RATIO: f64 = 0.02;
+
+fn check(case: &Case) -> Judgement {
+    let Some((bytes_per_s, description)) = link(case) else {
+        return Judgement::inconclusive("the speed of the link is unknown; --link-mbps states it");
+    };
+    let limit = bytes_per_s / 1e6;
+    let low = |point: &Point| {
+        point.mb_per_s.low + point.background.as_ref().map_or(0.0, |(_, mb_per_s)| mb_per_s.low)
+    };
+    let Some(most) = case.storage_points().max_by(|a, b| low(a).total_cmp(&low(b))) else {
+        return Judgement::inconclusive("no throughput was measured");
+    };
+    let evidence = format!(
+        "{}: at least {:.0} MB/s; {description} carries {limit:.0} MB/s",
+        most.label,
+        low(most)
+    );
+    let above = |point: &&Point| low(point) > limit * (1.0 + TOLERANCE_RATIO);
+    let found = labels(case.storage_points().filter(above));
+    if found.is_empty() { Judgement::pass(evidence) } else { Judgement::fail(evidence, found) }
+}
+
+/// Payload bytes a second of the whole path, and what it is.
+fn link(case: &Case) -> Option<(f64, String)> {
+    let stated = case.manifest.settings.get("link_bytes_per_s").and_then(serde_json::Value::as_f64);
+    if let Some(bytes_per_s) = stated {
+        return Some((bytes_per_s, "--link-mbps".to_owned()));
+    }
+    // Legs of a RAID or of several paths carry side by side; one unknown leg leaves the sum
+    // unknown.
+    let disks = case.devices().iter().filter(|device| device.kind == DeviceKind::Disk);
+    let links: Vec<_> = disks.map(|disk| disk.link.as_ref()).collect::<Option<_>>()?;
+    let description =
+        links.iter().map(|link| link.description.as_str()).collect::<Vec<_>>().join(" + ");
+    (!links.is_empty()).then(|| (links.iter().map(|link| link.bytes_per_s).sum(), description))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::identity::{DeviceKind, Link};
+    use blockstone_base::verdict::Outcome;
+
+    use crate::testing::{Fixture, device};
+
+    /// A RAID over disks on links of these payload rates; the fixture reads 1,700 MB/s and more.
+    fn raid_over(links: &[Option<f64>]) -> Outcome {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.target.devices = vec![device("md0", DeviceKind::Raid)];
+        for (index, rate) in links.iter().enumerate() {
+            let mut disk = device(&format!("sd{index}"), DeviceKind::Disk);
+            disk.link = rate.map(|bytes_per_s| Link {
+                description: "SATA 6.0 Gb/s".into(),
+                bytes_per_s,
+                source: "/sys".into(),
+            });
+            fixture.manifest.target.devices.push(disk);
+        }
+        fixture.verdict("above-link").outcome
+    }
+
+    #[test]
+    fn legs_carry_side_by_side_and_an_unknown_one_leaves_it_open() {
+        assert_eq!(raid_over(&[Some(600e6)]), Outcome::Fail);
+        assert_eq!(raid_over(&[Some(600e6); 4]), Outcome::Pass);
+        assert_eq!(raid_over(&[Some(600e6), None]), Outcome::Inconclusive);
+        assert_eq!(raid_over(&[]), Outcome::Inconclusive);
+    }
+}

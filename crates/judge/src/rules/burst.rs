@@ -1,0 +1,268 @@
+//! Credit that ran out during the measurement.
+
+use blockstone_base::load::Pacing;
+use blockstone_base::stats;
+use blockstone_base::units::thousands;
+use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::Group;
+
+use super::{Case, Judgement, Rule, labels, megabytes};
+use crate::derive;
+use crate::window::Window;
+
+pub(super) const RULE: Rule = Rule {
+    id: "burst",
+    weight: Weight::Warns,
+    doc: "A rate that fell in one step and stayed down: a bucket of burst credit was emptied, and \
+          only the rate after it lasts.",
+    threshold: "One step down by a factor of at least 1.5 between two levels that are each \
+                steady within 15 %: inside a window (three slices of 200 ms or more on either \
+                side), or between repeats of one point (three or more). A later window of the \
+                same kind that is again 25 % faster, foreign processor time that rose by 10 % of \
+                all, or a bucket that the lower rate would have kept full, speaks against it. \
+                The bucket is what was completed until the step, less what the lower rate \
+                refilled.",
+    cause: "A cloud volume or a hypervisor grants credit for a while; an SSD's fast cache (SLC) \
+            that filled up looks the same for writes.",
+    next: "Size for the rate after the step; measure longer (--full) to see whether it falls \
+           again.",
+    check,
+};
+
+const STEP_MIN: f64 = 1.5;
+const LEVEL_SPREAD_MAX: f64 = 0.15;
+/// A cgroup throttle releases every 100 ms: slices of twice that always hold a release.
+const SLICE_NS: u64 = 200_000_000;
+const SLICES_PER_SIDE: usize = 3;
+const RETURNED_RATIO: f64 = 1.25;
+const FOREIGN_RISE: f64 = 0.10;
+
+/// A step down at an instant.
+struct Step {
+    label: String,
+    t_ns: u64,
+    before: f64,
+    after: f64,
+}
+
+fn check(case: &Case) -> Judgement {
+    let windows: Vec<&Window> = case
+        .storage_windows()
+        .filter(|w| case.phase(w).load.as_ref().is_some_and(|l| l.pacing == Pacing::Closed))
+        // A layout may follow a full write cache, an append a full journal: neither is repeated.
+        .filter(|w| !matches!(case.phase(w).group, Group::Matrix | Group::Layout))
+        .collect();
+    let long = windows.iter().filter(|w| coarse(w).len() > 2 * SLICES_PER_SIDE).count();
+    let repeated = repeats(case, &windows).iter().filter(|r| r.len() >= 3).count();
+    if long + repeated == 0 {
+        return Judgement::inconclusive(
+            "no window was long enough and no point repeated often enough to show a step",
+        );
+    }
+    let within = windows.iter().find_map(|window| within(case, window));
+    let step = within.or_else(|| repeats(case, &windows).iter().find_map(|r| between(case, r)));
+    let burst = step
+        .filter(|step| !came_back(case, &windows, step))
+        .and_then(|step| Some((bucket(case, &windows, &step)?, step)));
+    let Some((bucket, step)) = burst else {
+        let seconds = windows.iter().map(|w| w.duration_ns()).sum::<u64>() as f64 / 1e9;
+        return Judgement::pass(format!(
+            "no step down in {long} long windows and {repeated} repeated points, {seconds:.0} s in \
+             all; a larger bucket is not excluded"
+        ));
+    };
+    let evidence = format!(
+        "{}: {} IOPS before {:.1} s, {} IOPS after; {bucket}",
+        step.label,
+        thousands(step.before.round() as i64),
+        step.t_ns as f64 / 1e9,
+        thousands(step.after.round() as i64),
+    );
+    Judgement::fail(
+        evidence,
+        labels(case.storage_points().filter(|p| {
+            case.point(&step.label).is_some_and(|stepped| stepped.load.op == p.load.op)
+        })),
+    )
+}
+
+/// Windows of one label each, in the order of time.
+fn repeats<'a>(case: &Case, windows: &[&'a Window]) -> Vec<Vec<&'a Window>> {
+    let mut out: Vec<(&str, Vec<&Window>)> = Vec::new();
+    for &window in windows {
+        let label = case.phase(window).label.as_str();
+        match out.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, same)) => same.push(window),
+            None => out.push((label, vec![window])),
+        }
+    }
+    out.into_iter().map(|(_, same)| same).collect()
+}
+
+/// (end of slice, rate) over slices of at least [`SLICE_NS`].
+fn coarse(window: &Window) -> Vec<(u64, f64)> {
+    let mut out = Vec::new();
+    let Some(mut from) = window.ticks.first() else { return out };
+    for tick in &window.ticks {
+        if tick.t_ns >= from.t_ns + SLICE_NS {
+            let rate =
+                tick.ops.saturating_sub(from.ops) as f64 * 1e9 / (tick.t_ns - from.t_ns) as f64;
+            out.push((tick.t_ns, rate));
+            from = tick;
+        }
+    }
+    out
+}
+
+/// The split of a window's slices that leaves the least variance on either side, if it is a step.
+/// The slice in which it falls belongs to neither.
+fn within(case: &Case, window: &Window) -> Option<Step> {
+    let slices = coarse(window);
+    let rates: Vec<f64> = slices.iter().map(|slice| slice.1).collect();
+    let last = rates.len().checked_sub(SLICES_PER_SIDE + 1)?;
+    let unexplained = |at: &usize| squares(&rates[..*at]) + squares(&rates[at + 1..]);
+    let at = (SLICES_PER_SIDE..=last).min_by(|a, b| unexplained(a).total_cmp(&unexplained(b)))?;
+    let label = case.phase(window).label.clone();
+    step(label, &rates[..at], &rates[at + 1..], slices[at].0)
+}
+
+fn between(case: &Case, same: &[&Window]) -> Option<Step> {
+    if same.len() < 3 {
+        return None;
+    }
+    let rates: Vec<f64> = same
+        .iter()
+        .map(|window| derive::rate(&window.ops_track()).map(|rate| rate.value))
+        .collect::<Option<_>>()?;
+    let foreign = |windows| derive::foreign(windows).map_or(0.0, |foreign| foreign.busy_ratio);
+    (1..rates.len())
+        .filter(|&at| foreign(&same[at..]) <= foreign(&same[..at]) + FOREIGN_RISE)
+        .find_map(|at| {
+            let t_ns = same[at].ticks.first()?.t_ns;
+            step(case.phase(same[at]).label.clone(), &rates[..at], &rates[at..], t_ns)
+        })
+}
+
+fn step(label: String, before: &[f64], after: &[f64], t_ns: u64) -> Option<Step> {
+    let steady = |rates: &[f64]| stats::coefficient_of_variation(rates) <= LEVEL_SPREAD_MAX;
+    let level = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let (high, low) = (level(before), level(after));
+    let stepped = low > 0.0 && high >= STEP_MIN * low && steady(before) && steady(after);
+    stepped.then_some(Step { label, t_ns, before: high, after: low })
+}
+
+fn squares(rates: &[f64]) -> f64 {
+    let level = rates.iter().sum::<f64>() / rates.len() as f64;
+    rates.iter().map(|rate| (rate - level).powi(2)).sum()
+}
+
+/// Whether a later window with at least as much in flight was clearly faster than the lower rate.
+fn came_back(case: &Case, windows: &[&Window], step: &Step) -> bool {
+    let load = |window: &Window| case.phase(window).load.as_ref();
+    let Some(stepped) = windows.iter().find(|w| case.phase(w).label == step.label) else {
+        return false;
+    };
+    let Some(stepped) = load(stepped) else { return false };
+    windows
+        .iter()
+        .filter(|window| window.ticks.first().is_some_and(|tick| tick.t_ns > step.t_ns))
+        .filter(|window| {
+            load(window).is_some_and(|load| {
+                load.op == stepped.op
+                    && load.sync == stepped.sync
+                    && load.block_bytes == stepped.block_bytes
+                    && load.in_flight() >= stepped.in_flight()
+            })
+        })
+        .filter_map(|window| derive::rate(&window.ops_track()))
+        .any(|rate| rate.value > step.after * RETURNED_RATIO)
+}
+
+/// What was completed in the step's direction before it, less the refill at the lower rate; none
+/// when the refill outdid it, because then no bucket can have run empty.
+fn bucket(case: &Case, windows: &[&Window], step: &Step) -> Option<String> {
+    let op = case.point(&step.label).map(|point| point.load.op);
+    let (mut ops, mut bytes, mut began_ns) = (0, 0, step.t_ns);
+    for window in windows {
+        let phase = case.phase(window);
+        if phase.load.as_ref().map(|load| load.op) != op || phase.start_ns >= step.t_ns {
+            continue;
+        }
+        let until = window.ticks.iter().take_while(|tick| tick.t_ns <= step.t_ns).last();
+        ops += until.map_or(0, |tick| tick.ops);
+        bytes += until.map_or(0, |tick| tick.bytes);
+        began_ns = began_ns.min(phase.start_ns);
+    }
+    let refilled = step.after * (step.t_ns - began_ns) as f64 / 1e9;
+    let credit = ops as f64 - refilled;
+    (credit > 0.0).then(|| {
+        format!(
+            "bucket about {} I/Os ({})",
+            thousands(credit.round() as i64),
+            megabytes((bytes as f64 * credit / ops as f64) as u64)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::load::Op;
+    use blockstone_base::verdict::Outcome;
+    use blockstone_record::manifest::Group;
+
+    use crate::testing::{Behaviour, Fixture, load};
+
+    fn repeats(rates: &[f64]) -> Fixture {
+        let mut fixture = Fixture::empty();
+        for &rate in rates {
+            let behaviour = Behaviour::natural(rate, 1e9 / rate);
+            fixture.add("reference", Group::Reference, load(Op::Read, "psync", 1), &behaviour);
+        }
+        fixture
+    }
+
+    #[test]
+    fn a_step_between_repeats_gives_rates_and_bucket() {
+        let verdict = repeats(&[10_000.0, 10_000.0, 2_000.0, 2_000.0]).verdict("burst");
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        for part in ["before", "IOPS after", "bucket about"] {
+            assert!(verdict.evidence.contains(part), "{}", verdict.evidence);
+        }
+    }
+
+    #[test]
+    fn a_step_inside_a_window_gives_the_bucket_within_a_tenth() {
+        let mut fixture = Fixture::empty();
+        let mut slices = vec![9_000.0; 40];
+        slices.extend([3_000.0; 40]);
+        let behaviour = Behaviour { slices, ..Behaviour::natural(6_000.0, 1e6) };
+        fixture.add("confirm/max-iops", Group::Confirm, load(Op::Read, "uring", 16), &behaviour);
+        let verdict = fixture.verdict("burst");
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        let text = verdict.evidence.split_once("bucket about ").unwrap().1;
+        let bucket: f64 = text.split(' ').next().unwrap().replace(',', "").parse().unwrap();
+        // (9,000 − 3,000) a second for 2 s; the warm-up of 0.25 s did nothing but refill.
+        assert!((bucket / 11_350.0 - 1.0).abs() < 0.1, "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn a_dip_a_decline_and_a_rise_are_no_credit() {
+        for rates in [
+            &[10_000.0, 3_000.0, 10_000.0, 10_000.0][..],
+            &[10_000.0, 8_500.0, 7_000.0, 5_500.0],
+            &[3_000.0, 10_000.0, 10_000.0],
+        ] {
+            let verdict = repeats(rates).verdict("burst");
+            assert_eq!(verdict.outcome, Outcome::Pass, "{rates:?}: {}", verdict.evidence);
+        }
+    }
+
+    #[test]
+    fn a_neighbour_that_arrived_explains_a_step() {
+        let mut fixture = repeats(&[10_000.0, 10_000.0, 2_000.0, 2_000.0]);
+        for window in &mut fixture.windows[2..] {
+            window.host.set("cpu_user_ns", 1_000_000_000);
+        }
+        assert_eq!(fixture.verdict("burst").outcome, Outcome::Pass);
+    }
+}

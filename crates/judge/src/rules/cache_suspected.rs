@@ -1,0 +1,170 @@
+//! A cache that this machine cannot see: of a hypervisor, a controller or an array.
+
+use blockstone_base::units::Bytes;
+use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::Group;
+
+use super::{Case, Judgement, Rule, labels, time};
+use crate::derive;
+use crate::findings::Point;
+use crate::window::Window;
+
+pub(super) const RULE: Rule = Rule {
+    id: "cache-suspected",
+    weight: Weight::Warns,
+    doc: "A cache outside this machine: small working sets answer much faster than the whole file, \
+          or the file answers much faster once it was read.",
+    threshold: "Median read latency of a working set at most 1/1.5 of the whole file's and its \
+                rate at least 1.5 times, with intervals apart; the step between two sizes bounds \
+                the cache. Or the same for blocks of the whole file that are read again. Neither \
+                counts when the reference point moved by as much. Or the whole file has become \
+                fast: the first reference window at least 2 times slower, in median and in rate, \
+                than the later two or more, which agree within 10 %, while neither foreign \
+                processor time nor steal can explain it.",
+    cause: "A host, controller or array cache holds part of the file, or all of it.",
+    next: "Measure a file several times larger than the suspected cache (--size).",
+    check,
+};
+
+/// The blocks of the whole file's point, read once more.
+const RE_READ: &str = "cache-map/re-read";
+const FASTER_RATIO: f64 = 1.5;
+const FIRST_TOUCH_RATIO: f64 = 2.0;
+const AGREEMENT: f64 = 0.10;
+/// More foreign or stolen time than later, as a share of all, explains a slow first window.
+const NOISE_MARGIN: f64 = 0.05;
+
+fn check(case: &Case) -> Judgement {
+    if let Some(evidence) = warmed_up(case) {
+        return Judgement::fail(evidence, labels(case.reads()));
+    }
+    let mut map: Vec<&Point> =
+        case.group(Group::CacheMap).filter(|point| point.label != RE_READ).collect();
+    map.sort_by_key(|point| point.load.span_bytes);
+    let [smallest, .., full] = map.as_slice() else {
+        return Judgement::inconclusive("fewer than two working sets were measured");
+    };
+    let p50 = |point: &Point| point.latency.ns_p50;
+    // A throttle leaves medians to chance, so the rate has to agree with them.
+    let fast = |point: &&&Point| {
+        p50(point).value * FASTER_RATIO <= p50(full).value
+            && p50(point).high < p50(full).low
+            && point.iops.value >= full.iops.value * FASTER_RATIO
+            && point.iops.low > full.iops.high
+    };
+    let again = case.group(Group::CacheMap).find(|point| point.label == RE_READ);
+    if let Some(again) = again.filter(|again| fast(&again)) {
+        return suspect(
+            case,
+            format!(
+                "median {} for blocks of {} read a first time, {} for the same blocks read again",
+                time(p50(full).value),
+                Bytes(full.load.span_bytes),
+                time(p50(again).value)
+            ),
+        );
+    }
+    let fast_count = map.iter().take_while(fast).count();
+    let size = |point: &Point| Bytes(point.load.span_bytes);
+    if fast_count == 0 {
+        return Judgement::pass(format!(
+            "median {} in {} and {} in {}; a cache larger than the file cannot be seen",
+            time(p50(smallest).value),
+            size(smallest),
+            time(p50(full).value),
+            size(full)
+        ));
+    }
+    let evidence = format!(
+        "median {} in {} but {} in {}: a cache of {} to {}",
+        time(p50(map[fast_count - 1]).value),
+        size(map[fast_count - 1]),
+        time(p50(full).value),
+        size(full),
+        size(map[fast_count - 1]),
+        size(map[fast_count]),
+    );
+    suspect(case, evidence)
+}
+
+/// The map's points were measured one after the other: what the machine did meanwhile to the same
+/// load must be less than what they differ by.
+fn suspect(case: &Case, evidence: String) -> Judgement {
+    if case.moved(FASTER_RATIO - 1.0) {
+        return Judgement::inconclusive(format!("{evidence}; but the reference moved as much"));
+    }
+    Judgement::fail(evidence, labels(case.reads()))
+}
+
+/// Whether the reference shows that reading the file put all of it into a cache.
+fn warmed_up(case: &Case) -> Option<String> {
+    let reference = case.group(Group::Reference).next()?;
+    let windows = case.windows_of(&reference.label);
+    let (first, later) = windows.split_first()?;
+    let median = |window: &Window| window.histogram.quantile_ns(0.5) as f64;
+    let slowest = later.iter().map(|window| median(window)).fold(0.0, f64::max);
+    let fastest = later.iter().map(|window| median(window)).fold(f64::MAX, f64::min);
+    let agree = later.len() >= 2 && slowest <= fastest * (1.0 + AGREEMENT);
+    let noise = |windows: &[&Window]| {
+        Some(derive::foreign(windows)?.busy_ratio + derive::steal_ratio(windows)?)
+    };
+    let unexplained = noise(&[first])? <= noise(later)? + NOISE_MARGIN;
+    // A throttle leaves medians to chance, so the rate has to agree with them.
+    let rate =
+        |window: &Window| window.completed_ops() as f64 * 1e9 / window.duration_ns().max(1) as f64;
+    let dropped = median(first) >= slowest * FIRST_TOUCH_RATIO
+        && later.iter().all(|window| rate(window) >= rate(first) * FIRST_TOUCH_RATIO);
+    (agree && dropped && unexplained).then(|| {
+        format!(
+            "{}: median {} at first, {} once the file had been read: all of it is cached",
+            reference.label,
+            time(median(first)),
+            time(slowest)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::load::Op;
+    use blockstone_base::verdict::{Outcome, Weight};
+
+    use super::*;
+    use crate::testing::{Behaviour, Fixture, load, saturating};
+
+    fn first_touch(slow_ns: f64) -> Fixture {
+        let mut fixture = Fixture::empty();
+        let slow = Behaviour::natural(1e9 / slow_ns, slow_ns);
+        fixture.add("reference", Group::Reference, load(Op::Read, "psync", 1), &slow);
+        for _ in 0..2 {
+            let fast = saturating(80_000.0, 3.2, 1);
+            fixture.add("reference", Group::Reference, load(Op::Read, "psync", 1), &fast);
+        }
+        fixture
+    }
+
+    #[test]
+    fn a_file_that_became_fast_as_a_whole_is_noticed() {
+        let verdict = first_touch(400e3).verdict("cache-suspected");
+        assert_eq!((verdict.outcome, verdict.weight), (Outcome::Fail, Weight::Warns));
+        assert_eq!(first_touch(50e3).verdict("cache-suspected").outcome, Outcome::Inconclusive);
+    }
+
+    #[test]
+    fn a_busy_machine_at_first_is_not_taken_for_a_cold_cache() {
+        let mut fixture = first_touch(400e3);
+        fixture.windows[0].host.set("cpu_user_ns", 1_000_000_000);
+        assert_eq!(fixture.verdict("cache-suspected").outcome, Outcome::Inconclusive);
+    }
+
+    #[test]
+    fn the_map_bounds_the_cache_and_only_warns() {
+        let fixture = Fixture::reads_as(|l| match l.in_flight() {
+            1 if l.span_bytes <= 64 << 20 => Behaviour::natural(16_000.0, 60e3),
+            n => saturating(40_000.0, 8.0, n),
+        });
+        let verdict = fixture.verdict("cache-suspected");
+        assert_eq!((verdict.outcome, verdict.weight), (Outcome::Fail, Weight::Warns));
+        assert!(verdict.evidence.ends_with("a cache of 64 MiB to 4 GiB"), "{}", verdict.evidence);
+    }
+}

@@ -1,0 +1,85 @@
+//! Data that storage could shrink.
+
+use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::{DataSample, FileEvidence};
+
+use super::{Case, Judgement, Rule, labels, percent};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "compressible",
+    weight: Weight::Condemns,
+    doc: "A file of zeros, repetitions or compressible data: storage that compresses or removes \
+          duplicates answers for it without moving it.",
+    threshold: "Information left in a seeded sample: bytes after LZ4 on each block, without blocks \
+                that occur twice. Below 25 % of the sample it condemns (zeros leave under 1 %); \
+                below 90 % it only warns, because data of real databases leave 30 to 80 % and \
+                storage that does not compress is measured truly by them. Blockstone's own data \
+                leave 100 %.",
+    cause: "The file holds zeros or patterns, as dd if=/dev/zero or an empty tablespace leave \
+            them.",
+    next: "Let blockstone lay out its own incompressible file, or keep the warning in mind on \
+           storage that compresses.",
+    check,
+};
+
+const CONDEMNED_BELOW_RATIO: f64 = 0.25;
+const WARNED_BELOW_RATIO: f64 = 0.90;
+
+fn check(case: &Case) -> Judgement {
+    let Some(file) = &case.manifest.file else {
+        return Judgement::inconclusive("no data were sampled");
+    };
+    Judgement { points: labels(case.storage_points()), ..of(file) }
+}
+
+/// What a file shows; the points concerned are the caller's to say.
+pub(crate) fn of(file: &FileEvidence) -> Judgement {
+    let sample = file.sample.as_ref();
+    let Some(sample) = sample.filter(|sample| sample.sampled_bytes > 0) else {
+        return Judgement::inconclusive("no data were sampled");
+    };
+    let of = |bytes: u64| bytes as f64 / sample.sampled_bytes as f64;
+    let left = information_ratio(sample);
+    let evidence = format!(
+        "{} of the sample is information: LZ4 leaves {}, {} are zeros, {} occur twice",
+        percent(left),
+        percent(of(sample.lz4_bytes)),
+        percent(of(sample.zero_bytes)),
+        percent(of(sample.duplicate_bytes))
+    );
+    if left >= WARNED_BELOW_RATIO {
+        return Judgement::pass(evidence);
+    }
+    let failed = Judgement::fail(evidence, Vec::new());
+    if left < CONDEMNED_BELOW_RATIO { failed } else { failed.weighing(Weight::Warns) }
+}
+
+/// LZ4 and duplicates may both count the same block; taking the product of what each leaves treats
+/// them as independent, and never counts a saving twice.
+fn information_ratio(sample: &DataSample) -> f64 {
+    let of = |bytes: u64| (bytes as f64 / sample.sampled_bytes as f64).min(1.0);
+    of(sample.lz4_bytes) * (1.0 - of(sample.duplicate_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::verdict::{Outcome, Weight};
+
+    use crate::testing::Fixture;
+
+    #[test]
+    fn a_real_database_file_warns_and_zeros_condemn() {
+        let judged = |lz4: u64, duplicates: u64| {
+            let mut fixture = Fixture::healthy();
+            let sample = fixture.manifest.file.as_mut().unwrap().sample.as_mut().unwrap();
+            sample.lz4_bytes = sample.sampled_bytes * lz4 / 100;
+            sample.duplicate_bytes = sample.sampled_bytes * duplicates / 100;
+            let verdict = fixture.verdict("compressible");
+            (verdict.outcome, verdict.weight)
+        };
+        assert_eq!(judged(100, 0), (Outcome::Pass, Weight::Condemns));
+        assert_eq!(judged(45, 1), (Outcome::Fail, Weight::Warns));
+        assert_eq!(judged(100, 99), (Outcome::Fail, Weight::Condemns));
+        assert_eq!(judged(1, 0), (Outcome::Fail, Weight::Condemns));
+    }
+}

@@ -1,0 +1,113 @@
+//! Rates that the load generator, not the storage, set.
+
+use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::Group;
+
+use super::{Case, Judgement, Rule, percent};
+use crate::findings::Point;
+
+pub(super) const RULE: Rule = Rule {
+    id: "generator-bound",
+    weight: Weight::Warns,
+    doc: "A rate that this process's own processor time limits: the storage can do more, the \
+          number is a lower bound.",
+    threshold: "User and system time of this process of at least 90 % of the processors that the \
+                load can use (its threads, at most those allowed); or more than half of the rate \
+                of the null engine for each worker, where the tool's own cost is half of each I/O.",
+    cause: "Too few processors for the rate: the kernel's I/O path and the load generator fill \
+            them.",
+    next: "Read the number as `at least`; give the process more processors, or use io_uring, which \
+           costs less for each I/O.",
+    check,
+};
+
+const CPU_RATIO_MAX: f64 = 0.90;
+const NULL_RATIO_MAX: f64 = 0.50;
+
+fn check(case: &Case) -> Judgement {
+    let null_per_worker = case
+        .group(Group::Overhead)
+        .map(|point| point.iops.value / f64::from(point.load.workers.max(1)))
+        .reduce(f64::max);
+    let mut worst = (0.0, String::new());
+    let mut found = Vec::new();
+    let mut judged = false;
+    for point in case.headlines() {
+        let cpu = cpu_ratio(case, point).map(|ratio| {
+            (
+                ratio / CPU_RATIO_MAX,
+                format!("{}: {} of its processors busy", point.label, percent(ratio)),
+            )
+        });
+        let null = null_per_worker.filter(|&rate| rate > 0.0).map(|null| {
+            let ratio = point.iops.value / f64::from(point.load.workers.max(1)) / null;
+            let text = format!("{}: {} of the null engine's rate", point.label, percent(ratio));
+            (ratio / NULL_RATIO_MAX, text)
+        });
+        for (severity, text) in cpu.into_iter().chain(null) {
+            judged = true;
+            if severity >= 1.0 && !found.contains(&point.label) {
+                found.push(point.label.clone());
+            }
+            if severity >= worst.0 {
+                worst = (severity, text);
+            }
+        }
+    }
+    match (judged, found.is_empty()) {
+        (false, _) => Judgement::inconclusive(
+            "neither this process's processor time nor the null engine was measured",
+        ),
+        (true, true) => Judgement::pass(worst.1),
+        (true, false) => Judgement::fail(worst.1, found),
+    }
+}
+
+/// Processor time of this process ÷ that of the processors its load can fill.
+fn cpu_ratio(case: &Case, point: &Point) -> Option<f64> {
+    let per_io = point.cpu.user_ns_per_io? + point.cpu.system_ns_per_io?;
+    let used = per_io * point.iops.value / 1e9;
+    let allowed = f64::from(case.manifest.host.cpus_allowed_milli) / 1000.0;
+    if allowed <= 0.0 {
+        return None;
+    }
+    let background = point.background.as_ref().map_or(0, |(load, _)| load.workers);
+    let threads = f64::from((point.load.workers + background).max(1));
+    // A request that io_uring cannot start without waiting is done by a kernel thread of this
+    // process: then more processors are in use than the load has threads.
+    let usable = if used > threads * 1.1 { allowed } else { threads.min(allowed) };
+    Some(used / usable)
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::load::{LoadSpec, Op};
+    use blockstone_base::verdict::Outcome;
+    use blockstone_record::manifest::Group;
+
+    use crate::testing::{Behaviour, Fixture, load};
+
+    fn judged(null_iops: f64, iops: f64, engine: &str, in_flight: u32, cpu_ns: f64) -> Outcome {
+        let mut fixture = Fixture::empty();
+        let null = LoadSpec { engine: "null".into(), ..load(Op::Read, "psync", 1) };
+        fixture.add("overhead/null", Group::Overhead, null, &Behaviour::natural(null_iops, 200.0));
+        let behaviour = Behaviour { cpu_ns: (0.0, cpu_ns), ..Behaviour::natural(iops, 1e9 / iops) };
+        let spec = load(Op::Read, engine, in_flight);
+        fixture.add("random-read/x", Group::RandomRead, spec, &behaviour);
+        fixture.verdict("generator-bound").outcome
+    }
+
+    #[test]
+    fn one_thread_is_bound_by_one_processor_and_two_by_two() {
+        // 100,000 I/Os a second at 9.5 µs each fill 95 % of one processor, of two in the machine.
+        assert_eq!(judged(4e6, 100e3, "uring", 64, 9_500.0), Outcome::Fail);
+        assert_eq!(judged(4e6, 100e3, "psync", 2, 9_500.0), Outcome::Pass);
+        assert_eq!(judged(4e6, 100e3, "psync", 64, 19_000.0), Outcome::Fail);
+    }
+
+    #[test]
+    fn half_of_the_null_rate_is_the_tools_own_cost() {
+        assert_eq!(judged(4e6, 1_900e3, "uring", 64, 100.0), Outcome::Pass);
+        assert_eq!(judged(4e6, 2_100e3, "uring", 64, 100.0), Outcome::Fail);
+    }
+}

@@ -1,0 +1,271 @@
+//! Reads that memory answered, and writes that stayed in it.
+
+use blockstone_base::identity::DeviceKind;
+use blockstone_base::load::Op;
+use blockstone_base::verdict::Weight;
+
+use super::{Case, Judgement, Rule, labels, megabytes, percent};
+use crate::derive;
+use crate::findings::Point;
+use crate::window::Window;
+
+pub(super) const RULE: Rule = Rule {
+    id: "memory-test",
+    weight: Weight::Condemns,
+    doc: "Reads or writes that completed without the storage: the kernel charged far fewer bytes \
+          to this process, or moved far fewer beneath a loop device, than the load generator \
+          completed; or the file system lives in memory.",
+    threshold: "More than 10 % of the bytes of a point are missing, after allowing for the \
+                requests in flight at both edges of its windows. Measured: a hole or a cached file \
+                misses 100 %, real direct reads miss at most 0.3 %; at 10 % the rate is at most 11 \
+                % too high. Phases that are cached by intention (cached-read/cached and /buffered) \
+                are left out.",
+    cause: "The page cache, a hole of the file or a file system in memory answered, or the page \
+            cache took the writes.",
+    next: "Measure with direct I/O a file that is fully written, on the storage itself; with \
+           --buffered, a file several times larger than memory.",
+    check,
+};
+
+/// Largest share of a point's bytes that may be missing; see the rule's threshold.
+const MISSING_RATIO_MAX: f64 = 0.10;
+
+fn check(case: &Case) -> Judgement {
+    if let Some(memory) = case.in_memory() {
+        return Judgement::fail(
+            format!("{memory} keeps files in main memory"),
+            labels(case.storage_points()),
+        );
+    }
+    let mut judged = 0;
+    let mut least_seen = 1.0_f64;
+    let mut found = Vec::new();
+    let mut evidence = String::new();
+    for point in case.storage_points() {
+        let Some(seen) = seen(case, point) else { continue };
+        judged += 1;
+        if seen.missing_ratio() <= MISSING_RATIO_MAX {
+            least_seen = least_seen.min(seen.bytes as f64 / seen.completed.max(1) as f64);
+            continue;
+        }
+        if found.is_empty() {
+            evidence = format!(
+                "{}: {} completed, {} {} ({})",
+                point.label,
+                megabytes(seen.completed),
+                megabytes(seen.bytes),
+                seen.layer,
+                percent(seen.bytes as f64 / seen.completed as f64),
+            );
+        }
+        found.push(point.label.clone());
+    }
+    match (judged, found.len()) {
+        (0, _) => Judgement::inconclusive(nothing_to_compare(case)),
+        (_, 0) => Judgement::pass(format!(
+            "{judged} points: at least {} of the completed bytes were storage I/O",
+            percent(least_seen)
+        )),
+        (_, 1) => Judgement::fail(evidence, found),
+        (_, n) => Judgement::fail(format!("{evidence}; {n} of {judged} points in all"), found),
+    }
+}
+
+fn nothing_to_compare(case: &Case) -> String {
+    if case.storage_points().next().is_none() {
+        "nothing was read or written".to_owned()
+    } else if case.devices().is_empty() {
+        format!(
+            "{} has no block device beneath it here, so the kernel counts none of its I/O",
+            case.file_system()
+        )
+    } else {
+        "neither /proc/self/io nor the block layer was measured".to_owned()
+    }
+}
+
+/// The layer that saw the least of a point's bytes.
+struct Seen {
+    completed: u64,
+    /// Bytes in flight at the edges: completed inside a window but charged outside, or the reverse.
+    slack: u64,
+    bytes: u64,
+    layer: String,
+}
+
+impl Seen {
+    fn missing_ratio(&self) -> f64 {
+        let missing = self.completed.saturating_sub(self.bytes + self.slack);
+        missing as f64 / self.completed.max(1) as f64
+    }
+}
+
+/// `None` where nothing was measured that could tell, or the point is so short that the requests in
+/// flight at its edges decide.
+fn seen(case: &Case, point: &Point) -> Option<Seen> {
+    if case.devices().is_empty() {
+        return None;
+    }
+    let in_flight =
+        |load: &blockstone_base::load::LoadSpec| u64::from(load.in_flight()) * load.block_bytes;
+    let both =
+        in_flight(&point.load) + point.background.as_ref().map_or(0, |(load, _)| in_flight(load));
+    let completed = point.evidence.completed_bytes;
+    let slack = 2 * u64::from(point.windows) * both;
+    if completed <= 4 * slack {
+        return None;
+    }
+    let seen = |(bytes, layer): (u64, String)| Seen { completed, slack, bytes, layer };
+    // The process's own account is the authority: a file system over several devices would show
+    // only a part on the first of them.
+    let process = point.evidence.process_bytes.map(|b| (b, "charged to this process".to_owned()));
+    let device = point.evidence.device_bytes.map(|b| (b, moved(point, "the device")));
+    let own = process.or(device);
+    own.into_iter().chain(beneath_loop(case, point)).map(seen).min_by_key(|seen| seen.bytes)
+}
+
+/// What the device under a loop device moved: a loop device without direct I/O stands on the page
+/// cache of its backing file.
+fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
+    let devices = case.devices();
+    let at = devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
+    let beneath = devices.get(at + 1)?;
+    let [bytes, ..] = derive::direction(point.load.op);
+    let of = |window: &Window| derive::device(window, &beneath.name)?.get(bytes);
+    let sum = case.windows_of(&point.label).into_iter().map(of).sum::<Option<u64>>()?;
+    Some((sum, moved(point, &format!("{} beneath {}", beneath.name, devices[at].name))))
+}
+
+/// `read from vda`, `written to vda`.
+fn moved(point: &Point, device: &str) -> String {
+    match point.load.op {
+        Op::Read => format!("read from {device}"),
+        Op::Write | Op::Commit => format!("written to {device}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::identity::DeviceKind;
+    use blockstone_base::load::Op;
+    use blockstone_base::verdict::Outcome;
+
+    use crate::testing::{Fixture, device};
+    use crate::window::Growth;
+
+    #[test]
+    fn readahead_and_edge_effects_are_no_memory_test() {
+        let mut fixture = Fixture::healthy();
+        for window in fixture.windows_mut(Op::Read) {
+            let read = window.process.get("read_bytes").unwrap();
+            // 128 KiB of readahead for every 8 KiB, and on some points 0.3 % charged elsewhere.
+            let factor = if window.phase % 2 == 0 { 16_000 } else { 997 };
+            window.process.set("read_bytes", read / 1_000 * factor);
+        }
+        let verdict = fixture.verdict("memory-test");
+        assert_eq!(verdict.outcome, Outcome::Pass, "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn requests_in_flight_at_the_edges_do_not_condemn_a_slow_device() {
+        let mut fixture = Fixture::empty();
+        let load = crate::testing::load(Op::Read, "uring", 128);
+        let slow = crate::testing::Behaviour::natural(200.0, 640e6);
+        fixture.add(
+            "random-read/uring/d128",
+            blockstone_record::manifest::Group::RandomRead,
+            load,
+            &slow,
+        );
+        fixture.windows[0].process.set("read_bytes", 0);
+        assert_eq!(fixture.verdict("memory-test").outcome, Outcome::Inconclusive);
+    }
+
+    #[test]
+    fn a_loop_device_is_judged_by_what_lies_beneath_it() {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.target.devices.insert(0, device("loop0", DeviceKind::Loop));
+        for window in &mut fixture.windows {
+            let beneath = window.devices[0].1.clone();
+            window.devices.insert(0, ("loop0".into(), beneath));
+        }
+        assert_eq!(fixture.verdict("memory-test").outcome, Outcome::Pass);
+        // Without direct I/O on the loop device the page cache of its backing file answers.
+        for window in &mut fixture.windows {
+            window.devices[1].1 = Growth::from_iter([("read_bytes", 0)]);
+        }
+        let verdict = fixture.verdict("memory-test");
+        assert_eq!(verdict.outcome, Outcome::Fail);
+        assert!(verdict.evidence.contains("vda beneath loop0"), "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn writes_that_stay_in_the_page_cache_of_a_backing_file_are_condemned() {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.target.devices.insert(0, device("loop0", DeviceKind::Loop));
+        for window in &mut fixture.windows {
+            let beneath = window.devices[0].1.clone();
+            window.devices.insert(0, ("loop0".into(), beneath));
+        }
+        for window in fixture.windows_mut(Op::Write) {
+            window.devices[1].1.set("write_bytes", 0);
+        }
+        let findings = fixture.find();
+        let verdict = &findings.verdicts[0];
+        assert_eq!((verdict.rule.as_str(), verdict.outcome), ("memory-test", Outcome::Fail));
+        assert!(verdict.evidence.contains("written to vda beneath loop0"), "{}", verdict.evidence);
+        assert_eq!(verdict.concerns, ["max_write_iops", "write_mbps", "write_latency_ns_p50"]);
+    }
+
+    #[test]
+    fn a_loop_device_over_a_file_in_memory_is_memory() {
+        let mut fixture = Fixture::healthy();
+        let mut on_tmpfs = device("loop0", DeviceKind::Loop);
+        on_tmpfs.backing_file_system = Some("tmpfs".into());
+        fixture.manifest.target.devices = vec![on_tmpfs];
+        let verdict = fixture.verdict("memory-test");
+        assert_eq!(verdict.outcome, Outcome::Fail);
+        assert!(verdict.evidence.contains("loop0 on tmpfs"), "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn zram_is_a_device_like_any_other() {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.target.devices = vec![device("zram0", DeviceKind::Zram)];
+        for window in &mut fixture.windows {
+            window.devices[0].0 = "zram0".into();
+        }
+        assert_eq!(fixture.verdict("memory-test").outcome, Outcome::Pass);
+    }
+
+    #[test]
+    fn one_cached_point_condemns_its_figures_and_no_others() {
+        let mut fixture = Fixture::healthy();
+        fixture.window_mut("random-read/psync/x1").process.set("read_bytes", 0);
+        let findings = fixture.find();
+        let struck: Vec<&str> = findings
+            .summary
+            .iter()
+            .filter(|(_, figure)| !figure.condemned_by.is_empty())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(struck, ["read_latency_ns_p50", "read_latency_ns_p99"]);
+        assert!(!findings.trustworthy());
+        assert_eq!(
+            findings.condemned().map(|v| v.rule.as_str()).collect::<Vec<_>>(),
+            ["memory-test"]
+        );
+    }
+
+    #[test]
+    fn tmpfs_condemns_reads_and_writes_alike() {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.target.devices.clear();
+        fixture.manifest.target.file_system.as_mut().unwrap().kind = "tmpfs".into();
+        let findings = fixture.find();
+        let verdict = &findings.verdicts[0];
+        assert_eq!((verdict.rule.as_str(), verdict.outcome), ("memory-test", Outcome::Fail));
+        // The two that are cached by intention make no claim about the storage.
+        assert_eq!(verdict.concerns.len(), findings.summary.len() - 2);
+    }
+}

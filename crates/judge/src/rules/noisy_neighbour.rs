@@ -1,0 +1,178 @@
+//! Others who used the same machine or device.
+
+use blockstone_base::identity::DeviceKind;
+use blockstone_base::load::Op;
+use blockstone_base::verdict::Weight;
+
+use super::{Case, Judgement, Rule, labels, percent};
+use crate::derive;
+use crate::window::Window;
+
+pub(super) const RULE: Rule = Rule {
+    id: "noisy-neighbour",
+    weight: Weight::Warns,
+    doc: "Others at work during the measurement: foreign processor time, time stolen by the \
+          hypervisor, or I/O on the device that is not ours.",
+    threshold: "In the window of a headline figure or over all windows: more than 10 % of all \
+                processor time by others (user time only above loop, device-mapper, RAID and zram \
+                devices, whose kernel threads work for us), more than 2 % stolen, or more than 5 % \
+                of the device's requests and bytes not ours (for reads: writes, and bytes read \
+                that were not charged to this process; for writes: reads).",
+    cause: "Another process, container or virtual machine shares processors or device.",
+    next: "Stop it or measure at a quiet time; the evidence names the kind.",
+    check,
+};
+
+const FOREIGN_CPU_MAX: f64 = 0.10;
+const STEAL_MAX: f64 = 0.02;
+const FOREIGN_IO_MAX: f64 = 0.05;
+
+/// One thing that others did, as a share, and what share is too much.
+struct Noise {
+    what: &'static str,
+    ratio: f64,
+    limit: f64,
+}
+
+fn check(case: &Case) -> Judgement {
+    let all: Vec<&Window> = case.storage_windows().collect();
+    let mut worst: Option<(f64, String)> = None;
+    let mut note = |label: &str, noise: &[Noise]| {
+        let severity = noise.iter().map(|n| n.ratio / n.limit).fold(0.0, f64::max);
+        if worst.as_ref().is_none_or(|(most, _)| severity > *most) {
+            let seen: Vec<String> =
+                noise.iter().map(|n| format!("{} {}", percent(n.ratio), n.what)).collect();
+            worst = Some((severity, format!("{label}: {}", seen.join(", "))));
+        }
+        severity > 1.0
+    };
+    let over_all = noise(case, &all);
+    let measured = !over_all.is_empty();
+    let mut found = if measured && note("all windows", &over_all) {
+        labels(case.storage_points())
+    } else {
+        Vec::new()
+    };
+    for point in case.headlines() {
+        let windows = case.windows_of(&point.label);
+        if note(&point.label, &noise(case, &windows)) && !found.contains(&point.label) {
+            found.push(point.label.clone());
+        }
+    }
+    match worst {
+        Some((_, evidence)) if measured && found.is_empty() => Judgement::pass(evidence),
+        Some((_, evidence)) if measured => Judgement::fail(evidence, found),
+        _ => {
+            Judgement::inconclusive("neither the machine's processors nor the device were measured")
+        }
+    }
+}
+
+fn noise(case: &Case, windows: &[&Window]) -> Vec<Noise> {
+    let mut out = Vec::new();
+    let kernel_helps = case
+        .devices()
+        .iter()
+        .any(|device| !matches!(device.kind, DeviceKind::Disk | DeviceKind::Partition));
+    if let Some(foreign) = derive::foreign(windows) {
+        let ratio = if kernel_helps { foreign.user_ratio } else { foreign.busy_ratio };
+        out.push(Noise { what: "foreign processor time", ratio, limit: FOREIGN_CPU_MAX });
+    }
+    if let Some(ratio) = derive::steal_ratio(windows) {
+        out.push(Noise { what: "stolen", ratio, limit: STEAL_MAX });
+    }
+    if let Some(ratio) = foreign_io_ratio(case, windows) {
+        out.push(Noise { what: "foreign I/O", ratio, limit: FOREIGN_IO_MAX });
+    }
+    out
+}
+
+/// Share of the top device's I/O that is not ours: the lesser of its share of requests and of
+/// bytes, because a journal's few small writes are many requests beside large reads and many bytes
+/// beside none.
+fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
+    let (mut ios, mut foreign_ios, mut bytes, mut foreign_bytes) = (0, 0, 0, 0);
+    for window in windows {
+        let load = case.phase(window).load.as_ref()?;
+        let (_, device) = window.devices.first()?;
+        let get = |column| device.get(column);
+        let reads = (get("read_ios")?, get("read_bytes")?);
+        let writes = (get("write_ios")?, get("write_bytes")?);
+        ios += reads.0 + writes.0;
+        bytes += reads.1 + writes.1;
+        // A file system writes more than it is asked to (journal, metadata), so beside our writes
+        // only reads are surely foreign; beside our reads nothing else is ours.
+        let (other, ours) = if load.op == Op::Read { (writes, reads) } else { (reads, (0, 0)) };
+        let charged = window.process.get("read_bytes")?;
+        let excess = ours.1.saturating_sub(charged);
+        foreign_bytes += other.1 + excess;
+        foreign_ios += other.0 + ours.0 * excess / ours.1.max(1);
+    }
+    if ios == 0 {
+        return None;
+    }
+    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    Some(share(foreign_ios, ios).min(share(foreign_bytes, bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::identity::DeviceKind;
+    use blockstone_base::load::Op;
+    use blockstone_base::verdict::Outcome;
+
+    use crate::testing::{Fixture, device};
+
+    fn judged(spoil: impl FnOnce(&mut Fixture)) -> (Outcome, String) {
+        let mut fixture = Fixture::healthy();
+        spoil(&mut fixture);
+        let verdict = fixture.verdict("noisy-neighbour");
+        (verdict.outcome, verdict.evidence)
+    }
+
+    #[test]
+    fn each_kind_of_neighbour_is_named() {
+        let (outcome, evidence) = judged(|f| {
+            f.windows.iter_mut().for_each(|w| w.host.set("cpu_steal_ns", 200_000_000));
+        });
+        assert_eq!(outcome, Outcome::Fail, "{evidence}");
+        let (outcome, evidence) = judged(|f| {
+            for window in f.windows_mut(Op::Read) {
+                let device = &mut window.devices[0].1;
+                let (ios, bytes) = (device.get("read_ios"), device.get("read_bytes"));
+                device.set("write_ios", ios.unwrap() / 5);
+                device.set("write_bytes", bytes.unwrap() / 5);
+            }
+        });
+        assert_eq!(outcome, Outcome::Fail, "{evidence}");
+        assert!(evidence.contains("16.7 % foreign I/O"), "{evidence}");
+    }
+
+    #[test]
+    fn foreign_reads_are_told_from_ours() {
+        let (outcome, evidence) = judged(|f| {
+            for window in f.windows_mut(Op::Read) {
+                let own = window.process.get("read_bytes").unwrap();
+                window.devices[0].1.set("read_bytes", own * 2);
+            }
+        });
+        assert_eq!(outcome, Outcome::Fail, "{evidence}");
+        assert!(evidence.contains("50 % foreign I/O"), "{evidence}");
+    }
+
+    #[test]
+    fn kernel_threads_of_a_loop_device_work_for_us() {
+        let busy = |f: &mut Fixture| {
+            for window in &mut f.windows {
+                let half = window.duration_ns() / 2;
+                window.host.set("cpu_system_ns", window.host.get("cpu_system_ns").unwrap() + half);
+            }
+        };
+        assert_eq!(judged(busy).0, Outcome::Fail);
+        let on_loop = judged(|f| {
+            busy(f);
+            f.manifest.target.devices.insert(0, device("loop0", DeviceKind::Loop));
+        });
+        assert_eq!(on_loop.0, Outcome::Pass, "{}", on_loop.1);
+    }
+}

@@ -1,0 +1,118 @@
+//! I/O that went through the page cache.
+
+use blockstone_base::capability::Capability;
+use blockstone_base::verdict::Weight;
+
+use super::{Case, Judgement, Rule, keeps_in_memory, labels, megabytes};
+use crate::findings::Point;
+
+pub(super) const RULE: Rule = Rule {
+    id: "not-direct",
+    weight: Weight::Condemns,
+    doc: "I/O that went through the page cache: by choice (--buffered), because the path does not \
+          support direct I/O, or because the file system accepts O_DIRECT and buffers all the \
+          same.",
+    threshold: "Any point without O_DIRECT; direct I/O on tmpfs, ramfs, ecryptfs, ext4 with \
+                data=journal (open(2), ext4(5)) and on btrfs extents that are stored compressed or \
+                inline (btrfs(5)). Success of a misaligned request proves nothing: tmpfs and btrfs \
+                accept it.",
+    cause: "The page cache stood between the load and the storage.",
+    next: "Leave --buffered out, or measure on a file system that supports direct I/O (ext4, XFS) \
+           or on the device.",
+    check,
+};
+
+fn check(case: &Case) -> Judgement {
+    let points: Vec<&Point> = case.storage_points().collect();
+    if points.is_empty() {
+        return Judgement::inconclusive("no I/O was measured");
+    }
+    let buffered = || points.iter().copied().filter(|point| !point.load.direct);
+    if case.is_set("buffered") {
+        let evidence =
+            format!("--buffered was chosen: {} points without O_DIRECT", buffered().count());
+        return Judgement::fail(evidence, labels(buffered()));
+    }
+    if let Capability::Degraded { why } = &case.manifest.target.direct_io.capability {
+        return Judgement::fail(format!("no direct I/O on this path: {why}"), labels(points));
+    }
+    if let Some(why) = emulated(case) {
+        return Judgement::fail(why, labels(points));
+    }
+    if buffered().next().is_some() {
+        let count = buffered().count();
+        return Judgement::fail(format!("{count} points without O_DIRECT"), labels(buffered()));
+    }
+    match case.file_system() {
+        "zfs" => Judgement::inconclusive(
+            "zfs honours O_DIRECT from OpenZFS 2.3 on and caches before that",
+        ),
+        kind if kind.starts_with("fuse") || kind == "9p" => Judgement::inconclusive(format!(
+            "{kind} passes O_DIRECT on; whether its server caches cannot be seen from here"
+        )),
+        _ => Judgement::pass(format!(
+            "{} points with O_DIRECT, aligned to {} bytes ({})",
+            points.len(),
+            case.manifest.target.direct_io.offset_align_bytes,
+            case.manifest.target.direct_io.source
+        )),
+    }
+}
+
+/// Why O_DIRECT succeeds here without being direct.
+fn emulated(case: &Case) -> Option<String> {
+    let fs = case.manifest.target.file_system.as_ref()?;
+    if keeps_in_memory(&fs.kind) || fs.kind == "ecryptfs" {
+        return Some(format!("{} accepts O_DIRECT and uses the page cache", fs.kind));
+    }
+    if fs.kind == "ext4" && fs.options.split(',').any(|option| option == "data=journal") {
+        return Some("ext4 with data=journal buffers direct I/O".to_owned());
+    }
+    let encoded = case.manifest.file.as_ref().map_or(0, |file| file.map.encoded_bytes);
+    (fs.kind == "btrfs" && encoded > 0).then(|| {
+        format!(
+            "btrfs buffers direct reads of the {} stored compressed or inline",
+            megabytes(encoded)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::verdict::Outcome;
+
+    use crate::testing::Fixture;
+
+    #[test]
+    fn file_systems_that_buffer_direct_io_are_known() {
+        for (kind, options, encoded_bytes, expected) in [
+            ("ext4", "rw,data=ordered", 0, Outcome::Pass),
+            ("ext4", "rw,data=journal", 0, Outcome::Fail),
+            ("xfs", "rw", 0, Outcome::Pass),
+            ("btrfs", "rw", 0, Outcome::Pass),
+            ("btrfs", "rw,compress=zstd", 1 << 20, Outcome::Fail),
+            ("tmpfs", "rw", 0, Outcome::Fail),
+            ("zfs", "rw", 0, Outcome::Inconclusive),
+        ] {
+            let mut fixture = Fixture::healthy();
+            let fs = fixture.manifest.target.file_system.as_mut().unwrap();
+            (fs.kind, fs.options) = (kind.into(), options.into());
+            fixture.manifest.file.as_mut().unwrap().map.encoded_bytes = encoded_bytes;
+            let verdict = fixture.verdict("not-direct");
+            assert_eq!(verdict.outcome, expected, "{kind} {options}: {}", verdict.evidence);
+        }
+    }
+
+    #[test]
+    fn a_choice_is_called_a_choice_and_strikes_what_it_concerns() {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.settings.insert("buffered".into(), true.into());
+        for phase in &mut fixture.manifest.phases {
+            phase.load.as_mut().unwrap().direct = false;
+        }
+        let findings = fixture.find();
+        let verdict = findings.verdicts.iter().find(|v| v.rule == "not-direct").unwrap();
+        assert!(verdict.evidence.contains("--buffered was chosen"), "{}", verdict.evidence);
+        assert_eq!(verdict.concerns.len(), findings.summary.len() - 2, "all but the cached reads");
+    }
+}

@@ -1,0 +1,53 @@
+//! Commits that waited for a processor.
+
+use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::Group;
+
+use super::{Case, Judgement, Rule, labels, percent, time};
+use crate::findings::Point;
+
+pub(super) const RULE: Rule = Rule {
+    id: "run-queue-delay",
+    weight: Weight::Warns,
+    doc: "Commits whose latency is to a good part time in which the committer was ready to run and \
+          no processor was free.",
+    threshold: "Run-queue time (/proc/PID/schedstat) of at least 25 % of the mean commit latency \
+                at one committer. A commit costs two or three context switches; on idle processors \
+                they wait some microseconds, and on busy ones commits were measured 15 to 30 times \
+                slower.",
+    cause: "The processors are busy: other processes, or fewer processors than the work needs.",
+    next: "Stop what else runs, pin or raise the priority of the log writer, or add processors; \
+           the storage is not what a commit waits for.",
+    check,
+};
+
+const SHARE_MAX: f64 = 0.25;
+
+fn check(case: &Case) -> Judgement {
+    // With more committers the delay of one hides behind the others' flushes.
+    let single = |point: &&Point| point.load.in_flight() == 1;
+    let shares: Vec<(&Point, f64, f64)> = case
+        .group(Group::Commit)
+        .filter(single)
+        .filter_map(|point| {
+            let waited_ns = point.cpu.run_queue_ns_per_io?;
+            Some((point, waited_ns, waited_ns / point.latency.ns_mean.value.max(1.0)))
+        })
+        .collect();
+    let Some(&(worst, waited_ns, share)) = shares.iter().max_by(|a, b| a.2.total_cmp(&b.2)) else {
+        return Judgement::inconclusive(if case.group(Group::Commit).next().is_none() {
+            "no commit was measured"
+        } else {
+            "run-queue time was not measured beside a single committer"
+        });
+    };
+    let evidence = format!(
+        "{}: {} of {} mean latency ({}) in the run queue",
+        worst.label,
+        time(waited_ns),
+        time(worst.latency.ns_mean.value),
+        percent(share)
+    );
+    let slow = labels(shares.iter().filter(|(_, _, share)| *share >= SHARE_MAX).map(|s| s.0));
+    if slow.is_empty() { Judgement::pass(evidence) } else { Judgement::fail(evidence, slow) }
+}

@@ -1,0 +1,346 @@
+//! A limit that somebody set: a control group, a hypervisor, a cloud volume.
+//!
+//! Flat alone proves nothing: every device has a ceiling, and a good one is flat there. What tells
+//! a limit from a ceiling is what the device does *below* it. A device at its ceiling is busy with
+//! every request, so that time passes in the device and one request is like the next. A device
+//! behind a limit is idle most of the time: it answers at once, and the requests wait elsewhere,
+//! in stalls. So a plateau is called a limit only with one of the marks in [`marks`].
+
+mod ladder;
+mod marks;
+
+use blockstone_base::units::three_digits;
+use blockstone_base::verdict::Weight;
+
+use super::{Case, Judgement, Rule, percent};
+use ladder::{Ladder, Plateau};
+use marks::{Kind, Mark};
+
+pub(super) const RULE: Rule = Rule {
+    id: "throttled",
+    weight: Weight::Warns,
+    doc: "A cap on I/Os or bytes a second, found with its value: the rate stays the same over at \
+          least three doublings of concurrency although the device itself answers faster. Reads \
+          and writes are judged apart.",
+    threshold: "A plateau is three quarters of the loads from some concurrency up, over three \
+                doublings, within 2 % (one release of 100 ms, where a point's own interval \
+                reaches). It is a cap when one of these holds: a control group of this process \
+                limits the device to the same value within 2 % (10 % where the interval \
+                reaches); at two points or more the mean latency, run-queue time aside, is at \
+                least twice the median, which only burst-and-stall gives (an exponential tail \
+                gives 1.44); at two points or more the requests spent less than half of their \
+                latency, and at least 200 µs of it not, in the device; small and large blocks \
+                reach the same number of device requests a second within 3 %; or, on a virtual \
+                machine with idle processors, four doublings agree within 0.5 % below 20,000 \
+                I/Os a second, less than a host's single I/O thread does. Without a mark the \
+                plateau is the device's own ceiling. The cap limits bytes when 8K and 1 MiB \
+                reach the same bytes a second within 3 %, else I/Os.",
+    cause: "A limit outside this machine's control groups: a cloud volume's or hypervisor's cap, \
+            or a control group that cannot be seen from here.",
+    next: "Compare the value with what was bought or configured; lift the cap to measure the \
+           device, keep it to measure what the database will get.",
+    check,
+};
+
+fn check(case: &Case) -> Judgement {
+    let ladders = ladder::all(case);
+    let mut found = Vec::new();
+    let mut pass = Vec::new();
+    let mut undecided = Vec::new();
+    for ladder in &ladders {
+        let plateau = ladder.plateau();
+        let mark = marks::find(case, ladder, plateau.as_ref(), &ladders);
+        match (plateau, mark) {
+            (plateau, Some(mark)) => found.push((ladder, plateau, mark)),
+            (Some(plateau), None) if marks::uncannily_flat(&plateau) => undecided.push(format!(
+                "{}: {} within {}; a cap from outside and the device's own ceiling look the same \
+                 here",
+                ladder.name,
+                ladder.rate_text(&plateau.level),
+                percent(plateau.spread_ratio())
+            )),
+            (Some(plateau), None) => pass.push(format!(
+                "{}: {} is the device's own ceiling, latency grows inside it",
+                ladder.name,
+                ladder.rate_text(&plateau.level)
+            )),
+            (None, None) if ladder.doublings() < ladder::DOUBLINGS_MIN => {}
+            (None, None) if ladder.too_noisy() => undecided.push(format!(
+                "{}: the rates are too uncertain to show whether they end in a plateau",
+                ladder.name
+            )),
+            (None, None) => pass.push(format!("{}: no plateau", ladder.name)),
+        }
+    }
+    if !found.is_empty() {
+        return failure(&ladders, &found);
+    }
+    match (pass.is_empty(), undecided.is_empty()) {
+        (_, false) => Judgement::inconclusive(undecided.join("; ")),
+        (true, true) => {
+            Judgement::inconclusive("no load was held over three doublings of concurrency")
+        }
+        (false, true) => Judgement::pass(pass.join("; ")),
+    }
+}
+
+fn failure(ladders: &[Ladder], found: &[(&Ladder, Option<Plateau>, Mark)]) -> Judgement {
+    let mut texts: Vec<String> = Vec::new();
+    let mut labels = Vec::new();
+    let mut sources = Vec::new();
+    for (ladder, plateau, mark) in found {
+        let members = plateau.as_ref().map_or_else(|| vec![ladder.top()], |p| p.members.clone());
+        labels.extend(members.iter().map(|member| member.label.clone()));
+        let span = plateau.as_ref().map_or_else(String::new, |plateau| {
+            let (low, high) = plateau.in_flight();
+            format!(" from {low} to {high} in flight (spread {})", percent(plateau.spread_ratio()))
+        });
+        let cap = format!("{}: cap of {}{span}", ladder.name, ladder.rate_text(&mark.rate));
+        if mark.control_file.is_some() && sources.contains(&mark.control_file) {
+            texts.push(format!("{cap}, of the same limit"));
+            continue;
+        }
+        let limits = match marks::kind(ladder, ladders, mark) {
+            Kind::Ios => "it limits I/Os",
+            Kind::Bytes => "it limits bytes",
+            Kind::Unknown => "whether it limits I/Os or bytes was not measured",
+        };
+        texts.push(format!("{cap}; {}; {limits}", mark.evidence));
+        sources.push(mark.control_file.clone());
+    }
+    let failed = Judgement::fail(texts.join("; "), labels);
+    let sources: Vec<String> = sources.into_iter().flatten().collect();
+    if sources.is_empty() {
+        return failed;
+    }
+    failed.caused_by(format!("The control group limit in {}.", sources.join(" and in ")))
+}
+
+/// `437 IOPS (436 to 438)`.
+fn iops_text(rate: &blockstone_base::stats::Estimate) -> String {
+    let [value, low, high] = [rate.value, rate.low, rate.high].map(three_digits);
+    format!("{value} IOPS ({low} to {high})")
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::identity::{CapKind, CgroupCap};
+    use blockstone_base::load::{LoadSpec, Op};
+    use blockstone_base::verdict::{Outcome, Verdict, Weight};
+    use proptest::prelude::*;
+
+    use blockstone_record::manifest::Group;
+
+    use crate::testing::{Behaviour, Fixture, LARGE, load, saturating};
+
+    /// A device behind a cap on I/Os: what it would do alone, or the cap.
+    fn capped_ios(cap: f64, alone: impl Fn(u32) -> Behaviour) -> impl Fn(&LoadSpec) -> Behaviour {
+        move |load| {
+            let n = load.in_flight();
+            let requests = if load.block_bytes == LARGE { 2.0 } else { 1.0 };
+            let free =
+                if load.block_bytes == LARGE { saturating(1700.0, 2.0, n) } else { alone(n) };
+            let rate = free.slices.iter().sum::<f64>() / free.slices.len() as f64;
+            let behaviour = if rate * requests <= cap {
+                free
+            } else {
+                Behaviour::capped(cap / requests, n, f64::from(n) / rate * 1e9)
+            };
+            Behaviour { requests_per_op: requests, ..behaviour }
+        }
+    }
+
+    fn disk(n: u32) -> Behaviour {
+        saturating(80_000.0, 3.2, n)
+    }
+
+    fn throttled(fixture: &Fixture) -> Verdict {
+        fixture.verdict("throttled")
+    }
+
+    /// The rate that the evidence gives for a ladder.
+    fn cap_of(verdict: &Verdict, ladder: &str) -> f64 {
+        let text = verdict.evidence.split_once(&format!("{ladder}: cap of ")).unwrap().1;
+        text.split(' ').next().unwrap().replace(',', "").parse().unwrap()
+    }
+
+    #[test]
+    fn caps_on_ios_are_found_within_one_percent_and_called_that() {
+        for cap in [437.0, 1_000.0, 5_000.0, 20_000.0] {
+            let verdict = throttled(&Fixture::reads_as(capped_ios(cap, disk)));
+            assert_eq!(verdict.outcome, Outcome::Fail, "{cap}: {}", verdict.evidence);
+            assert_eq!(verdict.weight, Weight::Warns);
+            let found = cap_of(&verdict, "random reads");
+            assert!((found / cap - 1.0).abs() < 0.01, "{cap}: {}", verdict.evidence);
+            assert!(verdict.evidence.contains("limits I/Os"), "{cap}: {}", verdict.evidence);
+            assert!(verdict.concerns.contains(&"max_iops".to_owned()), "{:?}", verdict.concerns);
+        }
+    }
+
+    #[test]
+    fn a_cap_on_bytes_is_told_from_one_on_ios() {
+        let bytes = 104_857_600.0;
+        let fixture = Fixture::reads_as(|load| {
+            let n = load.in_flight();
+            let cap = bytes / load.block_bytes as f64;
+            let requests_per_op = if load.block_bytes == LARGE { 2.0 } else { 1.0 };
+            Behaviour { requests_per_op, ..Behaviour::capped(cap, n, 35e3 * f64::from(n)) }
+        });
+        let verdict = throttled(&fixture);
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        assert!((cap_of(&verdict, "random reads") / 12_800.0 - 1.0).abs() < 0.01);
+        assert!((cap_of(&verdict, "large sequential reads") / 104.86 - 1.0).abs() < 0.01);
+        assert!(verdict.evidence.contains("limits bytes"), "{}", verdict.evidence);
+        assert!(!verdict.evidence.contains("limits I/Os"), "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn reads_and_writes_are_judged_apart() {
+        let mut fixture = Fixture::healthy().without(&[Group::RandomWrite]);
+        fixture.writes_as(|load| Behaviour::capped(500.0, load.in_flight(), 40e3));
+        let verdict = throttled(&fixture);
+        assert!((cap_of(&verdict, "random writes") / 500.0 - 1.0).abs() < 0.01);
+        assert!(!verdict.evidence.contains("random reads"), "{}", verdict.evidence);
+        assert_eq!(verdict.concerns, ["max_write_iops", "write_latency_ns_p50"]);
+    }
+
+    #[test]
+    fn a_matching_control_group_is_named() {
+        let mut fixture = Fixture::reads_as(capped_ios(1_000.0, disk));
+        let source = "/sys/fs/cgroup/blkio/blkio.throttle.read_iops_device";
+        let cap = |limit| CgroupCap {
+            device: "254:0".into(),
+            kind: CapKind::ReadIops,
+            limit,
+            source: source.into(),
+        };
+        fixture.manifest.target.caps = vec![cap(1_500)];
+        let elsewhere = throttled(&fixture);
+        assert!(!elsewhere.cause.contains(source) && elsewhere.cause.contains("outside"));
+        fixture.manifest.target.caps = vec![cap(1_000)];
+        let named = throttled(&fixture);
+        assert!(named.cause.contains(source), "{}", named.cause);
+        assert!(named.evidence.contains("sets 1,000 I/Os"), "{}", named.evidence);
+    }
+
+    #[test]
+    fn a_burst_of_saved_credit_does_not_hide_the_configured_limit() {
+        let mut fixture = Fixture::reads_as(capped_ios(20_000.0, disk));
+        let source = "read_iops_device".to_owned();
+        let kind = CapKind::ReadIops;
+        fixture.manifest.target.caps =
+            vec![CgroupCap { device: "254:0".into(), kind, limit: 20_000, source }];
+        let burst = Behaviour { slices: vec![32_000.0; 5], ..disk(48) };
+        fixture.add("random-read/x48", Group::RandomRead, load(Op::Read, "psync", 48), &burst);
+        let verdict = throttled(&fixture);
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        assert!((cap_of(&verdict, "random reads") / 20_000.0 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn requests_held_above_an_idle_device_betray_a_cap_that_paces_evenly() {
+        let fixture = Fixture::reads_as(|load| {
+            let n = load.in_flight();
+            let mean_ns = f64::from(n) / 3_000.0 * 1e9;
+            match load.block_bytes {
+                LARGE => saturating(1700.0, 2.0, n),
+                _ => Behaviour { device_ns: 90e3, ..Behaviour::natural(3_000.0, mean_ns) },
+            }
+        });
+        let verdict = throttled(&fixture);
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("wait above the device"), "{}", verdict.evidence);
+    }
+
+    /// A single server: the hardest natural case, flat from one request in flight on.
+    fn single_server(iops: f64) -> Fixture {
+        Fixture::reads_as(move |load| match load.block_bytes {
+            LARGE => saturating(iops / 20.0, 2.0, load.in_flight()),
+            _ => Behaviour::natural(iops, f64::from(load.in_flight()) / iops * 1e9),
+        })
+    }
+
+    #[test]
+    fn a_device_at_its_own_ceiling_is_not_called_throttled() {
+        // A disk on SATA: 32 in flight at most, flat beyond.
+        let sata = Fixture::reads_as(|load| {
+            let n = load.in_flight();
+            let busy = saturating(97_000.0, 1.5, n.min(32));
+            match load.block_bytes {
+                LARGE => saturating(530.0, 1.01, n),
+                _ => Behaviour::natural(busy.slices[0], f64::from(n) / busy.slices[0] * 1e9),
+            }
+        });
+        for fixture in [sata, single_server(60_000.0), single_server(2_000.0)] {
+            let verdict = throttled(&fixture);
+            assert_ne!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        }
+    }
+
+    #[test]
+    fn an_even_virtual_disk_is_capped_and_an_even_real_one_stays_open() {
+        let mut fixture = Fixture::reads_as(|load| {
+            let n = load.in_flight();
+            match load.block_bytes {
+                LARGE => saturating(120.0, 1.01, n),
+                _ => Behaviour {
+                    slices: vec![3_000.0; 20],
+                    ..Behaviour::natural(3_000.0, f64::from(n) / 3_000.0 * 1e9)
+                },
+            }
+        });
+        assert_eq!(throttled(&fixture).outcome, Outcome::Inconclusive);
+        fixture.manifest.host.hypervisor = Some("KVM".into());
+        let verdict = throttled(&fixture);
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        assert!(verdict.cause.contains("cloud volume"));
+    }
+
+    #[test]
+    fn rates_too_uncertain_for_a_plateau_leave_it_open() {
+        let fixture = Fixture::reads_as(|load| {
+            let natural = disk(load.in_flight());
+            let swing = |(i, rate): (usize, f64)| rate * [0.2, 1.8][i % 2];
+            let slices = natural.slices.iter().take(5).copied().enumerate().map(swing).collect();
+            Behaviour { slices, ..natural }
+        });
+        let verdict = throttled(&fixture);
+        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn stalls_without_a_plateau_are_no_cap() {
+        // A collector that stalls the device now and then: the rate still rises.
+        let fixture = Fixture::reads_as(|load| {
+            let natural = disk(load.in_flight());
+            let mean = natural.latencies[4].0;
+            Behaviour { latencies: vec![(mean / 4.0, 0.9), (mean * 7.75, 0.1)], ..natural }
+        });
+        assert_eq!(throttled(&fixture).outcome, Outcome::Pass);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        #[test]
+        fn saturation_of_any_device_is_never_called_a_cap(
+            ceiling in 20_000.0_f64..500_000.0,
+            units in 1.05_f64..40.0,
+            large in 100.0_f64..5_000.0,
+        ) {
+            let fixture = Fixture::reads_as(|load| match load.block_bytes {
+                LARGE => saturating(large, 1.0 + units / 20.0, load.in_flight()),
+                _ => saturating(ceiling, units, load.in_flight()),
+            });
+            let verdict = throttled(&fixture);
+            prop_assert!(verdict.outcome != Outcome::Fail, "{}", verdict.evidence);
+        }
+
+        #[test]
+        fn any_cap_well_below_the_device_is_found(cap in 300.0_f64..30_000.0) {
+            let verdict = throttled(&Fixture::reads_as(capped_ios(cap, disk)));
+            prop_assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+            prop_assert!((cap_of(&verdict, "random reads") / cap - 1.0).abs() < 0.01);
+        }
+    }
+}

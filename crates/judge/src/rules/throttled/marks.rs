@@ -1,0 +1,260 @@
+//! What tells a cap from a device's own ceiling.
+
+use blockstone_base::identity::{CapKind, CgroupCap};
+use blockstone_base::load::Op;
+use blockstone_base::stats::Estimate;
+use blockstone_base::units::{Bytes, thousands};
+
+use super::ladder::{Ladder, Plateau};
+use super::{Case, iops_text, percent};
+use crate::findings::Point;
+use crate::rules::time;
+
+/// A configured limit and a measured rate this near are the same.
+const SAME_AS_CONFIGURED: f64 = 0.02;
+/// So are they this near when the interval of the measured one holds the configured one.
+const PERHAPS_AS_CONFIGURED: f64 = 0.10;
+/// Two measured rates this near are the same.
+const SAME_RATE: f64 = 0.03;
+/// Mean ÷ median latency from which on requests stall in groups; exponential tails give 1.44.
+const STALL_RATIO: f64 = 2.0;
+/// Latency ÷ time in the device from which on requests wait elsewhere.
+const HELD_RATIO: f64 = 2.0;
+/// And this long at least, so that the kernel's own path to a fast device is no wait.
+const HELD_NS_MIN: f64 = 200e3;
+/// Points that must show stalls or waits; one may be an accident.
+const WITNESSES_MIN: usize = 2;
+/// Block sizes further apart than this cost a device so differently that equal request rates are
+/// no accident.
+const SIZES_APART: u64 = 16;
+
+const UNCANNY_SPREAD: f64 = 0.005;
+const UNCANNY_DOUBLINGS: f64 = 4.0;
+const UNCANNY_IOPS_MAX: f64 = 20_000.0;
+const IDLE_BUSY_RATIO_MAX: f64 = 0.7;
+
+/// Why a plateau is a cap.
+pub struct Mark {
+    /// What was seen.
+    pub evidence: String,
+    /// The control file that sets it, where one does.
+    pub control_file: Option<String>,
+    /// The measured rate that is the cap.
+    pub rate: Estimate,
+    /// What it limits, where the mark itself tells.
+    pub kind: Option<Kind>,
+}
+
+/// What a cap limits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Requests a second, whatever their size.
+    Ios,
+    /// Bytes a second.
+    Bytes,
+    /// There was no other block size to compare with.
+    Unknown,
+}
+
+/// The strongest mark of a cap on `ladder`. A configured limit needs no plateau: a ladder with one
+/// rung shows it too.
+pub fn find(
+    case: &Case,
+    ladder: &Ladder,
+    plateau: Option<&Plateau>,
+    ladders: &[Ladder],
+) -> Option<Mark> {
+    // A short window in which a stalled device used up its credit is no reason to overlook that
+    // the long one shows the configured limit.
+    let rates = [Some(ladder.level()), ladder.confirmed().map(|point| point.iops)];
+    if let Some(mark) = rates.iter().flatten().find_map(|rate| configured(case, ladder, rate)) {
+        return Some(mark);
+    }
+    let plateau = plateau?;
+    let rate = plateau.level;
+    let of_unknown_kind = |evidence| Mark { evidence, control_file: None, rate, kind: None };
+    stalls(plateau)
+        .or_else(|| held_above(case, plateau))
+        .map(of_unknown_kind)
+        .or_else(|| {
+            same_requests(ladder, ladders)
+                .map(|evidence| Mark { kind: Some(Kind::Ios), ..of_unknown_kind(evidence) })
+        })
+        .or_else(|| virtual_and_even(case, plateau).map(of_unknown_kind))
+}
+
+/// Whether a plateau is flatter than most devices, so that its origin stays open without a mark.
+pub fn uncannily_flat(plateau: &Plateau) -> bool {
+    plateau.doublings() >= UNCANNY_DOUBLINGS
+        && plateau.spread_ratio() <= UNCANNY_SPREAD
+        && plateau.level.value <= UNCANNY_IOPS_MAX
+}
+
+/// Whether a cap on `ladder` limits I/Os or bytes: it is compared with the other block size of the
+/// same direction, which cannot be faster in what is limited.
+pub fn kind(ladder: &Ladder, ladders: &[Ladder], mark: &Mark) -> Kind {
+    if let Some(kind) = mark.kind {
+        return kind;
+    }
+    let Some(other) = other_size(ladder, ladders) else { return Kind::Unknown };
+    let bytes = |ladder: &Ladder| ladder.level().value * ladder.block_bytes as f64;
+    if near(bytes(ladder), bytes(other), SAME_RATE) {
+        Kind::Bytes
+    } else if ladder.block_bytes < other.block_bytes {
+        Kind::Ios
+    } else {
+        match (requests_per_s(ladder), requests_per_s(other)) {
+            (Some(here), Some(there)) if near(here, there, SAME_RATE) => Kind::Ios,
+            (Some(_), Some(_)) => Kind::Bytes,
+            _ => Kind::Unknown,
+        }
+    }
+}
+
+/// A control group's limit of the same value.
+fn configured(case: &Case, ladder: &Ladder, rate: &Estimate) -> Option<Mark> {
+    let (ios_kind, bytes_kind) = match ladder.op {
+        Op::Read => (CapKind::ReadIops, CapKind::ReadBytesPerS),
+        Op::Write | Op::Commit => (CapKind::WriteIops, CapKind::WriteBytesPerS),
+    };
+    // A cap on I/Os counts the pieces into which the block layer splits a large one.
+    let pieces = requests_per_op(ladder.top()).unwrap_or(1.0).max(1.0);
+    let reaches = |cap: &CgroupCap, units_per_op: f64| {
+        let [value, low, high] = [rate.value, rate.low, rate.high].map(|r| r * units_per_op);
+        let limit = cap.limit as f64;
+        near(value, limit, SAME_AS_CONFIGURED)
+            || (near(value, limit, PERHAPS_AS_CONFIGURED) && (low..=high).contains(&limit))
+    };
+    let matches = |cap: &&CgroupCap| {
+        (cap.kind == ios_kind && (reaches(cap, 1.0) || reaches(cap, pieces)))
+            || (cap.kind == bytes_kind && reaches(cap, ladder.block_bytes as f64))
+    };
+    let cap = case.manifest.target.caps.iter().find(matches)?;
+    let (kind, limit) = if cap.kind == ios_kind {
+        (Kind::Ios, format!("{} I/Os", thousands(cap.limit as i64)))
+    } else {
+        (Kind::Bytes, Bytes(cap.limit).to_string())
+    };
+    Some(Mark {
+        evidence: format!(
+            "{} sets {limit} a second on {}",
+            cap.source,
+            case.devices().iter().find(|d| d.number == cap.device).map_or(&cap.device, |d| &d.name)
+        ),
+        control_file: Some(cap.source.clone()),
+        rate: *rate,
+        kind: Some(kind),
+    })
+}
+
+/// Most requests are answered at once, a few wait very long: somebody stops the flow and lets it
+/// go.
+fn stalls(plateau: &Plateau) -> Option<String> {
+    // Waiting for a processor stalls requests in groups as well.
+    let waited = |p: &Point| p.latency.ns_mean.value - p.cpu.run_queue_ns_per_io.unwrap_or(0.0);
+    let ratio = |p: &Point| waited(p) / p.latency.ns_p50.value.max(1.0);
+    let (count, worst) = witnesses(plateau, |p| ratio(p) >= STALL_RATIO, ratio)?;
+    Some(format!(
+        "burst and stall at {count} points: {} answers half its requests within {}, but takes {} \
+         on average and {} at most",
+        worst.label,
+        time(worst.latency.ns_p50.value),
+        time(worst.latency.ns_mean.value),
+        time(worst.latency.ns_max as f64)
+    ))
+}
+
+/// The requests spent their time above the device.
+fn held_above(case: &Case, plateau: &Plateau) -> Option<String> {
+    // Requests beyond the queue's depth wait for a place in it, which no counter shows.
+    let depth = case.devices().first()?.queue_depth?;
+    let outside = |p: &Point| {
+        let in_device = p.evidence.device_ns_mean?;
+        // Waiting for a processor is not waiting for the storage either.
+        let on_queue = p.cpu.run_queue_ns_per_io?;
+        let whole = requests_per_op(p).is_some_and(|requests| requests < 1.1);
+        let fits = p.load.in_flight() <= depth / 2;
+        (whole && fits).then_some((p.latency.ns_mean.value - on_queue, in_device))
+    };
+    let held = |p: &Point| {
+        outside(p)
+            .is_some_and(|(all, device)| all >= HELD_RATIO * device && all - device >= HELD_NS_MIN)
+    };
+    let (count, worst) = witnesses(plateau, held, |p| p.latency.ns_mean.value)?;
+    Some(format!(
+        "requests wait above the device at {count} points: {} takes {}, of which the device {}",
+        worst.label,
+        time(worst.latency.ns_mean.value),
+        time(worst.evidence.device_ns_mean.unwrap_or(0.0))
+    ))
+}
+
+/// Small and large blocks reach the same number of requests: no device's own ceiling does that.
+fn same_requests(ladder: &Ladder, ladders: &[Ladder]) -> Option<String> {
+    let other = other_size(ladder, ladders)?;
+    let (here, there) = (requests_per_s(ladder)?, requests_per_s(other)?);
+    near(here, there, SAME_RATE).then(|| {
+        format!(
+            "{here:.0} device requests a second at {} and {there:.0} at {} a block",
+            Bytes(ladder.block_bytes),
+            Bytes(other.block_bytes)
+        )
+    })
+}
+
+/// A virtual disk that is flatter than a host's I/O path is, far below what that path can do, while
+/// this machine's processors idle.
+fn virtual_and_even(case: &Case, plateau: &Plateau) -> Option<String> {
+    let hypervisor = case.manifest.host.hypervisor.as_ref()?;
+    let idle = plateau
+        .members
+        .iter()
+        .all(|member| member.cpu.host_busy_ratio.is_some_and(|busy| busy <= IDLE_BUSY_RATIO_MAX));
+    (idle && uncannily_flat(plateau)).then(|| {
+        format!(
+            "on {hypervisor}, {} points agree within {} at {}",
+            plateau.members.len(),
+            percent(plateau.spread_ratio()),
+            iops_text(&plateau.level)
+        )
+    })
+}
+
+/// How many members show something, and which shows it most; none when too few do.
+fn witnesses<'a>(
+    plateau: &Plateau<'a>,
+    shows: impl Fn(&Point) -> bool,
+    how_much: impl Fn(&Point) -> f64,
+) -> Option<(usize, &'a Point)> {
+    let all: Vec<&Point> = plateau.members.iter().copied().filter(|p| shows(p)).collect();
+    let most = all.iter().copied().max_by(|a, b| how_much(a).total_cmp(&how_much(b)))?;
+    (all.len() >= WITNESSES_MIN).then_some((all.len(), most))
+}
+
+/// The ladder of the same direction whose blocks are at least [`SIZES_APART`] times larger or
+/// smaller; of several, the one with the most bytes a second.
+fn other_size<'a, 'b>(ladder: &Ladder, ladders: &'a [Ladder<'b>]) -> Option<&'a Ladder<'b>> {
+    let apart = |other: &&Ladder| {
+        let (a, b) = (ladder.block_bytes, other.block_bytes);
+        other.op == ladder.op && a.max(b) >= SIZES_APART * a.min(b)
+    };
+    ladders
+        .iter()
+        .filter(apart)
+        .max_by(|a, b| a.top().mb_per_s.value.total_cmp(&b.top().mb_per_s.value))
+}
+
+/// Device requests a second at the upper end.
+fn requests_per_s(ladder: &Ladder) -> Option<f64> {
+    Some(ladder.level().value * requests_per_op(ladder.top())?)
+}
+
+/// Device requests for each operation.
+fn requests_per_op(point: &Point) -> Option<f64> {
+    let ops = point.evidence.completed_bytes as f64 / point.load.block_bytes as f64;
+    Some(point.evidence.device_ios? as f64 / ops.max(1.0))
+}
+
+fn near(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * b.abs().max(f64::MIN_POSITIVE)
+}

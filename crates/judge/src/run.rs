@@ -1,0 +1,306 @@
+//! What a workload run says once it is derived: load profile, database time and its waits, I/O by
+//! role and disk, latencies, the headline figures and the verdicts on them.
+
+mod io;
+mod latency;
+mod ledger;
+mod noise;
+mod profile;
+pub mod rules;
+mod scan;
+mod summary;
+mod time;
+mod window;
+
+use blockstone_base::stats::Estimate;
+use blockstone_base::verdict::Verdict;
+use blockstone_record::Recording;
+use blockstone_record::manifest::{Figure, Manifest, Stop};
+use serde::Serialize;
+
+use crate::{Findings, JudgeError};
+pub use ledger::{LedgerCell, LedgerRow};
+pub use noise::{Noise, NoiseEffect};
+pub use scan::{Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
+pub use summary::NAMES as FIGURES;
+use window::RunWindow;
+
+/// All findings of one run. Everything counts from edge to edge of a window: the only one; the
+/// quiet one where noise was added in a second; of a matrix of scans the one with most bytes a
+/// second.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RunFindings {
+    /// Label of the window's phase; empty when the run did not come that far.
+    pub label: String,
+    /// Length of the window; zero when the run did not come that far.
+    pub window_ns: u64,
+    /// Sessions that ran.
+    pub sessions: u64,
+    /// Why the window closed.
+    pub stop: Option<Stop>,
+    /// Headline figures by name, in the order in which they should be read.
+    pub summary: Vec<(String, Figure)>,
+    /// What the database did, per second and per transaction.
+    pub load_profile: Vec<ProfileRow>,
+    /// Where the sessions spent their time; none for a target that does not say.
+    pub db_time: Option<DbTime>,
+    /// Events of the sessions by descending time, then those of the background processes.
+    pub waits: Vec<Wait>,
+    /// Time of the sessions by class of wait, descending.
+    pub classes: Vec<WaitClass>,
+    /// I/O of the database by the process that sent it.
+    pub roles: Vec<Transfers>,
+    /// I/O as each disk of the disk group was sent it; mirrored writes count on each.
+    pub disks: Vec<Transfers>,
+    /// Latencies by operation, then by event.
+    pub latencies: Vec<Percentiles>,
+    /// Sessions, rates and latencies against each other.
+    pub littles_law: Vec<LittlesLaw>,
+    /// Against a calibration of the same path; empty without one.
+    pub efficiency: Vec<Efficiency>,
+    /// The points of a direct-path matrix and what they show; none of any other run.
+    pub scan: Option<Scan>,
+    /// What noise beside the sessions did to them; none where there was none.
+    pub noise: Option<Noise>,
+    /// Claimed by the database, charged to its processes, done by the device.
+    pub ledger: Vec<LedgerRow>,
+    /// One for each rule of [`rules::registry`], in its order.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// One line of the load profile.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileRow {
+    /// Stable name, for scripts.
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// What is counted: `count`, `bytes`, or `ns` (then a second of it a second is 1e9).
+    pub unit: &'static str,
+    /// Per second.
+    pub per_s: Estimate,
+    /// Per transaction; none without a commit.
+    pub per_transaction: Option<f64>,
+}
+
+/// The sessions' database time as a tree: all parts add up to `db_time_ns`.
+#[derive(Clone, Debug, Serialize)]
+pub struct DbTime {
+    /// Wall time inside the calls of sessions.
+    pub db_time_ns: u64,
+    /// Processor time outside of waits, by its share in a sample.
+    pub cpu_ns: u64,
+    /// Ready to run, without a processor, outside of waits, likewise.
+    pub run_queue_ns: u64,
+    /// Time in wait events.
+    pub waits_ns: u64,
+    /// What blocked outside of any event; below zero when waits are counted twice.
+    pub remainder_ns: f64,
+    /// The remainder as a share of the whole.
+    pub remainder_ratio: f64,
+    /// All processor time of sessions, inside waits too: what a physical read costs is there.
+    pub session_cpu_ns: u64,
+    /// All time of sessions in the run queue, inside waits too.
+    pub session_run_queue_ns: u64,
+    /// Processor time inside waits, or outside of any call: the rest of it.
+    pub cpu_in_waits_ns: u64,
+    /// Run queue inside waits, likewise.
+    pub run_queue_in_waits_ns: u64,
+    /// Processor time of the background processes.
+    pub background_cpu_ns: u64,
+    /// Database time a second: sessions that were inside a call on average.
+    pub average_active_sessions: f64,
+}
+
+/// One event of one role.
+#[derive(Clone, Debug, Serialize)]
+pub struct Wait {
+    /// Its name as DBAs know it; `CPU` and `run queue` are events too.
+    pub event: String,
+    /// Whose: `session`, `dbwr`, `lgwr`, `ckpt`.
+    pub role: String,
+    /// Its class.
+    pub class: &'static str,
+    /// Waits that ended; zero for CPU and run queue.
+    pub count: u64,
+    /// Time in them.
+    pub time_ns: u64,
+    /// Mean of one wait; none without a wait.
+    pub ns_mean: Option<f64>,
+    /// Share of the database time; none for background processes, which are not in it.
+    pub db_time_ratio: Option<f64>,
+    /// Processes of the role that were in it on average.
+    pub average_active: f64,
+}
+
+/// The sessions' time by class.
+#[derive(Clone, Debug, Serialize)]
+pub struct WaitClass {
+    /// The class.
+    pub class: &'static str,
+    /// Time in it.
+    pub time_ns: u64,
+    /// Share of the database time.
+    pub db_time_ratio: f64,
+    /// Sessions that were in it on average.
+    pub average_active_sessions: f64,
+}
+
+/// I/O of one role or one disk.
+#[derive(Clone, Debug, Serialize)]
+pub struct Transfers {
+    /// The role or disk.
+    pub name: String,
+    /// Reads.
+    pub reads: Transfer,
+    /// Writes.
+    pub writes: Transfer,
+}
+
+/// Requests in one direction.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Transfer {
+    /// Requests completed.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Requests a second; none when too few ticks support it.
+    pub iops: Option<Estimate>,
+    /// Mean size in bytes: above the block size, neighbouring blocks were taken together.
+    pub bytes_mean: Option<f64>,
+    /// Mean time of a request.
+    pub service_ns_mean: Option<f64>,
+}
+
+/// Latencies of an operation or an event.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "each field is the quantile its name says")]
+pub struct Percentiles {
+    /// `select`, `update`, `scan`, or an event.
+    pub name: String,
+    /// The event's role; empty for an operation.
+    pub role: String,
+    pub count: u64,
+    pub ns_mean: f64,
+    pub ns_p50: Estimate,
+    pub ns_p90: Estimate,
+    pub ns_p99: Estimate,
+    pub ns_p999: Estimate,
+    pub ns_max: u64,
+}
+
+/// Little's law: as many customers as throughput × time in the system.
+#[derive(Clone, Debug, Serialize)]
+pub struct LittlesLaw {
+    /// What is counted: `operations` or `physical reads`.
+    pub what: &'static str,
+    /// Sessions.
+    pub sessions: u64,
+    /// Completions a second.
+    pub per_s: f64,
+    /// Sessions ÷ completions a second, less the think time.
+    pub expected_ns: f64,
+    /// Mean latency as measured.
+    pub measured_ns: f64,
+    /// Measured ÷ expected.
+    pub ratio: f64,
+}
+
+/// A figure of this run against the same storage's calibration.
+#[derive(Clone, Debug, Serialize)]
+pub struct Efficiency {
+    /// Figure of this run.
+    pub figure: &'static str,
+    /// Figure of the calibration.
+    pub calibrated_figure: &'static str,
+    /// The calibration.
+    pub calibration: String,
+    /// What was calibrated.
+    pub calibrated: Estimate,
+    /// Unit of both.
+    pub unit: String,
+    /// This run ÷ calibration.
+    pub ratio: Estimate,
+}
+
+impl RunFindings {
+    /// Whether no verdict condemns any number. False makes a run end with exit code 3.
+    pub fn trustworthy(&self) -> bool {
+        !self.verdicts.iter().any(Verdict::condemns)
+    }
+
+    /// The same as findings that can be compared: figures and verdicts. What is neither a rate nor
+    /// a latency cannot be faster or slower.
+    pub fn comparable(self) -> Findings {
+        let rates = |(_, figure): &(String, Figure)| {
+            figure.unit == "ns" || figure.unit.ends_with("/s") || figure.unit == "IOPS"
+        };
+        let beside = self.scan.iter().flat_map(Scan::figures);
+        let noisy = self.noise.iter().flat_map(Noise::figures);
+        let beside: Vec<_> = beside.chain(noisy).collect();
+        Findings {
+            points: Vec::new(),
+            summary: self.summary.into_iter().chain(beside).filter(rates).collect(),
+            verdicts: self.verdicts,
+            drift_ratio: None,
+        }
+    }
+
+    /// A headline figure by name.
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.summary.iter().find(|(known, _)| known == name).map(|(_, figure)| figure)
+    }
+}
+
+/// Derives and judges a run; with the manifest of a calibration of the same path, also against
+/// that.
+///
+/// # Errors
+/// When its series or histograms cannot be read. What they lack is no error: a figure without
+/// support is absent, and a rule without evidence is inconclusive.
+pub fn find_run(
+    recording: &Recording,
+    calibration: Option<&Manifest>,
+) -> Result<RunFindings, JudgeError> {
+    let windows = RunWindow::all(recording)?;
+    let mut each: Vec<RunFindings> =
+        windows.iter().map(|window| derived(window, calibration)).collect();
+    for (window, findings) in windows.iter().zip(&mut each) {
+        rules::judge(window, findings);
+    }
+    let scan = scan::derive(&windows, &each);
+    let noise = noise::derive(&windows, &each);
+    let fastest = |(_, a): &(usize, f64), (_, b): &(usize, f64)| a.total_cmp(b);
+    let rates = windows.iter().enumerate().filter(|(_, window)| window.scans());
+    let rates =
+        rates.filter_map(|(at, _)| Some((at, each[at].figure("read_mbps")?.estimate.value)));
+    let main = rates.max_by(fastest).map_or(0, |(at, _)| at);
+    let verdicts = rules::united(&each, main);
+    let mut findings =
+        if each.is_empty() { RunFindings::default() } else { each.swap_remove(main) };
+    (findings.scan, findings.noise, findings.verdicts) = (scan, noise, verdicts);
+    Ok(findings)
+}
+
+/// What one window says, not judged yet.
+fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
+    let mut findings = RunFindings {
+        label: window.phase.label.clone(),
+        window_ns: window.duration_ns(),
+        sessions: window.sessions(),
+        stop: Some(window.phase.stop),
+        load_profile: profile::rows(window),
+        db_time: time::db_time(window),
+        ..RunFindings::default()
+    };
+    findings.waits = time::waits(window, findings.db_time.as_ref());
+    findings.classes = time::classes(window, &findings.waits, findings.db_time.as_ref());
+    findings.roles = io::transfers(window, "role");
+    findings.disks = io::transfers(window, "disk");
+    findings.latencies = latency::percentiles(window);
+    findings.littles_law = latency::littles_law(window);
+    findings.summary = summary::figures(window, &findings);
+    findings.ledger = ledger::rows(window);
+    findings.efficiency = summary::efficiency(&findings.summary, calibration);
+    findings
+}

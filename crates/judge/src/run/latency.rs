@@ -1,0 +1,103 @@
+//! Latencies by operation and by event, and whether they agree with the rates.
+
+use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::stats::Estimate;
+use blockstone_record::LatencyClock;
+
+use super::window::RunWindow;
+use super::{LittlesLaw, Percentiles};
+
+/// Operations in the order in which they are shown.
+const OPERATIONS: [&str; 3] = ["select", "update", "scan"];
+
+/// Operations from their intended start, then events, those of the sessions first.
+pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
+    let mut out = Vec::new();
+    for name in OPERATIONS {
+        let found = window.histograms.get(&(name.to_owned(), LatencyClock::Intended));
+        out.extend(found.and_then(|all| row(window, name, "", all)));
+    }
+    let events = window.histograms.iter().filter_map(|((name, _), histogram)| {
+        let (role, event) = name.split_once('/')?;
+        row(window, event, role, histogram)
+    });
+    let mut events: Vec<Percentiles> = events.collect();
+    events.sort_by_key(|row| (row.role != super::time::SESSION, std::cmp::Reverse(row.count)));
+    out.extend(events);
+    out
+}
+
+fn row(
+    window: &RunWindow,
+    name: &str,
+    role: &str,
+    histogram: &LatencyHistogram,
+) -> Option<Percentiles> {
+    (histogram.count() > 0).then(|| Percentiles {
+        name: name.to_owned(),
+        role: role.to_owned(),
+        count: histogram.count(),
+        ns_mean: histogram.mean_ns(),
+        ns_p50: quantile(window, histogram, 0.5),
+        ns_p90: quantile(window, histogram, 0.9),
+        ns_p99: quantile(window, histogram, 0.99),
+        ns_p999: quantile(window, histogram, 0.999),
+        ns_max: histogram.max_ns(),
+    })
+}
+
+fn quantile(window: &RunWindow, histogram: &LatencyHistogram, q: f64) -> Estimate {
+    let value = histogram.quantile_ns(q) as f64;
+    let (low, high) = histogram.quantile_interval_ns(q);
+    Estimate {
+        value,
+        low: (low as f64).min(value),
+        high: (high as f64).max(value),
+        samples: histogram.count(),
+        duration_ns: window.duration_ns(),
+    }
+}
+
+/// The law on operations, in a closed loop; and on physical reads, where the sessions do nothing
+/// but read: then sessions ÷ reads a second is the latency of a read, but for the processor time.
+pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
+    let sessions = window.sessions();
+    // A scan's reads overlap, and its operations are longer than a window is exact for.
+    if sessions == 0 || has_rate(window) || window.scans() {
+        return Vec::new();
+    }
+    let grown = |column| window.grown_by_all("operation", column);
+    let read = || {
+        let event = |column| window.grown("event", "session/db file sequential read", column);
+        Some((event("waits")?, event("time_ns")?))
+    };
+    let law = |what, (count, time_ns): (u64, u64), think_ns: u64| {
+        if count == 0 {
+            return None;
+        }
+        let n = count as f64;
+        let expected_ns = (sessions as f64 * window.duration_ns() as f64 - think_ns as f64) / n;
+        let measured_ns = time_ns as f64 / n;
+        (expected_ns > 0.0).then(|| LittlesLaw {
+            what,
+            sessions,
+            per_s: n / window.seconds(),
+            expected_ns,
+            measured_ns,
+            ratio: measured_ns / expected_ns,
+        })
+    };
+    let think_ns = grown("think_ns_sum").unwrap_or(0);
+    let operations = grown("completed_ops").zip(grown("service_ns_sum"));
+    let mut laws: Vec<LittlesLaw> =
+        operations.and_then(|sums| law("operations", sums, think_ns)).into_iter().collect();
+    if grown("commits") == Some(0) {
+        laws.extend(read().and_then(|sums| law("physical reads", sums, think_ns)));
+    }
+    laws
+}
+
+/// Whether the sessions send at a given rate: then they idle between operations.
+fn has_rate(window: &RunWindow) -> bool {
+    window.manifest.settings.contains_key("rate_per_s")
+}

@@ -1,0 +1,169 @@
+//! What the database claims, what the kernel charges to its processes, and what the device did:
+//! three accounts of the same window, side by side.
+
+use blockstone_base::column::Unmeasured;
+use serde::Serialize;
+
+use super::window::RunWindow;
+
+/// One line of the ledger.
+#[derive(Clone, Debug, Serialize)]
+pub struct LedgerRow {
+    /// What is counted.
+    pub what: &'static str,
+    /// In what: `bytes` or `count`.
+    pub unit: &'static str,
+    /// By the database.
+    pub claimed: LedgerCell,
+    /// By the kernel, to the processes of the database.
+    pub process: LedgerCell,
+    /// By the block layer, on the device, whoever caused it.
+    pub device: LedgerCell,
+    /// How the database executes what causes it; none for what no statement says.
+    pub plan: Option<String>,
+}
+
+/// A number, or why there is none: never a zero that nobody measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LedgerCell {
+    /// The number.
+    Value(u64),
+    /// The reason.
+    Unmeasured(Unmeasured),
+}
+
+impl LedgerCell {
+    /// The number, if it was measured.
+    pub fn value(&self) -> Option<u64> {
+        match self {
+            Self::Value(value) => Some(*value),
+            Self::Unmeasured(_) => None,
+        }
+    }
+}
+
+/// The ledger of a window.
+pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
+    let plan =
+        |kind: &str| Some(window.manifest.settings.get("plans")?.get(kind)?.as_str()?.to_owned());
+    let row = |what, unit, [claimed, process, device]: [LedgerCell; 3], plan| LedgerRow {
+        what,
+        unit,
+        claimed,
+        process,
+        device,
+        plan,
+    };
+    let process = |column| charged(window, column);
+    let device = |column| on_device(window, column);
+    let nothing_charged = || {
+        LedgerCell::Unmeasured(Unmeasured::NotInVersion(
+            "the kernel charges no flush to a process".to_owned(),
+        ))
+    };
+    let (reads, writes) = (claimed_reads(window), claimed_writes(window));
+    let mut rows = vec![
+        row("reads", "bytes", [reads, process("read_bytes"), device("read_bytes")], plan("select")),
+        row(
+            "writes",
+            "bytes",
+            [writes, process("write_bytes"), device("write_bytes")],
+            plan("update"),
+        ),
+    ];
+    if has_server(window) {
+        let redo = counted(window, "instance", "redo_bytes");
+        let wal = LedgerCell::Unmeasured(Unmeasured::NotInVersion(
+            "neither processes nor devices tell the log from the data".to_owned(),
+        ));
+        rows.push(row("redo, of the writes", "bytes", [redo, wal.clone(), wal], plan("update")));
+        let flushes = counted(window, "sql", "flushes");
+        rows.push(row("flushes", "count", [flushes, nothing_charged(), device("flush_ios")], None));
+    }
+    rows
+}
+
+/// Whether a database of its own was driven.
+pub fn has_server(window: &RunWindow) -> bool {
+    window.manifest.settings.contains_key("server")
+}
+
+fn block_bytes(window: &RunWindow) -> u64 {
+    window.setting("block_bytes").unwrap_or(0)
+}
+
+/// The miniature instance counts what it sends to its disks, a database counts pages.
+fn claimed_reads(window: &RunWindow) -> LedgerCell {
+    if let Some(bytes) = window.grown_by_all("disk", "read_bytes") {
+        return LedgerCell::Value(bytes);
+    }
+    match counted(window, "instance", "physical_reads") {
+        LedgerCell::Value(blocks) => LedgerCell::Value(blocks * block_bytes(window)),
+        unmeasured @ LedgerCell::Unmeasured(_) => unmeasured,
+    }
+}
+
+fn claimed_writes(window: &RunWindow) -> LedgerCell {
+    if let Some(bytes) = window.grown_by_all("disk", "write_bytes") {
+        return LedgerCell::Value(bytes);
+    }
+    let statistic = |name| window.statistic(name);
+    let Some(blocks) = statistic("physical_writes") else {
+        return counted(window, "instance", "physical_writes");
+    };
+    let redo = statistic("redo_bytes").unwrap_or(0) + statistic("protection_bytes").unwrap_or(0);
+    LedgerCell::Value(blocks * block_bytes(window) + redo)
+}
+
+/// What a database counted, or why it did not.
+fn counted(window: &RunWindow, probe: &str, column: &str) -> LedgerCell {
+    match window.grown(probe, "", column) {
+        Some(value) => LedgerCell::Value(value),
+        None => LedgerCell::Unmeasured(reason(window, probe, column).unwrap_or_else(|| {
+            Unmeasured::NotInVersion("the target keeps no count of it".to_owned())
+        })),
+    }
+}
+
+/// What the kernel charged to the server, or to this process for a database inside it.
+fn charged(window: &RunWindow, column: &str) -> LedgerCell {
+    let server = !window.objects("server").is_empty();
+    let (probe, found) = if server {
+        ("server", window.grown_by_all("server", column))
+    } else if has_server(window) {
+        ("server", None)
+    } else {
+        ("process", window.grown("process", "", column))
+    };
+    match found {
+        Some(value) => LedgerCell::Value(value),
+        None => LedgerCell::Unmeasured(reason(window, probe, column).unwrap_or_else(|| {
+            let why = if probe == "server" && !server {
+                "the server is on another machine, or does not say which process it is"
+            } else {
+                "/proc/PID/io belongs to another user"
+            };
+            Unmeasured::NotPermitted(why.to_owned())
+        })),
+    }
+}
+
+/// What the first device of the chain did.
+fn on_device(window: &RunWindow, column: &str) -> LedgerCell {
+    let device = window.manifest.target.devices.first();
+    let found = device.and_then(|device| window.grown("block", &device.name, column));
+    found.map_or_else(
+        || {
+            let why = "no block device beneath the data can be seen from here".to_owned();
+            LedgerCell::Unmeasured(Unmeasured::NotPermitted(why))
+        },
+        LedgerCell::Value,
+    )
+}
+
+fn reason(window: &RunWindow, probe: &str, column: &str) -> Option<Unmeasured> {
+    let mut infos = window.manifest.probes.iter().filter(|info| info.probe == probe);
+    let columns = infos.find_map(|info| info.columns.iter().find(|info| info.name == column));
+    columns?.unmeasured.clone()
+}

@@ -1,0 +1,154 @@
+//! What noise beside the sessions did to them: their window alone against the one with noise.
+
+use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::stats::{self, Estimate};
+use blockstone_record::LatencyClock;
+use blockstone_record::manifest::Figure;
+use serde::Serialize;
+
+use super::RunFindings;
+use super::window::RunWindow;
+use crate::compare::Change;
+use crate::derive;
+
+/// The name of the noise in series and histograms.
+const BACKGROUND: &str = "background";
+
+/// Figures that are held against each other, in the order in which they are shown.
+const FIGURES: [&str; 11] = [
+    "operations_per_s",
+    "read_iops",
+    "read_latency_ns_mean",
+    "read_latency_ns_p50",
+    "read_latency_ns_p99",
+    "commits_per_s",
+    "commit_latency_ns_mean",
+    "commit_latency_ns_p50",
+    "commit_latency_ns_p99",
+    "write_iops",
+    "average_active_sessions",
+];
+
+/// The noise, and its effect.
+#[derive(Clone, Debug, Serialize)]
+pub struct Noise {
+    /// Writers.
+    pub writers: u32,
+    /// Bytes of each of their writes.
+    pub write_bytes: u64,
+    /// Decimal megabytes a second of all writers.
+    pub mb_per_s: Option<Estimate>,
+    /// Their writes a second.
+    pub iops: Option<Estimate>,
+    /// Latencies of their durable writes.
+    pub latency: Option<NoiseLatency>,
+    /// Length of the noisy window.
+    pub window_ns: u64,
+    /// Figures of the sessions without and with noise.
+    pub effect: Vec<NoiseEffect>,
+}
+
+/// Latencies of the noise itself.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "each field is the quantile its name says")]
+pub struct NoiseLatency {
+    pub count: u64,
+    pub ns_mean: f64,
+    pub ns_p50: u64,
+    pub ns_p99: u64,
+}
+
+/// One figure of the sessions.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoiseEffect {
+    /// Its name among the figures of a run.
+    pub figure: String,
+    /// For people.
+    pub title: String,
+    /// Its unit.
+    pub unit: String,
+    /// Without noise.
+    pub quiet: Estimate,
+    /// With noise.
+    pub noisy: Estimate,
+    /// With ÷ without; none where nothing happened without.
+    pub ratio: Option<Estimate>,
+    /// What may be said about it.
+    pub outcome: Change,
+    /// Rules that condemn either side.
+    pub condemned_by: Vec<String>,
+}
+
+impl Noise {
+    /// The figures with noise, to be compared with those of another run.
+    pub(super) fn figures(&self) -> impl Iterator<Item = (String, Figure)> {
+        self.effect.iter().map(|row| {
+            let figure = Figure {
+                title: row.title.clone(),
+                unit: row.unit.clone(),
+                estimate: row.noisy,
+                phase: "noisy".to_owned(),
+                condemned_by: row.condemned_by.clone(),
+            };
+            (format!("noisy/{}", row.figure), figure)
+        })
+    }
+}
+
+/// The effect of the noise, where one window had none and a later one had.
+pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Noise> {
+    let [quiet, noisy] = each else { return None };
+    let window = windows.get(1).filter(|window| !window.scans())?;
+    let load = window.phase.background.as_ref()?;
+    let track = |column| derive::rate(&window.track("load", BACKGROUND, column));
+    let iops = track("completed_ops");
+    let mb_per_s = track("completed_bytes").map(|rate| rate.scaled(1e-6));
+    let key = (BACKGROUND.to_owned(), LatencyClock::Intended);
+    Some(Noise {
+        writers: load.workers,
+        write_bytes: load.block_bytes,
+        // Bytes are no samples: the writes are that moved them.
+        mb_per_s: mb_per_s.zip(iops).map(|(mb, ios)| Estimate { samples: ios.samples, ..mb }),
+        iops,
+        latency: window.histograms.get(&key).and_then(latency),
+        window_ns: window.duration_ns(),
+        effect: FIGURES.iter().filter_map(|name| effect(name, quiet, noisy)).collect(),
+    })
+}
+
+fn latency(histogram: &LatencyHistogram) -> Option<NoiseLatency> {
+    (histogram.count() > 0).then(|| NoiseLatency {
+        count: histogram.count(),
+        ns_mean: histogram.mean_ns(),
+        ns_p50: histogram.quantile_ns(0.5),
+        ns_p99: histogram.quantile_ns(0.99),
+    })
+}
+
+fn effect(name: &str, quiet: &RunFindings, noisy: &RunFindings) -> Option<NoiseEffect> {
+    let (without, with) = (quiet.figure(name)?, noisy.figure(name)?);
+    if without.estimate.samples == 0 && with.estimate.samples == 0 {
+        return None;
+    }
+    let mut condemned_by = without.condemned_by.clone();
+    condemned_by.extend(with.condemned_by.iter().cloned());
+    condemned_by.sort();
+    condemned_by.dedup();
+    let ratio = stats::ratio(&without.estimate, &with.estimate);
+    // More sessions that are busy with the same work are no gain.
+    let lower_is_faster = without.unit == "ns" || name == "average_active_sessions";
+    Some(NoiseEffect {
+        figure: name.to_owned(),
+        title: without.title.clone(),
+        unit: without.unit.clone(),
+        quiet: without.estimate,
+        noisy: with.estimate,
+        outcome: if condemned_by.is_empty() {
+            Change::of(ratio.as_ref(), lower_is_faster)
+        } else {
+            Change::Condemned
+        },
+        ratio,
+        condemned_by,
+    })
+}

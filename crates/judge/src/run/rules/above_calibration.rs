@@ -1,0 +1,37 @@
+//! Rates that this storage does not have.
+
+use blockstone_base::verdict::Weight;
+
+use super::{Efficiency, Judgement, RunCase, RunRule, percent};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "above-calibration",
+    weight: Weight::Warns,
+    doc: "Rates above what the calibration of the same path found to be the most.",
+    threshold: "More than 1.1 × the calibrated figure with an interval that lies above it: a \
+                calibration looks for the most, so that a run cannot exceed it by more than both \
+                drift.",
+    cause: "A cache that served this run and not the calibration, or a storage that changed since.",
+    next: "Calibrate the path again and compare; look at the other verdicts on caches.",
+    check,
+};
+
+const ABOVE_MAX: f64 = 1.10;
+
+fn check(case: &RunCase) -> Judgement {
+    let rates = || case.findings.efficiency.iter().filter(|row| row.unit != "ns");
+    let above = |row: &&Efficiency| row.ratio.value > ABOVE_MAX && row.ratio.low > 1.0;
+    let text = |row: &Efficiency| {
+        format!("{} is {} of {}", row.figure, percent(row.ratio.value), row.calibrated_figure)
+    };
+    let found: Vec<_> = rates().filter(above).collect();
+    if !found.is_empty() {
+        let evidence: Vec<String> = found.iter().map(|row| text(row)).collect();
+        let figures = found.iter().map(|row| row.figure.to_owned()).collect();
+        return Judgement::fail(evidence.join("; "), figures);
+    }
+    match rates().max_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value)) {
+        Some(most) => Judgement::pass(text(most)),
+        None => Judgement::inconclusive("there is no calibration of this path to compare with"),
+    }
+}

@@ -1,0 +1,63 @@
+//! A control group's limit that was measured instead of the device.
+
+use blockstone_base::identity::CapKind;
+use blockstone_base::units::three_digits;
+use blockstone_base::verdict::Weight;
+
+use super::{Judgement, RunCase, RunRule, percent};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "throttled",
+    weight: Weight::Warns,
+    doc: "A rate that is the limit a control group sets, not what the storage can do.",
+    threshold: "At least 95 % of a limit on a device of the target's chain.",
+    cause: "io.max of the control group that this process runs in.",
+    next: "Read the rate as that of the limit; run outside of the control group for the device's.",
+    check,
+};
+
+const REACHED: f64 = 0.95;
+
+fn check(case: &RunCase) -> Judgement {
+    let caps = &case.manifest.target.caps;
+    if caps.is_empty() {
+        return Judgement::pass("no control group limits these devices");
+    }
+    let mut first = None;
+    let mut figures = Vec::new();
+    let mut measured = 0;
+    for cap in caps {
+        let (column, figure) = match cap.kind {
+            CapKind::ReadIops => ("read_ios", "hardware_read_iops"),
+            CapKind::WriteIops => ("write_ios", "hardware_write_iops"),
+            CapKind::ReadBytesPerS => ("read_bytes", "read_mbps"),
+            CapKind::WriteBytesPerS => ("write_bytes", "write_mbps"),
+        };
+        let named = case.manifest.target.devices.iter().find(|device| device.number == cap.device);
+        let Some(moved) = named.and_then(|device| case.window.grown("block", &device.name, column))
+        else {
+            continue;
+        };
+        measured += 1;
+        let share = moved as f64 / case.window.seconds() / cap.limit as f64;
+        if share >= REACHED {
+            let limit = three_digits(cap.limit as f64);
+            first.get_or_insert_with(|| {
+                let source = &cap.source;
+                format!("{} of the {limit} {column} a second that {source} allows", percent(share))
+            });
+            figures.push(figure.to_owned());
+        }
+    }
+    match (first, measured) {
+        (Some(first), _) if figures.len() == 1 => Judgement::fail(first, figures),
+        (Some(first), _) => {
+            let evidence = format!("{first}; {} of {measured} limits in all", figures.len());
+            figures.sort();
+            figures.dedup();
+            Judgement::fail(evidence, figures)
+        }
+        (None, 0) => Judgement::inconclusive("the limited devices were not measured"),
+        (None, _) => Judgement::pass("no limit of a control group was reached"),
+    }
+}

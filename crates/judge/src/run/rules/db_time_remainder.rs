@@ -1,0 +1,42 @@
+//! Database time that nothing explains.
+
+use blockstone_base::verdict::Weight;
+
+use super::{Judgement, RunCase, RunRule, percent};
+use crate::run::ledger::has_server;
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "db-time-remainder",
+    weight: Weight::Warns,
+    doc: "Database time that is neither processor time nor run queue nor a wait event, or that is \
+          counted twice.",
+    threshold: "More than 3 % of the database time, in either direction.",
+    cause: "Waits outside of any event: page faults, the hypervisor, a clock that is read rarely \
+            when there are thousands of sessions.",
+    next: "Read the shares of the events as that much less certain; look at the stolen time and at \
+           the memory of the machine.",
+    check,
+};
+
+const REMAINDER_MAX: f64 = 0.03;
+
+fn check(case: &RunCase) -> Judgement {
+    let Some(db_time) = &case.findings.db_time else {
+        return Judgement::inconclusive("the target does not say where its time goes");
+    };
+    if has_server(case.window) {
+        return Judgement::inconclusive(
+            "waits of a real database are sampled, and its time includes the way to it",
+        );
+    }
+    let evidence = format!(
+        "CPU, run queue and waits leave {} of the database time unexplained",
+        percent(db_time.remainder_ratio)
+    );
+    if db_time.remainder_ratio.abs() > REMAINDER_MAX {
+        let figures = ["average_active_sessions", "db_time_remainder_ratio"];
+        Judgement::fail(evidence, figures.map(str::to_owned).into())
+    } else {
+        Judgement::pass(evidence)
+    }
+}

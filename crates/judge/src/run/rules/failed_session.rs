@@ -1,0 +1,37 @@
+//! Sessions that failed.
+
+use blockstone_base::units::thousands;
+use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::Stop;
+
+use super::{Judgement, RunCase, RunRule, all_figures};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "failed-session",
+    weight: Weight::Condemns,
+    doc: "A session whose operation returned an error: the others then were not the load that was \
+          asked for.",
+    threshold: "One operation or one session.",
+    cause: "The database or the storage beneath it returned an error.",
+    next: "Look at the first error, and into the kernel log (dmesg) at that time.",
+    check,
+};
+
+fn check(case: &RunCase) -> Judgement {
+    let phase = case.window.phase;
+    let failed = case.window.grown_by_all("operation", "failed_ops");
+    if failed == Some(0) && phase.first_error.is_none() && phase.stop != Stop::Failed {
+        return Judgement::pass("no operation failed");
+    }
+    match (failed, phase.first_error.as_deref()) {
+        (None, None) if phase.stop != Stop::Failed => {
+            Judgement::inconclusive("failed operations were not counted")
+        }
+        (failed, error) => {
+            let why = error.unwrap_or("no error was kept");
+            let count = thousands(failed.unwrap_or(0) as i64);
+            let evidence = format!("{count} operations failed in the window; first: {why}");
+            Judgement::fail(evidence, all_figures())
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Latency and rate that contradict each other.
+
+use blockstone_base::verdict::Weight;
+
+use super::{Judgement, RunCase, RunRule, percent, time};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "littles-law",
+    weight: Weight::Warns,
+    doc: "In a closed loop, sessions ÷ operations a second, less the think time, has to be the \
+          mean latency (J. D. C. Little, 1961).",
+    threshold: "More than 5 % apart: then sessions spent their time outside of operations.",
+    cause: "Sessions that could not run between two operations (too few processors), or \
+            operations so long that few ended inside the window.",
+    next: "Give the window more time with --run-time, or use fewer sessions.",
+    check,
+};
+
+const APART_MAX: f64 = 0.05;
+
+fn check(case: &RunCase) -> Judgement {
+    let Some(law) = case.findings.littles_law.first() else {
+        return Judgement::inconclusive(if case.window.scans() {
+            "the reads of a scan overlap: its sessions are not what waits for them"
+        } else {
+            "the sessions did not run in a closed loop"
+        });
+    };
+    let evidence = format!(
+        "{} sessions ÷ {:.0} {}/s = {}, measured {} ({})",
+        law.sessions,
+        law.per_s,
+        law.what,
+        time(law.expected_ns),
+        time(law.measured_ns),
+        percent(law.ratio)
+    );
+    if (law.ratio - 1.0).abs() > APART_MAX {
+        Judgement::fail(evidence, vec!["operations_per_s".to_owned()])
+    } else {
+        Judgement::pass(evidence)
+    }
+}

@@ -1,0 +1,35 @@
+//! A run that asked the cache, not the storage.
+
+use blockstone_base::verdict::Weight;
+
+use super::{Judgement, RunCase, RunRule, percent, read_figures};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "mostly-cached",
+    weight: Weight::Warns,
+    doc: "A workload that fits into the buffer cache: its rates are those of memory, and of its \
+          physical reads too few remain to describe the storage.",
+    threshold: "Fewer than 10 physical reads a hundred blocks visited.",
+    cause: "Schemas, or the part of them that is hot, are hardly larger than the buffer cache.",
+    next: "Use a smaller --cache or a larger --scale; or mean it, and read the logical reads.",
+    check,
+};
+
+const MISSES_MIN: f64 = 0.10;
+
+fn check(case: &RunCase) -> Judgement {
+    let statistic = |column| case.window.statistic(column);
+    let Some((visited, read)) = statistic("logical_reads").zip(statistic("physical_reads")) else {
+        return Judgement::inconclusive("the target does not count blocks visited and read");
+    };
+    if visited == 0 {
+        return Judgement::inconclusive("no block was visited");
+    }
+    let misses = read as f64 / visited as f64;
+    let evidence = format!("{} of the blocks visited were read from storage", percent(misses));
+    if misses < MISSES_MIN {
+        Judgement::fail(evidence, read_figures())
+    } else {
+        Judgement::pass(evidence)
+    }
+}

@@ -1,0 +1,39 @@
+//! Statements that were not executed in one way.
+
+use blockstone_base::verdict::Weight;
+
+use super::{Judgement, RunCase, RunRule, all_figures};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "plan-changed",
+    weight: Weight::Condemns,
+    doc: "A statement whose plan after the window is not the one before it, or a select by key \
+          that visits pages in physical order (bitmap) or all of them.",
+    threshold: "Any difference; a bitmap or a full scan for a select or an update.",
+    cause: "Statistics that were collected meanwhile, or a setting of the server.",
+    next: "Look at both plans in the manifest; analyse the tables before the run.",
+    check,
+};
+
+fn check(case: &RunCase) -> Judgement {
+    let settings = &case.manifest.settings;
+    let Some(before) = settings.get("plans") else {
+        return Judgement::pass("the miniature instance has no plans to choose from");
+    };
+    let plan = |kind: &str| before.get(kind).and_then(serde_json::Value::as_str).unwrap_or("");
+    for kind in ["select", "update"] {
+        let text = plan(kind).to_lowercase();
+        let physical = ["bitmap", "seq scan", "full table scan", "scan of"];
+        if let Some(word) = physical.iter().find(|word| text.contains(*word)) {
+            return Judgement::fail(format!("the {kind} has a {word} in its plan"), all_figures());
+        }
+    }
+    match settings.get("plans_after") {
+        None => Judgement::inconclusive("the plans after the window are not known"),
+        Some(after) if after == before => {
+            let first = plan("select").lines().nth(1).unwrap_or(plan("select")).trim().to_owned();
+            Judgement::pass(format!("before and after the window: {first}"))
+        }
+        Some(_) => Judgement::fail("a plan after the window is another", all_figures()),
+    }
+}

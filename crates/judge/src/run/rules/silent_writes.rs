@@ -1,0 +1,44 @@
+//! Writes where nothing was to be written.
+
+use blockstone_base::verdict::Weight;
+
+use super::{Judgement, RunCase, RunRule, megabytes, read_figures};
+use crate::run::ledger::has_server;
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "silent-writes",
+    weight: Weight::Warns,
+    doc: "Writes of a database whose sessions only read: hint bits, full-page images, rows frozen \
+          or statistics written.",
+    threshold: "More redo than 1 MB, or more pages written than 1 % of those read.",
+    cause: "The first readers of loaded rows mark them as committed, and each first mark in a page \
+            can put the whole page into the redo.",
+    next: "Read the size that is named; a run on rows that were read or vacuumed before has none.",
+    check,
+};
+
+const REDO_BYTES_MAX: u64 = 1_000_000;
+const PAGES_RATIO_MAX: f64 = 0.01;
+
+fn check(case: &RunCase) -> Judgement {
+    if !has_server(case.window) {
+        return Judgement::pass("the miniature instance writes nothing for readers");
+    }
+    let commits = case.window.grown_by_all("operation", "commits");
+    if commits != Some(0) {
+        return Judgement::pass("the sessions also wrote");
+    }
+    let statistic = |name| case.window.statistic(name);
+    let (redo, written) = (statistic("redo_bytes"), statistic("physical_writes"));
+    let (Some(redo), Some(read)) = (redo, statistic("physical_reads")) else {
+        return Judgement::inconclusive("the database counts neither its redo nor its writes");
+    };
+    let written = written.unwrap_or(0);
+    let evidence = format!("{} of redo and {written} pages written by readers", megabytes(redo));
+    let pages = written as f64 / read.max(1) as f64;
+    if redo > REDO_BYTES_MAX || pages > PAGES_RATIO_MAX {
+        Judgement::fail(evidence, read_figures())
+    } else {
+        Judgement::pass(evidence)
+    }
+}

@@ -1,0 +1,50 @@
+//! Commits that a power loss would take back.
+
+use blockstone_base::verdict::Weight;
+use serde_json::Value;
+
+use super::{Judgement, RunCase, RunRule};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "unsafe-commits",
+    weight: Weight::Condemns,
+    doc: "A database that acknowledges commits before they are durable: its commit rate is that of \
+          memory.",
+    threshold: "A setting that says so: fsync = off or synchronous_commit = off (PostgreSQL), \
+                innodb_flush_log_at_trx_commit other than 1, synchronous below 2 (SQLite).",
+    cause: "A setting for tests or for data that may be lost.",
+    next: "Set it back, or compare commits only with others that are not durable either.",
+    check,
+};
+
+/// A setting, and the values that are safe.
+const SAFE: [(&str, &[&str]); 4] = [
+    ("fsync", &["on"]),
+    ("synchronous_commit", &["on", "remote_apply", "remote_write", "local"]),
+    ("innodb_flush_log_at_trx_commit", &["1"]),
+    ("synchronous", &["2", "3"]),
+];
+
+fn check(case: &RunCase) -> Judgement {
+    let Some(settings) = case.manifest.settings.get("server_settings") else {
+        return Judgement::pass("the miniature instance acknowledges what is durable");
+    };
+    let known = SAFE.iter().filter_map(|(name, safe)| {
+        let value = settings.get(*name).and_then(Value::as_str)?;
+        Some((*name, value, safe.contains(&value)))
+    });
+    let known: Vec<_> = known.collect();
+    let said: Vec<String> =
+        known.iter().map(|(name, value, _)| format!("{name} = {value}")).collect();
+    if known.is_empty() {
+        return Judgement::inconclusive("the database does not show its settings");
+    }
+    let unsafe_one = known.iter().any(|(_, _, safe)| !safe);
+    let commits = case.window.grown_by_all("operation", "commits").unwrap_or(0);
+    if unsafe_one && commits > 0 {
+        let figures = super::NAMES.iter().filter(|name| name.contains("commit"));
+        Judgement::fail(said.join(", "), figures.map(|name| (*name).to_owned()).collect())
+    } else {
+        Judgement::pass(said.join(", "))
+    }
+}

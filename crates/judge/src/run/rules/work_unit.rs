@@ -1,0 +1,59 @@
+//! Operations that were not what was asked for.
+
+use blockstone_base::units::thousands;
+use blockstone_base::verdict::Weight;
+
+use super::{Judgement, RunCase, RunRule, all_figures, percent};
+
+pub(super) const RULE: RunRule = RunRule {
+    id: "work-unit",
+    weight: Weight::Condemns,
+    doc: "Operations that visited another number of rows than the work unit, or updates that were \
+          another share of the operations than asked for.",
+    threshold: "One row too many or too few; a share of updates off by more than two percentage \
+                points where at least 1,000 operations ran. Sessions spread updates evenly, so a \
+                window of any length holds nearly the exact share.",
+    cause: "An error in this tool, or a target whose schemas hold other rows than were loaded.",
+    next: "Please report it with the recording.",
+    check,
+};
+
+/// Largest difference between the shares of updates asked for and sent.
+const SHARE_OFF_MAX: f64 = 0.02;
+/// Operations from which on the share is judged.
+const ENOUGH_OPS: u64 = 1_000;
+
+fn check(case: &RunCase) -> Judgement {
+    let grown = |kind, column| case.window.grown("operation", kind, column).unwrap_or(0);
+    let mut seen = Vec::new();
+    let mut wrong = Vec::new();
+    let units = [("select", "work_unit"), ("update", "update_work_unit"), ("scan", "scan_rows")];
+    for (kind, setting) in units {
+        let (ops, rows) = (grown(kind, "completed_ops"), grown(kind, "rows"));
+        let Some(unit) = case.window.setting(setting).filter(|_| ops > 0) else { continue };
+        let text = format!(
+            "{} {kind}s visited {} rows, {unit} each asked for",
+            thousands(ops as i64),
+            thousands(rows as i64)
+        );
+        if rows == ops * unit { seen.push(text) } else { wrong.push(text) }
+    }
+    let sent: u64 =
+        ["select", "update", "scan"].map(|kind| grown(kind, "completed_ops")).iter().sum();
+    if let Some(asked) = case.window.setting("update_pct").filter(|_| sent >= ENOUGH_OPS) {
+        let share = grown("update", "completed_ops") as f64 / sent as f64;
+        let text =
+            format!("{} of the operations were updates, {asked} % asked for", percent(share));
+        // Where sessions run at different speeds, the fast ones do not change the mix of each.
+        if (share - asked as f64 / 100.0).abs() <= SHARE_OFF_MAX {
+            seen.push(text);
+        } else {
+            wrong.push(text);
+        }
+    }
+    match (wrong.is_empty(), seen.is_empty()) {
+        (false, _) => Judgement::fail(wrong.join("; "), all_figures()),
+        (true, false) => Judgement::pass(seen.join("; ")),
+        (true, true) => Judgement::inconclusive("no operation completed in the window"),
+    }
+}

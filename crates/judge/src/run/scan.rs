@@ -1,0 +1,274 @@
+//! The direct-path matrix: of every point what its reads took, and beside it what the wait
+//! interface of a database reports of the same reads. A session that keeps several reads
+//! outstanding waits only when the next one has not returned yet. So a database that times waits
+//! knows nothing of the reads that returned in time, and of the others only the rest: neither the
+//! number of its waits nor their length is that of the reads.
+
+use blockstone_base::database::DIRECT_READ;
+use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::stats::{self, Estimate};
+use blockstone_record::LatencyClock;
+use blockstone_record::manifest::{Figure, Stop};
+use serde::Serialize;
+
+use super::RunFindings;
+use super::time::SESSION;
+use super::window::RunWindow;
+use crate::derive;
+
+/// The wait event of reads past the cache.
+const WAIT: &str = "session/direct path read";
+
+/// All of a matrix.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scan {
+    /// Its points, in the order in which they were measured.
+    pub points: Vec<ScanPoint>,
+    /// Few against many sessions, for each size of read.
+    pub effects: Vec<ScanEffect>,
+    /// How far the sizes of reads differ, for each number of sessions.
+    pub spreads: Vec<ScanSpread>,
+}
+
+/// One size of read with one number of sessions.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScanPoint {
+    /// Its phase.
+    pub label: String,
+    /// Blocks of a read.
+    pub multiblock: u64,
+    /// Bytes of a read.
+    pub read_bytes: u64,
+    /// Sessions.
+    pub parallel: u32,
+    /// Reads that each may keep outstanding.
+    pub slots: u32,
+    /// Length of the window.
+    pub window_ns: u64,
+    /// Why it closed.
+    pub stop: Stop,
+    /// Decimal megabytes a second.
+    pub mb_per_s: Estimate,
+    /// Reads a second.
+    pub iops: Estimate,
+    /// Reads in the window.
+    pub ios: u64,
+    /// Time of all reads.
+    pub io_ns: u64,
+    /// Mean of a read.
+    pub io_ns_mean: Estimate,
+    /// Median of a read.
+    pub io_ns_p50: Estimate,
+    /// 99 % of reads took at most this.
+    pub io_ns_p99: Estimate,
+    /// Reads outstanding on average.
+    pub outstanding: f64,
+    /// What the wait interface reports.
+    pub waits: Waited,
+    /// Rules that condemn this point; empty when it stands.
+    pub condemned_by: Vec<String>,
+}
+
+/// The same reads as waits.
+#[derive(Clone, Debug, Serialize)]
+pub struct Waited {
+    /// Waits.
+    pub count: u64,
+    /// Time in them.
+    pub time_ns: u64,
+    /// Mean of a wait; none without one.
+    pub ns_mean: Option<f64>,
+    /// Median of a wait.
+    pub ns_p50: Option<u64>,
+    /// 99 % of waits took at most this.
+    pub ns_p99: Option<u64>,
+    /// Waits ÷ reads.
+    pub count_ratio: f64,
+    /// Mean wait ÷ mean read.
+    pub mean_ratio: Option<f64>,
+    /// Time in waits ÷ time of reads.
+    pub time_ratio: f64,
+}
+
+/// What becomes of the same bytes when more sessions read them.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScanEffect {
+    /// Blocks of a read.
+    pub multiblock: u64,
+    /// Sessions before.
+    pub from_parallel: u32,
+    /// Sessions after.
+    pub to_parallel: u32,
+    /// Bytes a second, after ÷ before.
+    pub mb_per_s: Option<Estimate>,
+    /// Mean of a read, after ÷ before.
+    pub io_ns_mean: Option<Estimate>,
+    /// Waits for each byte, after ÷ before.
+    pub waits: Option<f64>,
+    /// Mean wait, after ÷ before.
+    pub wait_ns_mean: Option<f64>,
+    /// Time in waits for each byte, after ÷ before.
+    pub wait_time: Option<f64>,
+}
+
+/// How far the sizes of reads are from each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScanSpread {
+    /// Sessions.
+    pub parallel: u32,
+    /// Bytes a second of the fastest size ÷ that of the slowest.
+    pub ratio: Estimate,
+    /// Blocks of a read of the fastest.
+    pub fastest_multiblock: u64,
+    /// Blocks of a read of the slowest.
+    pub slowest_multiblock: u64,
+}
+
+impl Scan {
+    /// Rates and latencies of all points, to be compared with those of another run.
+    pub(super) fn figures(&self) -> impl Iterator<Item = (String, Figure)> {
+        self.points.iter().flat_map(|point| {
+            let figures = [
+                ("mb_per_s", "MB/s", point.mb_per_s),
+                ("io_ns_mean", "ns", point.io_ns_mean),
+                ("io_ns_p50", "ns", point.io_ns_p50),
+                ("io_ns_p99", "ns", point.io_ns_p99),
+            ];
+            figures.map(|(name, unit, estimate)| {
+                let figure = Figure {
+                    title: point.label.clone(),
+                    unit: unit.to_owned(),
+                    estimate,
+                    phase: point.label.clone(),
+                    condemned_by: point.condemned_by.clone(),
+                };
+                (format!("{}/{name}", point.label), figure)
+            })
+        })
+    }
+}
+
+/// The matrix; none of any other run.
+pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Scan> {
+    let pairs = windows.iter().zip(each).filter(|(window, _)| window.scans());
+    let points: Vec<ScanPoint> =
+        pairs.filter_map(|(window, findings)| point(window, findings)).collect();
+    (!points.is_empty()).then(|| Scan {
+        effects: effects(&points),
+        spreads: spreads(&points),
+        points,
+    })
+}
+
+fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
+    let load = window.phase.load.as_ref()?;
+    let role = |column| window.track("role", SESSION, column);
+    let rate = derive::rate(&role("read_ios"))?;
+    let mb_per_s = derive::rate(&role("read_bytes"))?.scaled(1e-6);
+    let grown = |column| window.grown("role", SESSION, column);
+    let (ios, bytes, io_ns) = (grown("read_ios")?, grown("read_bytes")?, grown("read_ns")?);
+    let mean = window.ratio(&role("read_ns"), &role("read_ios"))?;
+    let histogram = window.histograms.get(&(DIRECT_READ.to_owned(), LatencyClock::Submitted))?;
+    let quantile = |q| {
+        let value = histogram.quantile_ns(q) as f64;
+        let (low, high) = histogram.quantile_interval_ns(q);
+        let (low, high) = ((low as f64).min(value), (high as f64).max(value));
+        let duration_ns = window.duration_ns();
+        Estimate { value, low, high, samples: histogram.count(), duration_ns }
+    };
+    let of_figure = findings.figure("read_mbps").map(|figure| figure.condemned_by.clone());
+    Some(ScanPoint {
+        label: window.phase.label.clone(),
+        multiblock: load.block_bytes / window.setting("block_bytes")?.max(1),
+        read_bytes: bytes.checked_div(ios)?,
+        parallel: load.workers,
+        slots: load.depth_per_worker,
+        window_ns: window.duration_ns(),
+        stop: window.phase.stop,
+        // Bytes are no samples: the reads are that moved them.
+        mb_per_s: Estimate { samples: rate.samples, ..mb_per_s },
+        iops: rate,
+        ios,
+        io_ns,
+        io_ns_mean: Estimate { samples: ios, ..mean },
+        io_ns_p50: quantile(0.5),
+        io_ns_p99: quantile(0.99),
+        outstanding: io_ns as f64 / window.duration_ns() as f64,
+        waits: waited(window, ios, io_ns),
+        condemned_by: of_figure.unwrap_or_default(),
+    })
+}
+
+fn waited(window: &RunWindow, ios: u64, io_ns: u64) -> Waited {
+    let grown = |column| window.grown("event", WAIT, column).unwrap_or(0);
+    let (count, time_ns) = (grown("waits"), grown("time_ns"));
+    let ns_mean = (count > 0).then(|| time_ns as f64 / count as f64);
+    let histogram = window.histograms.get(&(WAIT.to_owned(), LatencyClock::Submitted));
+    let quantile =
+        |q| histogram.filter(|h: &&LatencyHistogram| h.count() > 0).map(|h| h.quantile_ns(q));
+    let io_ns_mean = io_ns as f64 / ios.max(1) as f64;
+    Waited {
+        count,
+        time_ns,
+        ns_mean,
+        ns_p50: quantile(0.5),
+        ns_p99: quantile(0.99),
+        count_ratio: count as f64 / ios.max(1) as f64,
+        mean_ratio: ns_mean.map(|mean| mean / io_ns_mean),
+        time_ratio: time_ns as f64 / io_ns.max(1) as f64,
+    }
+}
+
+/// The fewest against the most sessions.
+fn effects(points: &[ScanPoint]) -> Vec<ScanEffect> {
+    let mut sizes: Vec<u64> = points.iter().map(|point| point.multiblock).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let of = |&multiblock: &u64| {
+        let same = points.iter().filter(move |point| point.multiblock == multiblock);
+        let from = same.clone().min_by_key(|point| point.parallel)?;
+        let to = same.max_by_key(|point| point.parallel)?;
+        if from.parallel == to.parallel {
+            return None;
+        }
+        let per_byte = |amount: u64, point: &ScanPoint| {
+            amount as f64 / (point.ios as f64 * point.read_bytes as f64)
+        };
+        let ratio = |before: f64, after: f64| (before > 0.0).then(|| after / before);
+        let amount =
+            |of: fn(&ScanPoint) -> u64| ratio(per_byte(of(from), from), per_byte(of(to), to));
+        Some(ScanEffect {
+            multiblock,
+            from_parallel: from.parallel,
+            to_parallel: to.parallel,
+            mb_per_s: stats::ratio(&from.mb_per_s, &to.mb_per_s),
+            io_ns_mean: stats::ratio(&from.io_ns_mean, &to.io_ns_mean),
+            waits: amount(|point| point.waits.count),
+            wait_ns_mean: from.waits.ns_mean.zip(to.waits.ns_mean).and_then(|(a, b)| ratio(a, b)),
+            wait_time: amount(|point| point.waits.time_ns),
+        })
+    };
+    sizes.iter().filter_map(of).collect()
+}
+
+fn spreads(points: &[ScanPoint]) -> Vec<ScanSpread> {
+    let mut sessions: Vec<u32> = points.iter().map(|point| point.parallel).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let of = |&parallel: &u32| {
+        let same = points.iter().filter(move |point| point.parallel == parallel);
+        let rate = |point: &&ScanPoint| point.mb_per_s.value;
+        let fastest = same.clone().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+        let slowest = same.min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+        if fastest.multiblock == slowest.multiblock {
+            return None;
+        }
+        Some(ScanSpread {
+            parallel,
+            ratio: stats::ratio(&slowest.mb_per_s, &fastest.mb_per_s)?,
+            fastest_multiblock: fastest.multiblock,
+            slowest_multiblock: slowest.multiblock,
+        })
+    };
+    sessions.iter().filter_map(of).collect()
+}

@@ -1,0 +1,177 @@
+//! The headline figures of a run, and what they are of the same storage's calibration.
+
+use blockstone_base::stats::{self, Estimate};
+use blockstone_record::manifest::{Figure, Manifest};
+
+use super::time::{CPU, SESSION};
+use super::window::RunWindow;
+use super::{Efficiency, Percentiles, RunFindings};
+use crate::derive;
+
+/// Names of all figures, in their order; a figure that was not measured is absent.
+pub const NAMES: [&str; 21] = [
+    "read_iops",
+    "write_iops",
+    "hardware_read_iops",
+    "hardware_write_iops",
+    "commits_per_s",
+    "physical_reads_per_cpu_s",
+    "physical_reads_per_s",
+    "logical_reads_per_s",
+    "read_mbps",
+    "write_mbps",
+    "redo_mbps",
+    "read_latency_ns_mean",
+    "read_latency_ns_p50",
+    "read_latency_ns_p99",
+    "commit_latency_ns_mean",
+    "commit_latency_ns_p50",
+    "commit_latency_ns_p99",
+    "cpu_ns_per_commit",
+    "operations_per_s",
+    "average_active_sessions",
+    "db_time_remainder_ratio",
+];
+
+/// The figures that were measured, in the order of [`NAMES`].
+pub fn figures(window: &RunWindow, findings: &RunFindings) -> Vec<(String, Figure)> {
+    let figure = |name: &str| {
+        let (title, unit, found) = figure(name, window, findings)?;
+        let (title, unit) = (title.to_owned(), unit.to_owned());
+        let estimate =
+            Estimate { samples: samples(name, window).unwrap_or(found.samples), ..found };
+        let phase = window.phase.label.clone();
+        Some((name.to_owned(), Figure { title, unit, estimate, phase, condemned_by: Vec::new() }))
+    };
+    NAMES.iter().filter_map(|name| figure(name)).collect()
+}
+
+/// What stands behind a rate of bytes or of time: the requests and operations that moved them.
+fn samples(name: &str, window: &RunWindow) -> Option<u64> {
+    match name {
+        "read_mbps" => window.grown_by_all("role", "read_ios"),
+        "write_mbps" => window.grown_by_all("role", "write_ios"),
+        "redo_mbps" => window.statistic("redo_writes"),
+        "average_active_sessions" | "db_time_remainder_ratio" => {
+            window.grown_by_all("operation", "completed_ops")
+        }
+        _ => None,
+    }
+}
+
+type Found = (&'static str, &'static str, Estimate);
+
+fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Found> {
+    let of_all = |probe, column| derive::rate(&window.track_of_all(probe, column));
+    let statistic = |column| derive::rate(&window.track("instance", "", column));
+    let waits = |event: &str| event_latency(findings, event);
+    let mean = |event: &str| event_mean(window, event);
+    let commits = || waits(LOG_SYNC).or_else(|| waits(COMMIT));
+    Some(match name {
+        "read_iops" => ("Reads of the database", "IOPS", of_all("role", "read_ios")?),
+        "write_iops" => ("Writes of the database", "IOPS", of_all("role", "write_ios")?),
+        "hardware_read_iops" => ("Reads of all disks", "IOPS", of_all("disk", "read_ios")?),
+        "hardware_write_iops" => ("Writes of all disks", "IOPS", of_all("disk", "write_ios")?),
+        "commits_per_s" => ("Commits a second", "commits/s", of_all("operation", "commits")?),
+        "physical_reads_per_cpu_s" => {
+            let cpu = processor(window);
+            let reads = window.track("instance", "", "physical_reads");
+            let per_ns = window.ratio(&reads, &cpu)?;
+            ("Physical reads per CPU-second", "blocks/s", per_ns.scaled(1e9))
+        }
+        "physical_reads_per_s" => ("Blocks read", "blocks/s", statistic("physical_reads")?),
+        "logical_reads_per_s" => ("Blocks visited", "blocks/s", statistic("logical_reads")?),
+        "read_mbps" => ("Read", "MB/s", of_all("role", "read_bytes")?.scaled(1e-6)),
+        "write_mbps" => ("Written", "MB/s", of_all("role", "write_bytes")?.scaled(1e-6)),
+        "redo_mbps" => ("Redo", "MB/s", statistic("redo_bytes")?.scaled(1e-6)),
+        "read_latency_ns_mean" => ("Mean single-block read", "ns", mean(SINGLE_READ)?),
+        "read_latency_ns_p50" => ("Median single-block read", "ns", waits(SINGLE_READ)?.ns_p50),
+        "read_latency_ns_p99" => ("99 % of single-block reads", "ns", waits(SINGLE_READ)?.ns_p99),
+        "commit_latency_ns_mean" => ("Mean commit", "ns", mean_commit(window)?),
+        "commit_latency_ns_p50" => ("Median commit", "ns", commits()?.ns_p50),
+        "commit_latency_ns_p99" => ("99 % of commits", "ns", commits()?.ns_p99),
+        "cpu_ns_per_commit" => {
+            let commits = window.track_of_all("operation", "commits");
+            ("CPU per commit", "ns", window.ratio(&processor(window), &commits)?)
+        }
+        "operations_per_s" => ("Operations", "ops/s", of_all("operation", "completed_ops")?),
+        "average_active_sessions" => {
+            ("Average active sessions", "sessions", statistic("db_time_ns")?.scaled(1e-9))
+        }
+        "db_time_remainder_ratio" => {
+            let value = findings.db_time.as_ref()?.remainder_ratio;
+            let duration_ns = window.duration_ns();
+            let exact = Estimate { value, low: value, high: value, samples: 1, duration_ns };
+            ("DB time unaccounted", "of DB time", exact)
+        }
+        _ => return None,
+    })
+}
+
+/// Processor time of the sessions; where threads of the database read for them, of the process.
+fn processor(window: &RunWindow) -> Vec<(u64, u64)> {
+    if !window.scans() {
+        return window.track("event", &format!("{SESSION}/{CPU}"), "time_ns");
+    }
+    let system = window.track("process", "", "cpu_system_ns");
+    let user = window.track("process", "", "cpu_user_ns");
+    let both = user.into_iter().zip(system).filter(|((a, _), (b, _))| a == b);
+    both.map(|((t_ns, user), (_, system))| (t_ns, user + system)).collect()
+}
+
+const SINGLE_READ: &str = "db file sequential read";
+const LOG_SYNC: &str = "log file sync";
+/// A commit as the sessions of a real database see it.
+const COMMIT: &str = "commit";
+
+fn mean_commit(window: &RunWindow) -> Option<Estimate> {
+    event_mean(window, LOG_SYNC).or_else(|| {
+        let commits = window.track("instance", "", "commits");
+        let mean = window.ratio(&window.track("sql", "", "commit_ns"), &commits)?;
+        Some(Estimate { samples: window.statistic("commits")?, ..mean })
+    })
+}
+
+fn event_latency<'a>(findings: &'a RunFindings, event: &str) -> Option<&'a Percentiles> {
+    findings.latencies.iter().find(|row| row.role == SESSION && row.name == event)
+}
+
+/// The mean of a wait: the slope of its time over its count.
+fn event_mean(window: &RunWindow, event: &str) -> Option<Estimate> {
+    let object = format!("{SESSION}/{event}");
+    let track = |column| window.track("event", &object, column);
+    let mean = window.ratio(&track("time_ns"), &track("waits"))?;
+    // A mean stands on its waits, not on their nanoseconds.
+    Some(Estimate { samples: window.grown("event", &object, "waits")?, ..mean })
+}
+
+/// Which figure of a run is held against which of a calibration.
+const AGAINST: [(&str, &str); 6] = [
+    ("hardware_read_iops", "max_iops"),
+    ("hardware_write_iops", "max_write_iops"),
+    ("commits_per_s", "max_commits_per_s"),
+    ("read_mbps", "max_mbps"),
+    ("read_latency_ns_p50", "read_latency_ns_p50"),
+    ("commit_latency_ns_p50", "commit_latency_ns_p50"),
+];
+
+/// This run ÷ calibration, for all that stands in the calibration and happened here.
+pub fn efficiency(summary: &[(String, Figure)], calibration: Option<&Manifest>) -> Vec<Efficiency> {
+    let Some(calibration) = calibration else { return Vec::new() };
+    let of = |&(figure, calibrated_figure): &(&'static str, &'static str)| {
+        let here = summary.iter().find(|(name, _)| name == figure)?.1.estimate;
+        let there = calibration.summary.get(calibrated_figure)?;
+        if here.value <= 0.0 || !there.condemned_by.is_empty() {
+            return None;
+        }
+        Some(Efficiency {
+            figure,
+            calibrated_figure,
+            calibration: calibration.id.clone(),
+            calibrated: there.estimate,
+            unit: there.unit.clone(),
+            ratio: stats::ratio(&there.estimate, &here)?,
+        })
+    };
+    AGAINST.iter().filter_map(of).collect()
+}

@@ -1,0 +1,407 @@
+//! The windows of a recording: per phase, what each layer counted between the two edges. Nothing
+//! is pooled and nothing derived here; everything after this works on these and the manifest.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::LatencyHistogram;
+use blockstone_record::manifest::{Manifest, Phase};
+use blockstone_record::{LatencyClock, Recording, Series};
+
+use crate::JudgeError;
+
+/// Role and object of the second load in histograms and series.
+const BACKGROUND: &str = "background";
+
+/// What each layer counted in one phase's window.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// Index into the manifest's phases.
+    pub phase: usize,
+    /// The load generator at each tick from edge to edge, edges included, ascending.
+    pub ticks: Vec<Tick>,
+    /// (`t_ns`, bytes completed) of the second load, where one ran.
+    pub background: Vec<(u64, u64)>,
+    /// Windowed latencies of the main load from the intended start.
+    pub histogram: LatencyHistogram,
+    /// Sum of submission delays in the window.
+    pub lag_ns_sum: u64,
+    /// The longest of them since the phase began.
+    pub lag_ns_max: u64,
+    /// What was checked and what went wrong, over the whole phase: an error during warm-up counts.
+    pub checks: Checks,
+    /// Growth of this process's counters (`process`).
+    pub process: Growth,
+    /// Growth of the machine's counters (`host`).
+    pub host: Growth,
+    /// Growth of each device's counters (`block`), in the order of the chain.
+    pub devices: Vec<(String, Growth)>,
+}
+
+/// The load generator's counters at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tick {
+    /// Since the recording began.
+    pub t_ns: u64,
+    /// Operations completed since the phase began.
+    pub ops: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Sum of their latencies from the intended start.
+    pub latency_ns_sum: u64,
+}
+
+/// Checked blocks and failed operations of a whole phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the `load` series, which documents them")]
+pub struct Checks {
+    pub failed_ops: u64,
+    pub stamps_verified: u64,
+    pub checksums_verified: u64,
+    pub mismatches: u64,
+}
+
+/// By how much counters grew between the edges; a column that was not measured is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Growth(BTreeMap<&'static str, u64>);
+
+impl Growth {
+    /// The growth of `column`; `None` where it was not measured.
+    pub fn get(&self, column: &str) -> Option<u64> {
+        self.0.get(column).copied()
+    }
+
+    /// Counts `value` to `column` too, where that was measured.
+    pub fn add(&mut self, column: &str, value: u64) {
+        if let Some(sum) = self.0.get_mut(column) {
+            *sum += value;
+        }
+    }
+
+    /// The sum over `columns`; `None` unless all were measured.
+    pub fn sum(&self, columns: &[&str]) -> Option<u64> {
+        columns.iter().map(|column| self.get(column)).sum()
+    }
+}
+
+#[cfg(test)]
+impl Growth {
+    pub(crate) fn set(&mut self, column: &'static str, grown: u64) {
+        self.0.insert(column, grown);
+    }
+}
+
+impl FromIterator<(&'static str, u64)> for Growth {
+    fn from_iter<I: IntoIterator<Item = (&'static str, u64)>>(columns: I) -> Self {
+        Self(columns.into_iter().collect())
+    }
+}
+
+impl Window {
+    /// Length in nanoseconds, from the first to the last tick.
+    pub fn duration_ns(&self) -> u64 {
+        match (self.ticks.first(), self.ticks.last()) {
+            (Some(first), Some(last)) => last.t_ns - first.t_ns,
+            _ => 0,
+        }
+    }
+
+    /// Operations completed between the edges.
+    pub fn completed_ops(&self) -> u64 {
+        self.grown(|tick| tick.ops)
+    }
+
+    /// Bytes completed between the edges, by the main load.
+    pub fn completed_bytes(&self) -> u64 {
+        self.grown(|tick| tick.bytes)
+    }
+
+    /// Bytes completed between the edges by the second load, which goes in the same direction.
+    pub fn background_bytes(&self) -> u64 {
+        match (self.background.first(), self.background.last()) {
+            (Some(first), Some(last)) => last.1.saturating_sub(first.1),
+            _ => 0,
+        }
+    }
+
+    /// (`t_ns`, operations) at each tick.
+    pub fn ops_track(&self) -> Vec<(u64, u64)> {
+        self.ticks.iter().map(|tick| (tick.t_ns, tick.ops)).collect()
+    }
+
+    /// Operations a second between neighbouring ticks.
+    pub fn slices(&self) -> Vec<f64> {
+        self.ticks
+            .windows(2)
+            .filter(|pair| pair[1].t_ns > pair[0].t_ns)
+            .map(|pair| {
+                let ops = pair[1].ops.saturating_sub(pair[0].ops) as f64;
+                ops * 1e9 / (pair[1].t_ns - pair[0].t_ns) as f64
+            })
+            .collect()
+    }
+
+    fn grown(&self, counter: fn(&Tick) -> u64) -> u64 {
+        match (self.ticks.first(), self.ticks.last()) {
+            (Some(first), Some(last)) => counter(last).saturating_sub(counter(first)),
+            _ => 0,
+        }
+    }
+}
+
+/// Columns that later steps read; the probes record more.
+pub(crate) const PROCESS: [&str; 7] = [
+    "cpu_user_ns",
+    "cpu_system_ns",
+    "switches_voluntary",
+    "switches_involuntary",
+    "read_bytes",
+    "write_bytes",
+    "run_queue_ns",
+];
+pub(crate) const HOST: [&str; 8] = [
+    "cpu_user_ns",
+    "cpu_nice_ns",
+    "cpu_system_ns",
+    "cpu_irq_ns",
+    "cpu_softirq_ns",
+    "cpu_iowait_ns",
+    "cpu_idle_ns",
+    "cpu_steal_ns",
+];
+pub(crate) const BLOCK: [&str; 7] =
+    ["read_ios", "read_bytes", "read_ns", "write_ios", "write_bytes", "write_ns", "flush_ios"];
+
+/// Reads the window of every phase that held a load between two edges, in the order of the phases.
+///
+/// # Errors
+/// When a series or the histograms cannot be read.
+pub fn read(recording: &Recording) -> Result<Vec<Window>, JudgeError> {
+    let manifest = &recording.manifest;
+    let Some(load) = series(recording, "load")? else { return Ok(Vec::new()) };
+    let process = series(recording, "process")?;
+    let host = series(recording, "host")?;
+    let block = series(recording, "block")?;
+    let mut histograms = histograms(recording)?;
+    let mut windows = Vec::new();
+    for (index, phase) in manifest.phases.iter().enumerate() {
+        if phase.load.is_none() || phase.window_end_ns <= phase.window_start_ns {
+            continue;
+        }
+        let row = index as i32;
+        let edges = Edges { row, phase };
+        let mut window = edges.load(&load);
+        window.phase = index;
+        window.histogram = histograms.remove(&row).unwrap_or_default();
+        window.process = edges.growth(process.as_ref(), "", &PROCESS);
+        window.host = edges.growth(host.as_ref(), "", &HOST);
+        window.devices = manifest
+            .target
+            .devices
+            .iter()
+            .map(|device| (device.name.clone(), edges.growth(block.as_ref(), &device.name, &BLOCK)))
+            .collect();
+        windows.push(window);
+    }
+    Ok(windows)
+}
+
+/// The series of `probe`; none when the recording does not have it.
+pub(crate) fn series(recording: &Recording, probe: &str) -> Result<Option<Series>, JudgeError> {
+    let recorded = |manifest: &Manifest| manifest.probes.iter().any(|info| info.probe == probe);
+    Ok(if recorded(&recording.manifest) { Some(recording.series(probe)?) } else { None })
+}
+
+/// Windowed latencies of each phase's main load, from the intended start.
+fn histograms(recording: &Recording) -> Result<BTreeMap<i32, LatencyHistogram>, JudgeError> {
+    let mut out: BTreeMap<i32, LatencyHistogram> = BTreeMap::new();
+    for row in recording.histograms()? {
+        if row.windowed && row.clock == LatencyClock::Intended && row.role != BACKGROUND {
+            out.entry(row.phase).or_default().merge(&row.histogram);
+        }
+    }
+    Ok(out)
+}
+
+struct Edges<'a> {
+    row: i32,
+    phase: &'a Phase,
+}
+
+impl Edges<'_> {
+    fn load(&self, series: &Series) -> Window {
+        let (from, to) = (self.phase.window_start_ns, self.phase.window_end_ns);
+        let track = |column| series.track(self.row, "", from, to, column);
+        let bytes: BTreeMap<u64, u64> = track("completed_bytes").into_iter().collect();
+        let latency: BTreeMap<u64, u64> = track("latency_ns_sum").into_iter().collect();
+        let at = |map: &BTreeMap<u64, u64>, t_ns| map.get(&t_ns).copied().unwrap_or(0);
+        let ticks = track("completed_ops")
+            .into_iter()
+            .map(|(t_ns, ops)| Tick {
+                t_ns,
+                ops,
+                bytes: at(&bytes, t_ns),
+                latency_ns_sum: at(&latency, t_ns),
+            })
+            .collect();
+        let total = |column| {
+            let track = series.track(self.row, "", self.phase.start_ns, u64::MAX, column);
+            track.last().map_or(0, |&(_, value)| value)
+        };
+        let lag_ns_max = series.value_at(self.row, "", to, "lag_ns_max").unwrap_or(0);
+        Window {
+            ticks,
+            background: series.track(self.row, BACKGROUND, from, to, "completed_bytes"),
+            lag_ns_sum: series.delta(self.row, "", from, to, "lag_ns_sum").unwrap_or(0),
+            lag_ns_max: u64::try_from(lag_ns_max).unwrap_or(0),
+            checks: Checks {
+                failed_ops: total("failed_ops"),
+                stamps_verified: total("stamps_verified"),
+                checksums_verified: total("checksums_verified"),
+                mismatches: total("mismatches"),
+            },
+            ..Window::default()
+        }
+    }
+
+    fn growth(&self, series: Option<&Series>, object: &str, columns: &[&'static str]) -> Growth {
+        let (from, to) = (self.phase.window_start_ns, self.phase.window_end_ns);
+        let Some(series) = series else { return Growth::default() };
+        columns
+            .iter()
+            .filter_map(|&column| Some((column, series.delta(self.row, object, from, to, column)?)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
+    use blockstone_base::load::SERIES;
+    use blockstone_record::manifest::{End, Group};
+    use blockstone_record::{HistogramRow, Recorder};
+
+    use super::*;
+    use crate::testing::Fixture;
+
+    const fn counter(name: &'static str) -> Column {
+        Column { name, unit: Unit::Count, kind: Kind::Counter, source: "test", doc: "A counter." }
+    }
+
+    const fn columns<const N: usize>(names: [&'static str; N]) -> [Column; N] {
+        let mut out = [counter(""); N];
+        let mut i = 0;
+        while i < N {
+            out[i] = counter(names[i]);
+            i += 1;
+        }
+        out
+    }
+
+    static LOAD: Schema = SERIES;
+    static PROCESS_SCHEMA: Schema =
+        Schema { probe: "process", doc: "This process.", columns: &columns(PROCESS) };
+    static HOST_SCHEMA: Schema =
+        Schema { probe: "host", doc: "The machine.", columns: &columns(HOST) };
+    static BLOCK_SCHEMA: Schema =
+        Schema { probe: "block", doc: "The devices.", columns: &columns(BLOCK) };
+
+    fn load_cells(window: &Window, tick: &Tick) -> Vec<Cell> {
+        let checks = window.checks;
+        let values = |column: &str| match column {
+            "completed_ops" => tick.ops,
+            "completed_bytes" => tick.bytes,
+            "latency_ns_sum" | "service_ns_sum" => tick.latency_ns_sum,
+            "stamps_verified" => checks.stamps_verified,
+            "checksums_verified" => checks.checksums_verified,
+            "mismatches" => checks.mismatches,
+            "failed_ops" => checks.failed_ops,
+            _ => 0,
+        };
+        SERIES.columns.iter().map(|column| values(column.name).into()).collect()
+    }
+
+    /// Counters that stood at some number before they grew.
+    fn grown(growth: &Growth, names: &[&'static str], at_end: bool) -> Vec<Cell> {
+        let value = |column: &&str| growth.get(column).map(|g| 1_000 + if at_end { g } else { 0 });
+        names.iter().map(|column| value(column).into()).collect()
+    }
+
+    fn record(fixture: &Fixture, dir: &std::path::Path) {
+        let schemas = [&LOAD, &PROCESS_SCHEMA, &HOST_SCHEMA, &BLOCK_SCHEMA];
+        let mut recorder = Recorder::create(dir, fixture.manifest.clone(), &schemas).unwrap();
+        for window in &fixture.windows {
+            let phase = window.phase as i32;
+            for tick in &window.ticks {
+                let cells = load_cells(window, tick);
+                recorder.row("load", tick.t_ns, phase, "", &cells).unwrap();
+            }
+            for (tick, at_end) in [(&window.ticks[0], false), (window.ticks.last().unwrap(), true)]
+            {
+                let t_ns = tick.t_ns;
+                let cells = grown(&window.process, &PROCESS, at_end);
+                recorder.row("process", t_ns, phase, "", &cells).unwrap();
+                let cells = grown(&window.host, &HOST, at_end);
+                recorder.row("host", t_ns, phase, "", &cells).unwrap();
+                for (name, growth) in &window.devices {
+                    let cells = grown(growth, &BLOCK, at_end);
+                    recorder.row("block", t_ns, phase, name, &cells).unwrap();
+                }
+            }
+            let op = fixture.manifest.phases[window.phase].load.as_ref().unwrap().op;
+            let row = |windowed, clock, role: &str| HistogramRow {
+                phase,
+                second: (window.ticks[0].t_ns / 1_000_000_000) as u32,
+                op,
+                role: role.to_owned(),
+                windowed,
+                clock,
+                histogram: window.histogram.clone(),
+            };
+            recorder.histogram(row(true, LatencyClock::Intended, "")).unwrap();
+            // Neither warm-up nor the other clock nor the load beside it belong to the point.
+            recorder.histogram(row(false, LatencyClock::Intended, "")).unwrap();
+            recorder.histogram(row(true, LatencyClock::Submitted, "")).unwrap();
+            recorder.histogram(row(true, LatencyClock::Intended, BACKGROUND)).unwrap();
+        }
+        recorder.close(End::Complete).unwrap();
+    }
+
+    #[test]
+    fn a_recording_gives_the_findings_of_what_was_put_into_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("run");
+        let mut fixture = Fixture::healthy();
+        fixture.window_mut("confirm/max-iops").process.set("read_bytes", 0);
+        record(&fixture, &dir);
+        let recording = Recording::open(&dir).unwrap();
+        let (read, direct) = (crate::find(&recording).unwrap(), fixture.find());
+        assert_eq!(read.summary, direct.summary);
+        assert_eq!(read.verdicts, direct.verdicts);
+        assert_eq!(read.points.len(), direct.points.len());
+        for (a, b) in read.points.iter().zip(&direct.points) {
+            assert_eq!(a.iops, b.iops, "{}", a.label);
+            assert_eq!(a.histogram, b.histogram, "{}", a.label);
+            assert_eq!(a.evidence.device_bytes, b.evidence.device_bytes, "{}", a.label);
+        }
+        let condemned: Vec<&str> = read.condemned().map(|v| v.rule.as_str()).collect();
+        assert_eq!(condemned, ["memory-test"]);
+    }
+
+    #[test]
+    fn unmeasured_columns_stay_unmeasured() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("run");
+        let mut fixture = Fixture::healthy();
+        for window in &mut fixture.windows {
+            window.process = Growth::default();
+        }
+        record(&fixture, &dir);
+        let findings = crate::find(&Recording::open(&dir).unwrap()).unwrap();
+        let single = findings.points.iter().find(|p| p.label == "random-read/psync/x1").unwrap();
+        assert_eq!(single.evidence.process_bytes, None);
+        assert_eq!(single.cpu.user_ns_per_io, None);
+        assert_eq!(single.cpu.foreign_busy_ratio, None);
+        assert!(single.cpu.host_busy_ratio.is_some());
+        assert_eq!(single.group, Group::RandomRead);
+    }
+}

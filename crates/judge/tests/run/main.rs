@@ -1,0 +1,464 @@
+//! Findings of workload runs whose every counter is known.
+
+#![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
+
+mod fixture;
+
+use blockstone_base::Capability;
+use blockstone_base::column::Unmeasured;
+use blockstone_base::identity::{CapKind, CgroupCap};
+use blockstone_base::verdict::Outcome;
+use blockstone_judge::compare::Row;
+use blockstone_judge::run::LedgerCell;
+use blockstone_judge::run::rules::registry;
+use blockstone_judge::{Change, Comparison, RunFindings, compare, find_run};
+use blockstone_record::manifest::Manifest;
+use serde_json::json;
+
+use fixture::{RunFixture, calibration};
+
+fn found(fixture: &RunFixture, calibration: Option<&Manifest>) -> RunFindings {
+    let parent = tempfile::tempdir().unwrap();
+    find_run(&fixture.record(&parent.path().join("run")), calibration).unwrap()
+}
+
+fn near(value: f64, expected: f64) -> bool {
+    (value - expected).abs() <= expected.abs() * 1e-6
+}
+
+#[test]
+fn figures_are_the_rates_that_were_recorded() {
+    let findings = found(&RunFixture::healthy(), None);
+    for (name, expected) in [
+        ("read_iops", 6_000.0),
+        ("write_iops", 800.0),
+        ("hardware_read_iops", 6_000.0),
+        ("hardware_write_iops", 1_600.0),
+        ("commits_per_s", 300.0),
+        // 6,000 blocks for 0.8 s of the sessions' processor time.
+        ("physical_reads_per_cpu_s", 7_500.0),
+        ("read_mbps", 49.152),
+        ("redo_mbps", 2.4),
+        ("read_latency_ns_mean", 14e9 / 6_000.0),
+        ("commit_latency_ns_mean", 2e6),
+        ("operations_per_s", 1_500.0),
+        ("average_active_sessions", 15.6),
+    ] {
+        let figure = findings.figure(name).unwrap_or_else(|| panic!("{name}"));
+        let estimate = figure.estimate;
+        assert!(near(estimate.value, expected), "{name}: {estimate:?}, not {expected}");
+        assert!(estimate.low <= estimate.value && estimate.value <= estimate.high, "{name}");
+        assert!(estimate.samples > 0, "{name}");
+    }
+    assert_eq!(findings.figure("read_latency_ns_mean").unwrap().estimate.samples, 60_000);
+    assert!(findings.trustworthy());
+}
+
+#[test]
+fn the_parts_of_the_database_time_add_up() {
+    let findings = found(&RunFixture::healthy(), None);
+    let db_time = findings.db_time.as_ref().unwrap();
+    assert_eq!(db_time.db_time_ns, 156_000_000_000);
+    // Of 0.8 s processor time a second, 0.3 s lay inside waits, of the run queue 0.1 s of 0.4 s.
+    assert_eq!((db_time.cpu_ns, db_time.run_queue_ns), (5_000_000_000, 3_000_000_000));
+    assert_eq!(db_time.waits_ns, 146_000_000_000);
+    assert!(near(db_time.remainder_ns, 2e9) && near(db_time.remainder_ratio, 2.0 / 156.0));
+    let shares: f64 = findings.waits.iter().filter_map(|wait| wait.db_time_ratio).sum();
+    assert!(near(shares + db_time.remainder_ratio, 1.0), "{shares}");
+    let classes: f64 = findings.classes.iter().map(|class| class.db_time_ratio).sum();
+    assert!(near(classes, shares));
+    assert_eq!(findings.classes[0].class, "User I/O");
+    let top = &findings.waits[0];
+    assert_eq!((top.event.as_str(), top.count), ("db file sequential read", 60_000));
+    assert!(near(top.average_active, 14.0));
+    let never = findings.waits.iter().find(|wait| wait.event == "free buffer waits").unwrap();
+    assert_eq!((never.count, never.ns_mean), (0, None), "what never happened is known to be zero");
+    assert!(findings.waits.iter().all(|wait| wait.role != "ckpt"));
+}
+
+#[test]
+fn time_outside_of_waits_is_divided_as_a_sample_of_it_was() {
+    let mut fixture = RunFixture::healthy();
+    fixture.set("instance", "", "outside_sampled_cpu_ns", 70_000_000);
+    fixture.set("instance", "", "outside_sampled_blocked_ns", 30_000_000);
+    let db_time = found(&fixture, None).db_time.unwrap();
+    assert!(near(db_time.cpu_ns as f64, 7e9) && near(db_time.remainder_ns, 3e9), "{db_time:?}");
+    assert_eq!((db_time.run_queue_ns, db_time.cpu_in_waits_ns), (0, 1_000_000_000));
+}
+
+#[test]
+fn io_by_role_shows_coalescing_and_mirrors() {
+    let findings = found(&RunFixture::healthy(), None);
+    let role = |name: &str| findings.roles.iter().find(|role| role.name == name).unwrap();
+    assert_eq!(role("dbwr").writes.bytes_mean, Some(16_384.0));
+    assert_eq!(role("session").reads.service_ns_mean, Some(2_300_000.0));
+    assert_eq!((role("ckpt").writes.ios, role("ckpt").writes.bytes_mean), (0, None));
+    assert_eq!(findings.disks.len(), 4);
+    let writes: u64 = findings.disks.iter().map(|disk| disk.writes.ios).sum();
+    assert_eq!(writes, 16_000);
+}
+
+#[test]
+fn the_load_profile_is_per_second_and_per_transaction() {
+    let findings = found(&RunFixture::healthy(), None);
+    let row = |name: &str| findings.load_profile.iter().find(|row| row.name == name).unwrap();
+    let reads = row("physical_reads");
+    assert!(near(reads.per_s.value, 6_000.0) && near(reads.per_transaction.unwrap(), 20.0));
+    assert!(near(row("transactions").per_transaction.unwrap(), 1.0));
+    assert!(near(row("db_cpu_ns").per_s.value, 8e8));
+    let readers = found(&RunFixture::readers(), None);
+    assert!(readers.load_profile.iter().all(|row| row.per_transaction.is_none()));
+}
+
+#[test]
+fn latencies_hold_what_lies_inside_the_window() {
+    let findings = found(&RunFixture::healthy(), None);
+    let row = |name: &str| findings.latencies.iter().find(|row| row.name == name).unwrap();
+    let read = row("db file sequential read");
+    assert_eq!((read.role.as_str(), read.count), ("session", 60_000), "not the warm-up's");
+    assert!((read.ns_p50.value / 2e6 - 1.0).abs() < 0.01, "{:?}", read.ns_p50);
+    assert!((read.ns_p99.value / 9e6 - 1.0).abs() < 0.01, "{:?}", read.ns_p99);
+    assert_eq!(findings.latencies[0].name, "select");
+    assert_eq!(row("db file parallel write").role, "dbwr");
+}
+
+#[test]
+fn sessions_over_reads_a_second_is_the_latency() {
+    let findings = found(&RunFixture::readers(), None);
+    let [operations, reads] = findings.littles_law.as_slice() else { panic!("two laws") };
+    assert!((operations.ratio - 1.0).abs() < 0.01, "{operations:?}");
+    assert!(near(reads.expected_ns, 128.0 / 2_400.0 * 1e9), "{reads:?}");
+    assert!((reads.ratio - 1.0).abs() < 0.05, "{reads:?}");
+    let mut open = RunFixture::readers();
+    open.manifest.settings.insert("rate_per_s".into(), 600.into());
+    let open = found(&open, None);
+    assert!(open.littles_law.is_empty(), "the sessions of an open loop idle");
+}
+
+#[test]
+fn a_calibration_says_what_share_was_reached() {
+    let findings = found(&RunFixture::healthy(), Some(&calibration()));
+    let row = |name: &str| findings.efficiency.iter().find(|row| row.figure == name).unwrap();
+    assert!(near(row("hardware_read_iops").ratio.value, 0.75));
+    assert!(near(row("commits_per_s").ratio.value, 0.1));
+    assert_eq!(row("hardware_read_iops").calibration, "cal001");
+    let mut condemned = calibration();
+    let most = condemned.summary.get_mut("max_iops").unwrap();
+    most.condemned_by.push("memory-test".to_owned());
+    let findings = found(&RunFixture::healthy(), Some(&condemned));
+    assert!(findings.efficiency.iter().all(|row| row.calibrated_figure != "max_iops"));
+}
+
+#[test]
+fn a_target_without_series_has_rates_of_its_operations_only() {
+    let findings = found(&RunFixture::healthy().without_database(), None);
+    let names: Vec<&str> = findings.summary.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["commits_per_s", "operations_per_s"]);
+    assert!(findings.db_time.is_none() && findings.waits.is_empty());
+    assert!(findings.trustworthy(), "unmeasured is not wrong");
+}
+
+#[test]
+fn a_disk_that_was_away_is_named() {
+    let mut fixture = RunFixture::healthy();
+    fixture.set("disk", "/d2", "offline_ns", 250_000_000);
+    let findings = found(&fixture, None);
+    let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == "degraded").unwrap();
+    assert_eq!(verdict.outcome, Outcome::Fail);
+    assert!(verdict.evidence.contains("disk /d2 was away for 2.5"), "{}", verdict.evidence);
+}
+
+#[test]
+fn the_ledger_holds_three_accounts_and_says_why_one_is_missing() {
+    let row = |findings: &RunFindings, what: &str| {
+        findings.ledger.iter().find(|row| row.what == what).unwrap().clone()
+    };
+    let findings = found(&RunFixture::healthy(), None);
+    let reads = row(&findings, "reads");
+    assert_eq!(reads.claimed.value(), Some(60_000 * 8192), "what the disks were sent");
+    assert_eq!(reads.process.value(), reads.claimed.value());
+    assert!(reads.device.value().is_some() && reads.plan.is_none());
+    let mut server = RunFixture::healthy();
+    server.remove("disk");
+    let settings = &mut server.manifest.settings;
+    settings.insert("server".into(), "PostgreSQL 15".into());
+    settings.insert("plans".into(), json!({ "select": "Index Scan using k" }));
+    let findings = found(&server, None);
+    let reads = row(&findings, "reads");
+    assert_eq!(reads.claimed.value(), Some(60_000 * 8192), "pages that the server read");
+    assert!(matches!(reads.process, LedgerCell::Unmeasured(Unmeasured::NotPermitted(_))));
+    assert_eq!(reads.plan.as_deref(), Some("Index Scan using k"));
+    let flushes = row(&findings, "flushes");
+    assert!(matches!(flushes.claimed, LedgerCell::Unmeasured(Unmeasured::NotInVersion(_))));
+    server.set("server", "session", "read_bytes", 240);
+    let findings = found(&server, None);
+    assert_eq!(row(&findings, "reads").process.value(), Some(2_400));
+    let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == "memory-test").unwrap();
+    assert_eq!(verdict.outcome, Outcome::Fail);
+    assert!(verdict.evidence.contains("100 % came from the page cache"), "{}", verdict.evidence);
+}
+
+type Spoil = fn(&mut RunFixture);
+
+/// What fails each rule.
+const FAILURES: &[(&str, Spoil)] = &[
+    ("failed-session", |run| run.set("operation", "select", "failed_ops", 10)),
+    ("work-unit", |run| run.set("operation", "select", "rows", 3_600)),
+    ("plan-changed", |run| {
+        let settings = &mut run.manifest.settings;
+        let plan = |text: &str| json!({ "select": text, "update": "Index Scan" });
+        settings.insert("plans".into(), plan("Index Scan"));
+        settings.insert("plans_after".into(), plan("Bitmap Heap Scan"));
+    }),
+    ("memory-test", |run| run.set("process", "", "read_bytes", 8_190)),
+    ("unsafe-commits", |run| {
+        let settings = &mut run.manifest.settings;
+        settings.insert("server_settings".into(), json!({ "fsync": "off" }));
+    }),
+    ("hole", |run| run.manifest.disk_files[1].map.hole_bytes = 1 << 28),
+    ("unwritten", |run| run.manifest.disk_files[0].map.unwritten_bytes = 1 << 28),
+    ("compressible", |run| {
+        run.manifest.disk_files[0].sample.as_mut().unwrap().lz4_bytes = 100_000;
+    }),
+    ("not-direct", |run| {
+        run.manifest.capabilities[0].capability = Capability::degraded("9p");
+    }),
+    ("above-calibration", |run| {
+        for disk in ["/d1", "/d2", "/d3", "/d4"] {
+            run.set("disk", disk, "read_ios", 3_000);
+        }
+    }),
+    ("db-time-remainder", |run| run.set("instance", "", "outside_sampled_blocked_ns", 50_000_000)),
+    ("littles-law", |run| run.set("operation", "select", "service_ns_sum", 9_000_000_000)),
+    ("mostly-cached", |run| run.set("instance", "", "logical_reads", 90_000)),
+    ("silent-writes", |run| {
+        run.manifest.settings.insert("server".into(), "PostgreSQL 15".into());
+        for kind in ["select", "update", "scan"] {
+            run.set("operation", kind, "commits", 0);
+        }
+        run.set("instance", "", "redo_bytes", 18_000_000);
+    }),
+    ("maintenance", |run| {
+        run.manifest.settings.insert("server".into(), "PostgreSQL 15".into());
+        run.set("instance", "", "checkpoints", 10);
+    }),
+    ("throttled", |run| {
+        run.manifest.target.caps.push(CgroupCap {
+            device: "254:0".to_owned(),
+            kind: CapKind::ReadIops,
+            limit: 6_100,
+            source: "/sys/fs/cgroup/io.max".to_owned(),
+        });
+    }),
+    ("degraded", |run| run.set("instance", "", "degraded_reads", 10)),
+    ("unsteady", |run| run.in_bursts("role", "session")),
+    ("noisy-neighbour", |run| run.set("host", "", "cpu_steal_ns", 500_000_000)),
+    ("run-queue-delay", |run| run.set("event", "session/run queue", "time_ns", 8_000_000_000)),
+];
+
+#[test]
+fn every_rule_passes_a_healthy_run_and_fails_what_it_looks_for() {
+    let outcome = |findings: &RunFindings, rule: &str| {
+        let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == rule).unwrap();
+        (verdict.outcome, verdict.evidence.clone())
+    };
+    let healthy = found(&RunFixture::healthy(), Some(&calibration()));
+    let covered: Vec<&str> = FAILURES.iter().map(|(rule, _)| *rule).collect();
+    let known: Vec<&str> = registry::ALL.iter().map(|rule| rule.id).collect();
+    assert_eq!(covered, known, "a case for each rule");
+    for (rule, spoil) in FAILURES {
+        let (seen, evidence) = outcome(&healthy, rule);
+        assert_eq!(seen, Outcome::Pass, "{rule}: {evidence}");
+        let mut fixture = RunFixture::healthy();
+        spoil(&mut fixture);
+        let (seen, evidence) = outcome(&found(&fixture, Some(&calibration())), rule);
+        assert_eq!(seen, Outcome::Fail, "{rule}: {evidence}");
+    }
+}
+
+/// What leaves each rule without evidence; those that are not named always find some.
+const BLIND: &[(&str, Spoil)] = &[
+    ("failed-session", |run| run.remove("operation")),
+    ("work-unit", |run| run.remove("operation")),
+    ("memory-test", |run| run.remove("process")),
+    ("hole", |run| run.manifest.disk_files.clear()),
+    ("unwritten", |run| {
+        run.manifest.disk_files[1].map.fiemap = Capability::degraded("not on this file system");
+    }),
+    ("compressible", |run| run.manifest.disk_files[0].sample = None),
+    ("db-time-remainder", |run| run.remove("instance")),
+    ("littles-law", |run| {
+        run.manifest.settings.insert("rate_per_s".into(), 100.into());
+    }),
+    ("mostly-cached", |run| run.remove("instance")),
+    ("throttled", |run| {
+        run.manifest.target.caps.push(CgroupCap {
+            device: "9:9".to_owned(),
+            kind: CapKind::ReadIops,
+            limit: 6_100,
+            source: "/sys/fs/cgroup/io.max".to_owned(),
+        });
+    }),
+    ("degraded", |run| run.remove("instance")),
+    ("unsteady", |run| {
+        run.remove("role");
+        run.remove("operation");
+    }),
+    ("noisy-neighbour", |run| {
+        run.remove("host");
+        run.remove("block");
+    }),
+    ("run-queue-delay", |run| run.remove("event")),
+];
+
+#[test]
+fn a_rule_without_evidence_does_not_decide() {
+    for (rule, blind) in BLIND {
+        let mut fixture = RunFixture::healthy();
+        blind(&mut fixture);
+        let findings = found(&fixture, None);
+        let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == *rule).unwrap();
+        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{rule}: {}", verdict.evidence);
+        assert!(!verdict.evidence.is_empty() && verdict.cause.is_empty(), "{rule}");
+    }
+    let findings = found(&RunFixture::healthy(), None);
+    let without = findings.verdicts.iter().find(|v| v.rule == "above-calibration").unwrap();
+    assert_eq!(without.outcome, Outcome::Inconclusive, "{}", without.evidence);
+}
+
+fn compared(a: &RunFixture, b: &RunFixture) -> Comparison {
+    let of = |run: &RunFixture| (run.manifest.clone(), found(run, None).comparable());
+    let (a, b) = (of(a), of(b));
+    compare((&a.0, &a.1), (&b.0, &b.1))
+}
+
+fn row<'a>(comparison: &'a Comparison, label: &str) -> &'a Row {
+    comparison.rows.iter().find(|row| row.label == label).unwrap_or_else(|| panic!("{label}"))
+}
+
+#[test]
+fn two_runs_are_faster_slower_or_not_told_apart() {
+    let same = compared(&RunFixture::healthy(), &RunFixture::healthy());
+    assert!(same.rows.iter().all(|row| row.outcome == Change::NotEstablished));
+    assert!(same.rows.iter().all(|row| row.label != "average_active_sessions"), "no speed");
+    let mut fast = RunFixture::healthy();
+    fast.set("role", "session", "read_ios", 12_000);
+    fast.set("event", "session/db file sequential read", "time_ns", 7_000_000_000);
+    let faster = compared(&RunFixture::healthy(), &fast);
+    for label in ["read_iops", "read_latency_ns_mean"] {
+        assert_eq!(row(&faster, label).outcome, Change::Faster, "{label}");
+    }
+    let slower = compared(&fast, &RunFixture::healthy());
+    assert_eq!(row(&slower, "read_iops").outcome, Change::Slower);
+    fast.set("role", "session", "read_ios", 6_600);
+    fast.in_bursts("role", "session");
+    let unsteady = compared(&RunFixture::healthy(), &fast);
+    assert_eq!(row(&unsteady, "read_iops").outcome, Change::NotEstablished, "too wide to tell");
+    fast.set("process", "", "read_bytes", 8_190);
+    let condemned = compared(&RunFixture::healthy(), &fast);
+    assert_eq!(row(&condemned, "read_iops").outcome, Change::Condemned);
+}
+
+#[test]
+fn points_of_a_matrix_and_windows_with_noise_are_compared_by_name() {
+    let (a, mut b) = (RunFixture::matrix(), RunFixture::matrix());
+    b.then[2].set("role", "session", "read_bytes", 100 << 20);
+    let comparison = compared(&a, &b);
+    assert_eq!(row(&comparison, "scan/m128p16/mb_per_s").outcome, Change::Slower);
+    assert_eq!(row(&comparison, "scan/m4p1/mb_per_s").outcome, Change::NotEstablished);
+    let (a, mut b) = (RunFixture::noise(), RunFixture::noise());
+    b.then[0].set("role", "session", "read_ios", 5_000);
+    let comparison = compared(&a, &b);
+    assert_eq!(row(&comparison, "noisy/read_iops").outcome, Change::Faster);
+    assert_eq!(row(&comparison, "read_iops").outcome, Change::NotEstablished);
+    let other = compared(&RunFixture::healthy(), &a);
+    assert_eq!(row(&other, "noisy/read_iops").outcome, Change::OnlyInOne);
+}
+
+#[test]
+fn a_matrix_shows_what_a_wait_interface_does_not() {
+    let findings = found(&RunFixture::matrix(), None);
+    let scan = findings.scan.as_ref().unwrap();
+    let labels: Vec<&str> = scan.points.iter().map(|point| point.label.as_str()).collect();
+    assert_eq!(labels, ["scan/m4p1", "scan/m128p1", "scan/m4p16", "scan/m128p16"]);
+    let point = &scan.points[0];
+    assert_eq!((point.multiblock, point.parallel, point.read_bytes), (4, 1, 32_768));
+    assert!(near(point.mb_per_s.value, 65.536) && near(point.io_ns_mean.value, 500_000.0));
+    assert_eq!((point.ios, point.waits.count), (20_000, 10_000));
+    assert!(near(point.waits.count_ratio, 0.5) && near(point.waits.mean_ratio.unwrap(), 0.1));
+    assert!(near(point.waits.time_ratio, 0.05) && near(point.outstanding, 1.0));
+    assert!((point.io_ns_p50.value / 5e5 - 1.0).abs() < 0.01, "{:?}", point.io_ns_p50);
+    // 3.2 times the bytes; waits × 2, mean wait × 50 for each byte as for each read.
+    let effect = &scan.effects[0];
+    assert_eq!((effect.multiblock, effect.from_parallel, effect.to_parallel), (4, 1, 16));
+    assert!(near(effect.mb_per_s.unwrap().value, 3.2) && near(effect.waits.unwrap(), 2.0));
+    assert!(near(effect.wait_ns_mean.unwrap(), 50.0) && near(effect.wait_time.unwrap(), 100.0));
+    assert!(near(effect.io_ns_mean.unwrap().value, 10.0));
+    let [serial, parallel] = scan.spreads.as_slice() else { panic!("{:?}", scan.spreads) };
+    assert!(near(serial.ratio.value, 3.2) && near(parallel.ratio.value, 1.0));
+    assert_eq!((serial.fastest_multiblock, serial.slowest_multiblock), (128, 4));
+    assert!(findings.figure("read_mbps").unwrap().estimate.value > 209.0, "the fastest point's");
+    assert!(findings.noise.is_none() && findings.trustworthy());
+}
+
+#[test]
+fn a_point_that_memory_answered_condemns_itself_alone() {
+    let mut fixture = RunFixture::matrix();
+    fixture.then[1].set("process", "", "read_bytes", 8_190);
+    let findings = found(&fixture, None);
+    let condemned: Vec<_> = findings
+        .scan
+        .as_ref()
+        .unwrap()
+        .points
+        .iter()
+        .filter(|point| !point.condemned_by.is_empty())
+        .map(|point| point.label.as_str())
+        .collect();
+    assert_eq!(condemned, ["scan/m4p16"]);
+    let verdict = findings.verdicts.iter().find(|v| v.rule == "memory-test").unwrap();
+    assert!(verdict.evidence.starts_with("scan/m4p16: "), "{}", verdict.evidence);
+    assert!(verdict.concerns.contains(&"scan/m4p16/*".to_owned()));
+    assert!(!findings.trustworthy());
+}
+
+#[test]
+fn noise_is_held_against_the_window_before_it() {
+    let findings = found(&RunFixture::noise(), None);
+    let noise = findings.noise.as_ref().unwrap();
+    assert_eq!((noise.writers, noise.write_bytes), (2, 131_072));
+    assert!(near(noise.mb_per_s.unwrap().value, 131.072));
+    assert_eq!(noise.latency.as_ref().unwrap().count, 10_000);
+    let effect = |name: &str| noise.effect.iter().find(|row| row.figure == name).unwrap();
+    let reads = effect("read_iops");
+    assert!(near(reads.quiet.value, 6_000.0) && near(reads.noisy.value, 3_000.0));
+    assert!(near(reads.ratio.unwrap().value, 0.5));
+    assert_eq!(reads.outcome, Change::Slower);
+    assert_eq!(effect("read_latency_ns_mean").outcome, Change::Slower);
+    assert_eq!(effect("operations_per_s").outcome, Change::NotEstablished);
+    let alone = findings.figure("read_iops").unwrap().estimate;
+    assert!(near(alone.value, 6_000.0), "the figures are those without noise");
+    assert_eq!(findings.label, "quiet");
+}
+
+#[test]
+fn condemned_figures_are_those_the_rule_names() {
+    let mut fixture = RunFixture::healthy();
+    fixture.set("process", "", "read_bytes", 8_190);
+    let findings = found(&fixture, None);
+    assert!(!findings.trustworthy());
+    let by = |name: &str| findings.figure(name).unwrap().condemned_by.clone();
+    assert_eq!(by("read_iops"), ["memory-test"]);
+    assert!(by("commits_per_s").is_empty());
+    assert!(findings.comparable().condemned().count() == 1);
+}
+
+#[test]
+fn a_run_that_did_not_come_to_its_window_has_no_numbers_and_no_verdicts() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut recording = RunFixture::healthy().record(&parent.path().join("run"));
+    recording.manifest.phases.truncate(1);
+    let findings = find_run(&recording, None).unwrap();
+    assert!(findings.summary.is_empty() && findings.verdicts.is_empty());
+    assert_eq!(findings.window_ns, 0);
+}

@@ -1,0 +1,70 @@
+//! What this user on this machine can measure, by name, for manifests and for `--require`.
+
+use blockstone_base::Capability;
+use blockstone_record::manifest::NamedCapability;
+
+/// `--require` named something that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("require `{name}`: no such capability\nhint: known are {known}")]
+pub struct UnknownCapability {
+    /// What was named.
+    pub name: String,
+    /// What there is.
+    pub known: String,
+}
+
+/// A capability under its name.
+pub fn named(name: &str, capability: Capability) -> NamedCapability {
+    NamedCapability { name: name.to_owned(), capability }
+}
+
+/// What root would add; nothing needs it.
+pub fn privilege() -> NamedCapability {
+    let capability = if rustix::process::geteuid().is_root() {
+        Capability::Full
+    } else {
+        Capability::degraded(
+            "not root: block devices cannot be opened, and io_uring buffers beyond ulimit -l stay \
+             unregistered",
+        )
+    };
+    named("root", capability)
+}
+
+/// The first of `required` that is degraded, as a message; none when all are there.
+///
+/// # Errors
+/// When a name is unknown.
+pub fn missing(
+    capabilities: &[NamedCapability],
+    required: &[String],
+) -> Result<Option<String>, UnknownCapability> {
+    for name in required {
+        let found = capabilities.iter().find(|known| known.name == *name);
+        match found.map(|known| &known.capability) {
+            Some(Capability::Full) => {}
+            Some(Capability::Degraded { why }) => {
+                return Ok(Some(format!("require {name}: {why}")));
+            }
+            None => {
+                let known: Vec<_> = capabilities.iter().map(|c| c.name.as_str()).collect();
+                return Err(UnknownCapability { name: name.clone(), known: known.join(", ") });
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_requirement_is_met_missing_or_unknown() {
+        let known = [named("direct-io", Capability::Full), named("x", Capability::degraded("why"))];
+        let missing = |name: &str| missing(&known, &[name.to_owned()]);
+        assert_eq!(missing("direct-io"), Ok(None));
+        assert_eq!(missing("x"), Ok(Some("require x: why".to_owned())));
+        assert_eq!(missing("y").unwrap_err().known, "direct-io, x");
+    }
+}

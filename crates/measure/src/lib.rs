@@ -1,0 +1,56 @@
+//! What every measurement has in common: a recording with its clock and its ticks, somebody who
+//! watches it, the names of the files it makes and how they lie on the device, and the account of
+//! what the machine can do.
+//!
+//! It must not know what is measured: whoever measures hands in readings of its own at each tick,
+//! and they are recorded beside those of all probes, under one instant. The main type is
+//! [`Session`].
+//!
+//! ```no_run
+//! use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit};
+//! use blockstone_base::units::Nanos;
+//! use blockstone_measure::{Session, SessionSpec};
+//! use blockstone_record::manifest::{End, Manifest};
+//! # fn manifest() -> Manifest { unimplemented!() }
+//!
+//! const STEPS: Schema = Schema {
+//!     probe: "steps",
+//!     doc: "Steps taken.",
+//!     columns: &[Column {
+//!         name: "steps",
+//!         unit: Unit::Count,
+//!         kind: Kind::Counter,
+//!         source: "example",
+//!         doc: "Steps taken.",
+//!     }],
+//! };
+//!
+//! let mut session = Session::start(SessionSpec {
+//!     dir: "run".as_ref(),
+//!     manifest: manifest(),
+//!     devices: vec!["vda".into()],
+//!     series: &[&STEPS],
+//!     tick: Nanos::millis(50),
+//! })?;
+//! session.start_ticks();
+//! for steps in 0..10 {
+//!     session.wait_for_tick();
+//!     session.tick(|readings| {
+//!         let cells = vec![Cell::Value(steps)];
+//!         readings.push(Reading { probe: "steps", object: String::new(), cells });
+//!     })?;
+//! }
+//! session.close(End::Complete)?;
+//! # Ok::<(), blockstone_record::RecordError>(())
+//! ```
+
+pub mod capability;
+pub mod evidence;
+mod observer;
+mod opening;
+pub mod scratch;
+mod session;
+
+pub use observer::{Live, Observer, Rate};
+pub use opening::Opening;
+pub use session::{Session, SessionSpec};

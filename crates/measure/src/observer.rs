@@ -1,0 +1,48 @@
+//! What a measurement tells whoever watches it run.
+
+use blockstone_base::units::Nanos;
+
+/// Follows a measurement. Every method has a default that does nothing.
+pub trait Observer {
+    /// A phase begins.
+    fn phase(&mut self, label: &str) {
+        let _ = label;
+    }
+
+    /// A tick of the phase that runs.
+    fn tick(&mut self, live: &Live<'_>) {
+        let _ = live;
+    }
+
+    /// Something a reader should know now.
+    fn note(&mut self, text: &str) {
+        let _ = text;
+    }
+
+    /// Whether the run should end early, and the name of the signal that asked for it.
+    fn interrupted(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// The moment, for a progress line: never a result.
+#[derive(Clone, Copy, Debug)]
+pub struct Live<'a> {
+    /// The phase.
+    pub label: &'a str,
+    /// What happens a second, since the last tick; empty before anything did.
+    pub rates: &'a [Rate],
+    /// Time since the recording began.
+    pub elapsed: Nanos,
+    /// The longest that is still to come.
+    pub left: Nanos,
+}
+
+/// How much of something happens a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// How much.
+    pub value: f64,
+    /// Of what: `IOPS`, `MB/s`, `commits/s`.
+    pub unit: &'static str,
+}

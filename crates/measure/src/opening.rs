@@ -1,0 +1,55 @@
+//! How a manifest begins: what was asked for, on which machine, against which storage.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::identity::{Host, StorageTarget};
+use blockstone_record::manifest::{End, FORMAT, Manifest, NamedCapability};
+use serde_json::Value;
+
+/// What is known before anything is measured.
+pub struct Opening<'a> {
+    /// The identity that the recording's directory was given.
+    pub id: &'a str,
+    /// The command.
+    pub verb: &'a str,
+    /// The command line.
+    pub argv: &'a [String],
+    /// The settings after defaults.
+    pub settings: BTreeMap<&'static str, Value>,
+    /// Seed of all random choices and data.
+    pub seed: u64,
+    /// The machine.
+    pub host: &'a Host,
+    /// The storage.
+    pub target: &'a StorageTarget,
+    /// What can be measured, and what not and why.
+    pub capabilities: &'a [NamedCapability],
+}
+
+impl Opening<'_> {
+    /// The manifest of a recording that starts now.
+    pub fn manifest(self) -> Manifest {
+        let settings = self.settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+        Manifest {
+            format: FORMAT.to_owned(),
+            id: self.id.to_owned(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            verb: self.verb.to_owned(),
+            argv: self.argv.to_owned(),
+            settings: settings.collect(),
+            seed: self.seed,
+            started_at: jiff::Timestamp::now().to_string(),
+            ended_at: None,
+            end: End::Running,
+            host: self.host.clone(),
+            target: self.target.clone(),
+            file: None,
+            disk_files: Vec::new(),
+            capabilities: self.capabilities.to_owned(),
+            phases: Vec::new(),
+            probes: Vec::new(),
+            summary: BTreeMap::new(),
+            verdicts: Vec::new(),
+        }
+    }
+}

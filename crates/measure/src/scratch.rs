@@ -1,0 +1,123 @@
+//! The files a measurement makes in somebody's directory: how they are named, and how those of a
+//! killed run are found again.
+//!
+//! Such a file carries an exclusive lock (flock) for as long as its run lives. A run that was
+//! killed leaves a file whose lock is free: the next run in that directory removes it.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::units::Bytes;
+use blockstone_sys::account;
+use blockstone_sys::buffer::Arena;
+use blockstone_sys::child::{self, Signal};
+use blockstone_sys::file::{Access, BlockFile};
+use rustix::fs::{FlockOperation, flock};
+
+const PREFIX: &str = "blockstone-test-";
+const SUFFIX: &str = ".tmp";
+/// The kernel takes down the rings of a killed process after it is gone, and keeps its files locked
+/// until then.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A younger file may be one that a run has created and not locked yet.
+const SETTLED: Duration = Duration::from_millis(100);
+/// Cleared at both ends of a device that was measured, so that it counts as empty again.
+pub const DEVICE_EDGE: Bytes = Bytes::mib(1);
+
+/// The name of a file that lives as long as its run; `purpose` tells the files of a run apart.
+pub fn name(id: u64, purpose: &str) -> String {
+    let dash = if purpose.is_empty() { "" } else { "-" };
+    format!("{PREFIX}{}{dash}{purpose}{SUFFIX}", short(id))
+}
+
+/// The name of a file that outlives its run.
+pub fn kept_name(id: u64, purpose: &str) -> String {
+    let dash = if purpose.is_empty() { "" } else { "-" };
+    format!("blockstone-{}{dash}{purpose}.dat", short(id))
+}
+
+/// Removes what killed runs left in `dir`, and says what that was. Waits a moment for files whose
+/// lock is held.
+pub fn remove_orphans(dir: &Path) -> Vec<PathBuf> {
+    let patience = Instant::now() + PATIENCE;
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.starts_with(PREFIX) && name.ends_with(SUFFIX)
+        })
+        .filter(|path| is_orphan(path, patience) && remove(path).is_ok())
+        .collect()
+}
+
+/// Removes a file; of a directory, first whatever still works in it: a server that its run started
+/// and could not stop.
+fn remove(path: &Path) -> std::io::Result<()> {
+    if !path.is_dir() {
+        return std::fs::remove_file(path);
+    }
+    for pid in account::working_in(Path::new("/"), &path.canonicalize()?) {
+        child::signal(pid, Signal::KILL)?;
+    }
+    // What was killed goes on for a moment.
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        match std::fs::remove_dir_all(path) {
+            Err(_) if Instant::now() < patience => thread::sleep(PATIENCE / 50),
+            removed => return removed,
+        }
+    }
+}
+
+/// Whether it is a file or directory, no link or pipe, whose lock nobody holds. One that was
+/// touched a moment ago may belong to a run that has created it and not locked it yet.
+fn is_orphan(path: &Path, patience: Instant) -> bool {
+    let Ok(found) = std::fs::symlink_metadata(path) else { return false };
+    let age = found.modified().ok().and_then(|at| at.elapsed().ok());
+    if age.is_none_or(|age| age < SETTLED) {
+        return false;
+    }
+    if found.is_dir() {
+        let lock = FlockOperation::NonBlockingLockExclusive;
+        return std::fs::File::open(path).is_ok_and(|directory| flock(&directory, lock).is_ok());
+    }
+    if !found.is_file() {
+        return false;
+    }
+    // Network file systems lock exclusively only what is open for writing.
+    BlockFile::open(path, Access::ReadWrite, false).is_ok_and(|file| lock(&file, patience))
+}
+
+fn lock(file: &BlockFile, patience: Instant) -> bool {
+    loop {
+        if file.lock_exclusive().is_ok() {
+            return true;
+        }
+        if Instant::now() >= patience {
+            return false;
+        }
+        thread::sleep(PATIENCE / 50);
+    }
+}
+
+/// Clears both ends of a device that was measured. What cannot be cleared stays: the device then
+/// counts as not empty, which the next run says. Past the page cache, from which a device under a
+/// cap would be sent a request for every 4 KiB.
+pub fn clear_edges(device: &Path) {
+    let Ok(file) = BlockFile::open(device, Access::ReadWrite, true) else { return };
+    let Ok(size_bytes) = file.size_bytes() else { return };
+    let edge_bytes = DEVICE_EDGE.get().min(size_bytes);
+    let Ok(mut zeros) = Arena::new(1, edge_bytes as usize) else { return };
+    zeros.slot(0).fill(0);
+    for offset_bytes in [0, size_bytes - edge_bytes] {
+        let _ = file.write_at(offset_bytes, zeros.slot(0));
+    }
+    let _ = file.fsync();
+}
+
+/// Twelve hexadecimal digits: enough to tell the files of two runs apart.
+fn short(id: u64) -> String {
+    format!("{:012x}", id & 0xffff_ffff_ffff)
+}

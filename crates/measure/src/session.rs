@@ -1,0 +1,154 @@
+//! A running recording: the clock, the probes, the ticks, and what goes to disk between phases.
+
+use std::path::Path;
+
+use blockstone_base::column::{Reading, Schema};
+use blockstone_base::units::Nanos;
+use blockstone_probe::{Context, Probe, Row, registry};
+use blockstone_record::manifest::{End, Manifest};
+use blockstone_record::{RecordError, Recorder};
+use blockstone_sys::clock;
+
+/// The recording while it is made.
+pub struct Session {
+    recorder: Recorder,
+    probes: Vec<Box<dyn Probe>>,
+    series: &'static [&'static Schema],
+    rows: Vec<Row>,
+    readings: Vec<Reading>,
+    tick: Nanos,
+    origin_ns: u64,
+    deadline_ns: u64,
+}
+
+/// What a recording begins with.
+pub struct SessionSpec<'a> {
+    /// Where it goes: a directory that does not exist or is empty.
+    pub dir: &'a Path,
+    /// Its manifest, without phases.
+    pub manifest: Manifest,
+    /// Kernel names of the devices that the probes observe.
+    pub devices: Vec<String>,
+    /// What the measured thing says about itself at each tick. The first is the one whose missed
+    /// ticks are counted.
+    pub series: &'static [&'static Schema],
+    /// Time between two ticks.
+    pub tick: Nanos,
+}
+
+impl Session {
+    /// Starts a recording; its clock begins now.
+    ///
+    /// # Errors
+    /// When the directory cannot be written.
+    pub fn start(spec: SessionSpec<'_>) -> Result<Self, RecordError> {
+        let SessionSpec { dir, manifest, devices, series, tick } = spec;
+        let context = Context { root: "/".into(), devices };
+        let probes: Vec<_> = registry::ALL.iter().map(|entry| (entry.open)(&context)).collect();
+        let schemas: Vec<_> =
+            series.iter().copied().chain(probes.iter().map(|probe| probe.schema())).collect();
+        let mut recorder = Recorder::create(dir, manifest, &schemas)?;
+        for probe in &probes {
+            for (column, why) in probe.unmeasured() {
+                let infos = recorder.manifest().probes.iter_mut();
+                let columns = infos.filter(|info| info.probe == probe.schema().probe);
+                for info in columns.flat_map(|info| &mut info.columns) {
+                    if info.name == column {
+                        info.unmeasured = Some(why.clone());
+                    }
+                }
+            }
+        }
+        let origin_ns = clock::now_ns();
+        let (rows, readings) = (Vec::new(), Vec::new());
+        Ok(Self { recorder, probes, series, rows, readings, tick, origin_ns, deadline_ns: 0 })
+    }
+
+    /// The instant all `_ns` of the recording count from, on the monotonic clock.
+    pub fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
+    /// Nanoseconds since the recording began.
+    pub fn now_ns(&self) -> u64 {
+        clock::now_ns() - self.origin_ns
+    }
+
+    /// Time since the recording began.
+    pub fn elapsed(&self) -> Nanos {
+        Nanos(self.now_ns())
+    }
+
+    /// The recorder, for histograms, events and the manifest.
+    pub fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    /// The index of the phase that is being measured.
+    pub fn phase(&mut self) -> i32 {
+        self.recorder.manifest().phases.len() as i32
+    }
+
+    /// Sets the first deadline of a series of ticks.
+    pub fn start_ticks(&mut self) {
+        self.deadline_ns = self.now_ns() + self.tick.get();
+    }
+
+    /// Sleeps until the next tick is due. Deadlines are absolute: a late tick delays no other, and
+    /// those that passed while this thread could not run are counted as missed.
+    pub fn wait_for_tick(&mut self) {
+        clock::sleep_until_ns(self.origin_ns + self.deadline_ns);
+        self.deadline_ns += self.tick.get();
+        let now_ns = self.now_ns();
+        while self.deadline_ns <= now_ns {
+            self.deadline_ns += self.tick.get();
+            if let Some(first) = self.series.first() {
+                self.recorder.missed_tick(first.probe);
+            }
+        }
+    }
+
+    /// Reads the measured thing and every probe, and records what they say under one instant,
+    /// which is returned with what `read` returns. The measured thing is read first: its counts
+    /// are the ones that rates are made of.
+    ///
+    /// # Errors
+    /// When the rows cannot be written.
+    pub fn tick<T>(
+        &mut self,
+        read: impl FnOnce(&mut Vec<Reading>) -> T,
+    ) -> Result<(u64, T), RecordError> {
+        let phase = self.phase();
+        self.readings.clear();
+        let t_ns = self.now_ns();
+        let result = read(&mut self.readings);
+        for Reading { probe, object, cells } in &self.readings {
+            self.recorder.row(probe, t_ns, phase, object, cells)?;
+        }
+        for probe in &mut self.probes {
+            self.rows.clear();
+            probe.sample(&mut self.rows);
+            for row in &self.rows {
+                self.recorder.row(probe.schema().probe, t_ns, phase, &row.object, &row.cells)?;
+            }
+        }
+        Ok((t_ns, result))
+    }
+
+    /// Writes what the last phase produced. Called between phases, so that it is in no window.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn end_phase(&mut self) -> Result<(), RecordError> {
+        self.recorder.end_segment()?;
+        self.recorder.save()
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn close(self, end: End) -> Result<(), RecordError> {
+        self.recorder.close(end)
+    }
+}

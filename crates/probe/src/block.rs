@@ -1,0 +1,189 @@
+//! The block layer: what reached each device of the target's chain, and how long it took there.
+
+use std::path::Path;
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::proc::{number, numbers, under};
+
+use crate::rising::Rising;
+use crate::source::Source;
+use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+
+/// What the probe records, one row a device.
+///
+/// The kernel keeps times in milliseconds in 32 bits whatever the machine (they wrap after 49.7
+/// days of summed time: nine hours at 128 requests in flight), and on a 32-bit kernel numbers of
+/// requests too. The probe continues a wrapped counter; it must be sampled at least once every
+/// half range.
+pub const SCHEMA: Schema = Schema {
+    probe: "block",
+    doc: "Each block device of the target: requests, bytes, time in the device, queue, flushes.",
+    columns: &[
+        counter("read_ios", Unit::Count, "Reads completed."),
+        counter("read_merges", Unit::Count, "Reads merged into a queued neighbour."),
+        counter("read_bytes", Unit::Bytes, "Bytes read (kept in sectors of 512)."),
+        time("read_ns", "Time reads spent from entering the queue to completion, summed."),
+        counter("write_ios", Unit::Count, "Writes completed."),
+        counter("write_merges", Unit::Count, "Writes merged into a queued neighbour."),
+        counter("write_bytes", Unit::Bytes, "Bytes written (kept in sectors of 512)."),
+        time("write_ns", "Time writes spent from entering the queue to completion, summed."),
+        Column {
+            name: "in_flight",
+            unit: Unit::Count,
+            kind: Kind::Gauge,
+            source: SOURCE,
+            doc: "Requests sent to the device and not yet completed.",
+        },
+        time("busy_ns", "Time during which at least one request was in flight."),
+        time("queue_ns", "Time of all requests from entering the queue to completion, summed."),
+        counter("discard_ios", Unit::Count, "Discards completed (kernel 4.18 and later)."),
+        counter("discard_bytes", Unit::Bytes, "Bytes discarded (kernel 4.18 and later)."),
+        counter(
+            "flush_ios",
+            Unit::Count,
+            "Cache flushes completed; whole, request-based devices only (kernel 5.5 and later).",
+        ),
+        time(
+            "flush_ns",
+            "Time of cache flushes, summed; whole, request-based devices only (kernel 5.5 and \
+             later).",
+        ),
+    ],
+};
+
+const SOURCE: &str = "/sys/class/block/*/stat";
+
+const SECTOR_BYTES: u64 = 512;
+const MILLISECOND_NS: u64 = 1_000_000;
+
+/// Where `stat` has each column, and what its unit there is in ours (kernel documentation,
+/// block/stat).
+const FIELDS: [(usize, u64); 15] = [
+    (0, 1),
+    (1, 1),
+    (2, SECTOR_BYTES),
+    (3, MILLISECOND_NS),
+    (4, 1),
+    (5, 1),
+    (6, SECTOR_BYTES),
+    (7, MILLISECOND_NS),
+    (8, 1),
+    (9, MILLISECOND_NS),
+    (10, MILLISECOND_NS),
+    (11, 1),
+    (13, SECTOR_BYTES),
+    (15, 1),
+    (16, MILLISECOND_NS),
+];
+/// Fields of the newest layout, and of those without flushes.
+const NEWEST: usize = 17;
+const WITHOUT_FLUSHES: usize = 15;
+
+const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
+    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
+}
+
+const fn time(name: &'static str, doc: &'static str) -> Column {
+    Column {
+        name,
+        unit: Unit::Nanoseconds,
+        kind: Kind::Counter,
+        source: "/sys/class/block/*/stat (resolution 1 ms)",
+        doc,
+    }
+}
+
+/// Starts the probe on the devices of the context.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    let devices = context.devices.iter().map(|name| Device::open(&context.root, name)).collect();
+    Box::new(Block { devices })
+}
+
+#[derive(Debug)]
+struct Block {
+    devices: Vec<Device>,
+}
+
+#[derive(Debug)]
+struct Device {
+    name: String,
+    stat: Source,
+    /// Whether its driver takes requests from hardware queues. Others (partitions, dm, md, zram)
+    /// share the layout, but their flushes are never counted and stay zero.
+    request_based: bool,
+    counters: [Rising; FIELDS.len()],
+    /// Fields the kernel had at the last look.
+    fields: usize,
+}
+
+impl Probe for Block {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        rows.extend(self.devices.iter_mut().map(Device::sample));
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let missing = |(index, column): (usize, &Column)| {
+            let reasons = self.devices.iter().map(|device| device.unmeasured(index));
+            // A column counts as unmeasured when no device has it.
+            Some((column.name, reasons.collect::<Option<Vec<_>>>()?.into_iter().next()?))
+        };
+        SCHEMA.columns.iter().enumerate().filter_map(missing).collect()
+    }
+}
+
+impl Device {
+    fn open(root: &Path, name: &str) -> Self {
+        let directory = under(root, format!("/sys/class/block/{name}"));
+        let path = format!("/sys/class/block/{name}/stat");
+        let request_based = directory.join("mq").exists();
+        // Counters that are switched off stand still, which looks like no I/O. Only devices with
+        // hardware queues heed the switch.
+        let off = request_based && number(&directory.join("queue/iostats")) == Some(0);
+        let stat = if off {
+            let switch = format!("/sys/class/block/{name}/queue/iostats");
+            Source::off(&path, format!("{switch} is 0; root may set it to 1"))
+        } else {
+            Source::open(root, &path, "the device is not there")
+        };
+        let counters = [Rising::default(); FIELDS.len()];
+        Self { name: name.to_owned(), stat, request_based, counters, fields: NEWEST }
+    }
+
+    fn sample(&mut self) -> Row {
+        let mut raw = [None; NEWEST];
+        if let Some(text) = self.stat.read() {
+            let known = if self.request_based { NEWEST } else { WITHOUT_FLUSHES };
+            for (field, value) in raw[..known].iter_mut().zip(numbers(text)) {
+                *field = Some(value);
+            }
+            self.fields = raw.iter().flatten().count();
+        }
+        let cell = |(index, &(field, unit)): (usize, &(usize, u64))| {
+            let value = raw[field].map(|value| match SCHEMA.columns[index].kind {
+                Kind::Counter => self.counters[index].at(value) * unit,
+                Kind::Gauge | Kind::State => value * unit,
+            });
+            Cell::from(value)
+        };
+        let cells = FIELDS.iter().enumerate().map(cell).collect();
+        Row { object: self.name.clone(), cells }
+    }
+
+    fn unmeasured(&self, column: usize) -> Option<Unmeasured> {
+        if let Some(why) = self.stat.unmeasured() {
+            return Some(why.clone());
+        }
+        let field = FIELDS[column].0;
+        (field >= self.fields).then(|| {
+            Unmeasured::NotInVersion(if field >= WITHOUT_FLUSHES && !self.request_based {
+                "the kernel counts flushes of whole devices with request queues only".to_owned()
+            } else {
+                format!("this kernel has {} fields in {SOURCE}", self.fields)
+            })
+        })
+    }
+}

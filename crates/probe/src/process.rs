@@ -1,0 +1,159 @@
+//! This process: what the load generator costs, and what the kernel charged to it as storage I/O.
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::proc::numbers_after;
+use blockstone_sys::usage::{self, RunQueue};
+
+use crate::rising::Rising;
+use crate::source::{Source, reason};
+use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+
+/// What the probe records.
+pub const SCHEMA: Schema = Schema {
+    probe: "process",
+    doc: "This process: processor time, context switches, waiting for a processor, storage I/O.",
+    columns: &[
+        counter(
+            "cpu_user_ns",
+            Unit::Nanoseconds,
+            RUSAGE,
+            "Processor time in user mode. The sum with cpu_system_ns is exact to 1 µs; the kernel \
+             splits it by sampling at its tick.",
+        ),
+        counter(
+            "cpu_system_ns",
+            Unit::Nanoseconds,
+            RUSAGE,
+            "Processor time in the kernel on behalf of this process; interrupts and kernel \
+             threads are not in it.",
+        ),
+        counter(
+            "switches_voluntary",
+            Unit::Count,
+            RUSAGE,
+            "Context switches because a thread had to wait.",
+        ),
+        counter(
+            "switches_involuntary",
+            Unit::Count,
+            RUSAGE,
+            "Context switches because another task was let run.",
+        ),
+        counter(
+            "read_bytes",
+            Unit::Bytes,
+            IO,
+            "Bytes this process caused to be read from storage; reads of holes and from the page \
+             cache are not in it.",
+        ),
+        counter(
+            "write_bytes",
+            Unit::Bytes,
+            IO,
+            "Bytes this process caused to be written: direct writes as they are sent, buffered \
+             ones as pages become dirty.",
+        ),
+        counter(
+            "cancelled_write_bytes",
+            Unit::Bytes,
+            IO,
+            "Bytes of write_bytes that never reached storage because their file was truncated or \
+             removed first.",
+        ),
+        counter(
+            "run_queue_ns",
+            Unit::Nanoseconds,
+            "/proc/self/task/*/schedstat",
+            "Time the threads were ready to run but did not, summed over all of them; an ended \
+             thread counts with what it had at the last tick.",
+        ),
+        Column {
+            name: "threads",
+            unit: Unit::Count,
+            kind: Kind::Gauge,
+            source: "/proc/self/task",
+            doc: "Threads of this process.",
+        },
+    ],
+};
+
+const RUSAGE: &str = "getrusage(2) RUSAGE_SELF";
+const IO: &str = "/proc/self/io";
+const IO_COLUMNS: [&str; 3] = ["read_bytes", "write_bytes", "cancelled_write_bytes"];
+const RUN_QUEUE_COLUMNS: [&str; 2] = ["run_queue_ns", "threads"];
+const NO_SCHEDSTAT: &str = "the kernel is built without CONFIG_SCHED_INFO";
+
+const fn counter(
+    name: &'static str,
+    unit: Unit,
+    source: &'static str,
+    doc: &'static str,
+) -> Column {
+    Column { name, unit, kind: Kind::Counter, source, doc }
+}
+
+/// Starts the probe.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    Box::new(Process {
+        io: Source::open(
+            &context.root,
+            IO,
+            "the kernel is built without CONFIG_TASK_IO_ACCOUNTING",
+        ),
+        run_queue: RunQueue::open(&context.root)
+            .map_err(|error| reason("/proc/self/schedstat", NO_SCHEDSTAT, &error)),
+        counters: [Rising::default(); 4],
+    })
+}
+
+#[derive(Debug)]
+struct Process {
+    io: Source,
+    run_queue: Result<RunQueue, Unmeasured>,
+    /// Of getrusage, whose split into user and system time the kernel may correct.
+    counters: [Rising; 4],
+}
+
+impl Probe for Process {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        let usage = usage::process();
+        let raw = [
+            usage.cpu_user_ns,
+            usage.cpu_system_ns,
+            usage.switches_voluntary,
+            usage.switches_involuntary,
+        ];
+        let mut cells = Vec::with_capacity(SCHEMA.columns.len());
+        cells.extend(self.counters.iter_mut().zip(raw).map(|(c, raw)| Cell::from(c.at(raw))));
+        let io = self.io.read();
+        let field = |key| io.and_then(|text| numbers_after(text, key)?.next());
+        let keys = ["read_bytes:", "write_bytes:", "cancelled_write_bytes:"];
+        cells.extend(keys.map(field).map(Cell::from));
+        cells.extend(self.sample_run_queue().map(Cell::from));
+        rows.push(Row { object: String::new(), cells });
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let io = self.io.unmeasured().map(|why| IO_COLUMNS.map(|column| (column, why.clone())));
+        let run_queue =
+            self.run_queue.as_ref().err().map(|why| RUN_QUEUE_COLUMNS.map(|c| (c, why.clone())));
+        io.into_iter().flatten().chain(run_queue.into_iter().flatten()).collect()
+    }
+}
+
+impl Process {
+    fn sample_run_queue(&mut self) -> [Option<u64>; 2] {
+        let Ok(run_queue) = &mut self.run_queue else { return [None; 2] };
+        match run_queue.waited_ns() {
+            Ok(waited_ns) => [Some(waited_ns), Some(run_queue.threads())],
+            Err(error) => {
+                self.run_queue = Err(reason("/proc/self/task", NO_SCHEDSTAT, &error));
+                [None; 2]
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Counters that never go back, over kernel counters that sometimes do.
+
+/// A cumulative counter that continues where the kernel's wraps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rising {
+    last: u64,
+    total: u64,
+}
+
+impl Rising {
+    /// The total at a raw value, which may have wrapped at 32 bits since the last one.
+    ///
+    /// A fall of more than half the range is a wrap, seen at least once each half range. A smaller
+    /// fall is the kernel setting the counter back, by a little (idle time of a processor that
+    /// wakes) or to zero (a device attached anew): nothing is added then, rather than guessed.
+    pub fn at(&mut self, raw: u64) -> u64 {
+        const RANGE: u64 = 1 << 32;
+        if raw >= self.last {
+            self.total += raw - self.last;
+        } else if self.last < RANGE && self.last - raw > RANGE / 2 {
+            self.total += raw + RANGE - self.last;
+        }
+        self.last = raw;
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrap_at_32_bits_is_continued() {
+        let mut counter = Rising::default();
+        assert_eq!(counter.at(u64::from(u32::MAX) - 9), u64::from(u32::MAX) - 9);
+        assert_eq!(counter.at(10), (1 << 32) + 10);
+        assert_eq!(counter.at(u64::from(u32::MAX)), (1 << 33) - 1);
+        assert_eq!(counter.at(0), 1 << 33);
+    }
+
+    #[test]
+    fn a_counter_set_back_adds_nothing_and_rises_from_there() {
+        let mut counter = Rising::default();
+        assert_eq!(counter.at(5000), 5000);
+        assert_eq!(counter.at(4990), 5000);
+        assert_eq!(counter.at(5000), 5010);
+        assert_eq!(counter.at(0), 5010);
+        assert_eq!(counter.at(7), 5017);
+    }
+
+    #[test]
+    fn a_64_bit_counter_is_never_taken_for_a_32_bit_one() {
+        let mut counter = Rising::default();
+        assert_eq!(counter.at(1 << 40), 1 << 40);
+        assert_eq!(counter.at(3), 1 << 40);
+    }
+}

@@ -1,0 +1,322 @@
+//! Probes against another source of the same truth, and on files of kernels that are not at hand.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::Bytes;
+use blockstone_probe::registry::Entry;
+use blockstone_probe::{Cell, Context, Probe, Row, Unmeasured, block, host, process};
+use blockstone_sys::survey;
+use blockstone_testkit::{
+    Caps, CpuHog, DeviceSpec, FileKind, LoopDevice, ScratchDir, ZramDevice, require,
+};
+
+const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
+const FILE_BYTES: u64 = 64 << 20;
+
+/// Held by a test that counts what this process reads.
+static READING: Mutex<()> = Mutex::new(());
+
+fn open(entry: Entry, root: &Path, devices: &[&str]) -> Box<dyn Probe> {
+    let devices = devices.iter().map(ToString::to_string).collect();
+    (entry.open)(&Context { root: root.to_owned(), devices })
+}
+
+fn rows(probe: &mut dyn Probe) -> Vec<Row> {
+    let mut rows = Vec::new();
+    probe.sample(&mut rows);
+    rows
+}
+
+/// The only row's cell of a column.
+fn cell(probe: &mut dyn Probe, column: &str) -> Cell {
+    let rows = rows(probe);
+    assert_eq!(rows.len(), 1);
+    rows[0].cells[index(probe, column)].clone()
+}
+
+fn value(probe: &mut dyn Probe, column: &str) -> i64 {
+    match cell(probe, column) {
+        Cell::Value(value) => value,
+        other => panic!("{column} is {other:?}"),
+    }
+}
+
+fn index(probe: &dyn Probe, column: &str) -> usize {
+    probe.schema().columns.iter().position(|c| c.name == column).unwrap()
+}
+
+/// Reads the whole file past the page cache.
+fn read_direct(path: &Path) {
+    let file = File::options().read(true).custom_flags(O_DIRECT).open(path).unwrap();
+    let mut memory = vec![0; (1 << 20) + 4096];
+    let start = memory.as_ptr().align_offset(4096);
+    for offset in (0..FILE_BYTES).step_by(1 << 20) {
+        file.read_exact_at(&mut memory[start..start + (1 << 20)], offset).unwrap();
+    }
+}
+
+const PROCESS: Entry = Entry { schema: &process::SCHEMA, open: process::open };
+const BLOCK: Entry = Entry { schema: &block::SCHEMA, open: block::open };
+const HOST: Entry = Entry { schema: &host::SCHEMA, open: host::open };
+
+#[test]
+fn a_known_amount_of_direct_reads_is_seen_by_process_and_device() {
+    let _alone = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    let root = Path::new("/");
+    let scratch = ScratchDir::on_disk().unwrap();
+    let path = scratch.path().join("real");
+    FileKind::Real.create(&path, Bytes(FILE_BYTES)).unwrap();
+    let chain = survey::target(root, &path).unwrap().devices;
+    let device = chain.last().expect("the scratch directory is on a device").name.clone();
+    let mut process = open(PROCESS, root, &[]);
+    let mut block = open(BLOCK, root, &[&device]);
+    let before = (value(&mut *process, "read_bytes"), value(&mut *block, "read_bytes"));
+    let requests = value(&mut *block, "read_ios");
+    read_direct(&path);
+    let seen = value(&mut *process, "read_bytes") - before.0;
+    let ratio = seen as f64 / FILE_BYTES as f64;
+    assert!((0.99..1.01).contains(&ratio), "process: {seen} of {FILE_BYTES}");
+    let device_bytes = value(&mut *block, "read_bytes") - before.1;
+    assert!(device_bytes as f64 >= FILE_BYTES as f64 * 0.99, "device: {device_bytes}");
+    assert!(value(&mut *block, "read_ios") - requests >= 64 / 4, "a request is at most 4 MiB");
+    assert!(value(&mut *block, "read_ns") > 0);
+}
+
+#[test]
+fn a_hole_is_read_without_any_physical_byte() {
+    let _alone = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    let scratch = ScratchDir::on_disk().unwrap();
+    let path = scratch.path().join("hole");
+    FileKind::Hole.create(&path, Bytes(FILE_BYTES)).unwrap();
+    let mut process = open(PROCESS, Path::new("/"), &[]);
+    let before = value(&mut *process, "read_bytes");
+    read_direct(&path);
+    let seen = value(&mut *process, "read_bytes") - before;
+    assert!(seen < FILE_BYTES as i64 / 100, "{seen} of {FILE_BYTES}");
+}
+
+#[test]
+fn a_zram_device_counts_although_its_switch_is_off() {
+    require!(Root, Zram);
+    let _alone = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    let zram = ZramDevice::create(Bytes(FILE_BYTES)).unwrap();
+    let name = zram.device().file_name().unwrap().to_str().unwrap();
+    let mut block = open(BLOCK, Path::new("/"), &[name]);
+    let before = value(&mut *block, "read_bytes");
+    read_direct(zram.device());
+    assert_eq!(value(&mut *block, "read_bytes") - before, FILE_BYTES as i64);
+}
+
+#[test]
+fn flushes_that_reach_a_device_are_counted() {
+    require!(Root, Loop);
+    let spec = DeviceSpec { size: Bytes::mib(16), file_system: None, caps: Caps::default() };
+    let device = LoopDevice::create(spec).unwrap();
+    let name = device.device().file_name().unwrap().to_str().unwrap();
+    let mut block = open(BLOCK, Path::new("/"), &[name]);
+    let before = value(&mut *block, "flush_ios");
+    let file = File::options().write(true).open(device.device()).unwrap();
+    for offset in 0..10 {
+        file.write_all_at(&[1; 4096], offset * 4096).unwrap();
+        file.sync_all().unwrap();
+    }
+    let seen = value(&mut *block, "flush_ios") - before;
+    assert!((9..=20).contains(&seen), "{seen} flushes of 10");
+}
+
+#[test]
+fn the_block_probe_says_what_the_device_file_says() {
+    let root = Path::new("/");
+    let scratch = ScratchDir::on_disk().unwrap();
+    let devices = survey::target(root, scratch.path()).unwrap().devices;
+    for device in devices {
+        let mut block = open(BLOCK, root, &[&device.name]);
+        let stat = || -> Vec<i64> {
+            let text = fs::read_to_string(format!("/sys/class/block/{}/stat", device.name));
+            text.unwrap().split_whitespace().map(|field| field.parse().unwrap()).collect()
+        };
+        // Between two looks of the other source, as the device may be in use.
+        let (before, row, after) = (stat(), rows(&mut *block), stat());
+        for (column, field, unit) in [
+            ("read_ios", 0, 1),
+            ("read_merges", 1, 1),
+            ("read_bytes", 2, 512),
+            ("read_ns", 3, 1_000_000),
+            ("write_ios", 4, 1),
+            ("write_merges", 5, 1),
+            ("write_bytes", 6, 512),
+            ("write_ns", 7, 1_000_000),
+            ("busy_ns", 9, 1_000_000),
+            ("queue_ns", 10, 1_000_000),
+            ("discard_ios", 11, 1),
+            ("discard_bytes", 13, 512),
+            ("flush_ios", 15, 1),
+            ("flush_ns", 16, 1_000_000),
+        ] {
+            let Cell::Value(value) = row[0].cells[index(&*block, column)] else { continue };
+            let range = before[field] * unit..=after[field] * unit;
+            assert!(range.contains(&value), "{}.{column}: {value} not in {range:?}", device.name);
+        }
+    }
+}
+
+#[test]
+fn a_busy_machine_shows_in_every_layer() {
+    let root = Path::new("/");
+    let cpus = thread::available_parallelism().unwrap().get();
+    let (mut host, mut process) = (open(HOST, root, &[]), open(PROCESS, root, &[]));
+    let columns = ["cpu_user_ns", "cpu_idle_ns", "cpu_system_ns", "cpu_iowait_ns", "cpu_steal_ns"];
+    let start = Instant::now();
+    let before = columns.map(|column| value(&mut *host, column));
+    let waited = value(&mut *process, "run_queue_ns");
+    let hog = CpuHog::start(cpus * 2).unwrap();
+    let until = Instant::now() + Duration::from_millis(600);
+    let burner = thread::spawn(move || while Instant::now() < until {});
+    thread::sleep(Duration::from_millis(500));
+    let runnable = value(&mut *host, "runnable");
+    let waited = value(&mut *process, "run_queue_ns") - waited;
+    burner.join().unwrap();
+    let elapsed_ns = start.elapsed().as_nanos() as f64 * cpus as f64;
+    drop(hog);
+    let spent: Vec<i64> =
+        columns.iter().zip(before).map(|(c, before)| value(&mut *host, c) - before).collect();
+    // Irq and nice time left out, ticks of 10 ms: the columns still fill the machine's time.
+    let ratio = spent.iter().sum::<i64>() as f64 / elapsed_ns;
+    assert!((0.7..1.3).contains(&ratio), "{ratio}: {columns:?} {spent:?}");
+    assert!(spent[0] > spent[1], "more busy than idle: {columns:?} {spent:?}");
+    assert!(runnable > cpus as i64, "{runnable} runnable");
+    assert!(waited > 50_000_000, "the thread waited {waited} ns for a processor");
+}
+
+/// A device with hardware queues and these counters.
+fn device(root: &Path, name: &str, stat: &str) {
+    let directory = root.join("sys/class/block").join(name);
+    fs::create_dir_all(directory.join("mq")).unwrap();
+    fs::create_dir_all(directory.join("queue")).unwrap();
+    fs::write(directory.join("queue/iostats"), "1\n").unwrap();
+    fs::write(directory.join("stat"), format!("{stat}\n")).unwrap();
+}
+
+#[test]
+fn older_kernels_have_fewer_columns_and_say_so() {
+    let root = tempfile::tempdir().unwrap();
+    device(root.path(), "sda", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15");
+    let mut block = open(BLOCK, root.path(), &["sda"]);
+    assert_eq!(value(&mut *block, "discard_bytes"), 14 * 512);
+    assert_eq!(cell(&mut *block, "flush_ios"), Cell::Unmeasured);
+    let missing: Vec<&str> = block.unmeasured().iter().map(|(column, _)| *column).collect();
+    assert_eq!(missing, ["flush_ios", "flush_ns"]);
+    device(root.path(), "sda", "1 2 3 4 5 6 7 8 9 10 11");
+    assert_eq!(value(&mut *block, "queue_ns"), 11_000_000);
+    assert_eq!(cell(&mut *block, "discard_ios"), Cell::Unmeasured);
+    assert_eq!(block.unmeasured().len(), 4);
+}
+
+#[test]
+fn flushes_of_a_device_that_does_not_count_them_are_not_zero() {
+    let root = tempfile::tempdir().unwrap();
+    device(root.path(), "sda", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17");
+    device(root.path(), "dm-0", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 0");
+    fs::remove_dir(root.path().join("sys/class/block/dm-0/mq")).unwrap();
+    let mut both = open(BLOCK, root.path(), &["dm-0", "sda"]);
+    let flushes = index(&*both, "flush_ios");
+    let seen: Vec<Cell> =
+        rows(&mut *both).into_iter().map(|row| row.cells[flushes].clone()).collect();
+    assert_eq!(seen, [Cell::Unmeasured, Cell::Value(16)]);
+    assert_eq!(both.unmeasured(), [], "one of the devices has it");
+    let mut mapped = open(BLOCK, root.path(), &["dm-0"]);
+    rows(&mut *mapped);
+    let why = format!("{:?}", mapped.unmeasured());
+    assert!(why.contains("whole devices with request queues only"), "{why}");
+}
+
+#[test]
+fn milliseconds_that_wrap_at_32_bits_go_on() {
+    let root = tempfile::tempdir().unwrap();
+    let stat = |ms: u64| device(root.path(), "sda", &format!("1 0 8 {ms} 0 0 0 0 0 0 {ms}"));
+    stat(u64::from(u32::MAX));
+    let mut block = open(BLOCK, root.path(), &["sda"]);
+    let before = value(&mut *block, "read_ns");
+    stat(9);
+    assert_eq!(value(&mut *block, "read_ns") - before, 10_000_000);
+    assert_eq!(value(&mut *block, "queue_ns"), ((1 << 32) + 9) * 1_000_000);
+}
+
+#[test]
+fn counters_that_are_switched_off_or_gone_are_not_zero() {
+    let root = tempfile::tempdir().unwrap();
+    device(root.path(), "sda", "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+    fs::write(root.path().join("sys/class/block/sda/queue/iostats"), "0\n").unwrap();
+    let mut off = open(BLOCK, root.path(), &["sda"]);
+    assert_eq!(cell(&mut *off, "read_ios"), Cell::Unmeasured);
+    assert!(matches!(
+        &off.unmeasured()[0],
+        ("read_ios", Unmeasured::Off(why)) if why.contains("iostats")
+    ));
+    let mut gone = open(BLOCK, root.path(), &["sdz"]);
+    assert_eq!(cell(&mut *gone, "read_ios"), Cell::Unmeasured);
+    assert_eq!(gone.unmeasured().len(), gone.schema().columns.len());
+}
+
+#[test]
+fn a_kernel_without_pressure_or_accounting_leaves_those_columns_out() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("proc")).unwrap();
+    fs::write(
+        root.path().join("proc/stat"),
+        "cpu  1 2 3 4 5 6 7 8 9 10\nctxt 11\nprocs_running 12\n",
+    )
+    .unwrap();
+    fs::write(root.path().join("proc/meminfo"), "Buffers: 1 kB\nCached: 2 kB\nDirty: 3 kB\n")
+        .unwrap();
+    let mut host = open(HOST, root.path(), &[]);
+    for (column, expected) in [
+        ("cpu_user_ns", 10_000_000),
+        ("cpu_nice_ns", 20_000_000),
+        ("cpu_system_ns", 30_000_000),
+        ("cpu_irq_ns", 60_000_000),
+        ("cpu_softirq_ns", 70_000_000),
+        ("cpu_iowait_ns", 50_000_000),
+        ("cpu_idle_ns", 40_000_000),
+        ("cpu_steal_ns", 80_000_000),
+        ("switches", 11),
+        ("runnable", 12),
+        ("dirty_bytes", 3072),
+        ("cached_bytes", 3072),
+    ] {
+        assert_eq!(value(&mut *host, column), expected, "{column}");
+    }
+    let missing: Vec<&str> = host.unmeasured().iter().map(|(column, _)| *column).collect();
+    assert_eq!(missing, ["psi_cpu_some_ns", "psi_io_some_ns", "psi_io_full_ns"]);
+    fs::create_dir(root.path().join("proc/pressure")).unwrap();
+    let pressure = "some avg10=1.00 avg60=0.00 avg300=0.00 total=14\nfull avg10=0.00 total=9\n";
+    fs::write(root.path().join("proc/pressure/cpu"), pressure).unwrap();
+    fs::write(root.path().join("proc/pressure/io"), pressure).unwrap();
+    let mut host = open(HOST, root.path(), &[]);
+    assert_eq!(value(&mut *host, "psi_cpu_some_ns"), 14_000);
+    assert_eq!(value(&mut *host, "psi_io_full_ns"), 9_000);
+
+    let mut process = open(PROCESS, root.path(), &[]);
+    assert_eq!(cell(&mut *process, "read_bytes"), Cell::Unmeasured);
+    assert_eq!(cell(&mut *process, "run_queue_ns"), Cell::Unmeasured);
+    assert!(value(&mut *process, "cpu_user_ns") + value(&mut *process, "cpu_system_ns") > 0);
+    assert_eq!(process.unmeasured().len(), 5);
+}
+
+#[test]
+fn a_file_that_opens_but_cannot_be_read_is_unmeasured() {
+    let root = tempfile::tempdir().unwrap();
+    // A directory opens like a file and refuses the read, as the file of a device that has gone.
+    fs::create_dir_all(root.path().join("sys/class/block/sda/stat")).unwrap();
+    let mut block = open(BLOCK, root.path(), &["sda"]);
+    assert_eq!(cell(&mut *block, "read_ios"), Cell::Unmeasured);
+    let why = format!("{:?}", block.unmeasured()[0]);
+    assert!(why.contains("read /sys/class/block/sda/stat"), "{why}");
+}

@@ -1,0 +1,144 @@
+//! What can go wrong with a recording, each named by its file and followed by what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a recording could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The operating system refused a file operation.
+    #[error("{verb} {}: {source}\nhint: {}", path.display(), io_hint(source))]
+    Io {
+        /// What was attempted: `write`, `rename`, `read`.
+        verb: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A recording was to be created where something is already.
+    #[error(
+        "create recording {}: the directory is not empty\n\
+         hint: name a directory that does not exist yet, or an empty one",
+        path.display()
+    )]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another process is recording into the same directory.
+    #[error(
+        "create recording {}: another run is recording there\n\
+         hint: give each run its own --out, or none: the default directories never collide",
+        path.display()
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory holds no manifest.
+    #[error(
+        "open recording {}: there is no manifest.json in it\n\
+         hint: name the directory of one run; `blockstone runs` lists them",
+        path.display()
+    )]
+    NotARecording {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The recording was written by a later version.
+    #[error(
+        "open recording {}: its format is {format}, this version reads up to {}\n\
+         hint: open it with the version of Blockstone that wrote it, or a later one",
+        path.display(),
+        crate::manifest::FORMAT
+    )]
+    NewerFormat {
+        /// The manifest or table.
+        path: PathBuf,
+        /// The format it names.
+        format: String,
+    },
+    /// A file is not what Blockstone wrote.
+    #[error("read {}: {why}\nhint: {hint}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// A file is sound but does not belong here.
+    #[error(
+        "read {}: {why}\n\
+         hint: a recording is copied as a whole directory; put the file back where it belongs",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What shows that it does not belong.
+        why: String,
+    },
+    /// A probe was asked for that the recording does not have.
+    #[error("read series {probe}: not in this recording\nhint: it has {}", known.join(", "))]
+    UnknownProbe {
+        /// The probe asked for.
+        probe: String,
+        /// The probes recorded.
+        known: Vec<String>,
+    },
+    /// A row, a schema or a manifest cannot be recorded as it is.
+    #[error("record {what}: {why}\nhint: this is a fault in Blockstone; please report it")]
+    Rejected {
+        /// The table and row, or the file.
+        what: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl RecordError {
+    /// For `map_err`: an operating system error with its verb and path.
+    pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { verb, path: path.to_owned(), source }
+    }
+
+    /// A file of a recording that cannot be understood.
+    pub(crate) fn damaged(path: &Path, why: impl Into<String>) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            why: why.into(),
+            hint: "the file was truncated or changed after it was written; restore it from a copy \
+                   or measure again",
+        }
+    }
+
+    /// A row that cannot be recorded.
+    pub(crate) fn rejected(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Rejected { what: what.into(), why: why.into() }
+    }
+
+    /// Whether a file vanished, as segments do while a running recorder compacts them.
+    pub(crate) fn is_vanished(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+fn io_hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space there or record elsewhere with --out; what was recorded before stays \
+             readable"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "record into a directory you may write to, with --out"
+        }
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "a file is in the way; name another directory"
+        }
+        io::ErrorKind::NotFound => "check the path; the directory may have been removed",
+        _ => "check the file system that holds it (dmesg); what was recorded before stays readable",
+    }
+}

@@ -1,0 +1,73 @@
+//! A recording on disk: `manifest.json`, one Parquet file of raw counters a probe, histograms and
+//! events. `docs/recording-format.md` describes every file and column.
+//!
+//! This crate stores and returns what was measured. It must not know what the numbers mean: rates,
+//! rules and figures are made in `judge`, and nothing here asks the machine anything. It is the
+//! only crate that knows Parquet.
+//!
+//! [`Recorder`] writes, [`Recording`] reads (finished, running and crashed ones alike),
+//! [`list_runs`] lists.
+//!
+//! ```
+//! use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
+//! use blockstone_record::{Recorder, Recording, manifest::End};
+//! # use blockstone_record::manifest::{FORMAT, Manifest};
+//! # let manifest: Manifest = serde_json::from_value(serde_json::json!({
+//! #     "format": FORMAT, "id": "1", "tool_version": "0", "verb": "calibrate", "argv": [],
+//! #     "settings": {}, "seed": 1, "started_at": "2026-01-01T00:00:00Z", "ended_at": null,
+//! #     "end": { "state": "running" },
+//! #     "host": { "hostname": "", "kernel": "", "architecture": "", "cpu_model": "", "cpus": 1,
+//! #         "cpus_allowed_milli": 1000, "memory_bytes": 0, "databases_running": [] },
+//! #     "target": { "path": "/data", "kind": "directory", "devices": [], "caps": [],
+//! #         "free_bytes": 0, "direct_io": { "capability": { "state": "full" },
+//! #         "offset_align_bytes": 512, "memory_align_bytes": 512, "source": "" } },
+//! #     "capabilities": [], "phases": [], "probes": [], "summary": {}, "verdicts": [],
+//! # })).unwrap();
+//! # let parent = tempfile::tempdir().unwrap();
+//! # let dir = parent.path().join("run");
+//! static DISK: Schema = Schema {
+//!     probe: "disk",
+//!     doc: "One disk.",
+//!     columns: &[Column {
+//!         name: "read_bytes",
+//!         unit: Unit::Bytes,
+//!         kind: Kind::Counter,
+//!         source: "/sys/block/*/stat",
+//!         doc: "Bytes read.",
+//!     }],
+//! };
+//!
+//! let mut recorder = Recorder::create(&dir, manifest, &[&DISK])?;
+//! recorder.row("disk", 0, 0, "vda", &[Cell::Value(4096)])?;
+//! recorder.row("disk", 1_000, 0, "vda", &[Cell::Value(12_288)])?;
+//! recorder.close(End::Complete)?;
+//!
+//! let series = Recording::open(&dir)?.series("disk")?;
+//! assert_eq!(series.delta(0, "vda", 0, 1_000, "read_bytes"), Some(8192));
+//! # Ok::<(), blockstone_record::RecordError>(())
+//! ```
+
+pub mod manifest;
+
+mod checksum;
+mod disk;
+mod error;
+mod parquet_file;
+mod recorder;
+mod recording;
+mod rows;
+mod runs;
+mod segments;
+mod series;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::RecordError;
+pub use manifest::{End, Manifest};
+pub use recorder::{Recorder, keep_judgement};
+pub use recording::{Recording, read_manifest};
+pub use rows::{Event, HistogramRow, LatencyClock};
+pub use runs::{RunDir, RunEntry, RunState, list_runs, new_run_dir, out_run_dir};
+pub use series::{Series, SeriesRow};

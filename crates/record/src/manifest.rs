@@ -1,0 +1,249 @@
+//! The manifest: everything about a recording that is not a series. Written anew, atomically, each
+//! time a phase ends, so that a crash leaves a manifest that is true up to that phase.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::capability::Capability;
+pub use blockstone_base::column::Unmeasured;
+use blockstone_base::column::{Kind, Unit};
+use blockstone_base::identity::{FileMap, Host, StorageTarget};
+use blockstone_base::load::LoadSpec;
+use blockstone_base::stats::Estimate;
+use blockstone_base::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// The format this version writes.
+pub const FORMAT: &str = "blockstone.recording/1";
+
+/// Its file's name in a recording's directory.
+pub const MANIFEST: &str = "manifest.json";
+
+/// The content of [`MANIFEST`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`] at the time of writing.
+    pub format: String,
+    /// Short random identity, also the end of the directory's name.
+    pub id: String,
+    /// Version of Blockstone that wrote it.
+    pub tool_version: String,
+    /// The command: `calibrate`.
+    pub verb: String,
+    /// The command line, as given.
+    pub argv: Vec<String>,
+    /// The settings after defaults, by option name.
+    pub settings: BTreeMap<String, serde_json::Value>,
+    /// Seed of all random choices and data.
+    pub seed: u64,
+    /// Wall-clock start, RFC 3339; every `_ns` instant counts from it on `CLOCK_MONOTONIC`.
+    pub started_at: String,
+    /// Wall-clock end, RFC 3339; none while running or after a crash.
+    pub ended_at: Option<String>,
+    /// How it ended.
+    pub end: End,
+    /// The machine.
+    pub host: Host,
+    /// The storage.
+    pub target: StorageTarget,
+    /// The file that was read and written, as it lay on the device.
+    pub file: Option<FileEvidence>,
+    /// The files or devices that served a database as disks, as they lay once it was loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk_files: Vec<FileEvidence>,
+    /// What the measurement could do, and what not and why.
+    pub capabilities: Vec<NamedCapability>,
+    /// The phases in order; a row's `phase` is an index into them.
+    pub phases: Vec<Phase>,
+    /// The recorded probes.
+    pub probes: Vec<ProbeInfo>,
+    /// The figures that were derived, by name.
+    pub summary: BTreeMap<String, Figure>,
+    /// The judgements.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// How a recording ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum End {
+    /// It has not ended: either it still runs or it was killed.
+    Running,
+    /// All phases ran.
+    Complete,
+    /// A signal ended it early; all that was measured until then is here.
+    Interrupted {
+        /// The signal's name.
+        signal: String,
+    },
+    /// An error ended it early; all that was measured until then is here.
+    Failed {
+        /// The error.
+        error: String,
+    },
+}
+
+/// A capability by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedCapability {
+    /// What: `direct-io`, `engine-uring`, `fiemap`.
+    pub name: String,
+    /// Whether and why not.
+    #[serde(flatten)]
+    pub capability: Capability,
+}
+
+/// The file under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FileEvidence {
+    /// Its path.
+    pub path: String,
+    /// Whether Blockstone wrote it (only then is it ever written to, and stamps can be verified).
+    pub ours: bool,
+    /// How it lies on the device.
+    pub map: FileMap,
+    /// What its data look like.
+    pub sample: Option<DataSample>,
+}
+
+/// A look at the data themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DataSample {
+    /// Bytes looked at.
+    pub sampled_bytes: u64,
+    /// Bytes in blocks of zeros only.
+    pub zero_bytes: u64,
+    /// Bytes left after LZ4 on each block.
+    pub lz4_bytes: u64,
+    /// Bytes in blocks that occur a second time in the sample.
+    pub duplicate_bytes: u64,
+}
+
+/// What kind of question a phase answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    /// The tool's own cost per I/O, on the null engine.
+    Overhead,
+    /// Writing the test file.
+    Layout,
+    /// The same reference point at several times of the run: drift.
+    Reference,
+    /// Random block reads.
+    RandomRead,
+    /// Large reads.
+    LargeRead,
+    /// Random block writes.
+    RandomWrite,
+    /// Durable writes.
+    Commit,
+    /// Random reads in working sets of growing size.
+    CacheMap,
+    /// Small and large reads together.
+    Matrix,
+    /// Random reads at a given rate, whatever the device does.
+    OpenLoop,
+    /// Cached against direct sequential reads.
+    CachedRead,
+    /// Longer looks at the points that became headlines.
+    Confirm,
+    /// Setting a database up and filling its schemas.
+    Load,
+    /// A workload's sessions on a database.
+    Workload,
+    /// Sessions that share one scan past the buffer cache: a point of the direct-path matrix.
+    Scan,
+}
+
+/// One phase: a load held for a while, or a preparation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Names the point, the same in every repeat: `random-read/psync/8K/x4`.
+    pub label: String,
+    /// Which question it answers.
+    pub group: Group,
+    /// 0 for the first time this label is measured, 1 for the second …
+    pub repeat: u32,
+    /// The load; none for a preparation.
+    pub load: Option<LoadSpec>,
+    /// A second load that ran beside it (the large reads of a matrix cell, the noise beside a
+    /// workload); its series rows have the object `background`.
+    pub background: Option<LoadSpec>,
+    /// When the load started, in nanoseconds since the recording began.
+    pub start_ns: u64,
+    /// When warm-up was over: the window's first edge. Every probe has a row at this very `t_ns`.
+    pub window_start_ns: u64,
+    /// The window's second edge, while the load still ran. Every probe has a row at this `t_ns`.
+    pub window_end_ns: u64,
+    /// When the load had stopped.
+    pub end_ns: u64,
+    /// Why the window closed.
+    pub stop: Stop,
+    /// The first I/O error, if any, with operation, offset and cause.
+    pub first_error: Option<String>,
+    /// What a reader should know about this phase.
+    pub note: Option<String>,
+}
+
+/// Why a window closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// The 95 % interval of the rate became narrower than asked for.
+    IntervalReached,
+    /// Its time was up.
+    TimeLimit,
+    /// All its work was done (a layout, an append that reached its size).
+    WorkDone,
+    /// The run was interrupted.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+}
+
+/// A probe as recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProbeInfo {
+    /// Its name, and its file in `series/`.
+    pub probe: String,
+    /// What it observes.
+    pub doc: String,
+    /// Its columns.
+    pub columns: Vec<ColumnInfo>,
+    /// Ticks taken.
+    pub ticks: u64,
+    /// Ticks whose deadline passed before they could be taken.
+    pub missed_ticks: u64,
+}
+
+/// A column as recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnInfo {
+    /// Its name.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// How it behaves in time.
+    pub kind: Kind,
+    /// Where it comes from.
+    pub source: String,
+    /// What it means.
+    pub doc: String,
+    /// Why its cells are empty, when they are.
+    pub unmeasured: Option<Unmeasured>,
+}
+
+/// A derived number with everything a reader needs to believe it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is, for people: `Most random reads a second`.
+    pub title: String,
+    /// Its unit as printed: `IOPS`, `MB/s`, `ns`.
+    pub unit: String,
+    /// The number with its interval and sample.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+    /// Label of the phase it was read from.
+    pub phase: String,
+    /// Rules that condemn it; empty when it stands.
+    pub condemned_by: Vec<String>,
+}

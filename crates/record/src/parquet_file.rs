@@ -1,0 +1,281 @@
+//! One table in one Parquet file. The only module that knows the Parquet library.
+//!
+//! Numbers are delta-encoded, texts dictionary-encoded, nothing is compressed: counters that grow
+//! by little each tick need a byte or two that way, and every reader of Parquet understands it.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{ColumnPath, Type as SchemaType};
+
+use crate::checksum::{self, PLACEHOLDER, Summing};
+use crate::error::RecordError;
+use crate::table::{Data, Field, Numbers, Table, Texts, Type};
+
+/// Reader key of the file's checksum.
+const KEY_CHECKSUM: &str = "blockstone.checksum";
+
+/// Key-value pairs of a footer.
+pub(crate) type Meta = Vec<(String, String)>;
+
+/// Writes tables with equal fields into one file, a row group each.
+pub(crate) struct Writer<'a> {
+    inner: SerializedFileWriter<Summing<'a>>,
+    path: &'a Path,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins the file; `path` is for messages.
+    pub fn new(
+        out: &'a mut (dyn Write + Send),
+        path: &'a Path,
+        fields: &[Field],
+        meta: Meta,
+    ) -> Result<Self, RecordError> {
+        let checksum = (KEY_CHECKSUM.to_owned(), PLACEHOLDER.to_owned());
+        let pairs = meta.into_iter().chain([checksum]);
+        let pairs = pairs.map(|(key, value)| KeyValue::new(key, value)).collect();
+        let mut properties = WriterProperties::builder()
+            .set_created_by(format!("blockstone {}", env!("CARGO_PKG_VERSION")))
+            .set_offset_index_disabled(true)
+            .set_key_value_metadata(Some(pairs));
+        for field in fields.iter().filter(|f| matches!(f.kind, Type::Number | Type::Index)) {
+            let column = ColumnPath::from(field.name.as_str());
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
+        let schema = schema(fields).map_err(|e| wrap("write", path, e))?;
+        let inner =
+            SerializedFileWriter::new(Summing::new(out), schema, Arc::new(properties.build()))
+                .map_err(|e| wrap("write", path, e))?;
+        Ok(Self { inner, path })
+    }
+
+    /// Adds the rows of `table`.
+    pub fn write(&mut self, table: &Table) -> Result<(), RecordError> {
+        self.try_write(table).map_err(|e| wrap("write", self.path, e))
+    }
+
+    fn try_write(&mut self, table: &Table) -> Result<(), ParquetError> {
+        let mut group = self.inner.next_row_group()?;
+        let mut cells = table.fields.iter().zip(&table.columns);
+        while let Some(mut column) = group.next_column()? {
+            let (field, data) = cells.next().ok_or_else(|| {
+                ParquetError::General("the table has fewer columns than the file".to_owned())
+            })?;
+            write_column(&mut column, data, field.nullable)?;
+            column.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Writes the footer with the checksum in it.
+    pub fn finish(mut self) -> Result<(), RecordError> {
+        let error = |e| RecordError::io("write", self.path)(e);
+        self.inner.flush().map_err(error)?;
+        self.inner.inner_mut().hold();
+        self.inner.finish().map_err(|e| wrap("write", self.path, e))?;
+        self.inner.inner_mut().release().map_err(error)
+    }
+}
+
+/// A verified file: its footer, and its rows when asked for.
+pub(crate) struct Reader {
+    pub meta: Meta,
+    reader: SerializedFileReader<File>,
+}
+
+impl Reader {
+    /// Verifies the checksum and reads the footer.
+    pub fn open(path: &Path) -> Result<Self, RecordError> {
+        checksum::verify(path)?;
+        let file = File::open(path).map_err(RecordError::io("open", path))?;
+        let reader = SerializedFileReader::new(file).map_err(|e| wrap("read", path, e))?;
+        let pairs = reader.metadata().file_metadata().key_value_metadata();
+        let meta = pairs
+            .into_iter()
+            .flatten()
+            .map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
+            .collect();
+        Ok(Self { meta, reader })
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.meta.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Reads all rows. Columns of types that no version of Blockstone writes are left out.
+    pub fn read(&self, path: &Path) -> Result<Table, RecordError> {
+        let metadata = self.reader.metadata();
+        let mut table = Table::new(Vec::new());
+        for (index, field) in fields(metadata) {
+            let mut data = Data::new(field.kind);
+            for group in 0..metadata.num_row_groups() {
+                self.read_chunk(group, index, field.nullable, &mut data)
+                    .map_err(|e| wrap("read", path, e))?;
+            }
+            table.fields.push(field);
+            table.columns.push(data);
+        }
+        let rows = metadata.file_metadata().num_rows();
+        if table.columns.iter().any(|column| column.len() as i64 != rows) {
+            return Err(RecordError::damaged(path, format!("it does not hold its {rows} rows")));
+        }
+        Ok(table)
+    }
+
+    fn read_chunk(
+        &self,
+        group: usize,
+        column: usize,
+        nullable: bool,
+        data: &mut Data,
+    ) -> Result<(), ParquetError> {
+        let group = self.reader.get_row_group(group)?;
+        match (group.get_column_reader(column)?, data) {
+            (ColumnReader::Int64ColumnReader(reader), Data::Number(numbers)) => {
+                let (values, present) = read_all(reader, nullable)?;
+                let mut values = values.into_iter();
+                for present in present {
+                    numbers.push(if present { values.next() } else { None });
+                }
+            }
+            (ColumnReader::Int32ColumnReader(reader), Data::Index(out)) => {
+                out.extend(read_all(reader, nullable)?.0);
+            }
+            (ColumnReader::BoolColumnReader(reader), Data::Flag(out)) => {
+                out.extend(read_all(reader, nullable)?.0);
+            }
+            (ColumnReader::ByteArrayColumnReader(reader), Data::Text(texts)) => {
+                let (values, present) = read_all(reader, nullable)?;
+                let mut values = values.iter();
+                for present in present {
+                    let value = if present { values.next() } else { None };
+                    texts.push(value.map(ByteArray::as_utf8).transpose()?);
+                }
+            }
+            (ColumnReader::ByteArrayColumnReader(reader), Data::Bytes(out)) => {
+                out.extend(read_all(reader, nullable)?.0.iter().map(|v| v.data().to_vec()));
+            }
+            _ => return Err(ParquetError::General("a column changed its type".to_owned())),
+        }
+        Ok(())
+    }
+}
+
+fn schema(fields: &[Field]) -> Result<Arc<SchemaType>, ParquetError> {
+    let columns = fields.iter().map(|field| {
+        let (physical, logical) = match field.kind {
+            Type::Number => (Physical::INT64, None),
+            Type::Index => (Physical::INT32, None),
+            Type::Flag => (Physical::BOOLEAN, None),
+            Type::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Type::Bytes => (Physical::BYTE_ARRAY, None),
+        };
+        let repetition = if field.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        SchemaType::primitive_type_builder(&field.name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .build()
+            .map(Arc::new)
+    });
+    let columns = columns.collect::<Result<_, _>>()?;
+    SchemaType::group_type_builder("blockstone").with_fields(columns).build().map(Arc::new)
+}
+
+/// The file's flat columns of known types, with their places.
+fn fields(metadata: &ParquetMetaData) -> Vec<(usize, Field)> {
+    let schema = metadata.file_metadata().schema_descr();
+    let columns = schema.columns().iter().enumerate();
+    columns
+        .filter(|(_, c)| c.max_rep_level() == 0 && c.max_def_level() <= 1)
+        .filter_map(|(index, c)| {
+            let text = matches!(c.logical_type_ref(), Some(LogicalType::String));
+            let nullable = c.max_def_level() == 1;
+            let kind = match c.physical_type() {
+                Physical::INT64 => Type::Number,
+                Physical::BYTE_ARRAY if text => Type::Text,
+                Physical::INT32 if !nullable => Type::Index,
+                Physical::BOOLEAN if !nullable => Type::Flag,
+                Physical::BYTE_ARRAY if !nullable => Type::Bytes,
+                _ => return None,
+            };
+            Some((index, Field { name: c.name().to_owned(), kind, nullable }))
+        })
+        .collect()
+}
+
+fn write_column(
+    column: &mut SerializedColumnWriter<'_>,
+    data: &Data,
+    nullable: bool,
+) -> Result<(), ParquetError> {
+    use parquet::data_type::{BoolType, Int32Type};
+    match data {
+        Data::Number(Numbers { values, valid }) => {
+            let present = values.iter().zip(valid).filter(|(_, valid)| **valid);
+            let values: Vec<i64> = present.map(|(&value, _)| value).collect();
+            let levels: Vec<i16> = valid.iter().map(|&v| i16::from(v)).collect();
+            column.typed::<Int64Type>().write_batch(&values, nullable.then_some(&levels), None)
+        }
+        Data::Index(values) => column.typed::<Int32Type>().write_batch(values, None, None),
+        Data::Flag(values) => column.typed::<BoolType>().write_batch(values, None, None),
+        Data::Text(texts) => {
+            let (values, levels) = text_values(texts);
+            column.typed::<ByteArrayType>().write_batch(&values, nullable.then_some(&levels), None)
+        }
+        Data::Bytes(values) => {
+            let values: Vec<ByteArray> = values.iter().cloned().map(ByteArray::from).collect();
+            column.typed::<ByteArrayType>().write_batch(&values, None, None)
+        }
+    }
+    .map(drop)
+}
+
+/// The present texts (clones of a `ByteArray` share its bytes) and each row's definition level.
+fn text_values(texts: &Texts) -> (Vec<ByteArray>, Vec<i16>) {
+    let words: Vec<ByteArray> = texts.words().iter().map(|w| w.as_str().into()).collect();
+    let cells = || texts.codes().iter().map(|&code| words.get(code as usize));
+    (cells().flatten().cloned().collect(), cells().map(|c| i16::from(c.is_some())).collect())
+}
+
+/// All values of a column chunk, and for each row whether it has one.
+fn read_all<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    nullable: bool,
+) -> Result<(Vec<T::T>, Vec<bool>), ParquetError> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    loop {
+        let wanted = nullable.then_some(&mut levels);
+        if reader.read_records(64 << 10, wanted, None, &mut values)?.0 == 0 {
+            break;
+        }
+    }
+    let present =
+        if nullable { levels.iter().map(|&l| l == 1).collect() } else { vec![true; values.len()] };
+    Ok((values, present))
+}
+
+/// An error of the library, or the operating system's error inside it.
+fn wrap(verb: &'static str, path: &Path, error: ParquetError) -> RecordError {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => RecordError::Io { verb, path: path.to_owned(), source: *source },
+            Err(other) => RecordError::damaged(path, other.to_string()),
+        },
+        other => RecordError::damaged(path, other.to_string()),
+    }
+}

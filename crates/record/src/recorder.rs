@@ -1,0 +1,349 @@
+//! Writing a recording while the measurement runs.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use blockstone_base::column::{Cell, Schema};
+use blockstone_base::verdict::Verdict;
+use jiff::Timestamp;
+
+use crate::disk::{Disk, System, publish};
+use crate::error::RecordError;
+use crate::manifest::{ColumnInfo, End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
+use crate::parquet_file::Meta;
+use crate::recording::read_manifest;
+use crate::rows::{self, EVENTS, HISTOGRAMS, HistogramRow};
+use crate::segments::TableFiles;
+use crate::table::{Field, OBJECT, PHASE, T_NS, Table, Type, Value, column_type};
+
+/// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
+pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
+
+/// A recording being written.
+///
+/// Rows are buffered until [`Recorder::end_segment`] puts them on disk, whole and synced; a crash
+/// costs what was buffered. Call it where a short disturbance does no harm: between phases, and in
+/// long phases every few seconds.
+pub struct Recorder {
+    dir: PathBuf,
+    manifest: Manifest,
+    disk: Box<dyn Disk>,
+    series: Vec<ProbeTable>,
+    histograms: Open,
+    events: Open,
+    /// Locked as long as this process lives, so that a reader can tell running from killed.
+    _lock: File,
+}
+
+/// Keeps what was judged of an ended recording in its manifest, so that a listing of many
+/// recordings need not judge each again.
+///
+/// # Errors
+/// When there is no recording in `dir`, or its manifest cannot be written.
+pub fn keep_judgement(
+    dir: &Path,
+    summary: BTreeMap<String, Figure>,
+    verdicts: Vec<Verdict>,
+) -> Result<(), RecordError> {
+    let manifest = Manifest { summary, verdicts, ..read_manifest(dir)? };
+    write_manifest(&System, dir, &manifest)
+}
+
+fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), RecordError> {
+    let path = dir.join(MANIFEST);
+    let mut text = serde_json::to_vec_pretty(manifest)
+        .map_err(|e| RecordError::rejected(MANIFEST, e.to_string()))?;
+    serde_json::from_slice::<Manifest>(&text)
+        .map_err(|e| RecordError::rejected(MANIFEST, format!("cannot be read back: {e}")))?;
+    text.push(b'\n');
+    publish(disk, &path, |out| out.write_all(&text).map_err(RecordError::io("write", &path)))
+}
+
+/// A table that grows.
+struct Open {
+    files: TableFiles,
+    buffer: Table,
+    next: u32,
+}
+
+/// A probe's table.
+struct ProbeTable {
+    probe: &'static str,
+    open: Open,
+    last_t_ns: Option<u64>,
+    ticks: u64,
+    missed_ticks: u64,
+}
+
+impl Recorder {
+    /// Begins a recording in `dir`, which must not exist or be empty. The manifest's format and
+    /// probes are filled in from here, its other fields are the caller's.
+    ///
+    /// # Errors
+    /// When there is something in `dir`, when another run records there, or when the manifest
+    /// cannot be written.
+    pub fn create(
+        dir: &Path,
+        manifest: Manifest,
+        probes: &[&'static Schema],
+    ) -> Result<Self, RecordError> {
+        Self::create_on(Box::new(System), dir, manifest, probes)
+    }
+
+    pub(crate) fn create_on(
+        disk: Box<dyn Disk>,
+        dir: &Path,
+        mut manifest: Manifest,
+        probes: &[&'static Schema],
+    ) -> Result<Self, RecordError> {
+        disk.create_dir(dir).map_err(RecordError::io("create directory", dir))?;
+        let lock = lock(dir)?;
+        let mut entries = fs::read_dir(dir).map_err(RecordError::io("list", dir))?;
+        if entries.next().is_some() {
+            return Err(RecordError::NotEmpty { path: dir.to_owned() });
+        }
+        FORMAT.clone_into(&mut manifest.format);
+        manifest.end = End::Running;
+        manifest.probes = probes.iter().map(|schema| probe_info(schema)).collect();
+        let id = &manifest.id;
+        let plain = |table, fields| Open::new(TableFiles::plain(dir, id, table), fields);
+        let (histograms, events) =
+            (plain(HISTOGRAMS, rows::histogram_fields()), plain(EVENTS, rows::event_fields()));
+        let series = probes.iter().map(|schema| ProbeTable::new(dir, id, schema)).collect();
+        let path = dir.join("series");
+        disk.create_dir(&path).map_err(RecordError::io("create directory", &path))?;
+        let dir = dir.to_owned();
+        let mut recorder = Self { dir, manifest, disk, series, histograms, events, _lock: lock };
+        recorder.save()?;
+        Ok(recorder)
+    }
+
+    /// The recording's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The manifest, to be read and extended; [`Recorder::save`] writes it.
+    pub fn manifest(&mut self) -> &mut Manifest {
+        &mut self.manifest
+    }
+
+    /// Writes the manifest, in place of the one before, atomically and synced.
+    ///
+    /// # Errors
+    /// When it cannot be written, and when it holds a number that JSON cannot (an infinite
+    /// interval): it is read back before it replaces the one before.
+    pub fn save(&mut self) -> Result<(), RecordError> {
+        for series in &self.series {
+            let mut infos = self.manifest.probes.iter_mut();
+            if let Some(info) = infos.find(|info| info.probe == series.probe) {
+                (info.ticks, info.missed_ticks) = (series.ticks, series.missed_ticks);
+            }
+        }
+        write_manifest(self.disk.as_ref(), &self.dir, &self.manifest)
+    }
+
+    /// Records one row: `t_ns` since the recording began, `phase` an index into the manifest's
+    /// phases or −1, one cell for each column of the probe's schema.
+    ///
+    /// # Errors
+    /// When the probe was not declared or the cells do not match its schema.
+    pub fn row(
+        &mut self,
+        probe: &str,
+        t_ns: u64,
+        phase: i32,
+        object: &str,
+        cells: &[Cell],
+    ) -> Result<(), RecordError> {
+        let Some(series) = self.series.iter_mut().find(|series| series.probe == probe) else {
+            let known = self.series.iter().map(|series| series.probe.to_owned()).collect();
+            return Err(RecordError::UnknownProbe { probe: probe.to_owned(), known });
+        };
+        let table = &mut series.open.buffer;
+        let fields = &table.fields[KEY_FIELDS..];
+        if fields.len() != cells.len() {
+            let why = format!("{} cells for {} columns", cells.len(), fields.len());
+            return Err(RecordError::rejected(format!("a row of {probe}"), why));
+        }
+        if let Some((field, _)) = fields.iter().zip(cells).find(|(f, cell)| !fits(f.kind, cell)) {
+            let what = format!("a row of {probe}");
+            return Err(RecordError::rejected(what, format!("wrong type for `{}`", field.name)));
+        }
+        let instant = rows::number(probe, T_NS, t_ns)?;
+        let key = [Value::Number(instant), Value::Index(phase), Value::Text(object)];
+        table.push(key.into_iter().chain(cells.iter().map(value)));
+        if series.last_t_ns != Some(t_ns) {
+            series.last_t_ns = Some(t_ns);
+            series.ticks += 1;
+        }
+        Ok(())
+    }
+
+    /// Records the latencies of one second.
+    ///
+    /// # Errors
+    /// When a sum exceeds 63 bits.
+    pub fn histogram(&mut self, row: HistogramRow) -> Result<(), RecordError> {
+        rows::push_histogram(&mut self.histograms.buffer, row)
+    }
+
+    /// Records that something happened.
+    ///
+    /// # Errors
+    /// When `t_ns` exceeds 63 bits.
+    pub fn event(
+        &mut self,
+        t_ns: u64,
+        phase: i32,
+        kind: &str,
+        detail: &str,
+    ) -> Result<(), RecordError> {
+        let t_ns = rows::number(EVENTS, T_NS, t_ns)?;
+        self.events.buffer.push([
+            Value::Number(t_ns),
+            Value::Index(phase),
+            Value::Text(kind),
+            Value::Text(detail),
+        ]);
+        Ok(())
+    }
+
+    /// Counts a tick of a probe whose deadline passed before it could be taken.
+    pub fn missed_tick(&mut self, probe: &str) {
+        if let Some(series) = self.series.iter_mut().find(|series| series.probe == probe) {
+            series.missed_ticks += 1;
+        }
+    }
+
+    /// Puts all buffered rows on disk. When a table cannot be written its rows stay buffered, the
+    /// other tables are written all the same, and the first error is returned.
+    ///
+    /// # Errors
+    /// When a segment cannot be written.
+    pub fn end_segment(&mut self) -> Result<(), RecordError> {
+        self.each_table(|open, disk, meta| open.end_segment(disk, meta))
+    }
+
+    /// Ends the recording: the last segment, one file a table in place of its segments, and the
+    /// manifest with `end`. On an error the manifest says `failed` in its place, so far as it can
+    /// still be written; what is on disk stays readable.
+    ///
+    /// # Errors
+    /// The first thing that could not be written.
+    pub fn close(mut self, end: End) -> Result<(), RecordError> {
+        let written = self
+            .end_segment()
+            .and_then(|()| self.each_table(|open, disk, meta| open.compact(disk, meta)));
+        self.manifest.end = match &written {
+            Ok(()) => end,
+            Err(error) => End::Failed { error: error.to_string() },
+        };
+        self.manifest.ended_at = Some(Timestamp::now().to_string());
+        let saved = self.save();
+        written.and(saved)
+    }
+
+    /// Does the same to every table and returns the first error.
+    fn each_table(
+        &mut self,
+        mut act: impl FnMut(&mut Open, &dyn Disk, &Meta) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        let mut result = Ok(());
+        for series in &mut self.series {
+            let infos = &mut self.manifest.probes.iter();
+            let columns = infos.find(|info| info.probe == series.probe).map(|info| &info.columns);
+            let json = serde_json::to_string(&columns)
+                .map_err(|e| RecordError::rejected(series.open.files.table(), e.to_string()))?;
+            let meta = vec![(KEY_COLUMNS.to_owned(), json)];
+            result = result.and(act(&mut series.open, self.disk.as_ref(), &meta));
+        }
+        for open in [&mut self.histograms, &mut self.events] {
+            result = result.and(act(open, self.disk.as_ref(), &Meta::new()));
+        }
+        result
+    }
+}
+
+/// `t_ns`, `phase` and `object` stand before a probe's own columns.
+const KEY_FIELDS: usize = 3;
+
+impl ProbeTable {
+    fn new(dir: &Path, id: &str, schema: &'static Schema) -> Self {
+        let key = [
+            Field::new(T_NS, Type::Number),
+            Field::new(PHASE, Type::Index),
+            Field::new(OBJECT, Type::Text),
+        ];
+        let columns = schema.columns.iter().map(|c| Field::nullable(c.name, column_type(c.kind)));
+        let fields = key.into_iter().chain(columns).collect();
+        let open = Open::new(TableFiles::series(dir, id, schema.probe), fields);
+        Self { probe: schema.probe, open, last_t_ns: None, ticks: 0, missed_ticks: 0 }
+    }
+}
+
+impl Open {
+    fn new(files: TableFiles, fields: Vec<Field>) -> Self {
+        Self { files, buffer: Table::new(fields), next: 1 }
+    }
+
+    fn end_segment(&mut self, disk: &dyn Disk, meta: &Meta) -> Result<(), RecordError> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.buffer.sort();
+        self.files.write_segment(disk, self.next, &self.buffer, meta)?;
+        self.buffer.clear();
+        self.next += 1;
+        Ok(())
+    }
+
+    fn compact(&mut self, disk: &dyn Disk, meta: &Meta) -> Result<(), RecordError> {
+        self.files.compact(disk, &self.buffer.fields, meta)
+    }
+}
+
+fn fits(kind: Type, cell: &Cell) -> bool {
+    match cell {
+        Cell::Value(_) => kind == Type::Number,
+        Cell::Text(_) => kind == Type::Text,
+        Cell::Unmeasured => true,
+    }
+}
+
+fn value(cell: &Cell) -> Value<'_> {
+    match cell {
+        Cell::Value(value) => Value::Number(*value),
+        Cell::Text(text) => Value::Text(text),
+        Cell::Unmeasured => Value::Empty,
+    }
+}
+
+fn probe_info(schema: &Schema) -> ProbeInfo {
+    let columns = schema.columns.iter().map(|column| ColumnInfo {
+        name: column.name.to_owned(),
+        unit: column.unit,
+        kind: column.kind,
+        source: column.source.to_owned(),
+        doc: column.doc.to_owned(),
+        unmeasured: None,
+    });
+    ProbeInfo {
+        probe: schema.probe.to_owned(),
+        doc: schema.doc.to_owned(),
+        columns: columns.collect(),
+        ticks: 0,
+        missed_ticks: 0,
+    }
+}
+
+/// Takes the directory's lock. A file system without locks is no obstacle: then a reader cannot
+/// tell a running recording from a killed one, and says so.
+fn lock(dir: &Path) -> Result<File, RecordError> {
+    let file = File::open(dir).map_err(RecordError::io("open", dir))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(RecordError::InUse { path: dir.to_owned() }),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}

@@ -1,0 +1,238 @@
+//! The rows of the two tables every recording has beside its series: histograms and events.
+
+use std::path::Path;
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::load::Op;
+
+use crate::error::RecordError;
+use crate::table::{Data, Field, PHASE, T_NS, Table, Type, Value};
+
+/// From when a latency counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LatencyClock {
+    /// From the instant at which the operation was meant to start: waiting for a slow one counts.
+    Intended,
+    /// From its submission: what the device alone answers for.
+    Submitted,
+}
+
+impl LatencyClock {
+    /// Its name in recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Intended => "intended",
+            Self::Submitted => "submitted",
+        }
+    }
+}
+
+/// The latencies of one operation in one second of one phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistogramRow {
+    /// Index into the manifest's phases.
+    pub phase: i32,
+    /// Whole seconds from the recording's start to the second in which the operations completed.
+    pub second: u32,
+    /// The operation.
+    pub op: Op,
+    /// Whose operations: empty for the main load, `background` for the second. Of a run, what was
+    /// timed: an object of the series `operation` or `event`.
+    pub role: String,
+    /// Whether the operations completed inside the phase's window; its edges split a second in two
+    /// rows.
+    pub windowed: bool,
+    /// From when the latencies count.
+    pub clock: LatencyClock,
+    /// The latencies, not cumulative: this second's alone.
+    pub histogram: LatencyHistogram,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in nanoseconds since the recording began.
+    pub t_ns: u64,
+    /// In which phase, −1 between phases.
+    pub phase: i32,
+    /// What: `skipped`, when there was no time for a phase.
+    pub kind: String,
+    /// The particulars, in words.
+    pub detail: String,
+}
+
+/// The table of histograms.
+pub(crate) const HISTOGRAMS: &str = "histograms";
+/// The table of events.
+pub(crate) const EVENTS: &str = "events";
+
+pub(crate) fn histogram_fields() -> Vec<Field> {
+    vec![
+        Field::new(PHASE, Type::Index),
+        Field::new("second", Type::Index),
+        Field::new("op", Type::Text),
+        Field::new("role", Type::Text),
+        Field::new("windowed", Type::Flag),
+        Field::new("clock", Type::Text),
+        Field::new("count", Type::Number),
+        Field::new("sum_ns", Type::Number),
+        Field::new("beyond", Type::Number),
+        Field::new("min_ns", Type::Number),
+        Field::new("max_ns", Type::Number),
+        Field::new("histogram", Type::Bytes),
+    ]
+}
+
+pub(crate) fn event_fields() -> Vec<Field> {
+    vec![
+        Field::new(T_NS, Type::Number),
+        Field::new(PHASE, Type::Index),
+        Field::new("kind", Type::Text),
+        Field::new("detail", Type::Text),
+    ]
+}
+
+pub(crate) fn push_histogram(table: &mut Table, row: HistogramRow) -> Result<(), RecordError> {
+    let HistogramRow { phase, second, op, role, windowed, clock, histogram } = row;
+    let second = i32::try_from(second)
+        .map_err(|_| RecordError::rejected(HISTOGRAMS, "second is beyond 68 years"))?;
+    let numbers = [
+        number(HISTOGRAMS, "count", histogram.count())?,
+        // The sum is 128 bits wide in memory because that of a long run may need them. The sum of
+        // one second does not: 63 bits are 292 years of waiting.
+        number(HISTOGRAMS, "sum_ns", histogram.sum_ns())?,
+        number(HISTOGRAMS, "beyond", histogram.beyond())?,
+        number(HISTOGRAMS, "min_ns", histogram.min_ns())?,
+        number(HISTOGRAMS, "max_ns", histogram.max_ns())?,
+    ];
+    let key = [
+        Value::Index(phase),
+        Value::Index(second),
+        Value::Text(op.name()),
+        Value::Text(&role),
+        Value::Flag(windowed),
+        Value::Text(clock.name()),
+    ];
+    let encoded = Value::Bytes(histogram.encode());
+    table.push(key.into_iter().chain(numbers.map(Value::Number)).chain([encoded]));
+    Ok(())
+}
+
+/// A number that must fit Parquet's signed 64 bits.
+pub(crate) fn number(
+    table: &str,
+    column: &str,
+    value: impl TryInto<i64>,
+) -> Result<i64, RecordError> {
+    value.try_into().map_err(|_| {
+        RecordError::rejected(format!("{table}, column {column}"), "the value exceeds 63 bits")
+    })
+}
+
+/// Reads the rows back from one file's table.
+pub(crate) fn histograms(table: &Table, path: &Path) -> Result<Vec<HistogramRow>, RecordError> {
+    let cells = Cells::new(table, path);
+    let (phases, seconds) = (cells.index(PHASE)?, cells.index("second")?);
+    let (ops, roles, clocks) = (cells.text("op")?, cells.text("role")?, cells.text("clock")?);
+    let (counts, sums) = (cells.number("count")?, cells.number("sum_ns")?);
+    let beyond = cells.number("beyond")?;
+    let windowed = cells.flag("windowed")?;
+    let encodings = cells.bytes("histogram")?;
+    let damaged = |row: usize, why: String| RecordError::damaged(path, format!("row {row}: {why}"));
+    (0..table.len())
+        .map(|row| {
+            let op = [Op::Read, Op::Write, Op::Commit].into_iter().find(|op| op.name() == ops[row]);
+            let clock = [LatencyClock::Intended, LatencyClock::Submitted];
+            let clock = clock.into_iter().find(|clock| clock.name() == clocks[row]);
+            let (Some(op), Some(clock)) = (op, clock) else {
+                return Err(damaged(row, format!("unknown {} or {}", ops[row], clocks[row])));
+            };
+            let histogram = LatencyHistogram::decode(
+                &encodings[row],
+                u128::try_from(sums[row]).unwrap_or(0),
+                u64::try_from(beyond[row]).unwrap_or(0),
+            )
+            .map_err(|e| damaged(row, e.to_string()))?;
+            if histogram.count() as i64 != counts[row] {
+                let why = format!("holds {} of {} samples", histogram.count(), counts[row]);
+                return Err(damaged(row, why));
+            }
+            Ok(HistogramRow {
+                phase: phases[row],
+                second: u32::try_from(seconds[row]).unwrap_or(0),
+                op,
+                role: roles[row].to_owned(),
+                windowed: windowed[row],
+                clock,
+                histogram,
+            })
+        })
+        .collect()
+}
+
+/// Reads the rows back from one file's table.
+pub(crate) fn events(table: &Table, path: &Path) -> Result<Vec<Event>, RecordError> {
+    let cells = Cells::new(table, path);
+    let (instants, phases) = (cells.number(T_NS)?, cells.index(PHASE)?);
+    let (kinds, details) = (cells.text("kind")?, cells.text("detail")?);
+    let event = |row: usize| Event {
+        t_ns: u64::try_from(instants[row]).unwrap_or(0),
+        phase: phases[row],
+        kind: kinds[row].to_owned(),
+        detail: details[row].to_owned(),
+    };
+    Ok((0..table.len()).map(event).collect())
+}
+
+/// A table's columns by name; a column that is missing is a damaged file.
+struct Cells<'a> {
+    table: &'a Table,
+    path: &'a Path,
+}
+
+impl<'a> Cells<'a> {
+    fn new(table: &'a Table, path: &'a Path) -> Self {
+        Self { table, path }
+    }
+
+    fn missing(&self, name: &str) -> RecordError {
+        RecordError::damaged(self.path, format!("it has no column `{name}`"))
+    }
+
+    fn number(&self, name: &str) -> Result<&'a [i64], RecordError> {
+        match self.table.column(name) {
+            Some(Data::Number(numbers)) => Ok(&numbers.values),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    fn index(&self, name: &str) -> Result<&'a [i32], RecordError> {
+        match self.table.column(name) {
+            Some(Data::Index(values)) => Ok(values),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<&'a [bool], RecordError> {
+        match self.table.column(name) {
+            Some(Data::Flag(values)) => Ok(values),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<Vec<&'a str>, RecordError> {
+        match self.table.column(name) {
+            Some(Data::Text(texts)) => {
+                Ok((0..self.table.len()).map(|row| texts.get(row).unwrap_or_default()).collect())
+            }
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    fn bytes(&self, name: &str) -> Result<&'a [Vec<u8>], RecordError> {
+        match self.table.column(name) {
+            Some(Data::Bytes(values)) => Ok(values),
+            _ => Err(self.missing(name)),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The directory of runs: how a run's directory is named, and the list of those there.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::error::RecordError;
+use crate::manifest::{End, Figure, MANIFEST};
+use crate::recording::read_manifest;
+
+/// How a run's directory begins: local time, so that names sort by age.
+const TIME_FORMAT: &str = "%Y%m%d-%H%M%S";
+
+/// Letters of an id: Crockford's base 32, which has no letter that looks like another.
+const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Where a new run records, and its identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir {
+    /// The directory, for [`crate::Recorder::create`], which also creates it.
+    pub path: PathBuf,
+    /// The manifest's `id`.
+    pub id: String,
+}
+
+/// One run of a directory of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEntry {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Its id.
+    pub id: String,
+    /// Its command.
+    pub verb: String,
+    /// When it started.
+    pub started_at: Option<Timestamp>,
+    /// The path that was measured.
+    pub target_path: Option<String>,
+    /// How it ended.
+    pub state: RunState,
+    /// Its figures by name; empty before the end.
+    pub summary: BTreeMap<String, Figure>,
+}
+
+/// How a run ended, so far as can be seen from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// A process of this machine is recording it.
+    Running,
+    /// It was killed, or runs on another machine that shares this directory.
+    Unfinished,
+    /// It ended as its manifest says.
+    Ended(End),
+    /// Its manifest cannot be read.
+    Damaged {
+        /// Why not, and what to do.
+        reason: String,
+    },
+}
+
+/// The directory `<root>/<YYYYMMDD-HHMMSS>-<verb>-<id>` for a new run; nothing is created yet.
+///
+/// # Errors
+/// When the operating system gives no random numbers.
+pub fn new_run_dir(root: &Path, verb: &str, now: &Zoned) -> Result<RunDir, RecordError> {
+    let id = new_id()?;
+    let time = now.strftime(TIME_FORMAT);
+    Ok(RunDir { path: root.join(format!("{time}-{verb}-{id}")), id })
+}
+
+/// Exactly `dir` for a new run (`--out`); nothing is created yet.
+///
+/// # Errors
+/// When it exists and is not an empty directory.
+pub fn out_run_dir(dir: &Path) -> Result<RunDir, RecordError> {
+    let occupied = match fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(source) if source.kind() == io::ErrorKind::NotFound => false,
+        Err(source) => return Err(RecordError::io("record into", dir)(source)),
+    };
+    if occupied {
+        return Err(RecordError::NotEmpty { path: dir.to_owned() });
+    }
+    Ok(RunDir { path: dir.to_owned(), id: new_id()? })
+}
+
+/// The runs in `root`, newest first. A run whose manifest cannot be read is listed with the
+/// reason; a directory that is no run is not listed. No root means no runs.
+///
+/// # Errors
+/// When `root` cannot be listed.
+pub fn list_runs(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
+    let entries = match fs::read_dir(root) {
+        Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(RecordError::io("list", root))?,
+    };
+    let mut runs = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(RecordError::io("list", root))?.path();
+        runs.extend(run_entry(&path));
+    }
+    runs.sort_by(|a, b| (b.started_at, &b.path).cmp(&(a.started_at, &a.path)));
+    Ok(runs)
+}
+
+fn run_entry(path: &Path) -> Option<RunEntry> {
+    let named = path.file_name().and_then(|name| Named::parse(name.to_str()?));
+    if !path.is_dir() || (named.is_none() && !path.join(MANIFEST).exists()) {
+        return None;
+    }
+    Some(match read_manifest(path) {
+        Ok(manifest) => RunEntry {
+            path: path.to_owned(),
+            id: manifest.id,
+            verb: manifest.verb,
+            started_at: manifest.started_at.parse().ok(),
+            target_path: Some(manifest.target.path),
+            state: match manifest.end {
+                End::Running if is_locked(path) => RunState::Running,
+                End::Running => RunState::Unfinished,
+                end => RunState::Ended(end),
+            },
+            summary: manifest.summary,
+        },
+        Err(error) => {
+            let named = named.unwrap_or_default();
+            RunEntry {
+                path: path.to_owned(),
+                id: named.id,
+                verb: named.verb,
+                started_at: named.started_at,
+                target_path: None,
+                state: RunState::Damaged { reason: error.to_string() },
+                summary: BTreeMap::new(),
+            }
+        }
+    })
+}
+
+/// What a run's directory name says.
+#[derive(Default)]
+struct Named {
+    started_at: Option<Timestamp>,
+    verb: String,
+    id: String,
+}
+
+impl Named {
+    fn parse(name: &str) -> Option<Self> {
+        let (time, rest) = name.split_at_checked(15)?;
+        let (verb, id) = rest.strip_prefix('-')?.rsplit_once('-')?;
+        let time = DateTime::strptime(TIME_FORMAT, time).ok()?;
+        let zoned = time.to_zoned(TimeZone::system()).ok();
+        Some(Self {
+            started_at: zoned.map(|zoned| zoned.timestamp()),
+            verb: verb.to_owned(),
+            id: id.to_owned(),
+        })
+    }
+}
+
+/// Whether a recorder of this machine holds the directory's lock.
+fn is_locked(dir: &Path) -> bool {
+    let lock = File::open(dir).map(|file| file.try_lock_shared());
+    matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+}
+
+/// Six letters, 30 random bits: enough among the runs of one second.
+fn new_id() -> Result<String, RecordError> {
+    let path = Path::new("/dev/urandom");
+    let mut bytes = [0_u8; 6];
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(RecordError::io("read", path))?;
+    Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
+}

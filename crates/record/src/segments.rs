@@ -1,0 +1,195 @@
+//! How a table lies on disk: short numbered segments while it is recorded, one file afterwards.
+//!
+//! A Parquet file cannot be read without its footer, so rows that must survive a crash have to be
+//! in a file that is complete. `series/host.0001.parquet`, `series/host.0002.parquet` … each appear
+//! whole, by rename. Closing writes `series/host.parquet` from all of them, by rename again, and
+//! removes them. Whoever finds `series/host.parquet` therefore finds all rows in it and ignores any
+//! segment that is left; whoever does not, reads the segments.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, publish};
+use crate::error::RecordError;
+use crate::manifest::FORMAT;
+use crate::parquet_file::{Meta, Reader, Writer};
+use crate::table::{Field, Table};
+
+/// Rows of a row group in a compacted file: what DuckDB takes as one unit of work.
+const GROUP_ROWS: usize = 122_880;
+
+/// Reader keys that say what a file is and where it belongs.
+const KEY_FORMAT: &str = "blockstone.format";
+const KEY_RECORDING: &str = "blockstone.recording";
+const KEY_TABLE: &str = "blockstone.table";
+
+/// The names of one table's files.
+#[derive(Clone, Debug)]
+pub(crate) struct TableFiles {
+    dir: PathBuf,
+    stem: String,
+    /// The recording's id and the table's name within it, as every footer repeats them.
+    recording: String,
+    table: String,
+}
+
+/// Where a table's rows are.
+pub(crate) enum Found {
+    /// All in one file.
+    Compacted(PathBuf),
+    /// In these segments, by ascending number; none when nothing was recorded yet.
+    Segments(Vec<(u32, PathBuf)>),
+}
+
+impl TableFiles {
+    /// The table `series/<probe>` of the recording in `dir`.
+    pub fn series(dir: &Path, recording: &str, probe: &str) -> Self {
+        Self {
+            dir: dir.join("series"),
+            stem: probe.to_owned(),
+            recording: recording.to_owned(),
+            table: format!("series/{probe}"),
+        }
+    }
+
+    /// The table `histograms` or `events` of the recording in `dir`.
+    pub fn plain(dir: &Path, recording: &str, table: &str) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            stem: table.to_owned(),
+            recording: recording.to_owned(),
+            table: table.to_owned(),
+        }
+    }
+
+    /// The table's name within the recording: `series/host`.
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// The file of the whole table.
+    pub fn compacted(&self) -> PathBuf {
+        self.dir.join(format!("{}.parquet", self.stem))
+    }
+
+    /// The file of segment `number`.
+    pub fn segment(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("{}.{number:04}.parquet", self.stem))
+    }
+
+    /// Looks where the rows are.
+    pub fn find(&self) -> Result<Found, RecordError> {
+        let entries = fs::read_dir(&self.dir).map_err(RecordError::io("list", &self.dir))?;
+        let mut segments = Vec::new();
+        let mut compacted = false;
+        for entry in entries {
+            let entry = entry.map_err(RecordError::io("list", &self.dir))?;
+            let name = entry.file_name();
+            let middle = name
+                .to_str()
+                .and_then(|name| name.strip_prefix(&self.stem)?.strip_suffix(".parquet"));
+            match middle {
+                Some("") => compacted = true,
+                Some(middle) => {
+                    if let Some(number) = middle.strip_prefix('.').and_then(|n| n.parse().ok()) {
+                        segments.push((number, entry.path()));
+                    }
+                }
+                None => {}
+            }
+        }
+        if compacted {
+            return Ok(Found::Compacted(self.compacted()));
+        }
+        segments.sort_unstable();
+        Ok(Found::Segments(segments))
+    }
+
+    /// Opens one of the table's files and checks that it is one.
+    pub fn open(&self, path: &Path) -> Result<Reader, RecordError> {
+        let reader = Reader::open(path)?;
+        let foreign = |why: String| RecordError::Foreign { path: path.to_owned(), why };
+        check_format(path, reader.get(KEY_FORMAT).unwrap_or_default())?;
+        for (key, mine) in [(KEY_TABLE, &self.table), (KEY_RECORDING, &self.recording)] {
+            let its = reader.get(key).unwrap_or_default();
+            if its != mine {
+                let what = key.trim_start_matches("blockstone.");
+                return Err(foreign(format!("it belongs to {what} `{its}`, not to `{mine}`")));
+            }
+        }
+        Ok(reader)
+    }
+
+    /// Writes `table` as segment `number`. `meta` explains its columns.
+    pub fn write_segment(
+        &self,
+        disk: &dyn Disk,
+        number: u32,
+        table: &Table,
+        meta: &Meta,
+    ) -> Result<(), RecordError> {
+        let path = self.segment(number);
+        publish(disk, &path, |out| {
+            let mut writer = Writer::new(out, &path, &table.fields, self.meta(meta))?;
+            writer.write(table)?;
+            writer.finish()
+        })
+    }
+
+    /// Puts all segments into one file and removes them.
+    pub fn compact(
+        &self,
+        disk: &dyn Disk,
+        fields: &[Field],
+        meta: &Meta,
+    ) -> Result<(), RecordError> {
+        let Found::Segments(segments) = self.find()? else { return Ok(()) };
+        let path = self.compacted();
+        publish(disk, &path, |out| {
+            let mut writer = Writer::new(out, &path, fields, self.meta(meta))?;
+            let mut pending = Table::new(fields.to_vec());
+            for (_, segment) in &segments {
+                pending.append(&self.open(segment)?.read(segment)?);
+                if pending.len() >= GROUP_ROWS {
+                    pending.sort();
+                    writer.write(&pending)?;
+                    pending.clear();
+                }
+            }
+            if !pending.is_empty() {
+                pending.sort();
+                writer.write(&pending)?;
+            }
+            writer.finish()
+        })?;
+        for (_, segment) in &segments {
+            disk.remove(segment).map_err(RecordError::io("remove", segment))?;
+        }
+        Ok(())
+    }
+
+    fn meta(&self, more: &Meta) -> Meta {
+        let own = [
+            (KEY_FORMAT, FORMAT),
+            (KEY_RECORDING, self.recording.as_str()),
+            (KEY_TABLE, self.table.as_str()),
+        ];
+        let own = own.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        own.chain(more.iter().cloned()).collect()
+    }
+}
+
+/// Refuses a format that is newer than ours, or none at all.
+pub(crate) fn check_format(path: &Path, format: &str) -> Result<(), RecordError> {
+    let version = |text: &str| text.strip_prefix("blockstone.recording/")?.parse::<u32>().ok();
+    match (version(format), version(FORMAT)) {
+        (Some(its), Some(ours)) if its > ours => {
+            Err(RecordError::NewerFormat { path: path.to_owned(), format: format.to_owned() })
+        }
+        (Some(_), Some(_)) => Ok(()),
+        _ => Err(RecordError::Foreign {
+            path: path.to_owned(),
+            why: format!("its format is `{format}`, not {FORMAT}"),
+        }),
+    }
+}

@@ -1,0 +1,124 @@
+//! What the tests share: a manifest, two probes and a short run.
+
+mod crash;
+mod damage;
+mod fixture;
+mod full_disk;
+mod round_trip;
+mod runs;
+
+use std::path::Path;
+
+use blockstone_base::capability::Capability;
+use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
+use blockstone_base::identity::{DirectIo, Host, PathKind, StorageTarget};
+use blockstone_base::{LatencyHistogram, Op};
+
+use crate::manifest::{End, FORMAT, Manifest};
+use crate::{HistogramRow, LatencyClock, RecordError, Recorder};
+
+pub(crate) static DISK: Schema = Schema {
+    probe: "disk",
+    doc: "Two disks.",
+    columns: &[
+        column("read_bytes", Unit::Bytes, Kind::Counter),
+        column("in_flight", Unit::Count, Kind::Gauge),
+        column("link_state", Unit::Text, Kind::State),
+    ],
+};
+
+pub(crate) static CPU: Schema = Schema {
+    probe: "cpu",
+    doc: "All processors.",
+    columns: &[column("busy_ns", Unit::Nanoseconds, Kind::Counter)],
+};
+
+const fn column(name: &'static str, unit: Unit, kind: Kind) -> Column {
+    Column { name, unit, kind, source: "the test", doc: "A column of the test." }
+}
+
+pub(crate) fn manifest(id: &str) -> Manifest {
+    Manifest {
+        format: FORMAT.to_owned(),
+        id: id.to_owned(),
+        tool_version: "0.1.0".to_owned(),
+        verb: "calibrate".to_owned(),
+        argv: vec!["blockstone".to_owned(), "calibrate".to_owned(), ".".to_owned()],
+        settings: [("block_bytes".to_owned(), 8192.into())].into(),
+        seed: 42,
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        ended_at: None,
+        end: End::Running,
+        host: Host { hostname: "testhost".to_owned(), cpus: 2, ..Host::default() },
+        target: StorageTarget {
+            path: "/data".to_owned(),
+            kind: PathKind::Directory,
+            file_system: None,
+            devices: Vec::new(),
+            direct_io: DirectIo {
+                capability: Capability::Full,
+                offset_align_bytes: 512,
+                memory_align_bytes: 512,
+                source: "statx STATX_DIOALIGN".to_owned(),
+            },
+            caps: Vec::new(),
+            free_bytes: 1 << 30,
+        },
+        file: None,
+        disk_files: Vec::new(),
+        capabilities: Vec::new(),
+        phases: Vec::new(),
+        probes: Vec::new(),
+        summary: [].into(),
+        verdicts: Vec::new(),
+    }
+}
+
+/// The latencies of one second: `count` of them, around 100 µs.
+pub(crate) fn latencies(second: u32, count: u64) -> HistogramRow {
+    let mut histogram = LatencyHistogram::new();
+    for i in 0..count {
+        histogram.record(100_000 + i * 997);
+    }
+    HistogramRow {
+        phase: 0,
+        second,
+        op: Op::Read,
+        role: String::new(),
+        windowed: true,
+        clock: LatencyClock::Submitted,
+        histogram,
+    }
+}
+
+/// Records tick `tick` of both probes, two disks, and at every tenth a histogram and an event.
+pub(crate) fn record_tick(recorder: &mut Recorder, tick: u64) -> Result<(), RecordError> {
+    let t_ns = tick * 100_000_000;
+    for (object, scale) in [("sda", 8192), ("sdb", 4096)] {
+        let in_flight = if object == "sda" { Cell::Value(4) } else { Cell::Unmeasured };
+        let cells = [Cell::from(tick * scale), in_flight, Cell::Text("up".to_owned())];
+        recorder.row("disk", t_ns, 0, object, &cells)?;
+    }
+    recorder.row("cpu", t_ns, 0, "", &[Cell::from(tick * 1_000_000)])?;
+    if tick.is_multiple_of(10) {
+        recorder.histogram(latencies((tick / 10) as u32, 50 + tick))?;
+        recorder.event(t_ns, 0, "second", &format!("tick {tick}"))?;
+    }
+    Ok(())
+}
+
+/// A finished run of three segments with ten ticks each.
+pub(crate) fn record_run(dir: &Path) {
+    record_run_of(dir, manifest("r1"));
+}
+
+pub(crate) fn record_run_of(dir: &Path, manifest: Manifest) {
+    let mut recorder = Recorder::create(dir, manifest, &[&DISK, &CPU]).unwrap();
+    for tick in 0..30 {
+        record_tick(&mut recorder, tick).unwrap();
+        if tick % 10 == 9 {
+            recorder.end_segment().unwrap();
+        }
+    }
+    recorder.close(End::Complete).unwrap();
+}

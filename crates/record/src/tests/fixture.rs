@@ -1,0 +1,214 @@
+//! Recordings of every format ever written are read.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use blockstone_base::Estimate;
+use blockstone_base::capability::Capability;
+use blockstone_base::column::Cell;
+use blockstone_base::identity::{
+    BlockDevice, CapKind, CgroupCap, DeviceKind, FileMap, FileSystem, Link,
+};
+use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
+use blockstone_base::verdict::{Outcome, Verdict, Weight};
+
+use super::{manifest, record_run_of};
+use crate::manifest::{
+    DataSample, End, Figure, FileEvidence, Group, Manifest, NamedCapability, Phase, Stop,
+};
+use crate::{Recording, RunState, list_runs};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+}
+
+#[test]
+fn a_recording_of_format_1_is_read() {
+    check(&fixtures().join("v1"));
+}
+
+fn check(dir: &Path) {
+    let recording = Recording::open(dir).unwrap();
+    assert_eq!(recording.manifest.format, "blockstone.recording/1");
+    assert_eq!(recording.manifest.end, End::Complete);
+    let expected = Manifest {
+        probes: recording.manifest.probes.clone(),
+        ended_at: recording.manifest.ended_at.clone(),
+        end: End::Complete,
+        ..full_manifest()
+    };
+    assert_eq!(recording.manifest, expected);
+    let disk = recording.series("disk").unwrap();
+    assert_eq!((disk.len(), disk.objects(0)), (60, vec!["sda", "sdb"]));
+    assert_eq!(disk.delta(0, "sda", 0, 2_900_000_000, "read_bytes"), Some(29 * 8192));
+    assert_eq!(disk.value_at(0, "sdb", 0, "in_flight"), None);
+    assert_eq!(disk.rows().last().unwrap().cell(2), Cell::Text("up".to_owned()));
+    assert_eq!(recording.series("cpu").unwrap().len(), 30);
+    let histograms = recording.histograms().unwrap();
+    let counts: Vec<u64> = histograms.iter().map(|row| row.histogram.count()).collect();
+    assert_eq!(counts, [50, 60, 70]);
+    let sum: u128 = (0..60).map(|i| 100_000 + i * 997).sum();
+    assert_eq!(histograms[1].histogram.sum_ns(), sum);
+    let mut all = blockstone_base::LatencyHistogram::new();
+    for row in &histograms {
+        all.merge(&row.histogram);
+    }
+    // The figures that the Python in docs/recording-format.md prints for the same file.
+    assert_eq!([0.5, 0.9, 0.99].map(|q| all.quantile_ns(q)), [129_023, 155_647, 167_935]);
+    assert_eq!(recording.events().unwrap()[2].detail, "tick 20");
+    assert_eq!(recording.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn fixtures_are_listed_as_runs() {
+    let runs = list_runs(&fixtures()).unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!((runs[0].id.as_str(), &runs[0].state), ("r1", &RunState::Ended(End::Complete)));
+}
+
+/// Also the way to make the fixture of a new format: name its directory in
+/// `BLOCKSTONE_WRITE_FIXTURE`.
+#[test]
+fn what_is_written_today_reads_like_the_newest_fixture() {
+    let parent = tempfile::tempdir().unwrap();
+    let asked = env::var_os("BLOCKSTONE_WRITE_FIXTURE").map(PathBuf::from);
+    let dir = asked.unwrap_or_else(|| parent.path().join("run"));
+    record_run_of(&dir, full_manifest());
+    check(&dir);
+}
+
+/// A manifest in which every field and every kind of value has its example.
+fn full_manifest() -> Manifest {
+    let mut full = manifest("r1");
+    full.target.file_system = Some(FileSystem {
+        kind: "ext4".to_owned(),
+        source: "/dev/vda1".to_owned(),
+        mount_point: "/data".to_owned(),
+        options: "rw,relatime".to_owned(),
+    });
+    full.target.devices = vec![device()];
+    full.target.caps = vec![CgroupCap {
+        device: "254:0".to_owned(),
+        kind: CapKind::ReadIops,
+        limit: 437,
+        source: "/sys/fs/cgroup/io.max".to_owned(),
+    }];
+    full.file = Some(file());
+    full.capabilities = vec![
+        NamedCapability { name: "direct-io".to_owned(), capability: Capability::Full },
+        NamedCapability {
+            name: "fiemap".to_owned(),
+            capability: Capability::degraded("tmpfs does not answer FIEMAP"),
+        },
+    ];
+    full.phases = vec![
+        phase("random-read/psync/x4", Group::RandomRead, Op::Read),
+        phase("commit/dsync/overwrite/8K/x1", Group::Commit, Op::Commit),
+    ];
+    full.summary = [("max_iops".to_owned(), figure())].into();
+    full.verdicts = vec![Verdict {
+        rule: "throttled".to_owned(),
+        outcome: Outcome::Fail,
+        weight: Weight::Warns,
+        concerns: vec!["max_iops".to_owned()],
+        evidence: "437 reads a second at every depth".to_owned(),
+        cause: "io.max of the control group".to_owned(),
+        next: "lift the cap".to_owned(),
+    }];
+    full
+}
+
+fn device() -> BlockDevice {
+    BlockDevice {
+        name: "vda".to_owned(),
+        number: "254:0".to_owned(),
+        kind: DeviceKind::Disk,
+        size_bytes: 1 << 40,
+        model: Some("Model".to_owned()),
+        scheduler: Some("none".to_owned()),
+        write_cache: Some("write back".to_owned()),
+        rotational: Some(false),
+        logical_block_bytes: 512,
+        physical_block_bytes: 4096,
+        queue_depth: Some(256),
+        max_request_bytes: Some(1 << 20),
+        beneath: Vec::new(),
+        backing_file_system: None,
+        link: Some(Link {
+            description: "PCIe 8.0 GT/s x4".to_owned(),
+            bytes_per_s: 3.9e9,
+            source: "/sys/class/pci".to_owned(),
+        }),
+    }
+}
+
+fn file() -> FileEvidence {
+    FileEvidence {
+        path: "/data/blockstone.dat".to_owned(),
+        ours: true,
+        map: FileMap {
+            size_bytes: 1 << 30,
+            allocated_bytes: 1 << 30,
+            extents: 8,
+            mapped_bytes: 1 << 30,
+            hole_bytes: 0,
+            unwritten_bytes: 0,
+            encoded_bytes: 0,
+            shared_bytes: 0,
+            fiemap: Capability::Full,
+        },
+        sample: Some(DataSample {
+            sampled_bytes: 1 << 20,
+            zero_bytes: 0,
+            lz4_bytes: 1 << 20,
+            duplicate_bytes: 0,
+        }),
+    }
+}
+
+fn phase(label: &str, group: Group, op: Op) -> Phase {
+    let load = LoadSpec {
+        engine: "psync".to_owned(),
+        op,
+        access: Access::Random,
+        block_bytes: 8192,
+        workers: 4,
+        depth_per_worker: 1,
+        span_bytes: 1 << 30,
+        sync: (op == Op::Commit).then_some(SyncMethod::Dsync),
+        direct: true,
+        pacing: Pacing::Closed,
+        seed: 42,
+    };
+    let pacing = Pacing::Open { rate_per_s: 1000.0, poisson: true };
+    Phase {
+        label: label.to_owned(),
+        group,
+        repeat: 0,
+        background: Some(LoadSpec { access: Access::Sequential, pacing, ..load.clone() }),
+        load: Some(load),
+        start_ns: 0,
+        window_start_ns: 500_000_000,
+        window_end_ns: 2_900_000_000,
+        end_ns: 3_000_000_000,
+        stop: Stop::IntervalReached,
+        first_error: Some("read 8192 bytes at 0: Input/output error".to_owned()),
+        note: Some("a note".to_owned()),
+    }
+}
+
+fn figure() -> Figure {
+    Figure {
+        title: "Most random reads a second".to_owned(),
+        unit: "IOPS".to_owned(),
+        estimate: Estimate {
+            value: 437.0,
+            low: 436.5,
+            high: 437.5,
+            samples: 4370,
+            duration_ns: 10_000_000_000,
+        },
+        phase: "random-read/psync/x4".to_owned(),
+        condemned_by: vec!["throttled".to_owned()],
+    }
+}

@@ -1,0 +1,188 @@
+//! How numbers are written, the same in every rendering.
+
+use blockstone_base::identity::{CapKind, CgroupCap, DeviceKind, Host};
+use blockstone_base::load::{LoadSpec, Op};
+use blockstone_base::units::{Bytes, format_ns, three_digits};
+use blockstone_base::{Access, Estimate};
+use blockstone_judge::compare::{Change, Row};
+
+/// From this size on a read is a multiblock read, counted in megabytes rather than in operations.
+const LARGE: u64 = 256 << 10;
+
+/// A number in its unit: `33 µs` from nanoseconds, `76,412 IOPS` from anything else.
+pub fn quantity(value: f64, unit: &str) -> String {
+    if unit == "ns" { format_ns(value) } else { format!("{} {unit}", three_digits(value)) }
+}
+
+/// A number without its unit, except a duration, which has none that is fixed, and a share, which
+/// is one of a hundred.
+pub fn number(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" => format_ns(value),
+        unit if unit.starts_with("of ") => percent(value),
+        _ => three_digits(value),
+    }
+}
+
+/// Both ends of the interval: `75,900 – 76,920`. Empty when one sample gave it no width.
+pub fn interval(estimate: &Estimate, unit: &str) -> String {
+    if !has_interval(estimate) {
+        return String::new();
+    }
+    format!("{} – {}", number(estimate.low, unit), number(estimate.high, unit))
+}
+
+/// The wider side of the interval as a share of the value: `±0.7 %`. Empty when there is none.
+pub fn plus_minus(estimate: &Estimate) -> String {
+    if !has_interval(estimate) || estimate.value == 0.0 {
+        return String::new();
+    }
+    let side = (estimate.high - estimate.value).max(estimate.value - estimate.low);
+    let percent = side / estimate.value.abs() * 100.0;
+    if percent < 0.1 { "±0.1 %".to_owned() } else { format!("±{} %", two_digits(percent)) }
+}
+
+/// A share as percent: `97.3 %`.
+pub fn percent(ratio: f64) -> String {
+    format!("{} %", two_digits(ratio * 100.0))
+}
+
+/// A quantity that may be unmeasured: a dash is not a zero.
+pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), write)
+}
+
+/// Microseconds with up to three digits, without the unit: for columns headed by it.
+pub fn microseconds(value_ns: f64) -> String {
+    three_digits(value_ns / 1e3)
+}
+
+/// Bytes as a database writes a block size: `8K`, `1M`; exact or not at all shortened.
+pub fn block_size(bytes: u64) -> String {
+    let (mut value, mut index) = (bytes, 0);
+    while value >= 1024 && value.is_multiple_of(1024) && index < 4 {
+        value /= 1024;
+        index += 1;
+    }
+    format!("{value}{}", ["", "K", "M", "G", "T"][index])
+}
+
+/// A load as a database engineer says it: `16 blocking readers`, `uring, 64 in flight`.
+pub fn load(load: &LoadSpec) -> String {
+    if load.engine != "psync" {
+        return format!("{}, {} in flight", load.engine, load.in_flight());
+    }
+    let block = block_size(load.block_bytes);
+    let one = match (load.op, load.access) {
+        (Op::Read, Access::Random) if load.block_bytes >= LARGE => format!("random {block} stream"),
+        (Op::Read, Access::Random) => "blocking reader".to_owned(),
+        (Op::Read, _) => format!("sequential {block} stream"),
+        (Op::Write, _) => "blocking writer".to_owned(),
+        (Op::Commit, _) => "committer".to_owned(),
+    };
+    let plural = if load.workers == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", load.workers)
+}
+
+/// An instant of RFC 3339 to the second.
+pub fn instant(text: &str) -> String {
+    let fraction = text.find('.').map_or(text.len()..text.len(), |dot| {
+        let digits = text[dot + 1..].find(|c: char| !c.is_ascii_digit());
+        dot..digits.map_or(text.len(), |at| dot + 1 + at)
+    });
+    format!("{}{}", &text[..fraction.start], &text[fraction.end..])
+}
+
+/// A limit with where it is set.
+pub fn cap(cap: &CgroupCap) -> String {
+    let limit = three_digits(cap.limit as f64);
+    let what = match cap.kind {
+        CapKind::ReadIops => format!("{limit} read IOPS"),
+        CapKind::WriteIops => format!("{limit} write IOPS"),
+        CapKind::ReadBytesPerS => format!("{}/s read", Bytes(cap.limit)),
+        CapKind::WriteBytesPerS => format!("{}/s written", Bytes(cap.limit)),
+    };
+    format!("capped at {what} on {} by {}", cap.device, cap.source)
+}
+
+/// What a device is, in a word or two.
+pub fn device_kind(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Disk => "disk",
+        DeviceKind::Partition => "partition",
+        DeviceKind::Loop => "loop",
+        DeviceKind::DeviceMapper => "device mapper",
+        DeviceKind::Raid => "RAID",
+        DeviceKind::Zram => "zram",
+    }
+}
+
+/// Processors online, and how many of them may be used when that is fewer.
+pub fn processors(host: &Host) -> String {
+    if host.cpus_allowed_milli < host.cpus * 1000 {
+        let allowed = three_digits(f64::from(host.cpus_allowed_milli) / 1e3);
+        return format!("{allowed} of {}", host.cpus);
+    }
+    host.cpus.to_string()
+}
+
+/// What a row of a comparison compares.
+pub fn compared(row: &Row) -> String {
+    let figure = match row.figure.as_str() {
+        "" => return row.label.clone(),
+        "iops" => "IOPS",
+        "mb_per_s" => "MB/s",
+        "latency_ns_p50" => "p50",
+        "latency_ns_p99" => "p99",
+        other => other,
+    };
+    format!("{} {figure}", row.label)
+}
+
+/// What a row of a comparison concludes, with the rules where it may conclude nothing.
+pub fn outcome(row: &Row) -> String {
+    if row.outcome == Change::Condemned {
+        return format!("condemned: {}", row.condemned_by.join(", "));
+    }
+    row.outcome.words().to_owned()
+}
+
+fn has_interval(estimate: &Estimate) -> bool {
+    estimate.low.is_finite() && estimate.high.is_finite() && estimate.low < estimate.high
+}
+
+fn two_digits(value: f64) -> String {
+    let text = if value >= 9.95 { format!("{value:.0}") } else { format!("{value:.1}") };
+    text.trim_end_matches(".0").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wider_side_of_an_interval_is_the_one_stated() {
+        let estimate = |value, low, high| Estimate { value, low, high, samples: 9, duration_ns: 1 };
+        assert_eq!(plus_minus(&estimate(100.0, 99.0, 103.0)), "±3 %");
+        assert_eq!(plus_minus(&estimate(100.0, 99.99, 100.0)), "±0.1 %");
+        assert_eq!(plus_minus(&estimate(100.0, 100.0, 100.0)), "");
+        assert_eq!(plus_minus(&estimate(100.0, f64::NEG_INFINITY, f64::INFINITY)), "");
+        assert_eq!(interval(&estimate(33e3, 32e3, 34e3), "ns"), "32 µs – 34 µs");
+    }
+
+    #[test]
+    fn instants_lose_their_fraction_only() {
+        for text in ["2026-11-21T21:28:02.527062989Z", "2026-11-21T21:28:02Z"] {
+            assert_eq!(instant(text), "2026-11-21T21:28:02Z");
+        }
+        assert_eq!(instant("2026-11-21T21:28:02.5+01:00"), "2026-11-21T21:28:02+01:00");
+        assert_eq!(instant("2026.5"), "2026");
+    }
+
+    #[test]
+    fn block_sizes_lose_nothing() {
+        for (bytes, text) in [(512, "512"), (8192, "8K"), (1 << 20, "1M"), (1025, "1025")] {
+            assert_eq!(block_size(bytes), text);
+        }
+    }
+}

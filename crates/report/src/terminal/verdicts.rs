@@ -1,0 +1,76 @@
+//! The verdicts: failures in full, the rest in as few lines as they need.
+
+use std::collections::BTreeSet;
+
+use blockstone_base::verdict::{Outcome, Verdict, Weight};
+
+use super::columns::wrap;
+use super::paint::Style;
+
+/// Condemning failures first, then warnings, then what could not be decided, then the passes;
+/// `figures` is how many there are.
+pub fn lines(verdicts: &[Verdict], figures: usize, style: &Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for weight in [Weight::Condemns, Weight::Warns] {
+        for verdict in verdicts {
+            if verdict.outcome == Outcome::Fail && verdict.weight == weight {
+                lines.extend(failure(verdict, figures, style));
+            }
+        }
+    }
+    for verdict in verdicts.iter().filter(|v| v.outcome == Outcome::Inconclusive) {
+        let text = format!("? {} undecided: {}", verdict.rule, verdict.evidence);
+        lines.extend(wrap(&text, style.width, 0, 4).iter().map(|line| style.dim(line)));
+    }
+    let passed: Vec<&str> =
+        verdicts.iter().filter(|v| v.outcome == Outcome::Pass).map(|v| v.rule.as_str()).collect();
+    if !passed.is_empty() {
+        let text = format!("✓ {} passed: {}", passed.len(), passed.join(", "));
+        lines.extend(wrap(&text, style.width, 0, 2).iter().map(|line| style.good(line)));
+    }
+    lines
+}
+
+fn failure(verdict: &Verdict, figures: usize, style: &Style) -> Vec<String> {
+    let (sign, verb) = if verdict.condemns() { ("✗", "condemns") } else { ("!", "concerns") };
+    let first = format!("{sign} {} {verb} {}", verdict.rule, concerns(verdict, figures));
+    let mut lines: Vec<String> = wrap(&first, style.width, 0, 4)
+        .iter()
+        .map(|line| if verdict.condemns() { style.bad(line) } else { style.warning(line) })
+        .collect();
+    for (heading, text) in
+        [("seen:", &verdict.evidence), ("cause:", &verdict.cause), ("next:", &verdict.next)]
+    {
+        if !text.is_empty() {
+            lines.extend(wrap(&format!("{heading} {text}"), style.width, 4, 6));
+        }
+    }
+    lines
+}
+
+/// The figures by name, or how many of them when that would take lines; of other windows than the
+/// one that the figures are about, how many they are.
+fn concerns(verdict: &Verdict, all: usize) -> String {
+    let (beside, own): (Vec<&str>, Vec<&str>) =
+        verdict.concerns.iter().map(String::as_str).partition(|name| name.contains('/'));
+    let windows: BTreeSet<&str> =
+        beside.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
+    let figures = match own.len() {
+        0 => None,
+        1..=4 => Some(own.join(", ")),
+        count if count == all => Some("all figures".to_owned()),
+        count => Some(format!("{count} of {all} figures")),
+    };
+    match (figures, windows.len()) {
+        (None, 0) => "the whole run".to_owned(),
+        (Some(figures), 0) => figures,
+        (figures, count) => {
+            let others = if count <= 2 {
+                windows.into_iter().collect::<Vec<_>>().join(", ")
+            } else {
+                format!("{count} windows")
+            };
+            figures.map_or(others.clone(), |figures| format!("{figures}; likewise {others}"))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The files a run makes: removed with it, unless they are kept. Devices are left empty.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use blockstone_measure::scratch;
+
+use crate::error::RunError;
+
+/// What a run puts somewhere. Once adopted, it goes when this is dropped.
+#[derive(Debug)]
+pub struct Files {
+    id: u64,
+    paths: Vec<PathBuf>,
+    devices: Vec<PathBuf>,
+    noises: u32,
+    adopted: bool,
+}
+
+impl Files {
+    /// Nothing yet; `id` is the identity of the run.
+    pub fn new(id: u64) -> Self {
+        Self { id, paths: Vec::new(), devices: Vec::new(), noises: 0, adopted: false }
+    }
+
+    /// The file that the next disk, in `dir`, will be. Nothing is created.
+    pub fn file_in(&mut self, dir: &Path) -> PathBuf {
+        let path = dir.join(scratch::name(self.id, &purpose(self.paths.len())));
+        self.paths.push(path.clone());
+        path
+    }
+
+    /// The file that the next noise, in `dir`, will write. Whoever creates it removes it.
+    pub fn noise_in(&mut self, dir: &Path) -> PathBuf {
+        self.noises += 1;
+        dir.join(scratch::name(self.id, &format!("noise{}", self.noises - 1)))
+    }
+
+    /// A device that will be overwritten.
+    pub fn device(&mut self, path: &Path) -> PathBuf {
+        self.devices.push(path.to_owned());
+        path.to_owned()
+    }
+
+    /// From now on all of them are the run's. Before, whoever fails to create them cleans up: what
+    /// has one of their names may be another's.
+    pub fn adopt(&mut self) {
+        self.adopted = true;
+    }
+
+    /// Keeps the files under names that no later run removes, and says which.
+    ///
+    /// # Errors
+    /// When one cannot be renamed; those that were not yet are removed.
+    pub fn keep(&mut self) -> Result<Vec<PathBuf>, RunError> {
+        let mut kept = std::mem::take(&mut self.devices);
+        for (index, path) in self.paths.iter().enumerate() {
+            let target = path.with_file_name(scratch::kept_name(self.id, &purpose(index)));
+            match std::fs::rename(path, &target) {
+                Ok(()) => kept.push(target),
+                // A disk that was taken away during the run: its mirrors are what is kept.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(source) => return Err(RunError::Keep { path: path.clone(), source }),
+            }
+        }
+        self.paths.clear();
+        Ok(kept)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        if self.adopted {
+            // Gone already is as good as removed now.
+            self.paths.iter().for_each(|path| drop(remove(path)));
+            self.devices.iter().for_each(|device| scratch::clear_edges(device));
+        }
+    }
+}
+
+/// A database may have made a directory of its place.
+fn remove(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+}
+
+fn purpose(index: usize) -> String {
+    format!("disk{index}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_go_with_their_run_and_kept_ones_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        for (adopt, keep, left) in [(true, false, 0), (true, true, 2), (false, false, 4)] {
+            let mut files = Files::new(7 + u64::from(adopt));
+            for _ in 0..2 {
+                let path = files.file_in(dir.path());
+                std::fs::write(path, b"data").unwrap();
+            }
+            if adopt {
+                files.adopt();
+            }
+            let kept = if keep { files.keep().unwrap() } else { Vec::new() };
+            drop(files);
+            assert!(kept.iter().all(|path| path.exists()));
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), left);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The sessions under load: started, watched until they have settled, measured, stopped. One after
+//! the other, they may be measured in several windows: alone first, then with noise beside them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::INSTANCE;
+use blockstone_base::load::{self, LoadSpec};
+use blockstone_base::stats;
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_measure::{Live, Observer, Rate, Session};
+use blockstone_record::manifest::{Group, Phase, Stop};
+use blockstone_record::{HistogramRow, LatencyClock, RecordError};
+use blockstone_target::Target;
+use blockstone_workload::noise::{Areas, Noise, NoiseOutcome};
+use blockstone_workload::{Outcome, Parameters, Population, Running, Totals};
+
+use crate::error::RunError;
+use crate::latencies::{Collector, Taken};
+
+/// How long all sessions together may be silent after they were told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// Ticks over which the rate of visited rows must show no trend before the window opens.
+const SETTLED_TICKS: usize = 20;
+/// A warm-up takes at most this share of the window's length.
+const WARM_UP_SHARE: u64 = 2;
+/// … and at most this long.
+const WARM_UP_MOST: Nanos = Nanos::millis(15_000);
+/// Progress tells rates over this long.
+const SHOW_NS: u64 = 900_000_000;
+/// What the noise is called in series and histograms.
+const BACKGROUND: &str = "background";
+/// Rows go to disk this often: a crash costs no more.
+const SEGMENT_NS: u64 = 30_000_000_000;
+
+/// What is held.
+pub struct Load<'a> {
+    /// The target, loaded.
+    pub target: &'a Arc<dyn Target>,
+    /// What is sent.
+    pub parameters: &'a Parameters,
+    /// The length of a window, where no number of loops ends it.
+    pub run_time: Nanos,
+    /// The database block size.
+    pub block: Bytes,
+}
+
+/// One window of the same sessions.
+pub struct Step<'a> {
+    /// The phase's label.
+    pub label: String,
+    /// The question it answers.
+    pub group: Group,
+    /// The load in the terms of block I/O, where it has such.
+    pub load: Option<LoadSpec>,
+    /// Where noise is written beside the sessions.
+    pub noise: Option<&'a Areas>,
+}
+
+impl Load<'_> {
+    /// The longest warm-up: none before loops, which are counted from the start.
+    fn warm_up(&self) -> Nanos {
+        match self.parameters.loops {
+            Some(_) => Nanos(0),
+            None => WARM_UP_MOST.min(Nanos(self.run_time.get() / WARM_UP_SHARE)),
+        }
+    }
+
+    /// The longest that one step takes, warm-up and window.
+    pub fn longest(&self) -> Nanos {
+        Nanos(self.warm_up().get() + self.run_time.get())
+    }
+
+    fn only_scans(&self) -> bool {
+        matches!(self.parameters.population, Population::Scanning { .. })
+    }
+}
+
+/// Lets the sessions run and records each step as the next phase, up to the one in which their work
+/// or the run ends; `left` is the longest that these and what follows may take. What was measured
+/// until an error is recorded.
+///
+/// # Errors
+/// When a session or the noise cannot start, fails, or does not come back.
+pub fn hold(
+    session: &mut Session,
+    observer: &mut dyn Observer,
+    load: &Load<'_>,
+    steps: &[Step<'_>],
+    left: Nanos,
+) -> Result<(), RunError> {
+    observer.phase("connect");
+    let ends_ns = session.now_ns() + left.get();
+    let mut interrupted = || observer.interrupted().is_some();
+    let running = blockstone_workload::start(load.target, load.parameters, &mut interrupted)?;
+    let mut running = Some(running);
+    for (index, step) in steps.iter().enumerate() {
+        let Some(sessions) = running.as_ref() else { break };
+        let start_ns = session.now_ns();
+        let noise = step.noise.map(|areas| areas.start(session.origin_ns())).transpose();
+        let noise = noise.map_err(blockstone_workload::noise::NoiseError::from)?;
+        let beside = noise.as_ref();
+        let mut holding = Holding::new(session, observer, load, (sessions, beside), ends_ns);
+        let window = holding.warm_up_and_measure(&step.label);
+        let noise = noise.map(|noise| noise.stop(GRACE)).unwrap_or_default();
+        let goes_on = matches!(&window, Ok(window) if window.stop == Stop::TimeLimit);
+        let outcome = if goes_on && index + 1 < steps.len() && noise.first_error.is_none() {
+            None
+        } else {
+            observer.phase("stop the sessions");
+            running.take().map(|running| running.stop(GRACE))
+        };
+        let window = window?;
+        record_noise(session, &noise)?;
+        let ended = Ended { step, start_ns, window, outcome, noise };
+        ended.push(session)?;
+    }
+    Ok(())
+}
+
+/// A step that is over.
+struct Ended<'a> {
+    step: &'a Step<'a>,
+    start_ns: u64,
+    window: Window,
+    /// What the sessions did, where they were stopped.
+    outcome: Option<Outcome>,
+    noise: NoiseOutcome,
+}
+
+impl Ended<'_> {
+    /// Records it as a phase.
+    fn push(self, session: &mut Session) -> Result<(), RunError> {
+        let Self { step, start_ns, window, outcome, noise } = self;
+        let failure = failure(outcome.as_ref(), &noise);
+        let first_error = outcome.and_then(|outcome| outcome.first_error).or(noise.first_error);
+        let end_ns = session.now_ns();
+        session.recorder().manifest().phases.push(Phase {
+            label: step.label.clone(),
+            group: step.group,
+            repeat: 0,
+            load: step.load.clone(),
+            background: step.noise.map(Areas::load),
+            start_ns,
+            window_start_ns: window.start_ns,
+            window_end_ns: window.end_ns,
+            end_ns,
+            stop: if failure.is_some() { Stop::Failed } else { window.stop },
+            first_error,
+            note: None,
+        });
+        session.end_phase()?;
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+fn failure(outcome: Option<&Outcome>, noise: &NoiseOutcome) -> Option<RunError> {
+    if let Some(why) = outcome.and_then(|outcome| outcome.first_error.clone()) {
+        return Some(RunError::Session { why });
+    }
+    if let Some(why) = noise.first_error.clone() {
+        return Some(RunError::NoiseFailed { why });
+    }
+    let sessions = outcome.map_or(0, |outcome| outcome.stuck_sessions) + noise.stuck_writers;
+    (sessions > 0).then_some(RunError::Stuck { sessions })
+}
+
+/// The latencies of the noise, under the name that its series has.
+fn record_noise(session: &mut Session, noise: &NoiseOutcome) -> Result<(), RecordError> {
+    let phase = session.phase();
+    for part in &noise.histograms {
+        session.recorder().histogram(HistogramRow {
+            phase,
+            second: part.second,
+            op: part.op,
+            role: BACKGROUND.to_owned(),
+            windowed: part.windowed,
+            clock: LatencyClock::Intended,
+            histogram: part.latency.clone(),
+        })?;
+    }
+    Ok(())
+}
+
+struct Window {
+    start_ns: u64,
+    end_ns: u64,
+    stop: Stop,
+}
+
+/// What was counted at an instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moment {
+    t_ns: u64,
+    rows: u64,
+    commits: u64,
+    physical_reads: u64,
+    physical_writes: u64,
+}
+
+struct Holding<'a, 'b> {
+    session: &'a mut Session,
+    observer: &'a mut dyn Observer,
+    running: &'a Running,
+    noise: Option<&'a Noise>,
+    load: &'a Load<'b>,
+    latencies: Collector,
+    ends_ns: u64,
+    segment_ns: u64,
+    last: Moment,
+    /// What the rates that are shown were made of, and these.
+    shown: Moment,
+    rates: Vec<Rate>,
+}
+
+impl<'a, 'b> Holding<'a, 'b> {
+    fn new(
+        session: &'a mut Session,
+        observer: &'a mut dyn Observer,
+        load: &'a Load<'b>,
+        (running, noise): (&'a Running, Option<&'a Noise>),
+        ends_ns: u64,
+    ) -> Self {
+        let now_ns = session.now_ns();
+        Self {
+            running,
+            noise,
+            load,
+            latencies: Collector::new(now_ns),
+            ends_ns,
+            segment_ns: now_ns + SEGMENT_NS,
+            last: Moment::default(),
+            shown: Moment { t_ns: now_ns, ..Moment::default() },
+            rates: Vec::new(),
+            session,
+            observer,
+        }
+    }
+
+    fn warm_up_and_measure(&mut self, label: &str) -> Result<Window, RunError> {
+        self.session.start_ticks();
+        self.warm_up(label)?;
+        self.noise.iter().for_each(|noise| noise.open_window());
+        let start_ns = self.tick(label, true)?.t_ns;
+        self.latencies.set_windowed(true);
+        let stop = loop {
+            self.session.wait_for_tick();
+            let over = self.window_over(self.session.now_ns() - start_ns);
+            let now = self.tick(label, over.is_some())?;
+            if let Some(stop) = over {
+                break stop;
+            }
+            if now.t_ns >= self.segment_ns {
+                self.session.recorder().end_segment()?;
+                self.segment_ns = now.t_ns + SEGMENT_NS;
+            }
+        };
+        self.noise.iter().for_each(|noise| noise.close_window());
+        self.latencies.set_windowed(false);
+        let end_ns = self.last.t_ns;
+        if stop == Stop::WorkDone {
+            // The other sessions finish their loops outside of the window.
+            while !self.running.all_ended() && self.observer.interrupted().is_none() {
+                self.session.wait_for_tick();
+                self.tick("last loops", false)?;
+            }
+        }
+        Ok(Window { start_ns, end_ns, stop })
+    }
+
+    /// Until the sessions visit rows at a rate without a trend, or the limit.
+    fn warm_up(&mut self, label: &str) -> Result<(), RunError> {
+        let label = format!("warm up {label}");
+        let limit_ns = self.session.now_ns() + self.load.warm_up().get();
+        let mut ticks = Vec::new();
+        while self.session.now_ns() < limit_ns {
+            self.session.wait_for_tick();
+            let now = self.tick(&label, false)?;
+            // Many sessions take long to scan a part: the blocks they read tell more.
+            let moved = if self.load.only_scans() { now.physical_reads } else { now.rows };
+            ticks.push((now.t_ns, moved));
+            if stats::settled(&ticks, SETTLED_TICKS)
+                || self.running.any_ended()
+                || self.observer.interrupted().is_some()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn window_over(&self, length_ns: u64) -> Option<Stop> {
+        let noise_failed = self.noise.is_some_and(|noise| noise.first_error().is_some());
+        if noise_failed || self.running.first_error().is_some() {
+            Some(Stop::Failed)
+        } else if self.observer.interrupted().is_some() {
+            Some(Stop::Interrupted)
+        } else if self.running.any_ended() {
+            Some(Stop::WorkDone)
+        } else {
+            let over =
+                self.load.parameters.loops.is_none() && length_ns >= self.load.run_time.get();
+            over.then_some(Stop::TimeLimit)
+        }
+    }
+
+    /// Reads and records everything; latencies too at an edge of the window, and when a second is
+    /// over.
+    fn tick(&mut self, label: &str, edge: bool) -> Result<Moment, RecordError> {
+        let (running, target, noise) = (self.running, self.load.target.as_ref(), self.noise);
+        let due = edge || self.latencies.is_due(self.session.now_ns());
+        let (t_ns, (totals, taken, [physical_reads, physical_writes])) =
+            self.session.tick(|readings| {
+                let totals: Totals = running.totals();
+                let taken = due.then(|| Taken::now(running, target));
+                totals.readings(readings);
+                readings.extend(noise.map(noise_reading));
+                target.sample(edge, readings);
+                let counted = ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
+                (totals, taken, counted)
+            })?;
+        if let Some(taken) = taken {
+            self.latencies.record(self.session, t_ns, taken)?;
+        }
+        for news in target.take_news() {
+            let phase = self.session.phase();
+            self.session.recorder().event(t_ns, phase, "storage", &news)?;
+            self.observer.note(&news);
+        }
+        let now = Moment {
+            t_ns,
+            rows: totals.rows(),
+            commits: totals.commits(),
+            physical_reads,
+            physical_writes,
+        };
+        self.last = now;
+        self.show(label);
+        Ok(now)
+    }
+
+    /// Rates of about a second: those between two ticks jump.
+    fn show(&mut self, label: &str) {
+        let (now, before) = (self.last, self.shown);
+        let elapsed_ns = now.t_ns - before.t_ns;
+        if elapsed_ns >= SHOW_NS {
+            let rate = |now: u64, before: u64, unit| Rate {
+                value: now.saturating_sub(before) as f64 * 1e9 / elapsed_ns as f64,
+                unit,
+            };
+            let reads = rate(now.physical_reads, before.physical_reads, "reads/s");
+            self.rates = if self.load.only_scans() {
+                let mb = self.load.block.get() as f64 / 1e6;
+                vec![Rate { value: reads.value * mb, unit: "MB/s" }]
+            } else {
+                let writes = rate(now.physical_writes, before.physical_writes, "writes/s");
+                vec![reads, writes, rate(now.commits, before.commits, "commits/s")]
+            };
+            self.shown = now;
+        }
+        let ends_ns = self.ends_ns;
+        self.observer.tick(&Live {
+            label,
+            rates: &self.rates,
+            elapsed: self.session.elapsed(),
+            left: Nanos(ends_ns.saturating_sub(now.t_ns)),
+        });
+    }
+}
+
+/// What the noise has completed, as a row of its series.
+fn noise_reading(noise: &Noise) -> Reading {
+    let cells = noise.totals().values().map(Cell::from).into();
+    Reading { probe: load::SERIES.probe, object: BACKGROUND.to_owned(), cells }
+}
+
+/// A statistic of the target, as it just said.
+fn counted(readings: &[Reading], name: &str) -> u64 {
+    let column = INSTANCE.columns.iter().position(|column| column.name == name);
+    let row = readings.iter().find(|reading| reading.probe == INSTANCE.probe);
+    match (row, column) {
+        (Some(row), Some(column)) => match row.cells[column] {
+            Cell::Value(value) => value as u64,
+            Cell::Text(_) | Cell::Unmeasured => 0,
+        },
+        _ => 0,
+    }
+}

@@ -1,0 +1,390 @@
+//! Everything before the first write: look at the paths, settle the parameters, ask the target
+//! what it needs, refuse what makes no sense. When this fails, nothing has been written.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use blockstone_base::Capability;
+use blockstone_base::identity::{DirectIo, Host, PathKind, StorageTarget};
+use blockstone_base::rng;
+use blockstone_base::units::Bytes;
+use blockstone_measure::{capability, scratch};
+use blockstone_record::manifest::NamedCapability;
+use blockstone_sys::survey;
+use blockstone_target::registry::{Entry, Storage};
+use blockstone_target::{Kept, Place, RedoStress, TargetSpec, registry};
+use blockstone_workload::noise::NoiseSpec;
+use blockstone_workload::{Defaults, Parameters, Scale};
+
+use crate::error::RunError;
+use crate::files::Files;
+use crate::settings::{DiskSetting, Settings};
+use crate::{noise, reuse, scan};
+
+/// Schemas and sessions on each, where nobody asked for others.
+const POPULATION: (u32, u32) = (4, 4);
+/// A schema is never larger than this unless asked for …
+const SCALE: Bytes = Bytes::mib(256);
+/// … nor are all together, so that many of them are loaded in time.
+const ALL_SCHEMAS: Bytes = Bytes::gib(4);
+/// A redo log is this part of the data …
+const REDO_SHARE: u64 = 16;
+/// … within these limits.
+const REDO_LIMITS: (Bytes, Bytes) = (Bytes::mib(8), Bytes::mib(256));
+/// Of the free space, schemas that nobody sized take at most one part in this many.
+const FREE_SHARE: u64 = 4;
+
+/// A run that can start.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) parameters: Parameters,
+    /// The direct-path matrix, where that is what is measured.
+    pub(crate) scan: Option<scan::Plan>,
+    /// What is written beside the sessions.
+    pub(crate) noise: Option<NoiseSpec>,
+    pub(crate) spec: TargetSpec,
+    pub(crate) entry: &'static Entry,
+    pub(crate) host: Host,
+    pub(crate) storage: StorageTarget,
+    pub(crate) files: Files,
+    pub(crate) capabilities: Vec<NamedCapability>,
+    /// Directories that files of killed runs are removed from.
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+/// The disks that a run on `target` takes, of those that were `named`: a target with an address may
+/// have its data elsewhere, and one behind a server that is far away has none that can be seen.
+///
+/// # Errors
+/// When there is no such target, its server cannot be asked, or disks are named all the same.
+pub fn disks(
+    target: &str,
+    programs: Option<&Path>,
+    named: Vec<DiskSetting>,
+) -> Result<Vec<DiskSetting>, RunError> {
+    let spec = TargetSpec {
+        address: registry::parts(target).1.to_owned(),
+        programs: programs.map(Path::to_owned),
+        ..TargetSpec::default()
+    };
+    let elsewhere = match (registry::find(target)?.storage)(&spec)? {
+        Storage::Named if named.is_empty() => Some(PathBuf::from(".")),
+        Storage::Named => return Ok(named),
+        Storage::At(path) => Some(path),
+        Storage::Served(path) => path,
+    };
+    if let Some(disk) = named.into_iter().next() {
+        return Err(RunError::DiskElsewhere { path: disk.path, target: target.to_owned() });
+    }
+    let disk = |path| DiskSetting { path, failure_group: None };
+    Ok(elsewhere.into_iter().map(disk).collect())
+}
+
+/// Looks at the disks and makes ready to run on them.
+///
+/// # Errors
+/// When the settings do not fit each other or the storage. Nothing is written.
+pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
+    let entry = registry::find(&settings.target)?;
+    let root = Path::new("/");
+    let surveys: Vec<StorageTarget> = settings
+        .disks
+        .iter()
+        .map(|disk| survey::target(root, &disk.path))
+        .collect::<Result<_, _>>()?;
+    let kept = match kept(settings, entry, &surveys)? {
+        None => {
+            check_disks(settings, &surveys)?;
+            None
+        }
+        kept => kept,
+    };
+    if settings.run_time.get() == 0 && settings.wanted.loops.is_none() {
+        return Err(RunError::NoTime);
+    }
+    let scan = scan_plan(settings, entry, &surveys)?;
+    let parameters = match &scan {
+        Some(plan) => plan.parameters(settings.block),
+        None => method(settings, &surveys, kept.as_ref())?,
+    };
+    let mut files = Files::new(settings.recording.id.bytes().fold(0, |id, byte| {
+        // The run's own identity, not its seed: two runs of one seed must not meet in one file.
+        rng::mix(id ^ u64::from(byte))
+    }));
+    let mut spec = target_spec(settings, &parameters, (&surveys, kept.is_some()), &mut files);
+    if let Some(kept) = &kept {
+        reuse::adapt(&mut spec, settings, kept)?;
+    } else if entry.takes_space {
+        check_data(settings, &spec, &surveys)?;
+    }
+    let mut demand = (entry.demand)(&spec)?.places;
+    check_space(settings, &surveys, &demand)?;
+    let noise = noise::spec(settings, &surveys, &mut files)?;
+    if let Some(noise) = &noise {
+        let more = noise.demand().into_iter();
+        demand.iter_mut().zip(more).for_each(|(all, more)| *all = Bytes(all.get() + more.get()));
+        check_space(settings, &surveys, &demand)?;
+    }
+    let direct = surveys.iter().map(|survey| &survey.direct_io.capability);
+    let direct = direct.clone().find(|one| !one.is_full()).or(direct.clone().next()).cloned();
+    let capabilities = direct
+        .map(|direct| capability::named("direct-io", direct))
+        .into_iter()
+        .chain([capability::privilege()])
+        .collect();
+    let storage = match surveys.is_empty().then(|| (entry.storage)(&spec)).transpose()? {
+        Some(Storage::Served(_)) => far_away(&settings.target),
+        _ => united(surveys.clone())?,
+    };
+    let directories = surveys
+        .iter()
+        .filter(|survey| survey.kind == PathKind::Directory)
+        .map(|survey| PathBuf::from(&survey.path))
+        .collect();
+    Ok(Prepared {
+        settings,
+        parameters,
+        scan,
+        noise,
+        spec,
+        entry,
+        host: survey::host(root),
+        storage,
+        files,
+        capabilities,
+        directories,
+    })
+}
+
+/// What an earlier run kept on the disks; none when they are to be set up anew.
+fn kept(
+    settings: &Settings,
+    entry: &Entry,
+    surveys: &[StorageTarget],
+) -> Result<Option<Kept>, RunError> {
+    let Some(kept) = entry.kept.filter(|_| reuse::may_be(settings, surveys)) else {
+        return Ok(None);
+    };
+    let paths: Vec<PathBuf> = settings.disks.iter().map(|disk| disk.path.clone()).collect();
+    Ok(kept(&paths)?)
+}
+
+/// The parameters of the SLOB method. What was kept has its own size and seed.
+fn method(
+    settings: &Settings,
+    surveys: &[StorageTarget],
+    kept: Option<&Kept>,
+) -> Result<Parameters, RunError> {
+    let (defaults, seed) = if let Some(kept) = kept {
+        let population = (kept.schemas, POPULATION.1);
+        (Defaults { population, scale: Scale::Blocks(kept.rows) }, kept.seed)
+    } else {
+        let population = settings.wanted.population(POPULATION)?;
+        let scale = default_scale(settings, surveys, population.schemas());
+        (Defaults { population: POPULATION, scale }, settings.seed)
+    };
+    Ok(settings.wanted.settle(defaults, settings.block, seed)?)
+}
+
+/// The direct-path matrix, if it is asked for.
+fn scan_plan(
+    settings: &Settings,
+    entry: &Entry,
+    surveys: &[StorageTarget],
+) -> Result<Option<scan::Plan>, RunError> {
+    let Some(matrix) = &settings.scan else { return Ok(None) };
+    let room = free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64;
+    let size = settings.wanted.scan_size.unwrap_or(Scale::Bytes(scan::SIZE.min(Bytes(room))));
+    let seed = settings.wanted.seed.unwrap_or(settings.seed);
+    scan::Plan::new(matrix, entry, size, settings.block, seed).map(Some)
+}
+
+impl Prepared<'_> {
+    /// The first of `required` that is degraded, as a message; none when all are there.
+    ///
+    /// # Errors
+    /// When a name is unknown.
+    pub fn missing(&self, required: &[String]) -> Result<Option<String>, RunError> {
+        Ok(capability::missing(&self.capabilities, required)?)
+    }
+
+    /// Removes the files of killed runs, and says which those were.
+    pub(crate) fn remove_orphans(&self) -> Vec<PathBuf> {
+        self.directories.iter().flat_map(|dir| scratch::remove_orphans(dir)).collect()
+    }
+}
+
+fn check_disks(settings: &Settings, surveys: &[StorageTarget]) -> Result<(), RunError> {
+    for path in &settings.destroy {
+        if !settings.disks.iter().any(|disk| disk.path == *path) {
+            return Err(RunError::DestroyOther { path: path.clone() });
+        }
+    }
+    for (disk, survey) in settings.disks.iter().zip(surveys) {
+        let path = disk.path.clone();
+        match survey.kind {
+            PathKind::Directory => {}
+            PathKind::File => return Err(RunError::NotADisk { path }),
+            PathKind::BlockDevice if settings.destroy.contains(&path) => check_device(&path)?,
+            PathKind::BlockDevice => return Err(RunError::DeviceNamedOnce { path }),
+        }
+    }
+    Ok(())
+}
+
+/// A device may be overwritten when it is neither mounted nor holds data.
+fn check_device(path: &Path) -> Result<(), RunError> {
+    if let Some(usage) = survey::is_mounted(Path::new("/"), path)? {
+        return Err(RunError::InUse { path: path.to_owned(), usage });
+    }
+    if survey::device_is_empty(path)? {
+        Ok(())
+    } else {
+        Err(RunError::NotEmpty { path: path.to_owned() })
+    }
+}
+
+/// A scale that leaves most of the free space free.
+fn default_scale(settings: &Settings, surveys: &[StorageTarget], schemas: u32) -> Scale {
+    let room = free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64;
+    let share = room.min(ALL_SCHEMAS.get()) / u64::from(schemas.max(1));
+    Scale::Bytes(SCALE.min(Bytes(share)))
+}
+
+/// The file system that a disk takes its space from; a device has its own.
+fn space_of(survey: &StorageTarget) -> &str {
+    survey.file_system.as_ref().map_or(&survey.path, |fs| &fs.mount_point)
+}
+
+/// Free bytes over all file systems.
+fn free_bytes(surveys: &[StorageTarget]) -> u64 {
+    let by_space: BTreeMap<&str, u64> =
+        surveys.iter().map(|survey| (space_of(survey), survey.free_bytes)).collect();
+    by_space.values().sum()
+}
+
+/// The rows alone, before anybody plans in detail what could never fit.
+fn check_data(
+    settings: &Settings,
+    spec: &TargetSpec,
+    surveys: &[StorageTarget],
+) -> Result<(), RunError> {
+    let row = settings.block.get().saturating_mul(settings.redundancy.copies() as u64);
+    let rows = u64::from(spec.schemas).saturating_mul(spec.rows.saturating_add(spec.scan_rows));
+    let (asked, free) = (Bytes(rows.saturating_mul(row)), Bytes(free_bytes(surveys)));
+    match settings.disks.first() {
+        Some(disk) if asked > free => {
+            Err(RunError::NoSpace { path: disk.path.clone(), asked, free })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_space(
+    settings: &Settings,
+    surveys: &[StorageTarget],
+    demand: &[Bytes],
+) -> Result<(), RunError> {
+    for (disk, survey) in settings.disks.iter().zip(surveys) {
+        let (path, free) = (disk.path.clone(), Bytes(survey.free_bytes));
+        let beside =
+            surveys.iter().zip(demand).filter(|(other, _)| space_of(other) == space_of(survey));
+        let asked = Bytes(beside.map(|(_, bytes)| bytes.get()).sum());
+        if asked > free {
+            return Err(match survey.kind {
+                PathKind::BlockDevice => RunError::TooSmall { path, asked, size: free },
+                PathKind::Directory | PathKind::File => RunError::NoSpace { path, asked, free },
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A size that makes log switches neither rare nor constant.
+fn redo_size(settings: &Settings, parameters: &Parameters) -> Bytes {
+    let blocks = u64::from(parameters.population.schemas()).saturating_mul(parameters.rows);
+    let share = blocks.saturating_mul(settings.block.get()) / REDO_SHARE;
+    let (least, most) = REDO_LIMITS;
+    let mib = Bytes::mib(1).get();
+    Bytes(share / mib * mib).clamp(least, most)
+}
+
+fn target_spec(
+    settings: &Settings,
+    parameters: &Parameters,
+    (surveys, reused): (&[StorageTarget], bool),
+    files: &mut Files,
+) -> TargetSpec {
+    let places = settings.disks.iter().zip(surveys).map(|(disk, survey)| {
+        let path = match survey.kind {
+            PathKind::Directory => files.file_in(&disk.path),
+            PathKind::BlockDevice if !reused => files.device(&disk.path),
+            // What was kept is not this run's to remove.
+            PathKind::BlockDevice | PathKind::File => disk.path.clone(),
+        };
+        let name = disk.path.display().to_string();
+        Place { path, name, failure_group: disk.failure_group.clone() }
+    });
+    TargetSpec {
+        places: places.collect(),
+        schemas: parameters.population.schemas(),
+        rows: parameters.rows,
+        scan_rows: if parameters.scan_pct > 0 { parameters.scan_rows } else { 0 },
+        sessions: parameters.population.sessions(),
+        work_unit: parameters.most_rows(),
+        block: settings.block,
+        redo_stress: settings.wanted.redo_stress.unwrap_or(RedoStress::Lite),
+        obfuscate: settings.wanted.obfuscate.unwrap_or(1.0),
+        cache: settings.cache,
+        redundancy: settings.redundancy,
+        allocation_unit: settings.allocation_unit,
+        torn_protection: settings.torn_protection,
+        redo: settings.redo.unwrap_or_else(|| redo_size(settings, parameters)),
+        writers: settings.database_writers,
+        direct: true,
+        seed: parameters.seed,
+        reuse: false,
+        address: registry::parts(&settings.target).1.to_owned(),
+        settings: settings.target_settings.clone(),
+        programs: settings.programs.clone(),
+    }
+}
+
+/// The storage of a server on another machine: nothing of it can be seen from here.
+fn far_away(target: &str) -> StorageTarget {
+    let why = "the storage is behind a server and cannot be seen from here";
+    StorageTarget {
+        path: target.to_owned(),
+        kind: PathKind::Directory,
+        file_system: None,
+        devices: Vec::new(),
+        direct_io: DirectIo {
+            capability: Capability::degraded(why),
+            offset_align_bytes: 0,
+            memory_align_bytes: 0,
+            source: String::new(),
+        },
+        caps: Vec::new(),
+        free_bytes: 0,
+    }
+}
+
+/// One storage of several disks: named after the first, with the devices of all.
+fn united(surveys: Vec<StorageTarget>) -> Result<StorageTarget, RunError> {
+    let mut surveys = surveys.into_iter();
+    let mut all = surveys.next().ok_or(RunError::NoDisk)?;
+    for other in surveys {
+        for device in other.devices {
+            if !all.devices.iter().any(|known| known.name == device.name) {
+                all.devices.push(device);
+            }
+        }
+        for cap in other.caps {
+            if !all.caps.contains(&cap) {
+                all.caps.push(cap);
+            }
+        }
+    }
+    Ok(all)
+}

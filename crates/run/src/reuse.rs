@@ -1,0 +1,65 @@
+//! Disks that an earlier run kept: whether they may be such, and whether what is on them is what
+//! this run asks for. Nothing of them is ever removed.
+
+use std::path::Path;
+
+use blockstone_base::identity::{PathKind, StorageTarget};
+use blockstone_base::units::Bytes;
+use blockstone_sys::survey;
+use blockstone_target::{Kept, TargetSpec};
+
+use crate::error::RunError;
+use crate::settings::Settings;
+
+/// Whether every disk is a file, or a device that was named twice and holds something.
+pub fn may_be(settings: &Settings, surveys: &[StorageTarget]) -> bool {
+    let disks = settings.disks.iter().zip(surveys);
+    !settings.disks.is_empty()
+        && disks.into_iter().all(|(disk, survey)| match survey.kind {
+            PathKind::Directory => false,
+            PathKind::File => true,
+            PathKind::BlockDevice => settings.destroy.contains(&disk.path) && holds(&disk.path),
+        })
+}
+
+fn holds(device: &Path) -> bool {
+    matches!(survey::device_is_empty(device), Ok(false))
+        && matches!(survey::is_mounted(Path::new("/"), device), Ok(None))
+}
+
+/// Makes `spec` one of what was kept.
+///
+/// # Errors
+/// When that is not what was asked for.
+pub fn adapt(spec: &mut TargetSpec, settings: &Settings, kept: &Kept) -> Result<(), RunError> {
+    let wanted = &settings.wanted;
+    let redo = settings.redo.unwrap_or(kept.redo);
+    let obfuscate = wanted.obfuscate.unwrap_or(kept.obfuscate);
+    let scans = if spec.scan_rows == 0 { kept.scan_rows } else { spec.scan_rows };
+    let sizes = |bytes: Bytes| bytes.to_string();
+    let pairs = [
+        ("--block-size", sizes(kept.block), sizes(spec.block)),
+        ("--redundancy", kept.redundancy.name().into(), spec.redundancy.name().into()),
+        ("--allocation-unit", sizes(kept.allocation_unit), sizes(spec.allocation_unit)),
+        ("--redo-size", sizes(kept.redo), sizes(redo)),
+        ("--scale", kept.rows.to_string(), spec.rows.to_string()),
+        ("--scan-size", kept.scan_rows.to_string(), scans.to_string()),
+        ("--seed", kept.seed.to_string(), spec.seed.to_string()),
+        ("--obfuscate", format!("{:.2}", kept.obfuscate), format!("{obfuscate:.2}")),
+        ("--schemas", kept.schemas.to_string(), spec.schemas.max(kept.schemas).to_string()),
+    ];
+    if let Some((option, is, asked)) = pairs.into_iter().find(|(_, is, asked)| is != asked) {
+        let path = settings.disks.first().map(|disk| disk.path.clone()).unwrap_or_default();
+        return Err(RunError::KeptOther { path, option, is, asked });
+    }
+    // A run on some of the schemas leaves the others as they are.
+    *spec = TargetSpec {
+        schemas: kept.schemas,
+        scan_rows: kept.scan_rows,
+        obfuscate: kept.obfuscate,
+        redo: kept.redo,
+        reuse: true,
+        ..spec.clone()
+    };
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! The run: load, sessions, end.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+
+use blockstone_base::column::Schema;
+use blockstone_base::units::Nanos;
+use blockstone_base::{database, load};
+use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
+use blockstone_record::manifest::{End, Group};
+use blockstone_sys::file::{Access, BlockFile};
+use blockstone_target::Target;
+use blockstone_workload::Parameters;
+use blockstone_workload::noise::Areas;
+
+use serde_json::{Map, Value};
+
+use crate::error::RunError;
+use crate::hold::{Load, Step, hold};
+use crate::prepare::Prepared;
+use crate::scan::Plan;
+use crate::{loading, manifest, noise};
+
+/// What a run records about itself where there is noise too.
+static SERIES_WITH_NOISE: LazyLock<Vec<&Schema>> =
+    LazyLock::new(|| database::ALL.iter().copied().chain([&load::SERIES]).collect());
+
+/// Time between two ticks. A tick looks at every thread, so that thousands of them are looked at
+/// less often.
+const TICK: Nanos = Nanos::millis(100);
+const TICK_OF_MANY: Nanos = Nanos::millis(1000);
+/// From how many sessions on that is.
+const MANY: u32 = 1000;
+
+impl Prepared<'_> {
+    /// Runs and returns the directory of the recording. An interruption or an error after the
+    /// recording has begun is written into it and returns like success: what was measured until
+    /// then is not lost.
+    ///
+    /// # Errors
+    /// When the recording cannot be made at all.
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<PathBuf, RunError> {
+        let dir = self.settings.recording.path.clone();
+        for orphan in self.remove_orphans() {
+            observer.note(&format!("removed {}, left by a killed run", orphan.display()));
+        }
+        let devices = self.storage.devices.iter().map(|device| device.name.clone()).collect();
+        let mut session = Session::start(SessionSpec {
+            dir: &dir,
+            manifest: manifest::begin(&self),
+            devices,
+            series: if self.noise.is_some() { &SERIES_WITH_NOISE } else { database::ALL },
+            tick: if self.spec.sessions < MANY { TICK } else { TICK_OF_MANY },
+        })?;
+        let ran = self.all_phases(&mut session, observer);
+        let interrupted = observer.interrupted();
+        let end = match (ran, interrupted) {
+            (_, Some(signal)) => End::Interrupted { signal: signal.to_owned() },
+            (Ok(()), None) => End::Complete,
+            (Err(error), None) => End::Failed { error: error.to_string() },
+        };
+        if self.settings.keep && end == End::Complete {
+            for kept in self.files.keep()? {
+                observer.note(&format!("kept {}", kept.display()));
+            }
+        }
+        session.close(end)?;
+        Ok(dir)
+    }
+
+    fn all_phases(
+        &mut self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        // Before the database is set up, so that both are as fragmented as the file system is.
+        let noise = self.noise.take();
+        let areas = noise.map(|spec| noise::lay_out(session, observer, spec)).transpose()?;
+        let what = (self.entry, &self.spec);
+        let target = loading::load(session, observer, what, &mut self.files)?;
+        note_capabilities(session, target.as_ref());
+        note_description(session, observer, target.as_ref())?;
+        self.keep_evidence(session, observer)?;
+        let held = match &self.scan {
+            Some(plan) => self.matrix(session, observer, &target, plan),
+            None => self.windows(session, observer, &target, areas.as_ref()),
+        };
+        if matches!(held, Err(RunError::Stuck { .. })) {
+            // It still is in the hands of sessions that hang.
+            return held;
+        }
+        if held.is_ok() {
+            note_plans_after(session, target.as_ref())?;
+        }
+        observer.phase("shut down");
+        let shut_down = target.shutdown();
+        held?;
+        Ok(shut_down?)
+    }
+
+    /// The method's sessions, in one window; in a second one, with noise.
+    fn windows(
+        &self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+        target: &Arc<dyn Target>,
+        areas: Option<&Areas>,
+    ) -> Result<(), RunError> {
+        let load = self.load(target, &self.parameters);
+        let step = |label: &str, noise| Step {
+            label: label.to_owned(),
+            group: Group::Workload,
+            load: None,
+            noise,
+        };
+        let steps = match areas {
+            None => vec![step("run", None)],
+            Some(_) => vec![step("quiet", None), step("noisy", areas)],
+        };
+        let left = Nanos(load.longest().get() * steps.len() as u64);
+        hold(session, observer, &load, &steps, left)
+    }
+
+    /// The points of the direct-path matrix, each with sessions of its own.
+    fn matrix(
+        &self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+        target: &Arc<dyn Target>,
+        plan: &Plan,
+    ) -> Result<(), RunError> {
+        let points = plan.points(&self.spec, &self.settings.target);
+        let longest = self.load(target, &self.parameters).longest().get();
+        for (index, (parameters, step)) in points.iter().enumerate() {
+            let left = Nanos(longest * (points.len() - index) as u64);
+            let load = self.load(target, parameters);
+            hold(session, observer, &load, std::slice::from_ref(step), left)?;
+            if observer.interrupted().is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn load<'a>(&self, target: &'a Arc<dyn Target>, parameters: &'a Parameters) -> Load<'a> {
+        Load { target, parameters, run_time: self.settings.run_time, block: self.spec.block }
+    }
+
+    /// How the disks' files lie and what the data in them look like, before they are measured. All
+    /// disks are looked at at once: a slow one takes seconds for it.
+    fn keep_evidence(
+        &self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        observer.phase("look at the disks");
+        let seed = self.parameters.seed;
+        let look = |path: &Path| {
+            let size_bytes = BlockFile::open(path, Access::Read, false)?.size_bytes()?;
+            evidence::examine(path, true, size_bytes, seed)
+        };
+        // A server keeps a directory of its own there, or the target took no space at all.
+        let is_file = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
+        let paths = self.spec.places.iter().map(|place| &place.path).filter(is_file);
+        let found: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = paths.map(|path| scope.spawn(move || look(path))).collect();
+            let joined = threads.into_iter().map(|thread| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            joined.collect()
+        });
+        for found in found {
+            session.recorder().manifest().disk_files.push(found?);
+        }
+        Ok(())
+    }
+}
+
+/// What the target found itself able to do takes the place of what was foreseen.
+fn note_capabilities(session: &mut Session, target: &dyn Target) {
+    for (name, capability) in target.capabilities() {
+        let known = &mut session.recorder().manifest().capabilities;
+        known.retain(|known| known.name != name);
+        known.push(capability::named(name, capability));
+    }
+}
+
+/// What the database says it is, how it executes the statements, and what it does not count.
+fn note_description(
+    session: &mut Session,
+    observer: &mut dyn Observer,
+    target: &dyn Target,
+) -> Result<(), RunError> {
+    let described = target.describe()?;
+    described.notes.iter().for_each(|note| observer.note(note));
+    if described.server.is_empty() {
+        return Ok(());
+    }
+    let manifest = session.recorder().manifest();
+    let server_settings: Map<String, Value> =
+        described.settings.into_iter().map(|(name, value)| (name, value.into())).collect();
+    manifest.settings.insert("server".to_owned(), described.server.into());
+    manifest.settings.insert("server_settings".to_owned(), server_settings.into());
+    manifest.settings.insert("plans".to_owned(), plans(described.plans));
+    for (probe, column, why) in described.unmeasured {
+        let infos = manifest.probes.iter_mut().filter(|info| info.probe == probe);
+        let columns = infos.flat_map(|info| &mut info.columns);
+        columns.filter(|info| info.name == column).for_each(|info| {
+            info.unmeasured = Some(why.clone());
+        });
+    }
+    Ok(())
+}
+
+/// The plans again, after the window: had one changed, it would not have been one workload.
+fn note_plans_after(session: &mut Session, target: &dyn Target) -> Result<(), RunError> {
+    let described = target.describe()?;
+    if !described.server.is_empty() {
+        let settings = &mut session.recorder().manifest().settings;
+        settings.insert("plans_after".to_owned(), plans(described.plans));
+    }
+    Ok(())
+}
+
+fn plans(plans: Vec<(&'static str, String)>) -> Value {
+    let plans: Map<String, Value> =
+        plans.into_iter().map(|(kind, plan)| (kind.to_owned(), plan.into())).collect();
+    plans.into()
+}

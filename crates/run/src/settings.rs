@@ -1,0 +1,74 @@
+//! What the user asked for.
+
+use std::path::PathBuf;
+
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_record::RunDir;
+use blockstone_target::{Redundancy, TornProtection};
+use blockstone_workload::Wanted;
+
+/// Everything a run needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Where the target keeps its data.
+    pub disks: Vec<DiskSetting>,
+    /// Block devices among them, named a second time: their content may be destroyed.
+    pub destroy: Vec<PathBuf>,
+    /// The target: its name in the registry, and its address if it has one, `name:address`.
+    pub target: String,
+    /// Settings that the target's database is started or opened with.
+    pub target_settings: Vec<(String, String)>,
+    /// Where the programs of a database server are; none looks in the usual places.
+    pub programs: Option<PathBuf>,
+    /// What is sent; gaps are filled to suit the storage.
+    pub wanted: Wanted,
+    /// How long a window is, where no number of loops ends it.
+    pub run_time: Nanos,
+    /// The direct-path matrix in place of what is wanted.
+    pub scan: Option<ScanMatrix>,
+    /// So many noisy writers, from a second window on.
+    pub noise: Option<u32>,
+    /// The database block size.
+    pub block: Bytes,
+    /// The buffer cache.
+    pub cache: Bytes,
+    /// Database writers.
+    pub database_writers: u32,
+    /// Copies of every block.
+    pub redundancy: Redundancy,
+    /// Allocation unit of the disk group.
+    pub allocation_unit: Bytes,
+    /// What protects blocks against writes that were cut off.
+    pub torn_protection: TornProtection,
+    /// Size of each redo log; none lets the size of the data decide.
+    pub redo: Option<Bytes>,
+    /// Keep the files.
+    pub keep: bool,
+    /// Seed of all random choices and data, unless the wishes name one.
+    pub seed: u64,
+    /// The command line, for the manifest.
+    pub argv: Vec<String>,
+    /// Where the recording goes: a directory that does not exist or is empty.
+    pub recording: RunDir,
+}
+
+/// Sessions that share one scan past the buffer cache: every size of read with every number of
+/// sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanMatrix {
+    /// Blocks of a read; none measures the usual ones.
+    pub multiblock: Option<Vec<u32>>,
+    /// Sessions.
+    pub parallel: Vec<u32>,
+    /// Reads that each session keeps outstanding.
+    pub slots: u32,
+}
+
+/// A place for data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskSetting {
+    /// A directory, in which a file is made, or a block device.
+    pub path: PathBuf,
+    /// Disks that fail together; none makes each disk a group of its own.
+    pub failure_group: Option<String>,
+}

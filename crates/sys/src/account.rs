@@ -1,0 +1,178 @@
+//! What the kernel charges to a process or a thread, this program's or another's: processor time,
+//! run queue and I/O, each number as far as this user may see it.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::proc::{numbers, numbers_after, under};
+
+/// Cumulative since the process or thread began. A number that this user may not see, or that this
+/// kernel does not keep, is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Time on a processor, in nanoseconds: of one thread, the first of a process.
+    pub cpu_ns: Option<u64>,
+    /// Time ready to run but waiting for a processor, likewise.
+    pub run_queue_ns: Option<u64>,
+    /// I/O of the thread, or of the whole process.
+    pub io: Option<Io>,
+}
+
+/// From the `io` file of a process or thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Io {
+    /// Bytes that reading system calls returned, from the page cache or not.
+    pub requested_read_bytes: u64,
+    /// Bytes that writing system calls took.
+    pub requested_write_bytes: u64,
+    /// Bytes that storage had to deliver.
+    pub read_bytes: u64,
+    /// Bytes that go to storage, now or later.
+    pub write_bytes: u64,
+}
+
+/// A process of this machine, as somebody else's program runs in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Who started it.
+    pub parent: u32,
+    /// Its command line, with blanks between the arguments; the program's name for one without.
+    pub title: String,
+}
+
+/// The number of the calling thread.
+pub fn current_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// The account of process `pid`, or of `thread` of it; none when it has ended.
+pub fn account(root: &Path, pid: u32, thread: Option<u32>) -> Option<Account> {
+    let dir = match thread {
+        None => format!("/proc/{pid}"),
+        Some(thread) => format!("/proc/{pid}/task/{thread}"),
+    };
+    let dir = under(root, dir);
+    let schedstat = match fs::read(dir.join("schedstat")) {
+        Ok(text) => Some(text),
+        Err(error) if is_gone(&error) && !dir.exists() => return None,
+        Err(_) => None,
+    };
+    let mut times = schedstat.as_deref().map(numbers).into_iter().flatten();
+    let (cpu_ns, run_queue_ns) = (times.next(), times.next());
+    let io = fs::read(dir.join("io")).ok().and_then(|text| io_of(&text));
+    Some(Account { cpu_ns, run_queue_ns, io })
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    const ESRCH: i32 = 3;
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
+}
+
+fn io_of(text: &[u8]) -> Option<Io> {
+    let value = |key| numbers_after(text, key)?.next();
+    Some(Io {
+        requested_read_bytes: value("rchar")?,
+        requested_write_bytes: value("wchar")?,
+        read_bytes: value("read_bytes")?,
+        write_bytes: value("write_bytes")?,
+    })
+}
+
+/// The process `pid`; none when there is none, or not any more.
+pub fn process(root: &Path, pid: u32) -> Option<Process> {
+    let dir = under(root, format!("/proc/{pid}"));
+    let stat = fs::read_to_string(dir.join("stat")).ok()?;
+    // The name stands in brackets and may hold any character: what follows the last one is fixed.
+    let (head, tail) = stat.rsplit_once(')')?;
+    let parent = tail.split_whitespace().nth(1)?.parse().ok()?;
+    let command = fs::read(dir.join("cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).replace('\0', " ");
+    let title = match command.trim() {
+        "" => head.split_once('(').map_or("", |(_, name)| name).to_owned(),
+        command => command.to_owned(),
+    };
+    Some(Process { pid, parent, title })
+}
+
+/// All processes that `parent` started and that still run.
+pub fn children(root: &Path, parent: u32) -> Vec<Process> {
+    let all = ids(&under(root, "/proc")).into_iter().filter_map(|pid| process(root, pid));
+    all.filter(|process| process.parent == parent).collect()
+}
+
+/// The threads of process `pid`, with their names.
+pub fn threads(root: &Path, pid: u32) -> Vec<(u32, String)> {
+    let tasks = under(root, format!("/proc/{pid}/task"));
+    let named = |thread: u32| {
+        let name = fs::read_to_string(tasks.join(format!("{thread}/comm"))).ok()?;
+        Some((thread, name.trim_end().to_owned()))
+    };
+    ids(&tasks).into_iter().filter_map(named).collect()
+}
+
+/// The processes whose working directory lies at or below `dir`.
+pub fn working_in(root: &Path, dir: &Path) -> Vec<u32> {
+    let inside = |pid: &u32| {
+        let link: PathBuf = under(root, format!("/proc/{pid}/cwd"));
+        fs::read_link(link).is_ok_and(|cwd| cwd.starts_with(dir))
+    };
+    ids(&under(root, "/proc")).into_iter().filter(inside).collect()
+}
+
+/// The numbers that name entries of `dir`.
+fn ids(dir: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    const ROOT: &str = "/";
+
+    #[test]
+    fn a_child_is_found_with_its_account_until_it_ends() {
+        let root = Path::new(ROOT);
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("30").current_dir(dir.path()).spawn().unwrap();
+        let found = children(root, std::process::id());
+        let found = found.iter().find(|process| process.pid == child.id()).unwrap();
+        assert_eq!(found.parent, std::process::id());
+        let real = dir.path().canonicalize().unwrap();
+        assert_eq!(working_in(root, &real), [child.id()]);
+        let found = account(root, child.id(), None).unwrap();
+        assert!(found.cpu_ns.is_some() && found.io.is_some(), "{found:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(account(root, child.id(), None), None);
+        assert_eq!(process(root, child.id()), None);
+    }
+
+    #[test]
+    fn a_thread_is_charged_for_its_own_reads() {
+        let root = Path::new(ROOT);
+        let read = || {
+            let thread = current_thread();
+            let before = account(root, std::process::id(), Some(thread)).unwrap().io.unwrap();
+            fs::read("/proc/self/maps").unwrap();
+            let after = account(root, std::process::id(), Some(thread)).unwrap().io.unwrap();
+            after.requested_read_bytes - before.requested_read_bytes
+        };
+        assert!(std::thread::spawn(read).join().unwrap() > 1000);
+    }
+
+    #[test]
+    fn a_name_with_brackets_hides_no_parent() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = dir.path().join("proc/77");
+        fs::create_dir_all(&of).unwrap();
+        fs::write(of.join("stat"), "77 (a) S (b) S 12 77 77 0").unwrap();
+        let found = process(dir.path(), 77).unwrap();
+        assert_eq!((found.parent, found.title.as_str()), (12, "a) S (b"));
+    }
+}

@@ -1,0 +1,168 @@
+//! Control groups of this process, version 1, version 2 and both at once: what they limit.
+//!
+//! A limit holds for a whole subtree, so the process's own group and all its ancestors count.
+//! Groups above the mount's root (outside a container) cannot be seen; their limits show only as
+//! effect.
+
+use std::path::{Path, PathBuf};
+
+use blockstone_base::identity::{CapKind, CgroupCap};
+use procfs::{FromRead, ProcessCGroups};
+
+use crate::proc::{number, text, under};
+use crate::survey::Mounts;
+
+/// Limits above this mean "none": version 1 prints the largest page-aligned number instead.
+const UNLIMITED_BYTES: u64 = 1 << 62;
+
+/// Memory that a control group allows and has used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// The limit in bytes.
+    pub limit_bytes: u64,
+    /// Used of it in bytes, page cache included.
+    pub used_bytes: u64,
+}
+
+/// The control groups this process is in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups {
+    root: PathBuf,
+    /// Directories of the version-2 group and its ancestors, as the kernel names them.
+    unified: Vec<PathBuf>,
+    /// The same for each version-1 controller that matters here.
+    cpu: Vec<PathBuf>,
+    memory: Vec<PathBuf>,
+    blkio: Vec<PathBuf>,
+}
+
+impl Groups {
+    /// Reads the membership of this process. A machine without control groups gives an empty one.
+    pub fn read(root: &Path) -> Self {
+        let mounts = Mounts::read(root);
+        let membership = ProcessCGroups::from_file(under(root, "/proc/self/cgroup"))
+            .unwrap_or(ProcessCGroups(Vec::new()));
+        let directories = |controller: Option<&str>| {
+            membership
+                .0
+                .iter()
+                .find(|group| match controller {
+                    Some(name) => group.controllers.iter().any(|c| c == name),
+                    None => group.hierarchy == 0,
+                })
+                .map_or(Vec::new(), |group| directories(&mounts, controller, &group.pathname))
+        };
+        Self {
+            root: root.to_owned(),
+            unified: directories(None),
+            cpu: directories(Some("cpu")),
+            memory: directories(Some("memory")),
+            blkio: directories(Some("blkio")),
+        }
+    }
+
+    /// The tightest processor quota, in thousandths of a processor.
+    pub fn cpu_quota_milli(&self) -> Option<u32> {
+        let unified = self.files(&self.unified, "cpu.max").filter_map(|(_, text)| {
+            let (quota, period) = text.split_once(' ')?;
+            quota_milli(quota.parse().ok()?, period.parse().ok()?)
+        });
+        let v1 = self.cpu.iter().filter_map(|directory| {
+            let quota = number(&under(&self.root, directory.join("cpu.cfs_quota_us")))?;
+            quota_milli(quota, number(&under(&self.root, directory.join("cpu.cfs_period_us")))?)
+        });
+        unified.chain(v1).min()
+    }
+
+    /// The memory limit with the least room left.
+    pub fn memory_limit(&self) -> Option<MemoryLimit> {
+        let limits = |directories: &[PathBuf], limit: &str, used: &str| {
+            let read = |directory: &PathBuf| {
+                let file = |name| number(&under(&self.root, directory.join(name)));
+                Some(MemoryLimit { limit_bytes: file(limit)?, used_bytes: file(used)? })
+            };
+            directories.iter().filter_map(read).collect::<Vec<_>>()
+        };
+        let unified = limits(&self.unified, "memory.max", "memory.current");
+        let v1 = limits(&self.memory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        unified
+            .into_iter()
+            .chain(v1)
+            .filter(|limit| limit.limit_bytes < UNLIMITED_BYTES)
+            .min_by_key(|limit| limit.limit_bytes.saturating_sub(limit.used_bytes))
+    }
+
+    /// The I/O limits on `devices` (`major:minor`), each with its control file.
+    pub fn io_caps(&self, devices: &[&str]) -> Vec<CgroupCap> {
+        const V1: [(&str, CapKind); 4] = [
+            ("blkio.throttle.read_iops_device", CapKind::ReadIops),
+            ("blkio.throttle.write_iops_device", CapKind::WriteIops),
+            ("blkio.throttle.read_bps_device", CapKind::ReadBytesPerS),
+            ("blkio.throttle.write_bps_device", CapKind::WriteBytesPerS),
+        ];
+        let mut caps = Vec::new();
+        let mut add = |source: &Path, device: &str, kind, limit: Option<u64>| {
+            if let Some(limit) = limit.filter(|_| devices.contains(&device)) {
+                let source = source.display().to_string();
+                caps.push(CgroupCap { device: device.to_owned(), kind, limit, source });
+            }
+        };
+        for (source, text) in self.files(&self.unified, "io.max") {
+            for (device, limits) in text.lines().filter_map(|line| line.split_once(' ')) {
+                for (key, limit) in limits.split(' ').filter_map(|pair| pair.split_once('=')) {
+                    let Some(kind) = kind_of(key) else { continue };
+                    // `max` is no number, and no limit.
+                    add(&source, device, kind, limit.parse().ok());
+                }
+            }
+        }
+        for (file, kind) in V1 {
+            for (source, text) in self.files(&self.blkio, file) {
+                for (device, limit) in text.lines().filter_map(|line| line.split_once(' ')) {
+                    add(&source, device, kind, limit.trim().parse().ok());
+                }
+            }
+        }
+        caps
+    }
+
+    fn files<'a>(
+        &'a self,
+        directories: &'a [PathBuf],
+        name: &'a str,
+    ) -> impl Iterator<Item = (PathBuf, String)> + 'a {
+        directories.iter().filter_map(move |directory| {
+            let path = directory.join(name);
+            Some((path.clone(), text(&under(&self.root, path))?))
+        })
+    }
+}
+
+/// The group's directory and those of its ancestors, up to the mount that shows them.
+fn directories(mounts: &Mounts, controller: Option<&str>, group: &str) -> Vec<PathBuf> {
+    let mount = mounts.iter().find(|mount| match controller {
+        Some(name) => mount.kind == "cgroup" && mount.has_option(name),
+        None => mount.kind == "cgroup2",
+    });
+    let Some(mount) = mount else { return Vec::new() };
+    // In a container without its own namespace the mount shows a subtree; a group that does not
+    // lie below it is outside, and only the mount itself is in sight.
+    let below = Path::new(group).strip_prefix(&mount.root).unwrap_or(Path::new(""));
+    let below = if below.starts_with("..") { Path::new("") } else { below };
+    let depth = below.components().count() + 1;
+    mount.mount_point.join(below).ancestors().take(depth).map(Path::to_owned).collect()
+}
+
+fn quota_milli(quota_us: u64, period_us: u64) -> Option<u32> {
+    u32::try_from((quota_us * 1000).checked_div(period_us)?).ok()
+}
+
+fn kind_of(key: &str) -> Option<CapKind> {
+    match key {
+        "riops" => Some(CapKind::ReadIops),
+        "wiops" => Some(CapKind::WriteIops),
+        "rbps" => Some(CapKind::ReadBytesPerS),
+        "wbps" => Some(CapKind::WriteBytesPerS),
+        _ => None,
+    }
+}

@@ -1,0 +1,401 @@
+//! Files and block devices that are read and written in blocks: opened direct or through the page
+//! cache, addressed by offset, never through a cursor.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
+use rustix::io::{Errno, ReadWriteFlags};
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only.
+    Read,
+    /// Reads and writes.
+    ReadWrite,
+}
+
+/// A file or block device open for block I/O.
+#[derive(Debug)]
+pub struct BlockFile {
+    file: File,
+    path: PathBuf,
+    direct: bool,
+}
+
+/// A file operation that could not be done; every variant names the path.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It could not be opened.
+    #[error("open {}: {source}\nhint: {}", path.display(), open_hint(source, *direct))]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Whether `O_DIRECT` was asked for.
+        direct: bool,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// It could not be created.
+    #[error("create {}: {source}\nhint: {}", path.display(), create_hint(source, *direct))]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// Whether `O_DIRECT` was asked for.
+        direct: bool,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Another process holds its lock.
+    #[error(
+        "lock {}: another process holds it\nhint: is another Blockstone running there?",
+        path.display()
+    )]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Any other operation on the open file.
+    #[error("{operation} {}: {source}\nhint: {}", path.display(), io_hint(source))]
+    Io {
+        /// The operation, as a verb.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl BlockFile {
+    /// Opens an existing file or block device, with `O_DIRECT` when `direct`.
+    ///
+    /// # Errors
+    /// When it cannot be opened that way; an `O_DIRECT` that the file system does not know is an
+    /// error and never silently dropped.
+    pub fn open(path: &Path, access: Access, direct: bool) -> Result<Self, FileError> {
+        Self::open_with(path, access, direct, 0)
+    }
+
+    /// Opens a block device for reading and writing, and claims it (`O_EXCL`): refused when a
+    /// mount, a volume group, an array or a pool has claimed it, and none of them can while it is
+    /// open.
+    ///
+    /// # Errors
+    /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
+    pub fn open_device(path: &Path, direct: bool) -> Result<Self, FileError> {
+        Self::open_with(path, Access::ReadWrite, direct, libc::O_EXCL)
+    }
+
+    fn open_with(
+        path: &Path,
+        access: Access,
+        direct: bool,
+        more_flags: i32,
+    ) -> Result<Self, FileError> {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(access == Access::ReadWrite)
+            .custom_flags(flags(direct) | more_flags);
+        let file = options.open(path).map_err(|source| FileError::Open {
+            path: path.to_owned(),
+            direct,
+            source,
+        })?;
+        Ok(Self { file, path: path.to_owned(), direct })
+    }
+
+    /// Creates a file that did not exist, readable by its owner only. Nothing is allocated: its
+    /// blocks come from being written, so that no unwritten extent is left to answer a read.
+    ///
+    /// # Errors
+    /// When it exists or cannot be created. A file system that refuses `O_DIRECT` may have made the
+    /// name already; it is removed again.
+    pub fn create_new(path: &Path, direct: bool) -> Result<Self, FileError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600).custom_flags(flags(direct));
+        let file = options.open(path).map_err(|source| {
+            if direct && source.raw_os_error() == Some(libc::EINVAL) {
+                let _ = std::fs::remove_file(path);
+            }
+            FileError::Create { path: path.to_owned(), direct, source }
+        })?;
+        Ok(Self { file, path: path.to_owned(), direct })
+    }
+
+    /// The path it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the page cache is bypassed.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Reads at `offset_bytes`; the number of bytes may be smaller than asked for.
+    ///
+    /// # Errors
+    /// The kernel's errno, as a number: in the hot path a name costs more than the I/O.
+    #[inline]
+    pub fn read_at(&self, offset_bytes: u64, out: &mut [u8]) -> Result<usize, i32> {
+        rustix::io::pread(&self.file, out, offset_bytes).map_err(Errno::raw_os_error)
+    }
+
+    /// Writes at `offset_bytes`; the number of bytes may be smaller than asked for.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    #[inline]
+    pub fn write_at(&self, offset_bytes: u64, data: &[u8]) -> Result<usize, i32> {
+        rustix::io::pwrite(&self.file, data, offset_bytes).map_err(Errno::raw_os_error)
+    }
+
+    /// Writes at `offset_bytes` and returns when the data are durable, as `O_DSYNC` does
+    /// (`RWF_DSYNC`, Linux 4.7).
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    #[inline]
+    pub fn write_dsync_at(&self, offset_bytes: u64, data: &[u8]) -> Result<usize, i32> {
+        let data = [io::IoSlice::new(data)];
+        rustix::io::pwritev2(&self.file, &data, offset_bytes, ReadWriteFlags::DSYNC)
+            .map_err(Errno::raw_os_error)
+    }
+
+    /// Makes written data durable, and of the metadata what is needed to read them.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    #[inline]
+    pub fn fdatasync(&self) -> Result<(), i32> {
+        rustix::fs::fdatasync(&self.file).map_err(Errno::raw_os_error)
+    }
+
+    /// Makes written data and all metadata durable.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    #[inline]
+    pub fn fsync(&self) -> Result<(), i32> {
+        rustix::fs::fsync(&self.file).map_err(Errno::raw_os_error)
+    }
+
+    /// Size of the file or block device in bytes.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn size_bytes(&self) -> Result<u64, FileError> {
+        // The end of a block device is its size; `stat` would say zero. The cursor that this moves
+        // is used by nobody.
+        rustix::fs::seek(&self.file, SeekFrom::End(0)).map_err(|e| self.error("size", e.into()))
+    }
+
+    /// Cuts or extends the file; an extension is a hole.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn set_size(&self, size_bytes: u64) -> Result<(), FileError> {
+        self.file.set_len(size_bytes).map_err(|source| self.error("resize", source))
+    }
+
+    /// Reserves room for `size_bytes`, contiguous where the file system can, so that a full file
+    /// system is known before anything is written. What is reserved reads as zeros until written.
+    ///
+    /// # Errors
+    /// When there is no room; nothing is taken then. A file system that cannot reserve is no
+    /// error: writing tells.
+    pub fn reserve(&self, size_bytes: u64) -> Result<(), FileError> {
+        let error = |source| self.error("reserve room in", source);
+        // fallocate takes what there is before it says that there is too little, and a full file
+        // system hurts everybody on it.
+        let found = rustix::fs::fstatvfs(&self.file).map_err(|e| error(e.into()))?;
+        let held_bytes = self.file.metadata().map_err(error)?.blocks() * 512;
+        if size_bytes > held_bytes.saturating_add(found.f_bavail.saturating_mul(found.f_frsize)) {
+            return Err(error(Errno::NOSPC.into()));
+        }
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size_bytes) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(other) => Err(error(other.into())),
+        }
+    }
+
+    /// Whether its path still leads to it: a file that was removed or replaced goes on answering
+    /// whoever has it open, and is gone for everybody else.
+    pub fn is_at_its_path(&self) -> bool {
+        let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
+            (here.dev(), here.ino()) == (there.dev(), there.ino())
+        };
+        match (self.file.metadata(), std::fs::metadata(&self.path)) {
+            (Ok(here), Ok(there)) => same(here, there),
+            _ => false,
+        }
+    }
+
+    /// Whether it is a block device.
+    pub fn is_device(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.file_type().is_block_device())
+    }
+
+    /// Takes the exclusive lock (flock) that is held until the file is closed; does not wait.
+    ///
+    /// # Errors
+    /// [`FileError::Locked`] when another process holds it.
+    pub fn lock_exclusive(&self) -> Result<(), FileError> {
+        match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(()),
+            Err(Errno::WOULDBLOCK) => Err(FileError::Locked { path: self.path.clone() }),
+            Err(other) => Err(self.error("lock", other.into())),
+        }
+    }
+
+    /// Asks the kernel to drop this file's clean pages from the page cache.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn drop_cached(&self) -> Result<(), FileError> {
+        rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed)
+            .map_err(|e| self.error("drop cached pages of", e.into()))
+    }
+
+    /// An error of this file with its path and a hint.
+    pub fn error(&self, operation: &'static str, source: io::Error) -> FileError {
+        FileError::Io { operation, path: self.path.clone(), source }
+    }
+}
+
+impl AsFd for BlockFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl AsRawFd for BlockFile {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+fn flags(direct: bool) -> i32 {
+    if direct { libc::O_DIRECT } else { 0 }
+}
+
+fn open_hint(source: &io::Error, direct: bool) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EINVAL) if direct => {
+            "this file system does not offer O_DIRECT; choose another or measure the page cache \
+             with --buffered"
+        }
+        Some(libc::ENOENT) => "check the spelling; nothing of that name exists",
+        Some(libc::EBUSY) => "the device is in use",
+        Some(libc::EISDIR) => "name a file or a block device, not a directory",
+        _ => io_hint(source),
+    }
+}
+
+fn create_hint(source: &io::Error, direct: bool) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EEXIST) => "remove the file, or choose another directory",
+        Some(libc::ENOENT) => "the directory does not exist",
+        _ => open_hint(source, direct),
+    }
+}
+
+/// What usually helps against an errno of any file operation.
+pub(crate) fn io_hint(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => "run as a user who may do this, or choose another path",
+        Some(libc::EROFS) => "the file system is mounted read-only; choose a writable one",
+        Some(libc::ENOSPC | libc::EDQUOT) => "free some space, or ask for less with --size",
+        Some(libc::EFBIG) => "the file system or ulimit -f limits the file size",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+        Some(libc::EINVAL) => "offset, length or memory is not aligned to what the device asks for",
+        Some(libc::EIO) => "the device reported an error; see dmesg",
+        _ => "see the kernel's log (dmesg) for the cause",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Arena;
+
+    #[test]
+    fn what_is_written_is_read_back_by_offset() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let file = BlockFile::create_new(&path, false).unwrap();
+        file.lock_exclusive().unwrap();
+        assert_eq!(file.write_at(8192, &[7; 512]), Ok(512));
+        assert_eq!(file.write_dsync_at(0, &[9; 512]), Ok(512));
+        file.fdatasync().unwrap();
+        file.fsync().unwrap();
+        assert_eq!(file.size_bytes().unwrap(), 8704);
+        let mut back = [0; 512];
+        assert_eq!(file.read_at(8192, &mut back), Ok(512));
+        assert_eq!(back, [7; 512]);
+        assert_eq!(file.read_at(8704, &mut back), Ok(0), "the end of the file is a short read");
+        file.set_size(512).unwrap();
+        file.drop_cached().unwrap();
+        assert_eq!(file.size_bytes().unwrap(), 512);
+    }
+
+    #[test]
+    fn a_second_holder_is_refused_and_errors_name_path_and_hint() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let first = BlockFile::create_new(&path, false).unwrap();
+        first.lock_exclusive().unwrap();
+        let second = BlockFile::open(&path, Access::Read, false).unwrap();
+        for error in [
+            second.lock_exclusive().unwrap_err(),
+            BlockFile::create_new(&path, false).unwrap_err(),
+            BlockFile::open(&path.join("x"), Access::Read, false).unwrap_err(),
+            second.set_size(1).unwrap_err(),
+        ] {
+            let text = error.to_string();
+            assert!(text.contains(path.to_str().unwrap()) && text.contains("\nhint: "), "{text}");
+        }
+        assert_eq!(second.write_at(0, &[0]), Err(libc::EBADF));
+    }
+
+    #[test]
+    fn a_file_that_went_away_is_noticed_and_room_is_reserved() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let file = BlockFile::create_new(&path, false).unwrap();
+        file.reserve(1 << 20).unwrap();
+        assert_eq!(file.size_bytes().unwrap(), 1 << 20);
+        assert!(file.reserve(1 << 60).unwrap_err().to_string().contains("No space left"));
+        assert!(file.is_at_its_path() && !file.is_device());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!file.is_at_its_path());
+        let _other = BlockFile::create_new(&path, false).unwrap();
+        assert!(!file.is_at_its_path(), "another file of that name is not this one");
+    }
+
+    #[test]
+    fn a_direct_read_of_a_regular_file_works_or_says_why() {
+        // The build directory is on a real file system on every machine that built this test.
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = dir.path().join("data");
+        match BlockFile::create_new(&path, true) {
+            Ok(file) => {
+                let mut arena = Arena::new(2, 8192).unwrap();
+                arena.slot(0).fill(3);
+                assert_eq!(file.write_at(0, arena.slot(0)), Ok(8192));
+                assert_eq!(file.read_at(0, arena.slot(1)), Ok(8192));
+                assert!(arena.slot(1).iter().all(|&b| b == 3));
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("O_DIRECT"), "{error}");
+                assert!(!path.exists(), "a refused creation leaves no file behind");
+            }
+        }
+    }
+}

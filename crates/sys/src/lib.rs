@@ -1,0 +1,39 @@
+//! The operating system as Blockstone sees it: block files, I/O memory, io_uring and the monotonic
+//! clock on one side; devices, file systems, control groups, extents and processor time on the
+//! other.
+//!
+//! All of Blockstone's `unsafe` lives here, behind interfaces that cannot be misused. It knows
+//! nothing of loads, latencies or recordings: it says what the kernel said, and names the path, the
+//! operation and a hint when the kernel said no. Readers of /proc and /sys take the root directory
+//! as a parameter, so that a machine that is not at hand can be read from a copy.
+//!
+//! The main types are [`file::BlockFile`], [`buffer::Arena`] and [`ring::Ring`].
+//!
+//! ```
+//! use blockstone_sys::{buffer::Arena, file::BlockFile};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let file = BlockFile::create_new(&dir.path().join("data"), false)?;
+//! let mut arena = Arena::new(1, 8192)?;
+//! arena.slot(0).fill(7);
+//! assert_eq!(file.write_dsync_at(0, arena.slot(0)), Ok(8192));
+//! assert_eq!(file.size_bytes()?, 8192);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![allow(unsafe_code)]
+
+pub mod account;
+pub mod batch;
+pub mod buffer;
+pub mod cgroup;
+pub mod child;
+pub mod clock;
+pub mod fiemap;
+pub mod file;
+pub mod memory;
+pub mod proc;
+pub mod process;
+pub mod ring;
+pub mod survey;
+pub mod usage;

@@ -1,0 +1,137 @@
+//! Reading procfs and sysfs. Every path is taken below a root, so that a test can hand in a tree
+//! of its own; on a machine the root is `/`.
+//!
+//! Files that are read at every tick are kept open as a [`PseudoFile`] and parsed in place, without
+//! allocation; the `procfs` crate, which builds maps and strings, serves what is read once.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Room for the first read; most files under `/proc` and all under `/sys` fit.
+const FIRST_BUFFER_BYTES: usize = 4096;
+
+/// A file under `/proc` or `/sys` that consists of one record, kept open and read again and again
+/// into one buffer. The kernel renders such a file anew at each read from offset 0, as a whole, so
+/// one system call gives one consistent state.
+#[derive(Debug)]
+pub struct PseudoFile {
+    file: File,
+    buffer: Vec<u8>,
+    len: usize,
+}
+
+impl PseudoFile {
+    /// Opens `path` below `root`.
+    ///
+    /// # Errors
+    /// As open(2).
+    pub fn open(root: &Path, path: &str) -> io::Result<Self> {
+        let file = File::open(under(root, path))?;
+        Ok(Self { file, buffer: vec![0; FIRST_BUFFER_BYTES], len: 0 })
+    }
+
+    /// Reads the file's present content.
+    ///
+    /// # Errors
+    /// As pread(2): `ENODEV` or `ESRCH` when the device or thread is gone.
+    pub fn read(&mut self) -> io::Result<&[u8]> {
+        loop {
+            let len = self.file.read_at(&mut self.buffer, 0)?;
+            if len < self.buffer.len() {
+                self.len = len;
+                return Ok(self.content());
+            }
+            self.buffer.resize(len * 2, 0);
+        }
+    }
+
+    /// What the last [`Self::read`] gave.
+    pub fn content(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+}
+
+/// `path` (absolute, as the kernel names it) below `root`.
+pub fn under(root: &Path, path: impl AsRef<Path>) -> PathBuf {
+    let path = path.as_ref();
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// A short file's text without surrounding white space; none when it is missing, unreadable or
+/// empty.
+pub fn text(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// A short file's text as a number.
+pub fn number(path: &Path) -> Option<u64> {
+    text(path)?.parse().ok()
+}
+
+/// The unsigned numbers of a text in their order, whatever stands between them.
+pub fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    text.split(|b| !b.is_ascii_digit()).filter(|digits| !digits.is_empty()).map(decimal)
+}
+
+/// The numbers that follow `key` at the start of a line: `Dirty:`, `ctxt`, `some`.
+pub fn numbers_after<'a>(text: &'a [u8], key: &str) -> Option<impl Iterator<Item = u64> + 'a> {
+    let line = text
+        .split(|&b| b == b'\n')
+        .filter_map(|line| line.strip_prefix(key.as_bytes()))
+        .find(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))?;
+    Some(numbers(line))
+}
+
+/// The processors of a list such as `0-3,8`, counted.
+pub fn count_cpu_list(cpus: &str) -> u32 {
+    cpus.split(',')
+        .filter_map(|range| {
+            let (first, last) =
+                range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            (last + 1).checked_sub(first)
+        })
+        .sum()
+}
+
+fn decimal(digits: &[u8]) -> u64 {
+    digits.iter().fold(0, |value: u64, b| value.wrapping_mul(10).wrapping_add(u64::from(b - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_file_is_read_whole_and_a_changed_one_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("proc/stat");
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&path, vec![b'7'; 10_000]).unwrap();
+        let mut file = PseudoFile::open(root.path(), "/proc/stat").unwrap();
+        assert_eq!(file.read().unwrap().len(), 10_000);
+        fs::write(&path, b"ctxt 5\n").unwrap();
+        assert_eq!(file.read().unwrap(), b"ctxt 5\n");
+    }
+
+    #[test]
+    fn keys_match_whole_words_only() {
+        let text = b"cpu  1 2 3\ncpu0 4 5 6\nctxt 77\nDirty:   12 kB\n";
+        assert_eq!(numbers_after(text, "cpu").unwrap().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(numbers_after(text, "ctxt").unwrap().next(), Some(77));
+        assert_eq!(numbers_after(text, "Dirty:").unwrap().next(), Some(12));
+        assert!(numbers_after(text, "Dir").is_none());
+        assert!(numbers_after(text, "procs_running").is_none());
+    }
+
+    #[test]
+    fn processor_lists_are_counted() {
+        for (list, count) in [("0", 1), ("0-1", 2), ("0-3,8", 5), ("", 0), ("0-1,4-7,9", 7)] {
+            assert_eq!(count_cpu_list(list), count, "{list}");
+        }
+    }
+}

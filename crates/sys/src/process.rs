@@ -1,0 +1,81 @@
+//! Processes and threads: the end of a child and what it consumed until then, and who runs first.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+
+use blockstone_base::Capability;
+
+use crate::usage::CpuUsage;
+
+/// Lets the calling thread run before others: sets its nice value, which is a thread's own on
+/// Linux. A user who may not do that leaves it as it was.
+pub fn favour_thread(nice: i32) -> Capability {
+    match rustix::process::setpriority_process(None, nice) {
+        Ok(()) => Capability::Full,
+        Err(error) => Capability::degraded(format!(
+            "the thread keeps its priority ({error}); CAP_SYS_NICE or ulimit -e allows more"
+        )),
+    }
+}
+
+/// Waits for `child` and returns how it ended with what it consumed: it, its threads, and those of
+/// its own children that it waited for. From wait4(2), so nothing of another child is mixed in.
+///
+/// Output that the child writes into pipes must be read first, or it never ends.
+///
+/// # Errors
+/// When somebody else has waited for it (`ECHILD`).
+pub fn wait(mut child: Child) -> io::Result<(ExitStatus, CpuUsage)> {
+    // A child that reads its input to the end would wait for us.
+    drop(child.stdin.take());
+    let id = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: both pointers are writable for the call; `child` was moved in here and is never
+        // waited for by the standard library, so the id cannot have passed to another process.
+        let ended = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
+        if ended == id {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: it began as all-zero bytes, which are a valid rusage.
+    let usage = unsafe { usage.assume_init() };
+    Ok((ExitStatus::from_raw(status), CpuUsage::from_rusage(&usage)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_thread_is_favoured_or_it_says_why_not() {
+        let (capability, nice) = std::thread::spawn(|| {
+            let capability = favour_thread(-1);
+            (capability, rustix::process::getpriority_process(None).unwrap())
+        })
+        .join()
+        .unwrap();
+        assert_eq!(capability.is_full(), nice == -1, "{capability:?}, nice {nice}");
+        assert_ne!(rustix::process::getpriority_process(None), Ok(-1), "only that thread");
+    }
+
+    #[test]
+    fn a_child_is_charged_for_what_it_did_and_for_nothing_else() {
+        let spin = "n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done; exit 7";
+        let (status, busy) = wait(Command::new("sh").args(["-c", spin]).spawn().unwrap()).unwrap();
+        assert_eq!(status.code(), Some(7));
+        let (status, idle) =
+            wait(Command::new("sh").args(["-c", "sleep 0.1"]).spawn().unwrap()).unwrap();
+        assert!(status.success());
+        assert!(busy.cpu_user_ns > 20_000_000, "{busy:?}");
+        assert!(idle.cpu_user_ns < busy.cpu_user_ns / 2, "{idle:?} beside {busy:?}");
+    }
+}

@@ -1,0 +1,379 @@
+//! One io_uring over one file, with its own slots of memory. A thin and safe wrapper: it knows
+//! which slots the kernel holds, hands out none of them, and keeps their memory when it cannot
+//! know that the kernel has let go.
+
+use std::io;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use blockstone_base::Capability;
+use io_uring::{IoUring, opcode, squeue, types};
+
+use crate::buffer::Arena;
+use crate::clock;
+use crate::file::BlockFile;
+
+/// What a slot is submitted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// Read into the slot.
+    Read,
+    /// Write from the slot.
+    Write,
+    /// Write from the slot, complete when durable (`RWF_DSYNC`).
+    WriteDsync,
+    /// fdatasync(2); the slot's memory is not touched.
+    Fdatasync,
+    /// fsync(2); the slot's memory is not touched.
+    Fsync,
+}
+
+/// What this kernel and this user gave the ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingFeatures {
+    /// Completions handled on the submitting thread without interruption (`DEFER_TASKRUN`).
+    pub deferred_completions: Capability,
+    /// The file registered once, not looked up on each request.
+    pub fixed_file: Capability,
+    /// The memory pinned once, not on each request.
+    pub fixed_buffers: Capability,
+}
+
+/// A ring that cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum RingError {
+    /// The kernel gave no ring of any kind.
+    #[error("set up an io_uring of {entries} entries: {source}\nhint: {}", setup_hint(source))]
+    Setup {
+        /// Entries asked for.
+        entries: u32,
+        /// The kernel's answer to the plainest request.
+        source: io::Error,
+    },
+    /// Submitting or waiting failed as a whole, not a single request.
+    #[error(
+        "enter the io_uring of {path}: {source}\nhint: see the kernel's log (dmesg) for the cause"
+    )]
+    Enter {
+        /// The file.
+        path: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// An io_uring, its file and its slots. Belongs to the thread that made it (`SINGLE_ISSUER`).
+pub struct Ring {
+    uring: IoUring,
+    arena: ManuallyDrop<Arena>,
+    file: Arc<BlockFile>,
+    fd: types::Fd,
+    entry_flags: squeue::Flags,
+    features: RingFeatures,
+    held: Vec<bool>,
+    in_flight: usize,
+    thread_bound: PhantomData<*const ()>,
+}
+
+impl Ring {
+    /// A ring over `file` that can have every slot of `arena` in flight at once.
+    ///
+    /// # Errors
+    /// When the kernel gives no ring at all; lesser refusals stand in [`Ring::features`].
+    pub fn open(file: Arc<BlockFile>, arena: Arena) -> Result<Self, RingError> {
+        let slots = arena.slots();
+        let (uring, deferred_completions) = build(slots as u32)?;
+        // Best effort: saves the look-up of the ring itself on each enter (Linux 5.18).
+        let _ = uring.submitter().register_ring_fd();
+        let fixed_file = register(
+            uring.submitter().register_files(&[file.as_raw_fd()]),
+            "the file is looked up on each request",
+        );
+        // SAFETY: the memory stays mapped for as long as the ring lives: `drop` closes the ring
+        // first, and leaks the arena when requests may still be in flight.
+        let registered = unsafe { uring.submitter().register_buffers(&[arena.as_iovec()]) };
+        let fixed_buffers = register(
+            registered,
+            "memory is pinned on each request; raise ulimit -l (RLIMIT_MEMLOCK)",
+        );
+        let (fd, entry_flags) = if fixed_file.is_full() {
+            (types::Fd(0), squeue::Flags::FIXED_FILE)
+        } else {
+            (types::Fd(file.as_raw_fd()), squeue::Flags::empty())
+        };
+        Ok(Self {
+            uring,
+            arena: ManuallyDrop::new(arena),
+            file,
+            fd,
+            entry_flags,
+            features: RingFeatures { deferred_completions, fixed_file, fixed_buffers },
+            held: vec![false; slots],
+            in_flight: 0,
+            thread_bound: PhantomData,
+        })
+    }
+
+    /// Whether io_uring exists here in full: a ring of one entry is made and closed again.
+    pub fn capability() -> Capability {
+        match build(1) {
+            Ok((_, capability)) => capability,
+            Err(error) => Capability::degraded(error.to_string().replace("\nhint:", ";")),
+        }
+    }
+
+    /// What the kernel gave.
+    pub fn features(&self) -> &RingFeatures {
+        &self.features
+    }
+
+    /// The memory of a slot that is not in flight.
+    ///
+    /// # Panics
+    /// When the slot is in flight: its memory belongs to the kernel.
+    #[inline]
+    pub fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        assert!(!self.held[slot], "slot {slot} is in flight");
+        self.arena.slot(slot)
+    }
+
+    /// Queues a request on `slot`; [`Ring::enter`] sends it.
+    ///
+    /// # Panics
+    /// When the slot is in flight already, or `len_bytes` is longer than a slot.
+    #[inline]
+    pub fn push(&mut self, transfer: Transfer, slot: usize, offset_bytes: u64, len_bytes: u32) {
+        assert!(!self.held[slot], "slot {slot} is in flight");
+        assert!(len_bytes as usize <= self.arena.slot_bytes(), "{len_bytes} bytes in a slot");
+        let entry = self
+            .entry(transfer, slot, offset_bytes, len_bytes)
+            .flags(self.entry_flags)
+            .user_data(slot as u64);
+        // SAFETY: the entry points into the slot, which `held` keeps from everyone until its
+        // completion is reaped, and at the file, which `self.file` keeps open.
+        let pushed = unsafe { self.uring.submission().push(&entry) };
+        pushed.expect("the queue has an entry for every slot");
+        self.held[slot] = true;
+        self.in_flight += 1;
+    }
+
+    fn entry(&self, transfer: Transfer, slot: usize, offset: u64, len: u32) -> squeue::Entry {
+        let (fd, buffer) = (self.fd, self.arena.slot_ptr(slot));
+        let fixed = self.features.fixed_buffers.is_full();
+        let write_flags = if transfer == Transfer::WriteDsync { libc::RWF_DSYNC } else { 0 };
+        match transfer {
+            Transfer::Read if fixed => {
+                opcode::ReadFixed::new(fd, buffer, len, 0).offset(offset).build()
+            }
+            Transfer::Read => opcode::Read::new(fd, buffer, len).offset(offset).build(),
+            Transfer::Write | Transfer::WriteDsync if fixed => {
+                let write = opcode::WriteFixed::new(fd, buffer, len, 0);
+                write.offset(offset).rw_flags(write_flags).build()
+            }
+            Transfer::Write | Transfer::WriteDsync => {
+                let write = opcode::Write::new(fd, buffer, len);
+                write.offset(offset).rw_flags(write_flags).build()
+            }
+            Transfer::Fdatasync => {
+                opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build()
+            }
+            Transfer::Fsync => opcode::Fsync::new(fd).build(),
+        }
+    }
+
+    /// Sends what was pushed and waits until `want` completions are there, or until the clock
+    /// shows `deadline_ns`. May return early when a signal arrives.
+    ///
+    /// # Errors
+    /// When the kernel refuses the call as a whole.
+    pub fn enter(&mut self, want: usize, deadline_ns: Option<u64>) -> Result<(), RingError> {
+        let result = match deadline_ns {
+            Some(deadline_ns) if want > 0 => self.enter_until(want, deadline_ns),
+            _ => self.uring.submit_and_wait(want).map(drop),
+        };
+        match result.as_ref().map_err(io::Error::raw_os_error) {
+            // Timed out, interrupted, or the kernel wants completions reaped first: the caller
+            // reaps and enters again, and what was not taken is still queued.
+            Ok(()) | Err(Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) => Ok(()),
+            Err(_) => result.map_err(|source| RingError::Enter {
+                path: self.file.path().display().to_string(),
+                source,
+            }),
+        }
+    }
+
+    fn enter_until(&mut self, want: usize, deadline_ns: u64) -> io::Result<()> {
+        let left = || Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns()));
+        if self.uring.params().is_feature_ext_arg() {
+            let timeout = types::Timespec::from(left());
+            let args = types::SubmitArgs::new().timespec(&timeout);
+            return self.uring.submitter().submit_with_args(want, &args).map(drop);
+        }
+        // Linux 5.10 cannot wait with a deadline: look again every 50 µs.
+        self.uring.submit()?;
+        while self.uring.completion().len() < want && !left().is_zero() {
+            clock::sleep_until_ns(deadline_ns.min(clock::now_ns() + 50_000));
+        }
+        Ok(())
+    }
+
+    /// Takes every completion that is there: its slot, and the bytes moved or the errno.
+    #[inline]
+    pub fn reap(&mut self, mut each: impl FnMut(usize, Result<u32, i32>)) {
+        for completion in self.uring.completion() {
+            let slot = completion.user_data() as usize;
+            self.held[slot] = false;
+            self.in_flight -= 1;
+            let result = completion.result();
+            each(slot, u32::try_from(result).map_err(|_| -result));
+        }
+    }
+
+    /// Requests pushed and not reaped.
+    #[inline]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        if self.in_flight == 0 {
+            // SAFETY: dropped once, here; no request can touch the memory any more, and the ring
+            // itself only unregisters it.
+            unsafe { ManuallyDrop::drop(&mut self.arena) };
+        }
+        // Otherwise the kernel may still write into the arena: it is leaked on purpose, because a
+        // request that is stuck now may land in whatever would be mapped there next.
+    }
+}
+
+/// The best ring this kernel gives: first with everything, then without what is newest.
+fn build(entries: u32) -> Result<(IoUring, Capability), RingError> {
+    type Setup = fn(&mut io_uring::Builder);
+    const CHAIN: [Setup; 4] = [
+        |b| {
+            // Linux 6.6
+            b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray();
+        },
+        |b| {
+            // Linux 6.1
+            b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
+        },
+        |b| {
+            // Linux 5.19
+            b.setup_coop_taskrun();
+        },
+        |_| {},
+    ];
+    let mut refusal = io::Error::from_raw_os_error(libc::ENOSYS);
+    for (step, setup) in CHAIN.into_iter().enumerate() {
+        let mut builder = IoUring::builder();
+        setup(&mut builder);
+        match builder.build(entries) {
+            Ok(ring) if step < 2 => return Ok((ring, Capability::Full)),
+            Ok(ring) => {
+                let why =
+                    "completions interrupt the submitting thread; Linux 6.1 or newer defers them";
+                return Ok((ring, Capability::degraded(why)));
+            }
+            Err(source) => refusal = source,
+        }
+    }
+    Err(RingError::Setup { entries, source: refusal })
+}
+
+fn register(result: io::Result<()>, consequence: &str) -> Capability {
+    match result {
+        Ok(()) => Capability::Full,
+        Err(error) => Capability::degraded(format!("{error}: {consequence}")),
+    }
+}
+
+fn setup_hint(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "io_uring is switched off (sysctl kernel.io_uring_disabled, or a container's seccomp \
+             profile)"
+        }
+        Some(libc::ENOMEM) => "raise ulimit -l (RLIMIT_MEMLOCK)",
+        Some(libc::ENOSYS) => "this kernel has no io_uring; the psync engine works without",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+        _ => "the psync engine works without io_uring",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::AssertUnwindSafe;
+
+    use blockstone_testkit::require;
+
+    use super::*;
+
+    fn ring(slots: usize) -> (tempfile::TempDir, Ring) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = BlockFile::create_new(&dir.path().join("data"), false).unwrap();
+        let ring = Ring::open(Arc::new(file), Arena::new(slots, 4096).unwrap()).unwrap();
+        (dir, ring)
+    }
+
+    fn run(
+        ring: &mut Ring,
+        transfer: Transfer,
+        slot: usize,
+        offset_bytes: u64,
+    ) -> Result<u32, i32> {
+        ring.push(transfer, slot, offset_bytes, 4096);
+        let mut out = None;
+        while out.is_none() {
+            ring.enter(1, None).unwrap();
+            ring.reap(|done, result| {
+                assert_eq!(done, slot);
+                out = Some(result);
+            });
+        }
+        out.unwrap()
+    }
+
+    #[test]
+    fn every_transfer_does_what_it_says() {
+        require!(Uring);
+        let (_dir, mut ring) = ring(2);
+        ring.buffer(0).fill(5);
+        assert_eq!(run(&mut ring, Transfer::Write, 0, 4096), Ok(4096));
+        assert_eq!(run(&mut ring, Transfer::WriteDsync, 0, 0), Ok(4096));
+        assert_eq!(run(&mut ring, Transfer::Fdatasync, 0, 0), Ok(0));
+        assert_eq!(run(&mut ring, Transfer::Fsync, 0, 0), Ok(0));
+        assert_eq!(run(&mut ring, Transfer::Read, 1, 4096), Ok(4096));
+        assert!(ring.buffer(1).iter().all(|&b| b == 5));
+        assert_eq!(run(&mut ring, Transfer::Read, 1, 8192), Ok(0), "the end is a short read");
+        assert_eq!(ring.in_flight(), 0);
+    }
+
+    #[test]
+    fn a_deadline_ends_the_wait() {
+        require!(Uring);
+        let (_dir, mut ring) = ring(1);
+        let deadline_ns = clock::now_ns() + 3_000_000;
+        ring.enter(1, Some(deadline_ns)).unwrap();
+        assert!(clock::now_ns() >= deadline_ns);
+    }
+
+    #[test]
+    fn memory_in_flight_is_out_of_reach() {
+        require!(Uring);
+        let (_dir, mut ring) = ring(1);
+        ring.push(Transfer::Read, 0, 0, 4096);
+        let reached = std::panic::catch_unwind(AssertUnwindSafe(|| ring.buffer(0)[0]));
+        assert!(reached.is_err(), "the kernel may be writing there");
+        while ring.in_flight() > 0 {
+            ring.enter(1, None).unwrap();
+            ring.reap(|_, _| {});
+        }
+        assert_eq!(ring.buffer(0)[0], 0);
+    }
+}

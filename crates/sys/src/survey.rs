@@ -1,0 +1,179 @@
+//! The survey: which machine this is, and what lies beneath a path, from its file system down to
+//! the last device.
+//!
+//! All that files under `/proc` and `/sys` tell is read below a root; what only system calls tell
+//! about the path itself is asked first and kept apart, so that the rest can be tested on trees of
+//! machines that are not at hand.
+
+mod devices;
+mod host;
+mod link;
+mod mounts;
+mod place;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use blockstone_base::capability::Capability;
+use blockstone_base::identity::{BlockDevice, DirectIo, FileSystem, PathKind, StorageTarget};
+
+use crate::cgroup::Groups;
+use crate::proc::{self, PseudoFile};
+
+pub use host::host;
+pub use mounts::{Mount, Mounts};
+use place::{Alignment, Place};
+
+/// Bytes at each end of a device that must be zero for it to count as empty: partition tables,
+/// superblocks, LVM and md labels of every version, and ZFS labels lie there.
+const EMPTY_EDGE_BYTES: u64 = 1 << 20;
+
+/// Why a survey could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SurveyError {
+    /// Nothing has this path.
+    #[error(
+        "survey {path}: there is nothing at this path\n\
+         hint: name a directory, file or block device that exists"
+    )]
+    NotFound {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// It is a socket, a pipe or a character device.
+    #[error(
+        "survey {path}: this is a {what}, which holds no data\n\
+         hint: name a directory, a regular file or a block device"
+    )]
+    NotStorage {
+        /// The path as given.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The system would not tell.
+    #[error(
+        "survey {path}: {source}\nhint: the user needs read access to the path and execute access \
+         to the directories above it"
+    )]
+    Io {
+        /// The path as given.
+        path: PathBuf,
+        /// Its answer.
+        source: io::Error,
+    },
+}
+
+/// What lies beneath `path`: the file system, the chain of devices, direct I/O and limits.
+///
+/// Where a file system hides its devices (network, ZFS, an overlay whose upper layer another mount
+/// namespace holds), the chain is empty rather than guessed.
+///
+/// # Errors
+/// When the path does not exist, is no storage, or may not be looked at.
+pub fn target(root: &Path, path: &Path) -> Result<StorageTarget, SurveyError> {
+    Ok(describe(root, &Place::of(path)?))
+}
+
+/// The survey of a place whose system calls have been answered.
+fn describe(root: &Path, place: &Place) -> StorageTarget {
+    let mounts = Mounts::read(root);
+    let (mount, devices) = if place.kind == PathKind::BlockDevice {
+        (None, devices::chain_of_number(root, &mounts, place.device))
+    } else {
+        let mount = mounts.holding(place.mount_id, place.device, &place.path);
+        (mount, mount.map_or(Vec::new(), |m| devices::chain_of_mount(root, &mounts, m)))
+    };
+    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
+    let caps = Groups::read(root).io_caps(&numbers);
+    let file_system = mount.map(Mount::file_system);
+    let free_bytes = match place.kind {
+        PathKind::BlockDevice => devices.first().map_or(0, |device| device.size_bytes),
+        PathKind::Directory | PathKind::File => place.free_bytes,
+    };
+    StorageTarget {
+        path: place.path.display().to_string(),
+        kind: place.kind,
+        direct_io: direct_io(place, file_system.as_ref(), &devices),
+        file_system,
+        devices,
+        caps,
+        free_bytes,
+    }
+}
+
+fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDevice]) -> DirectIo {
+    let logical = devices.iter().map(|device| device.logical_block_bytes).max().unwrap_or(4096);
+    let memory_file_system =
+        file_system.filter(|fs| matches!(fs.kind.as_str(), "tmpfs" | "ramfs" | "hugetlbfs"));
+    let refused = match (memory_file_system, place.alignment) {
+        (Some(fs), _) => Some(format!(
+            "{} keeps files in memory; O_DIRECT is accepted and bypasses nothing; choose a path on \
+             a storage device",
+            fs.kind
+        )),
+        (None, Alignment::Refused) => Some(
+            "the file system refuses O_DIRECT here; I/O would go through the page cache".into(),
+        ),
+        (None, _) => None,
+    };
+    let (offset_align_bytes, memory_align_bytes, source) = match place.alignment {
+        Alignment::Known { offset_bytes, memory_bytes } => {
+            (offset_bytes, memory_bytes, "statx STATX_DIOALIGN")
+        }
+        Alignment::Unknown | Alignment::Refused => (logical, logical, "logical block size"),
+    };
+    let capability = refused.map_or(Capability::Full, Capability::degraded);
+    DirectIo { capability, offset_align_bytes, memory_align_bytes, source: source.to_owned() }
+}
+
+/// What holds the block device `device` (a path as `/dev/sdb`), if anything does: the mount point
+/// of a file system on it, on a partition of it or on a device built over it; swap; or the name of
+/// a device built over it, which may be used in ways the mount table does not show.
+///
+/// # Errors
+/// When the path does not exist or is no block device.
+pub fn is_mounted(root: &Path, device: &Path) -> Result<Option<String>, SurveyError> {
+    let place = Place::of(device)?;
+    if place.kind != PathKind::BlockDevice {
+        let what = "file or directory, not a block device";
+        return Err(SurveyError::NotStorage { path: device.to_owned(), what });
+    }
+    Ok(devices::user_of(root, &Mounts::read(root), place.device))
+}
+
+/// Whether the first and the last MiB of a device or file hold nothing but zeros.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn device_is_empty(path: &Path) -> Result<bool, SurveyError> {
+    let fail = |source| SurveyError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(fail)?;
+    let size = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
+        .map_err(|errno| fail(errno.into()))?;
+    let edge = EMPTY_EDGE_BYTES.min(size);
+    let mut bytes = vec![0; edge as usize];
+    for offset in [0, size - edge] {
+        file.read_exact_at(&mut bytes, offset).map_err(fail)?;
+        if bytes.iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Memory this process could still use without swapping, in bytes: `MemAvailable`, or what its
+/// control groups leave, whichever is less. None where the kernel does not tell.
+pub fn mem_available_bytes(root: &Path) -> Option<u64> {
+    let mut meminfo = PseudoFile::open(root, "/proc/meminfo").ok()?;
+    let machine = proc::numbers_after(meminfo.read().ok()?, "MemAvailable:")?.next()? * 1024;
+    let group = Groups::read(root)
+        .memory_limit()
+        .map(|limit| limit.limit_bytes.saturating_sub(limit.used_bytes));
+    Some(group.map_or(machine, |left| left.min(machine)))
+}
+
+#[cfg(test)]
+mod tests;

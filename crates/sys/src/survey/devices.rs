@@ -1,0 +1,256 @@
+//! The chain of block devices: from a file system or a device down to what has no device beneath.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use blockstone_base::identity::{BlockDevice, DeviceKind};
+
+use super::link;
+use super::mounts::{Mount, Mounts};
+use crate::proc::{number, text, under};
+
+/// Every device beneath the file system of `mount`, from the top down, none twice.
+pub fn chain_of_mount(root: &Path, mounts: &Mounts, mount: &Mount) -> Vec<BlockDevice> {
+    let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new() };
+    walk.mount(mount);
+    walk.found
+}
+
+/// The device of a number and every device beneath it.
+pub fn chain_of_number(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Vec<BlockDevice> {
+    let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new() };
+    if let Some(name) = name_of_number(root, &format!("{}:{}", number.0, number.1)) {
+        walk.device(&name);
+    }
+    walk.found
+}
+
+/// What uses a device, a partition of it, or a device built over it.
+pub fn user_of(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Option<String> {
+    let name = name_of_number(root, &format!("{}:{}", number.0, number.1))?;
+    let swaps = text(&under(root, "/proc/swaps")).unwrap_or_default();
+    let directory = directory(root, &name)?;
+    let mounted = mounts.iter().find(|mount| {
+        let held = chain_of_mount(root, mounts, mount);
+        held.iter().any(|device| device.name == name)
+    });
+    if let Some(mount) = mounted {
+        return Some(format!("mounted at {}", mount.mount_point.display()));
+    }
+    let partitions = names(&directory)
+        .into_iter()
+        .filter(|entry| directory.join(entry).join("partition").exists());
+    for part in std::iter::once(name.clone()).chain(partitions) {
+        let path = format!("/dev/{}", part.replace('!', "/"));
+        if swaps.lines().any(|line| line.split_whitespace().next() == Some(&path)) {
+            return Some("used as swap".to_owned());
+        }
+        let part_directory = if part == name { directory.clone() } else { directory.join(&part) };
+        if let Some(holder) = names(&part_directory.join("holders")).first() {
+            return Some(format!("part of {holder}"));
+        }
+    }
+    None
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    mounts: &'a Mounts,
+    found: Vec<BlockDevice>,
+    /// Mounts on the way: an overlay whose layers another namespace holds seems to lie on itself.
+    seen: Vec<u64>,
+}
+
+impl Walk<'_> {
+    fn mount(&mut self, mount: &Mount) {
+        if self.seen.contains(&mount.id) {
+            return;
+        }
+        self.seen.push(mount.id);
+        if mount.kind == "overlay" {
+            // New and changed files go to the upper layer; without one, data is in the lowest.
+            let lower = mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next());
+            if let Some(layer) = mount.option("upperdir").or(lower) {
+                self.file(Path::new(layer));
+            }
+            return;
+        }
+        for name in device_names(self.root, mount) {
+            self.device(&name);
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        let mounts = self.mounts;
+        if let Some(mount) = mounts.above(path) {
+            self.mount(mount);
+        }
+    }
+
+    fn device(&mut self, name: &str) {
+        if self.found.iter().any(|device| device.name == name) {
+            return;
+        }
+        let Some(directory) = directory(self.root, name) else { return };
+        let mut device = block_device(self.root, name, &directory);
+        if device.kind == DeviceKind::Loop {
+            let holder = device.beneath.first().and_then(|path| self.mounts.above(Path::new(path)));
+            device.backing_file_system = holder.map(|mount| mount.kind.clone());
+        }
+        let (kind, beneath) = (device.kind, device.beneath.clone());
+        self.found.push(device);
+        for below in beneath {
+            if kind == DeviceKind::Loop {
+                self.file(Path::new(&below));
+            } else {
+                self.device(&below);
+            }
+        }
+    }
+}
+
+/// The kernel names of the devices a file system lies on.
+fn device_names(root: &Path, mount: &Mount) -> Vec<String> {
+    let mut found = Vec::new();
+    if mount.number.starts_with("0:") {
+        // An anonymous number: btrfs over one or more devices, bcachefs with `:` between them.
+        let sources = mount.source.split(':').filter(|source| source.starts_with("/dev/"));
+        found.extend(sources.filter_map(|source| name_of_path(root, source)));
+    } else {
+        found.extend(name_of_number(root, &mount.number));
+    }
+    if mount.kind == "btrfs" {
+        for file_system in children(&under(root, "/sys/fs/btrfs")) {
+            let members = names(&file_system.join("devices"));
+            if members.iter().any(|member| found.contains(member)) {
+                found.extend(members);
+            }
+        }
+    }
+    // XFS may keep its log, and files marked real-time, on devices of their own.
+    let apart = ["logdev", "rtdev"].into_iter().filter_map(|option| mount.option(option));
+    found.extend(apart.filter_map(|source| name_of_path(root, source)));
+    found
+}
+
+fn name_of_number(root: &Path, number: &str) -> Option<String> {
+    name_of(&fs::canonicalize(under(root, "/sys/dev/block").join(number)).ok()?)
+}
+
+/// `/dev/sda1`, or a link of udev's (`/dev/mapper/vg-data`, `/dev/disk/by-uuid/…`).
+fn name_of_path(root: &Path, path: &str) -> Option<String> {
+    let resolved = fs::canonicalize(under(root, path)).ok();
+    let name = resolved.as_deref().and_then(name_of);
+    // Without udev's links a mapped device is known by the name it was given.
+    let mapped = || {
+        let given = path.strip_prefix("/dev/mapper/")?;
+        children(&under(root, "/sys/block"))
+            .iter()
+            .find(|directory| text(&directory.join("dm/name")).as_deref() == Some(given))
+            .and_then(|directory| name_of(directory))
+    };
+    let direct = || Some(path.strip_prefix("/dev/")?.replace('/', "!"));
+    name.filter(|name| directory(root, name).is_some()).or_else(mapped).or_else(direct)
+}
+
+fn name_of(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The device's directory under /sys/devices, where its ancestors are the hardware it hangs on.
+fn directory(root: &Path, name: &str) -> Option<PathBuf> {
+    fs::canonicalize(under(root, "/sys/class/block").join(name)).ok()
+}
+
+fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
+    let kind = kind_of(name, directory);
+    let parent = directory.parent().unwrap_or(directory);
+    // A partition has no queue of its own: what its disk does holds for it.
+    let whole = if kind == DeviceKind::Partition { parent } else { directory };
+    let queue = |file: &str| number(&whole.join("queue").join(file));
+    let queue_text = |file: &str| text(&whole.join("queue").join(file));
+    let block = |file: &str| queue(file).map_or(512, |bytes| bytes as u32);
+    BlockDevice {
+        name: name.to_owned(),
+        number: text(&directory.join("dev")).unwrap_or_default(),
+        kind,
+        size_bytes: number(&directory.join("size")).unwrap_or_default() * 512,
+        model: model(whole),
+        scheduler: queue_text("scheduler").map(|list| active(&list)),
+        write_cache: queue_text("write_cache"),
+        rotational: queue("rotational").map(|flag| flag != 0),
+        logical_block_bytes: block("logical_block_size"),
+        physical_block_bytes: block("physical_block_size"),
+        queue_depth: queue("nr_requests").map(|depth| depth as u32),
+        max_request_bytes: queue("max_sectors_kb").map(|kib| kib * 1024),
+        beneath: beneath(kind, directory, parent),
+        backing_file_system: None,
+        link: link::of_device(root, directory),
+    }
+}
+
+fn kind_of(name: &str, directory: &Path) -> DeviceKind {
+    let has = |entry: &str| directory.join(entry).exists();
+    if has("partition") {
+        DeviceKind::Partition
+    } else if has("loop") {
+        DeviceKind::Loop
+    } else if has("dm") {
+        DeviceKind::DeviceMapper
+    } else if has("md") {
+        DeviceKind::Raid
+    } else if name.starts_with("zram") {
+        DeviceKind::Zram
+    } else {
+        DeviceKind::Disk
+    }
+}
+
+fn beneath(kind: DeviceKind, directory: &Path, parent: &Path) -> Vec<String> {
+    match kind {
+        DeviceKind::Partition => name_of(parent).into_iter().collect(),
+        DeviceKind::Loop => text(&directory.join("loop/backing_file")).into_iter().collect(),
+        // Swapped-out pages of zram may go to a device; `none` where they do not.
+        DeviceKind::Zram => text(&directory.join("backing_dev"))
+            .and_then(|path| Some(path.strip_prefix("/dev/")?.to_owned()))
+            .into_iter()
+            .collect(),
+        DeviceKind::Disk | DeviceKind::DeviceMapper | DeviceKind::Raid => {
+            names(&directory.join("slaves"))
+        }
+    }
+}
+
+/// Vendor and model of a disk; `LVM vg-data` of a mapped device; `raid1` of an array.
+fn model(directory: &Path) -> Option<String> {
+    if let Some(level) = text(&directory.join("md/level")) {
+        return Some(level);
+    }
+    if let Some(name) = text(&directory.join("dm/name")) {
+        let uuid = text(&directory.join("dm/uuid")).unwrap_or_default();
+        // The creator's mark stands before the first dash: LVM, CRYPT, mpath.
+        let maker = uuid.split_once('-').map_or("", |(maker, _)| maker);
+        return Some(format!("{maker} {name}").trim_start().to_owned());
+    }
+    let model = text(&directory.join("device/model"))?;
+    // A SCSI device has a vendor by name, a virtio one a number.
+    let vendor = text(&directory.join("device/vendor")).filter(|v| !v.starts_with("0x"));
+    Some(vendor.map_or(model.clone(), |vendor| format!("{vendor} {model}")))
+}
+
+/// The scheduler in brackets: `none [mq-deadline] kyber`.
+fn active(list: &str) -> String {
+    let bracketed = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    bracketed.map_or(list, |(name, _)| name).to_owned()
+}
+
+fn children(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    children(directory).iter().filter_map(|path| name_of(path)).collect()
+}

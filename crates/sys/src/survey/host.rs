@@ -1,0 +1,145 @@
+//! The machine: its processors, memory, hypervisor, and the databases that already run on it.
+
+use std::fs;
+use std::path::Path;
+
+use blockstone_base::identity::Host;
+
+use crate::cgroup::Groups;
+use crate::proc::{PseudoFile, count_cpu_list, numbers_after, text, under};
+
+/// Command names of database servers, as the kernel keeps them (15 bytes).
+const DATABASES: [&str; 14] = [
+    "postgres",
+    "postmaster",
+    "mysqld",
+    "mariadbd",
+    "mongod",
+    "sqlservr",
+    "db2sysc",
+    "hdbindexserver",
+    "redis-server",
+    "valkey-server",
+    "clickhouse-serv",
+    "cockroach",
+    "scylla",
+    "etcd",
+];
+
+/// Oracle has one such process an instance, with the instance's name at the end.
+const ORACLE_PMON: [&str; 2] = ["ora_pmon_", "asm_pmon_"];
+
+/// What a hypervisor writes into the firmware's vendor or product field, and its name.
+const DMI_HYPERVISORS: [(&str, &str); 12] = [
+    ("Amazon EC2", "Amazon EC2"),
+    ("Google", "Google Compute Engine"),
+    ("Virtual Machine", "Hyper-V"),
+    ("VMware", "VMware"),
+    ("VirtualBox", "VirtualBox"),
+    ("Xen", "Xen"),
+    ("HVM domU", "Xen"),
+    ("KVM", "KVM"),
+    ("QEMU", "KVM"),
+    ("OpenStack", "KVM (OpenStack)"),
+    ("Alibaba Cloud", "KVM (Alibaba Cloud)"),
+    ("Parallels", "Parallels"),
+];
+
+/// Paravirtual clocks, which give their hypervisor away where the firmware says nothing.
+const CLOCK_HYPERVISORS: [(&str, &str); 3] =
+    [("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen")];
+
+/// Surveys the machine whose files are below `root`. What cannot be read stays empty or zero.
+pub fn host(root: &Path) -> Host {
+    let read = |path: &str| text(&under(root, path));
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    let listed = cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32;
+    let online = read("/sys/devices/system/cpu/online").map(|list| count_cpu_list(&list));
+    let cpus = online.filter(|&cpus| cpus > 0).unwrap_or(listed);
+    Host {
+        hostname: read("/proc/sys/kernel/hostname").unwrap_or_default(),
+        kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        cpu_model: cpu_model(root, &cpuinfo),
+        cpus,
+        cpus_allowed_milli: cpus_allowed_milli(root, cpus),
+        memory_bytes: memory_bytes(root).unwrap_or_default(),
+        hypervisor: hypervisor(root, &cpuinfo),
+        databases_running: databases(root),
+    }
+}
+
+fn cpu_model(root: &Path, cpuinfo: &str) -> String {
+    let field = |name: &str| {
+        let line = cpuinfo.lines().find(|line| {
+            line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(':'))
+        })?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let arm = || {
+        Some(format!("ARM implementer {} part {}", field("CPU implementer")?, field("CPU part")?))
+    };
+    field("model name")
+        .or_else(|| text(&under(root, "/proc/device-tree/model")))
+        .or_else(arm)
+        .unwrap_or_default()
+}
+
+fn cpus_allowed_milli(root: &Path, cpus: u32) -> u32 {
+    let status = text(&under(root, "/proc/self/status")).unwrap_or_default();
+    let affinity = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .map_or(cpus, |list| count_cpu_list(list.trim()))
+        .min(cpus);
+    let quota = Groups::read(root).cpu_quota_milli().unwrap_or(u32::MAX);
+    (affinity * 1000).min(quota)
+}
+
+fn memory_bytes(root: &Path) -> Option<u64> {
+    let mut meminfo = PseudoFile::open(root, "/proc/meminfo").ok()?;
+    Some(numbers_after(meminfo.read().ok()?, "MemTotal:")?.next()? * 1024)
+}
+
+fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
+    if let Some(kind) = text(&under(root, "/sys/hypervisor/type")) {
+        return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
+    }
+    let dmi = |field: &str| text(&under(root, "/sys/class/dmi/id").join(field)).unwrap_or_default();
+    let (vendor, product) = (dmi("sys_vendor"), dmi("product_name"));
+    let x86 = cpuinfo.contains("vendor_id");
+    let flagged = cpuinfo
+        .lines()
+        .filter(|line| line.starts_with("flags"))
+        .any(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+    // The same cloud vendors also rent whole machines: on x86 the processor's flag decides, and
+    // elsewhere such a machine's product name says so.
+    if x86 && !flagged || product.contains("metal") {
+        return None;
+    }
+    let clock = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+    let clocks = text(&under(root, clock)).unwrap_or_default();
+    let named = |table: &[(&str, &str)], given: &str| {
+        table.iter().find(|(mark, _)| given.contains(mark)).map(|&(_, name)| name.to_owned())
+    };
+    named(&DMI_HYPERVISORS, &vendor)
+        .or_else(|| named(&DMI_HYPERVISORS, &product))
+        .or_else(|| named(&CLOCK_HYPERVISORS, &clocks))
+        .or_else(|| flagged.then(|| "unnamed (the processor says there is one)".to_owned()))
+}
+
+fn databases(root: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(under(root, "/proc")) else { return Vec::new() };
+    let mut found: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit))
+        .filter_map(|entry| text(&entry.path().join("comm")))
+        .filter(|name| {
+            DATABASES.contains(&name.as_str())
+                || ORACLE_PMON.iter().any(|prefix| name.starts_with(prefix))
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}

@@ -1,0 +1,101 @@
+//! Surveys of machines that are not at hand: trees of `/proc` and `/sys` files as those machines
+//! show them, and beside them the machine the tests run on.
+
+mod chains;
+mod groups;
+mod hosts;
+mod links;
+mod real;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+/// A file-system tree in a temporary directory.
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, path: &str, content: &str) -> &Self {
+        let path = proc::under(self.root(), path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{content}\n")).unwrap();
+        self
+    }
+
+    /// A symbolic link to an absolute path of the tree.
+    fn link(&self, path: &str, to: &str) -> &Self {
+        let path = proc::under(self.root(), path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(proc::under(self.root(), to), path).unwrap();
+        self
+    }
+
+    /// A device in its directory below /sys/devices, with the links by name and by number.
+    fn device(&self, directory: &str, number: &str, sectors: u64) -> &Self {
+        let name = directory.rsplit('/').next().unwrap();
+        self.file(&format!("{directory}/dev"), number)
+            .file(&format!("{directory}/size"), &sectors.to_string())
+            .link(&format!("/sys/class/block/{name}"), directory)
+            .link(&format!("/sys/block/{name}"), directory)
+            .link(&format!("/sys/dev/block/{number}"), directory)
+    }
+
+    /// A device with the queue of the virtio disk these tests were written on.
+    fn disk(&self, directory: &str, number: &str, sectors: u64) -> &Self {
+        let queue = |file: &str, content: &str| {
+            self.file(&format!("{directory}/queue/{file}"), content);
+        };
+        queue("scheduler", "none [mq-deadline] kyber bfq ");
+        queue("write_cache", "write back");
+        queue("rotational", "1");
+        queue("logical_block_size", "512");
+        queue("physical_block_size", "4096");
+        queue("nr_requests", "256");
+        queue("max_sectors_kb", "4096");
+        self.device(directory, number, sectors)
+    }
+
+    fn partition(&self, directory: &str, number: &str, sectors: u64) -> &Self {
+        self.device(directory, number, sectors).file(&format!("{directory}/partition"), "1")
+    }
+
+    /// `upper` is built over `lower`, both given by their directories.
+    fn stacked(&self, upper: &str, lower: &str) -> &Self {
+        let name = |directory: &str| directory.rsplit('/').next().unwrap().to_owned();
+        self.link(&format!("{upper}/slaves/{}", name(lower)), lower)
+            .link(&format!("{lower}/holders/{}", name(upper)), upper)
+    }
+
+    fn mounts(&self, lines: &[&str]) -> &Self {
+        self.file("/proc/self/mountinfo", &lines.join("\n"))
+    }
+}
+
+/// A directory on the file system with this `st_dev`, reached through this mount.
+fn directory(path: &str, device: (u32, u32), mount_id: u64) -> Place {
+    Place {
+        path: PathBuf::from(path),
+        kind: PathKind::Directory,
+        device,
+        mount_id: Some(mount_id),
+        free_bytes: 1 << 30,
+        alignment: Alignment::Known { offset_bytes: 512, memory_bytes: 512 },
+    }
+}
+
+fn names(target: &StorageTarget) -> Vec<&str> {
+    target.devices.iter().map(|device| device.name.as_str()).collect()
+}
+
+const VDA: &str = "/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda";
+const ROOT_ON_VDA: &str = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,resuid=65534";

@@ -1,0 +1,1 @@
+ALTER TABLE {table} ADD UNIQUE KEY k (k)

@@ -1,0 +1,1 @@
+SELECT count(k) FROM {table}

@@ -1,0 +1,1 @@
+UPDATE {table} FORCE INDEX (k) SET {assignments} WHERE k BETWEEN ? AND ?

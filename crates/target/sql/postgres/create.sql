@@ -1,0 +1,1 @@
+CREATE TABLE {table} (k bigint NOT NULL, {columns}) WITH (fillfactor = 10)

@@ -1,0 +1,1 @@
+SELECT count(c2) FROM {table} NOT INDEXED

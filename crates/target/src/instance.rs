@@ -1,0 +1,426 @@
+//! The miniature database instance as a target.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::Capability;
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::{DIRECT_READ, DISK, EVENT, INSTANCE, ROLE};
+use blockstone_base::load::Op;
+use blockstone_base::units::{Bytes, format_ns};
+use blockstone_instance::group::{DiskGroup, DiskSpec, FileSpec, GroupError, GroupSpec};
+use blockstone_instance::wait::{Event, Role, Transfers};
+use blockstone_instance::{
+    Instance, InstanceError, InstanceSpec, OpenSpec, Recovery, RedoStress, Scan, Session, Snapshot,
+};
+
+use crate::spec::{Kept, TargetSpec};
+use crate::target::{
+    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
+    TargetError, TargetSession,
+};
+
+/// Redo logs that are written in turn.
+const REDO_LOGS: u32 = 3;
+/// A scan reads so many bytes at a time, as databases do.
+const MULTIBLOCK: Bytes = Bytes::mib(1);
+/// The processor time of sessions is read from a file each; that takes at most one part in so many
+/// of the time.
+const PROCESSOR_SHARE: u32 = 200;
+/// How often progress of laying out is told.
+const TELL: Duration = Duration::from_millis(50);
+
+/// What it would take of each place.
+pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
+    let (made, opened, group) = specs(spec);
+    let files = made.files().map_err(own)?;
+    opened.check(&made, spec.sessions).map_err(own)?;
+    if spec.reuse {
+        return Ok(Demand { places: vec![Bytes(0); spec.places.len()] });
+    }
+    let places = DiskGroup::requirements(&group, &files).map_err(TargetError::own)?;
+    Ok(Demand { places })
+}
+
+/// What the group at `places` holds; none when there is no group.
+pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
+    let group = match DiskGroup::open(places, true) {
+        Ok(group) => group,
+        Err(GroupError::NotADisk { .. }) => return Ok(None),
+        Err(error) => return Err(TargetError::own(error)),
+    };
+    let (made, loaded) = Instance::inspect(&group).map_err(own)?;
+    Ok(Some(Kept {
+        schemas: loaded,
+        rows: made.rows,
+        scan_rows: made.scan_blocks,
+        block: made.block,
+        obfuscate: f64::from(made.random_percent) / 100.0,
+        redo: made.redo,
+        redundancy: group.redundancy(),
+        allocation_unit: group.allocation_unit(),
+        seed: made.seed,
+    }))
+}
+
+/// Lays the disk group out and opens an instance without data in it, or the one that is there.
+pub fn open(
+    spec: &TargetSpec,
+    progress: &mut Progress<'_>,
+) -> Result<Arc<dyn Target>, TargetError> {
+    let (made, opened, group) = specs(spec);
+    let paths: Vec<PathBuf> = spec.places.iter().map(|place| place.path.clone()).collect();
+    let (group, instance) = if spec.reuse {
+        let group = DiskGroup::open(&paths, spec.direct).map_err(TargetError::own)?;
+        let instance = Instance::open(&group, &opened).map_err(own)?;
+        (group, instance)
+    } else {
+        let files = made.files().map_err(own)?;
+        let group = lay_out(&group, &files, spec.block, progress)?;
+        let instance =
+            Instance::create(&made, &group).and_then(|()| Instance::open(&group, &opened));
+        match instance {
+            Ok(instance) => (group, instance),
+            Err(error) => {
+                // Whoever opens a target that fails finds its places as they were.
+                drop(group);
+                let _ = DiskGroup::remove(&paths);
+                return Err(own(error));
+            }
+        }
+    };
+    // By disk number, which need not be the order in which the user named them again.
+    let named = |path: String| {
+        let place = spec.places.iter().find(|place| place.path.as_os_str() == path.as_str());
+        place.map_or(path, |place| place.name.clone())
+    };
+    let recovered = recovered(instance.recovery()).filter(|_| spec.reuse);
+    Ok(Arc::new(InstanceTarget {
+        names: group.disk_names().into_iter().map(named).collect(),
+        direct: group.direct(),
+        instance: RwLock::new(Some(instance)),
+        recovered,
+        redo_stress: spec.redo_stress,
+        multiblock: (MULTIBLOCK.get() / spec.block.get()) as u32,
+        processor: Mutex::new(Processor { due: Instant::now(), readings: Vec::new() }),
+    }))
+}
+
+/// What recovery did, if it had something to do.
+fn recovered(recovery: &Recovery) -> Option<String> {
+    let redo = Bytes(recovery.to.0.saturating_sub(recovery.from.0));
+    (recovery.records > 0).then(|| {
+        format!(
+            "recovered what an earlier run left: {redo} of redo, {} blocks written in {}",
+            recovery.blocks_written,
+            format_ns(recovery.elapsed_ns as f64)
+        )
+    })
+}
+
+fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
+    let made = InstanceSpec {
+        block: spec.block,
+        schemas: spec.schemas,
+        rows: spec.rows,
+        scan_blocks: spec.scan_rows,
+        redo_logs: REDO_LOGS,
+        redo: spec.redo,
+        seed: spec.seed,
+        random_percent: (spec.obfuscate.clamp(0.0, 1.0) * 100.0).round() as u8,
+    };
+    let opened = OpenSpec {
+        cache: spec.cache,
+        writers: spec.writers,
+        protection: spec.torn_protection,
+        ..OpenSpec::default()
+    };
+    let disks = spec.places.iter().map(|place| DiskSpec {
+        path: place.path.clone(),
+        failure_group: place.failure_group.clone(),
+    });
+    let group = GroupSpec {
+        disks: disks.collect(),
+        redundancy: spec.redundancy,
+        allocation_unit: spec.allocation_unit,
+        direct: spec.direct,
+    };
+    (made, opened, group)
+}
+
+/// Creates the group on a thread of its own and tells of it from here.
+fn lay_out(
+    spec: &GroupSpec,
+    files: &[FileSpec],
+    block: Bytes,
+    progress: &mut Progress<'_>,
+) -> Result<DiskGroup, TargetError> {
+    let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+    let given_up = AtomicBool::new(false);
+    let told = |bytes: u64, of: u64| {
+        done.fetch_max(bytes, Ordering::Relaxed);
+        total.store(of, Ordering::Relaxed);
+        if given_up.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| DiskGroup::create(spec, files, &told));
+        while !worker.is_finished() {
+            thread::sleep(TELL);
+            let blocks = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed) / block.get();
+            let loading = Loading { done: blocks(&done), total: blocks(&total) };
+            if progress(loading).is_break() {
+                given_up.store(true, Ordering::Relaxed);
+            }
+        }
+        let group = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let group = match group {
+            Err(GroupError::GivenUp) => return Err(TargetError::Interrupted),
+            group => group.map_err(TargetError::own)?,
+        };
+        if !given_up.load(Ordering::Relaxed) {
+            return Ok(group);
+        }
+        drop(group);
+        let paths: Vec<_> = spec.disks.iter().map(|disk| disk.path.clone()).collect();
+        DiskGroup::remove(&paths).map_err(TargetError::own)?;
+        Err(TargetError::Interrupted)
+    })
+}
+
+fn own(error: InstanceError) -> TargetError {
+    TargetError::own(error)
+}
+
+#[derive(Debug)]
+struct InstanceTarget {
+    /// None once it is shut down.
+    instance: RwLock<Option<Instance>>,
+    /// What the user calls the disks.
+    names: Vec<String>,
+    direct: Capability,
+    /// What recovery did at the opening.
+    recovered: Option<String>,
+    redo_stress: RedoStress,
+    multiblock: u32,
+    processor: Mutex<Processor>,
+}
+
+/// Processor time and run queue of each role, as last read: reading takes long when there are
+/// thousands of sessions.
+#[derive(Debug)]
+struct Processor {
+    due: Instant,
+    readings: Vec<Reading>,
+}
+
+impl InstanceTarget {
+    /// A panic under this lock cannot leave it half changed: the only change is one `take`.
+    fn instance(&self) -> RwLockReadGuard<'_, Option<Instance>> {
+        self.instance.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn processor(&self) -> MutexGuard<'_, Processor> {
+        self.processor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sample_processor(&self, instance: &Instance, exact: bool, readings: &mut Vec<Reading>) {
+        let mut processor = self.processor();
+        let begun = Instant::now();
+        if exact || begun >= processor.due {
+            processor.readings.clear();
+            for &role in Role::ALL {
+                let used = instance.processor(role);
+                let both = [("CPU", used.cpu_ns), ("run queue", used.run_queue_ns)];
+                processor.readings.extend(both.map(|(event, ns)| Reading {
+                    probe: EVENT.probe,
+                    object: format!("{}/{event}", role.name()),
+                    cells: vec![Cell::Value(0), Cell::from(ns)],
+                }));
+            }
+            processor.due = begun + begun.elapsed() * PROCESSOR_SHARE;
+        }
+        readings.extend(processor.readings.iter().cloned());
+    }
+
+    fn sample_disks(&self, instance: &Instance, readings: &mut Vec<Reading>) {
+        for (name, disk) in self.names.iter().zip(instance.group().counters()) {
+            let moved = Transfers {
+                read_ios: disk.reads,
+                read_bytes: disk.read_bytes,
+                read_ns: disk.read_ns,
+                write_ios: disk.writes,
+                write_bytes: disk.write_bytes,
+                write_ns: disk.write_ns,
+            };
+            let mut reading = transfers(DISK.probe, name, &moved);
+            reading.cells.extend([disk.errors, disk.offline_ns].map(Cell::from));
+            readings.push(reading);
+        }
+    }
+}
+
+impl Target for InstanceTarget {
+    fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError> {
+        let instance = self.instance();
+        let instance = instance.as_ref().ok_or_else(stopped)?;
+        let mut flow = ControlFlow::Continue(());
+        let mut told = |done, total| {
+            if flow.is_continue() {
+                flow = progress(Loading { done, total });
+                if flow.is_break() {
+                    instance.abandon();
+                }
+            }
+        };
+        let loaded = instance.load(instance.spec().schemas, &mut told);
+        if flow.is_break() { Err(TargetError::Interrupted) } else { loaded.map_err(own) }
+    }
+
+    fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
+        let instance = self.instance();
+        let session = instance.as_ref().ok_or_else(stopped)?.session(index).map_err(own)?;
+        let scan = Scan::Cached { multiblock: self.multiblock };
+        Ok(Box::new(InstanceSession { session, redo_stress: self.redo_stress, scan }))
+    }
+
+    fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
+        let instance = self.instance();
+        let Some(instance) = instance.as_ref() else { return };
+        let snapshot = instance.snapshot();
+        readings.push(statistics(&snapshot));
+        for &role in Role::ALL {
+            readings.push(transfers(ROLE.probe, role.name(), &snapshot.transfers(role)));
+            for &event in Event::ALL {
+                let waits = snapshot.waits(role, event);
+                // What has not happened yet may happen before the next exact look: its zero counts.
+                if exact || waits.count > 0 {
+                    let object = format!("{}/{}", role.name(), event.name());
+                    let cells = vec![Cell::from(waits.count), Cell::from(waits.time_ns)];
+                    readings.push(Reading { probe: EVENT.probe, object, cells });
+                }
+            }
+        }
+        self.sample_processor(instance, exact, readings);
+        self.sample_disks(instance, readings);
+    }
+
+    fn take_latencies(&self) -> Vec<Latencies> {
+        let instance = self.instance();
+        let Some(instance) = instance.as_ref() else { return Vec::new() };
+        let latencies = instance.take_histograms().into_iter().map(|(role, event, histogram)| {
+            let name = format!("{}/{}", role.name(), event.name());
+            Latencies { name, op: direction(event), histogram }
+        });
+        let histogram = instance.take_direct_reads();
+        let direct = Latencies { name: DIRECT_READ.to_owned(), op: Op::Read, histogram };
+        latencies.chain([direct].into_iter().filter(|of| of.histogram.count() > 0)).collect()
+    }
+
+    fn describe(&self) -> Result<Description, TargetError> {
+        let notes = self.recovered.iter().cloned().collect();
+        Ok(Description { notes, ..Description::default() })
+    }
+
+    fn take_news(&self) -> Vec<String> {
+        self.instance().as_ref().map_or_else(Vec::new, Instance::take_news)
+    }
+
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        let mut capabilities = vec![("direct-io", self.direct.clone())];
+        if let Some(instance) = self.instance().as_ref() {
+            capabilities.push(("background-priority", instance.favoured()));
+        }
+        capabilities
+    }
+
+    fn shutdown(&self) -> Result<(), TargetError> {
+        let instance = self.instance.write().unwrap_or_else(PoisonError::into_inner).take();
+        instance.map_or(Ok(()), |instance| instance.shutdown().map_err(own))
+    }
+}
+
+fn stopped() -> TargetError {
+    own(InstanceError::Stopped)
+}
+
+fn statistics(snapshot: &Snapshot) -> Reading {
+    let cells = INSTANCE.columns.iter().map(|column| match column.name {
+        "dirty_blocks" => Cell::from(snapshot.dirty_blocks),
+        name => Cell::from(snapshot.statistic_named(name)),
+    });
+    Reading { probe: INSTANCE.probe, object: String::new(), cells: cells.collect() }
+}
+
+fn transfers(probe: &'static str, object: &str, transfers: &Transfers) -> Reading {
+    let Transfers { read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns } = *transfers;
+    let values = [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns];
+    let cells = values.map(Cell::from).into();
+    Reading { probe, object: object.to_owned(), cells }
+}
+
+/// What is waited for, in the terms of a recording's histograms: a commit, a write or a read.
+fn direction(event: Event) -> Op {
+    match event {
+        Event::LogFileSync => Op::Commit,
+        Event::DbFileParallelWrite
+        | Event::LogFileParallelWrite
+        | Event::ControlFileParallelWrite
+        | Event::FreeBufferWaits
+        | Event::WriteCompleteWaits
+        | Event::LogBufferSpace
+        | Event::LogFileSwitch
+        | Event::LatchRedoAllocation => Op::Write,
+        Event::DbFileSequentialRead
+        | Event::DbFileScatteredRead
+        | Event::DirectPathRead
+        | Event::BufferBusyWaits
+        | Event::ReadByOtherSession
+        | Event::LatchCacheBuffersChains => Op::Read,
+    }
+}
+
+struct InstanceSession {
+    session: Session,
+    redo_stress: RedoStress,
+    scan: Scan,
+}
+
+impl TargetSession for InstanceSession {
+    fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
+        let session = &mut self.session;
+        match *operation {
+            Operation::Select { schema, first_key, rows } => {
+                let rows = session.select(schema, first_key, rows.into()).map_err(own)?;
+                Ok(Executed { rows, commits: 0 })
+            }
+            Operation::Update { schema, first_key, rows } => {
+                let stress = self.redo_stress;
+                let rows = session.update(schema, first_key, rows.into(), stress).map_err(own)?;
+                session.commit().map_err(own)?;
+                Ok(Executed { rows, commits: 1 })
+            }
+            Operation::Scan { schema } => {
+                let rows = session.scan(schema, self.scan).map_err(own)?;
+                Ok(Executed { rows, commits: 0 })
+            }
+        }
+    }
+
+    fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {
+        let DirectScan { multiblock, slots } = scan;
+        self.scan = Scan::Direct { multiblock, slots };
+        Ok(())
+    }
+
+    fn heed(&mut self, stop: &Arc<AtomicBool>) {
+        self.session.heed(Arc::clone(stop));
+    }
+}

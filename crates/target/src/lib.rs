@@ -1,0 +1,42 @@
+//! What a workload is aimed at: something that holds schemas of rows, one row a block, and
+//! answers sessions that select, update and scan them.
+//!
+//! A [`Target`] is opened from a [`TargetSpec`] through the [`registry`], filled with
+//! [`Target::load`], and visited by [`TargetSession`]s, one a thread. It tells what it did as
+//! cumulative counters in the series of [`blockstone_base::database`]. It knows nothing of
+//! schedules, windows or recordings.
+//!
+//! To add a target: one file, one line in `registry.rs`; the contract suite then runs on it.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use blockstone_target::{Operation, TargetSpec, registry};
+//!
+//! let spec = TargetSpec { schemas: 2, rows: 1000, ..TargetSpec::default() };
+//! let go_on = &mut |_| ControlFlow::Continue(());
+//! let target = (registry::find("null")?.open)(&spec, go_on)?;
+//! target.load(go_on)?;
+//! let mut session = target.session(0)?;
+//! let executed = session.execute(&Operation::Select { schema: 1, first_key: 10, rows: 64 })?;
+//! assert_eq!(executed.rows, 64);
+//! # drop(session);
+//! # target.shutdown()?;
+//! # Ok::<(), blockstone_target::TargetError>(())
+//! ```
+
+mod instance;
+mod mariadb;
+mod null;
+mod postgres;
+pub mod registry;
+mod spec;
+mod sql;
+mod sqlite;
+mod target;
+
+pub use blockstone_instance::SCAN_READ_MAX;
+pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
+pub use target::{
+    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
+    TargetError, TargetSession,
+};

@@ -1,0 +1,180 @@
+//! What the server counts, and what its threads cost.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::column::{Cell, Reading, Unmeasured};
+use blockstone_base::database::{INSTANCE, ROLE, SQL};
+use blockstone_sys::account;
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::statement;
+use crate::sql::error::SqlError;
+use crate::sql::processes::{Processes, SESSION};
+use crate::sql::{Member, Seen, Watcher};
+use crate::target::Description;
+
+/// Our columns and the status variables they are made of; summed where there are several.
+const STATISTICS: [(&str, &[&str]); 9] = [
+    ("logical_reads", &["Innodb_buffer_pool_read_requests"]),
+    ("physical_reads", &["Innodb_pages_read"]),
+    ("single_block_reads", &["Innodb_buffer_pool_reads"]),
+    ("block_changes", &["Innodb_rows_updated"]),
+    ("physical_writes", &["Innodb_pages_written"]),
+    ("redo_bytes", &["Innodb_os_log_written"]),
+    ("redo_writes", &["Innodb_log_writes"]),
+    ("dirty_blocks", &["Innodb_buffer_pool_pages_dirty"]),
+    ("flushes", &["Innodb_data_fsyncs"]),
+];
+/// Pages of the double-write area.
+const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
+/// Requests of all kinds, for the server as a whole.
+const TRANSFERS: [&str; 4] =
+    ["Innodb_data_reads", "Innodb_data_read", "Innodb_data_writes", "Innodb_data_written"];
+
+/// Settings that decide what a run shows.
+const SETTINGS: [&str; 14] = [
+    "innodb_buffer_pool_size",
+    "innodb_page_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_doublewrite",
+    "innodb_log_file_size",
+    "innodb_io_capacity",
+    "innodb_use_native_aio",
+    "innodb_checksum_algorithm",
+    "innodb_adaptive_hash_index",
+    "innodb_read_io_threads",
+    "sync_binlog",
+    "log_bin",
+    "performance_schema",
+];
+
+/// Looks at the status variables.
+pub struct Counters {
+    link: Conn,
+    pid: Option<u32>,
+    page_bytes: u64,
+    processes: Processes,
+}
+
+impl Counters {
+    /// Over `link`, to the server in process `pid`.
+    pub fn new(link: Conn, pid: Option<u32>, page_bytes: u64) -> Self {
+        Self { link, pid, page_bytes, processes: Processes::default() }
+    }
+
+    fn members(&self, sessions: &[Member]) -> Vec<(Member, String)> {
+        let Some(pid) = self.pid else { return Vec::new() };
+        let named = account::threads(Path::new("/"), pid).into_iter().map(|(thread, name)| {
+            let member = Member { pid, thread: Some(thread) };
+            let role = if sessions.contains(&member) { SESSION } else { role(&name) };
+            (member, role.to_owned())
+        });
+        named.collect()
+    }
+}
+
+/// The role of a server's thread by the name it gives itself.
+fn role(name: &str) -> &str {
+    match name {
+        "connection" | "one_connection" | "mysqld" | "mariadbd" => "server",
+        other => other,
+    }
+}
+
+impl Watcher for Counters {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+        let values = status(&mut self.link)?;
+        let mut seen = Seen::default();
+        for (column, names) in STATISTICS {
+            let sum: Option<u64> = names.iter().map(|name| values.get(*name).copied()).sum();
+            seen.statistics.extend(sum.map(|sum| (column, sum)));
+        }
+        let pages = values.get(DOUBLE_WRITES);
+        let protection = pages.map(|pages| ("protection_bytes", pages * self.page_bytes));
+        seen.statistics.extend(protection);
+        let [reads, read, writes, written] = TRANSFERS.map(|name| values.get(name).copied());
+        let cells = [reads, read, None, writes, written, None].map(Cell::from);
+        seen.readings.push(Reading {
+            probe: ROLE.probe,
+            object: "server".to_owned(),
+            cells: cells.into(),
+        });
+        let mut processes = std::mem::take(&mut self.processes);
+        seen.readings.extend(processes.look(exact, || self.members(sessions)));
+        self.processes = processes;
+        Ok(seen)
+    }
+}
+
+fn status(link: &mut Conn) -> Result<HashMap<String, u64>, SqlError> {
+    let rows = link.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'");
+    let rows = rows.map_err(|error| statement("read the counters", &error))?;
+    let numbers = rows.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?)));
+    Ok(numbers.collect())
+}
+
+/// Version, settings, and what this version does not count.
+pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
+    let failed = |error: mysql::Error| statement("ask for settings", &error);
+    let version: Option<String> = link.query_first("SELECT @@version").map_err(failed)?;
+    let version = version.unwrap_or_default();
+    let product = if version.to_lowercase().contains("mariadb") { "MariaDB" } else { "MySQL" };
+    let all: Vec<(String, String)> = link.query("SHOW GLOBAL VARIABLES").map_err(failed)?;
+    let settings: Vec<_> =
+        all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str())).collect();
+    let known = status(link)?;
+    Ok(Description {
+        server: format!("{product} {version}"),
+        plans: Vec::new(),
+        unmeasured: unmeasured(&known),
+        settings,
+        notes: Vec::new(),
+    })
+}
+
+fn unmeasured(known: &HashMap<String, u64>) -> Vec<(&'static str, &'static str, Unmeasured)> {
+    let counted = |column: &str| {
+        ["commits", "db_time_ns", "retries", "commit_ns"].contains(&column)
+            || (column == "protection_bytes" && known.contains_key(DOUBLE_WRITES))
+            || STATISTICS.iter().any(|(name, from)| {
+                *name == column && from.iter().all(|name| known.contains_key(*name))
+            })
+    };
+    let columns = INSTANCE.columns.iter().map(|column| (INSTANCE.probe, column.name));
+    let columns = columns.chain(SQL.columns.iter().map(|column| (SQL.probe, column.name)));
+    let lacking = columns.filter(|(_, name)| !counted(name)).map(|(probe, name)| {
+        (probe, name, Unmeasured::NotInVersion("the server keeps no count of it".to_owned()))
+    });
+    let untimed = ["read_ns", "write_ns"].map(|name| {
+        let why = Unmeasured::NotInVersion("InnoDB does not time its I/O".to_owned());
+        (ROLE.probe, name, why)
+    });
+    lacking.chain(untimed).collect()
+}
+
+/// Waits until what the load changed is written: else the window would see that.
+pub fn write_out(link: &mut Conn) -> Result<(), SqlError> {
+    const DIRTY: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'";
+    const PATIENCE: Duration = Duration::from_mins(1);
+    let failed = |error: mysql::Error| statement("write out what was loaded", &error);
+    let before: Option<String> =
+        link.query_first("SELECT @@innodb_max_dirty_pages_pct").map_err(failed)?;
+    let before = before.unwrap_or_default();
+    if link.query_drop("SET GLOBAL innodb_max_dirty_pages_pct = 0").is_err() {
+        return Ok(()); // Only some users may.
+    }
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        let dirty: Option<(String, u64)> = link.query_first(DIRTY).map_err(failed)?;
+        if dirty.is_none_or(|(_, pages)| pages < 64) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    link.query_drop(format!("SET GLOBAL innodb_max_dirty_pages_pct = {before}")).map_err(failed)
+}

@@ -1,0 +1,93 @@
+//! A target that does nothing: what remains of a run's time is the workload's own cost.
+
+#![allow(clippy::unnecessary_wraps, reason = "the registry's functions may fail, these cannot")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use blockstone_base::Capability;
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::INSTANCE;
+use blockstone_base::units::Bytes;
+
+use crate::spec::TargetSpec;
+use crate::target::{
+    Demand, Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession,
+};
+
+/// It needs nothing.
+pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
+    Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
+}
+
+/// Opens it.
+pub fn open(
+    spec: &TargetSpec,
+    _progress: &mut Progress<'_>,
+) -> Result<Arc<dyn Target>, TargetError> {
+    let counted = Arc::new(Counted::default());
+    Ok(Arc::new(Null { counted, scan_rows: spec.scan_rows }))
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    rows: AtomicU64,
+    commits: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Null {
+    counted: Arc<Counted>,
+    scan_rows: u64,
+}
+
+impl Target for Null {
+    fn load(&self, _progress: &mut Progress<'_>) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn session(&self, _index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
+        let counted = Arc::clone(&self.counted);
+        Ok(Box::new(NullSession { counted, scan_rows: self.scan_rows }))
+    }
+
+    fn sample(&self, _exact: bool, readings: &mut Vec<Reading>) {
+        let cells = INSTANCE.columns.iter().map(|column| match column.name {
+            "logical_reads" => Cell::from(self.counted.rows.load(Ordering::Relaxed)),
+            "commits" => Cell::from(self.counted.commits.load(Ordering::Relaxed)),
+            _ => Cell::Value(0),
+        });
+        let cells = cells.collect();
+        readings.push(Reading { probe: INSTANCE.probe, object: String::new(), cells });
+    }
+
+    fn take_latencies(&self) -> Vec<Latencies> {
+        Vec::new()
+    }
+
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        Vec::new()
+    }
+
+    fn shutdown(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+struct NullSession {
+    counted: Arc<Counted>,
+    scan_rows: u64,
+}
+
+impl TargetSession for NullSession {
+    fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
+        let executed = match *operation {
+            Operation::Select { rows, .. } => Executed { rows: rows.into(), commits: 0 },
+            Operation::Update { rows, .. } => Executed { rows: rows.into(), commits: 1 },
+            Operation::Scan { .. } => Executed { rows: self.scan_rows, commits: 0 },
+        };
+        self.counted.rows.fetch_add(executed.rows, Ordering::Relaxed);
+        self.counted.commits.fetch_add(executed.commits, Ordering::Relaxed);
+        Ok(executed)
+    }
+}

@@ -1,0 +1,354 @@
+//! What the server's views say, by version; waits are sampled.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use blockstone_base::column::{Cell, Reading, Unmeasured};
+use blockstone_base::database::{EVENT, INSTANCE, ROLE, SQL};
+use blockstone_sys::account;
+use postgres::{Client, Row, Statement};
+
+use super::statement;
+use crate::sql::error::SqlError;
+use crate::sql::processes::{Processes, SESSION};
+use crate::sql::{Member, Seen, Watcher};
+use crate::target::Description;
+
+const STATISTICS: &str = include_str!("../../sql/postgres/statistics.sql");
+const WAITS: &str = include_str!("../../sql/postgres/waits.sql");
+
+/// Views that differ between versions: the first version that has it in this form.
+const CHECKPOINTS: [(u32, &str); 2] = [
+    (13, include_str!("../../sql/postgres/checkpoints_13.sql")),
+    (17, include_str!("../../sql/postgres/checkpoints_17.sql")),
+];
+const WAL: [(u32, &str); 2] = [
+    (14, include_str!("../../sql/postgres/wal_14.sql")),
+    (18, include_str!("../../sql/postgres/wal_18.sql")),
+];
+const IO: [(u32, &str); 2] = [
+    (16, include_str!("../../sql/postgres/io_16.sql")),
+    (18, include_str!("../../sql/postgres/io_18.sql")),
+];
+
+/// Waits that sessions usually have. What has not happened yet may happen before the next look: its
+/// zero counts.
+const USUAL_WAITS: [&str; 14] = [
+    "IO/DataFileExtend",
+    "IO/DataFileRead",
+    "IO/DataFileWrite",
+    "IO/WALRead",
+    "IO/WALSync",
+    "IO/WALWrite",
+    "IO/WalSync",
+    "IO/WalWrite",
+    "LWLock/BufferContent",
+    "LWLock/BufferMapping",
+    "LWLock/WALInsert",
+    "LWLock/WALWrite",
+    "Lock/transactionid",
+    "Lock/tuple",
+];
+
+/// Settings that decide what a run shows.
+const SETTINGS: [&str; 16] = [
+    "shared_buffers",
+    "block_size",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_level",
+    "wal_compression",
+    "data_checksums",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "autovacuum",
+    "track_io_timing",
+    "huge_pages",
+    "max_connections",
+    "io_method",
+    "debug_io_direct",
+];
+
+/// The form of a view that `version` has; none when it came later.
+fn form(forms: &[(u32, &'static str)], version: u32) -> Option<&'static str> {
+    forms.iter().rev().find(|(since, _)| *since <= version).map(|(_, text)| *text)
+}
+
+/// Looks at the views.
+pub struct Counters {
+    link: Client,
+    version: u32,
+    /// The server's main process, where it is on this machine.
+    postmaster: Option<u32>,
+    own: Option<Member>,
+    processes: Processes,
+    statements: Option<Vec<Statement>>,
+    waited_ns: BTreeMap<String, u64>,
+    last_look: Option<Instant>,
+}
+
+impl Counters {
+    /// Over `link`, whose process is `own`.
+    pub fn new(link: Client, version: u32, own: Option<Member>) -> Self {
+        let root = Path::new("/");
+        let postmaster = own.and_then(|own| Some(account::process(root, own.pid)?.parent));
+        Self {
+            link,
+            version,
+            postmaster,
+            own,
+            processes: Processes::default(),
+            statements: None,
+            waited_ns: USUAL_WAITS.iter().map(|event| (format!("{SESSION}/{event}"), 0)).collect(),
+            last_look: None,
+        }
+    }
+
+    fn prepare(&mut self) -> Result<Vec<Statement>, SqlError> {
+        if let Some(statements) = &self.statements {
+            return Ok(statements.clone());
+        }
+        let texts = [Some(STATISTICS), form(&CHECKPOINTS, self.version), form(&WAL, self.version)];
+        let mut statements = Vec::new();
+        for text in [Some(WAITS)].into_iter().chain(texts).flatten() {
+            let prepared = self.link.prepare(text);
+            statements.push(prepared.map_err(|error| statement("read the counters", &error))?);
+        }
+        if let Some(text) = form(&IO, self.version) {
+            let prepared = self.link.prepare(text);
+            statements.push(prepared.map_err(|error| statement("read the counters", &error))?);
+        }
+        self.statements = Some(statements.clone());
+        Ok(statements)
+    }
+
+    /// Adds the time since the last look to whatever is waited for now.
+    fn sample_waits(&mut self, waits: &Statement) -> Result<Vec<Reading>, SqlError> {
+        let rows = self.link.query(waits, &[]);
+        let rows = rows.map_err(|error| statement("sample waits", &error))?;
+        let now = Instant::now();
+        let passed_ns = self.last_look.map_or(0, |last| (now - last).as_nanos() as u64);
+        self.last_look = Some(now);
+        for row in rows {
+            let (role, event, count): (String, String, i64) = (row.get(0), row.get(1), row.get(2));
+            *self.waited_ns.entry(format!("{role}/{event}")).or_default() +=
+                passed_ns * count as u64;
+        }
+        let reading = |(object, ns): (&String, &u64)| Reading {
+            probe: EVENT.probe,
+            object: object.clone(),
+            cells: vec![Cell::Unmeasured, Cell::from(*ns)],
+        };
+        Ok(self.waited_ns.iter().map(reading).collect())
+    }
+
+    fn members(&self, sessions: &[Member]) -> Vec<(Member, String)> {
+        let ours = sessions.iter().map(|&member| (member, SESSION.to_owned()));
+        let root = Path::new("/");
+        let children = self.postmaster.map(|pid| account::children(root, pid)).unwrap_or_default();
+        let others = children.into_iter().filter_map(|process| {
+            let member = Member { pid: process.pid, thread: None };
+            let known = sessions.contains(&member) || Some(member) == self.own;
+            (!known).then(|| (member, role(&process.title)))
+        });
+        ours.chain(others).collect()
+    }
+}
+
+impl Watcher for Counters {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+        let statements = self.prepare()?;
+        let [waits, rest @ ..] = statements.as_slice() else { return Ok(Seen::default()) };
+        let (plain, io) = match form(&IO, self.version) {
+            Some(_) => rest.split_at(rest.len() - 1),
+            None => (rest, &[][..]),
+        };
+        let mut seen = Seen::default();
+        let mut rows = Vec::new();
+        for one in plain {
+            let row = self.link.query_one(one, &[]);
+            rows.push(row.map_err(|error| statement("read the counters", &error))?);
+        }
+        for row in &rows {
+            seen.statistics.extend(statistics(row));
+        }
+        match io.first() {
+            Some(io) => {
+                let rows = self.link.query(io, &[]);
+                let rows = rows.map_err(|error| statement("read pg_stat_io", &error))?;
+                seen.readings.extend(rows.iter().map(transfers));
+            }
+            None => seen.readings.extend(old_transfers(&rows, &seen.statistics)),
+        }
+        seen.readings.extend(self.sample_waits(waits)?);
+        let mut processes = std::mem::take(&mut self.processes);
+        seen.readings.extend(processes.look(exact, || self.members(sessions)));
+        self.processes = processes;
+        Ok(seen)
+    }
+}
+
+/// The columns of a row that are statistics of a series.
+fn statistics(row: &Row) -> Vec<(&'static str, u64)> {
+    let known = INSTANCE.columns.iter().chain(SQL.columns).map(|column| column.name);
+    known
+        .filter_map(|name| {
+            let index = row.columns().iter().position(|column| column.name() == name)?;
+            Some((name, row.try_get::<_, Option<i64>>(index).ok()?? as u64))
+        })
+        .collect()
+}
+
+/// A row of `pg_stat_io`. Times are there only if the server takes them: none of I/O that happened
+/// is no time.
+fn transfers(row: &Row) -> Reading {
+    let count = |index: usize| row.get::<_, Option<i64>>(index).map(|value| value as u64);
+    let ns = |index: usize, ios: Option<u64>| {
+        let ms = row.get::<_, Option<f64>>(index)?;
+        (ms > 0.0 || ios == Some(0)).then_some((ms * 1e6) as u64)
+    };
+    let (reads, writes) = (count(1), count(4));
+    let values = [reads, count(2), ns(3, reads), writes, count(5), ns(6, writes)];
+    let backend: String = row.get(0);
+    let object = if backend == "client backend" { SESSION.to_owned() } else { backend };
+    Reading { probe: ROLE.probe, object, cells: values.map(Cell::from).into() }
+}
+
+/// What older versions tell of I/O by role: reads of all sessions, and who wrote a page.
+fn old_transfers(rows: &[Row], statistics: &[(&str, u64)]) -> Vec<Reading> {
+    const BLOCK_BYTES: u64 = 8192;
+    let reads = statistics.iter().find(|(name, _)| *name == "physical_reads").map(|(_, n)| *n);
+    let written = |name: &str| {
+        rows.iter().find_map(|row| row.try_get::<_, i64>(name).ok()).map(|count| count as u64)
+    };
+    let roles = [
+        (SESSION, reads, written("backend")),
+        ("checkpointer", Some(0), written("checkpointer")),
+        ("background writer", Some(0), written("writer")),
+    ];
+    let reading = |(role, reads, writes): (&str, Option<u64>, Option<u64>)| {
+        let bytes = |ios: Option<u64>| ios.map(|ios| ios * BLOCK_BYTES);
+        let values = [reads, bytes(reads), None, writes, bytes(writes), None];
+        Reading { probe: ROLE.probe, object: role.to_owned(), cells: values.map(Cell::from).into() }
+    };
+    roles.into_iter().map(reading).collect()
+}
+
+/// The role of a server process by its title, as in `postgres: 15/main: checkpointer `.
+fn role(title: &str) -> String {
+    const ROLES: [&str; 9] = [
+        "checkpointer",
+        "background writer",
+        "walwriter",
+        "autovacuum launcher",
+        "autovacuum worker",
+        "logical replication launcher",
+        "io worker",
+        "stats collector",
+        "archiver",
+    ];
+    let last = title.rsplit(": ").next().unwrap_or_default();
+    let known = ROLES.iter().find(|role| last.starts_with(**role));
+    known.map_or("other sessions", |role| role).to_owned()
+}
+
+/// Version, settings, and what this version does not count.
+pub fn describe(link: &mut Client, version: u32) -> Result<Description, SqlError> {
+    let failed = |error: postgres::Error| statement("ask for settings", &error);
+    let row = link.query_one("SELECT current_setting('server_version')", &[]).map_err(failed)?;
+    let names: Vec<&str> = SETTINGS.to_vec();
+    let ask = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
+    let rows = link.query(ask, &[&names]).map_err(failed)?;
+    let settings: Vec<(String, String)> =
+        rows.into_iter().map(|row| (row.get(0), row.get(1))).collect();
+    Ok(Description {
+        server: format!("PostgreSQL {}", row.get::<_, String>(0)),
+        plans: Vec::new(),
+        unmeasured: unmeasured(version, &settings),
+        settings,
+        notes: Vec::new(),
+    })
+}
+
+fn unmeasured(
+    version: u32,
+    settings: &[(String, String)],
+) -> Vec<(&'static str, &'static str, Unmeasured)> {
+    let mut known = vec![
+        "logical_reads",
+        "physical_reads",
+        "block_changes",
+        "redo_bytes",
+        "physical_writes",
+        "checkpoints",
+        "maintenance_runs",
+        "retries",
+        "commit_ns",
+        "commits",
+        "db_time_ns",
+    ];
+    let (mut lacking, since_14, since_18) =
+        (Vec::new(), ["full_page_images", "redo_writes", "flushes"], ["redo_written_bytes"]);
+    let later = |version: u32| Unmeasured::NotInVersion(format!("PostgreSQL {version} has it"));
+    for (since, names) in [(14, &since_14[..]), (18, &since_18[..])] {
+        if version >= since {
+            known.extend(names);
+        }
+    }
+    let columns = INSTANCE.columns.iter().map(|column| (INSTANCE.probe, column.name));
+    let columns = columns.chain(SQL.columns.iter().map(|column| (SQL.probe, column.name)));
+    for (probe, name) in columns.filter(|(_, name)| !known.contains(name)) {
+        let why = if since_14.contains(&name) {
+            later(14)
+        } else if since_18.contains(&name) {
+            later(18)
+        } else {
+            Unmeasured::NotInVersion("PostgreSQL keeps no count of it".to_owned())
+        };
+        lacking.push((probe, name, why));
+    }
+    let timed = settings.iter().any(|(name, value)| name == "track_io_timing" && value == "on");
+    for column in ["read_ns", "write_ns"] {
+        if version < 16 {
+            lacking.push((ROLE.probe, column, later(16)));
+        } else if !timed {
+            let why = Unmeasured::Off("track_io_timing is off".to_owned());
+            lacking.push((ROLE.probe, column, why));
+        }
+    }
+    lacking
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_its_views() {
+        assert!(form(&WAL, 13).is_none() && form(&IO, 15).is_none());
+        assert!(form(&CHECKPOINTS, 16).unwrap().contains("buffers_backend"));
+        assert!(form(&CHECKPOINTS, 17).unwrap().contains("pg_stat_checkpointer"));
+        assert!(form(&IO, 17).unwrap().contains("op_bytes"));
+        assert!(form(&IO, 18).unwrap().contains("read_bytes"));
+    }
+
+    #[test]
+    fn roles_are_read_from_titles() {
+        assert_eq!(role("postgres: 15/main: checkpointer "), "checkpointer");
+        assert_eq!(role("postgres: io worker 2"), "io worker");
+        assert_eq!(role("postgres: me bench [local] SELECT"), "other sessions");
+    }
+
+    #[test]
+    fn what_a_version_lacks_is_said() {
+        let names = |version: u32| -> Vec<&str> {
+            unmeasured(version, &[]).into_iter().map(|(_, name, _)| name).collect()
+        };
+        assert!(names(13).contains(&"full_page_images"));
+        assert!(!names(15).contains(&"full_page_images"));
+        assert!(names(17).contains(&"redo_written_bytes") && names(17).contains(&"read_ns"));
+        assert!(!names(18).contains(&"redo_written_bytes"));
+    }
+}

@@ -1,0 +1,171 @@
+//! All targets. Adding one is a file and a line here.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::spec::{Kept, TargetSpec};
+use crate::target::{Demand, Progress, Target, TargetError};
+use crate::{instance, mariadb, null, postgres, sqlite};
+
+/// A target as it is registered.
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What follows its name and a colon, as help shows it; empty where nothing does.
+    pub address: &'static str,
+    /// What it is, in one sentence.
+    pub doc: &'static str,
+    /// Whether its rows take space in the places it is given.
+    pub takes_space: bool,
+    /// Whether its sessions can be told to scan past the buffer cache.
+    pub direct_scans: bool,
+    /// Where its data are, or will be. May ask its server.
+    pub storage: fn(&TargetSpec) -> Result<Storage, TargetError>,
+    /// Checks a spec and says what it needs. Writes nothing.
+    pub demand: fn(&TargetSpec) -> Result<Demand, TargetError>,
+    /// Removes what a killed run left behind its address, and says whether there was anything;
+    /// none where nothing can be left.
+    pub remove_left: Option<RemoveLeft>,
+    /// What an earlier run kept in places, or none when it is nothing of this target; no function
+    /// where nothing can be kept.
+    pub kept: Option<Find>,
+    /// Sets it up, empty, or opens what was kept. When it fails or is interrupted, nothing new of
+    /// it is left behind.
+    pub open: Open,
+}
+
+/// Where a target's data are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In the places that the user names.
+    Named,
+    /// In this directory, in which its place is made.
+    At(PathBuf),
+    /// Behind a server, in this directory if that is on this machine and may be known.
+    Served(Option<PathBuf>),
+}
+
+/// Removes what a killed run left behind an address.
+pub type RemoveLeft = fn(&str) -> Result<bool, TargetError>;
+
+/// Sets up an empty target.
+pub type Open = fn(&TargetSpec, &mut Progress<'_>) -> Result<Arc<dyn Target>, TargetError>;
+
+/// Says what an earlier run kept in places.
+pub type Find = fn(&[PathBuf]) -> Result<Option<Kept>, TargetError>;
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Every target; the first is the default.
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: "instance",
+        address: "",
+        doc: "The miniature database instance inside this process.",
+        takes_space: true,
+        direct_scans: true,
+        storage: named,
+        demand: instance::demand,
+        remove_left: None,
+        kept: Some(instance::kept),
+        open: instance::open,
+    },
+    Entry {
+        name: "null",
+        address: "",
+        doc: "Nothing: what remains is the cost of the workload itself.",
+        takes_space: false,
+        direct_scans: false,
+        storage: named,
+        demand: null::demand,
+        remove_left: None,
+        kept: None,
+        open: null::open,
+    },
+    Entry {
+        name: "sqlite",
+        address: "DIRECTORY",
+        doc: "SQLite inside this process, with a write-ahead log, in a file in that directory.",
+        takes_space: true,
+        direct_scans: false,
+        storage: sqlite::storage,
+        demand: sqlite::demand,
+        remove_left: None,
+        kept: None,
+        open: sqlite::open,
+    },
+    Entry {
+        name: "postgres",
+        address: "//user@host/db, scratch",
+        doc: "PostgreSQL 13 or later: a server, or a private cluster made for the run.",
+        takes_space: true,
+        direct_scans: false,
+        storage: postgres::storage,
+        demand: postgres::demand,
+        remove_left: Some(postgres::remove_left),
+        kept: None,
+        open: postgres::open,
+    },
+    Entry {
+        name: "mariadb",
+        address: "//user@host, scratch",
+        doc: "MariaDB 10.11 or later: a server, or a private one made for the run.",
+        takes_space: true,
+        direct_scans: false,
+        storage: mariadb::storage,
+        demand: mariadb::demand,
+        remove_left: Some(mariadb::remove_left),
+        kept: None,
+        open: mariadb::open,
+    },
+    Entry {
+        name: "mysql",
+        address: "//user@host",
+        doc: "MySQL 8 or MariaDB: a server.",
+        takes_space: true,
+        direct_scans: false,
+        storage: mariadb::storage,
+        demand: mariadb::demand,
+        remove_left: Some(mariadb::remove_left),
+        kept: None,
+        open: mariadb::open,
+    },
+];
+
+#[allow(clippy::unnecessary_wraps, reason = "others have to ask a server")]
+fn named(_: &TargetSpec) -> Result<Storage, TargetError> {
+    Ok(Storage::Named)
+}
+
+/// The target that `text` names: its name, or its name, a colon and an address.
+///
+/// # Errors
+/// When there is none, or one that has no address is given one.
+pub fn find(text: &str) -> Result<&'static Entry, TargetError> {
+    let (name, address) = parts(text);
+    let known = ALL.iter().find(|entry| entry.name == name);
+    known.filter(|entry| address.is_empty() || !entry.address.is_empty()).ok_or_else(|| {
+        let known = ALL.iter().map(Entry::form).collect::<Vec<_>>().join(", ");
+        TargetError::Unknown { name: text.to_owned(), known }
+    })
+}
+
+/// The name of a target and its address, from `name:address`.
+pub fn parts(text: &str) -> (&str, &str) {
+    text.split_once(':').unwrap_or((text, ""))
+}
+
+impl Entry {
+    /// How it is written on the command line.
+    pub fn form(&self) -> String {
+        match self.address {
+            "" => self.name.to_owned(),
+            address => format!("{}:{address}", self.name),
+        }
+    }
+}

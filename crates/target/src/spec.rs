@@ -1,0 +1,117 @@
+//! What a target is to be: how much it holds, for how many, and where.
+
+use std::path::PathBuf;
+
+use blockstone_base::units::Bytes;
+pub use blockstone_instance::group::Redundancy;
+pub use blockstone_instance::{RedoStress, TornProtection};
+
+/// Everything a target is told before it is opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetSpec {
+    /// What follows the name of the target on the command line: a path, or the address of a server
+    /// without its scheme.
+    pub address: String,
+    /// Settings that the target's database is started or opened with, in their order.
+    pub settings: Vec<(String, String)>,
+    /// Where the programs of a database server are; none looks in the usual places.
+    pub programs: Option<PathBuf>,
+    /// Where it keeps its data: files that do not exist yet, or devices that may be overwritten.
+    pub places: Vec<Place>,
+    /// Schemas, each with a table of its own.
+    pub schemas: u32,
+    /// Rows of a table; each fills one block.
+    pub rows: u64,
+    /// Rows of the second table of each schema, the one that is scanned.
+    pub scan_rows: u64,
+    /// Sessions that will be connected at a time.
+    pub sessions: u32,
+    /// The most rows that one operation visits.
+    pub work_unit: u32,
+    /// The database block size.
+    pub block: Bytes,
+    /// How much an update changes.
+    pub redo_stress: RedoStress,
+    /// The part of each row that does not compress, 0 to 1.
+    pub obfuscate: f64,
+    /// The buffer cache.
+    pub cache: Bytes,
+    /// Copies of every block.
+    pub redundancy: Redundancy,
+    /// Allocation unit of the disk group.
+    pub allocation_unit: Bytes,
+    /// What protects a block against a write that was cut off.
+    pub torn_protection: TornProtection,
+    /// Size of each redo log.
+    pub redo: Bytes,
+    /// Database writers.
+    pub writers: u32,
+    /// Bypass the page cache.
+    pub direct: bool,
+    /// Seed of the data and of the order of the rows.
+    pub seed: u64,
+    /// The places hold what an earlier run kept, which is opened instead of made anew.
+    pub reuse: bool,
+}
+
+/// What an earlier run kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kept {
+    /// Schemas that are loaded.
+    pub schemas: u32,
+    /// Rows of each.
+    pub rows: u64,
+    /// Rows of the second table of each.
+    pub scan_rows: u64,
+    /// The database block size.
+    pub block: Bytes,
+    /// The part of each row that does not compress, 0 to 1.
+    pub obfuscate: f64,
+    /// Size of each redo log.
+    pub redo: Bytes,
+    /// Copies of every block.
+    pub redundancy: Redundancy,
+    /// Allocation unit of the disk group.
+    pub allocation_unit: Bytes,
+    /// Seed of the data and of the order of the rows.
+    pub seed: u64,
+}
+
+/// A place for data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// A file that does not exist yet, or a block device.
+    pub path: PathBuf,
+    /// What it is called in counters: the path that the user gave.
+    pub name: String,
+    /// Places that fail together; none makes each place a group of its own.
+    pub failure_group: Option<String>,
+}
+
+impl Default for TargetSpec {
+    fn default() -> Self {
+        Self {
+            address: String::new(),
+            settings: Vec::new(),
+            programs: None,
+            places: Vec::new(),
+            schemas: 1,
+            rows: 1024,
+            scan_rows: 128,
+            sessions: 1,
+            work_unit: 64,
+            block: Bytes::kib(8),
+            redo_stress: RedoStress::Lite,
+            obfuscate: 1.0,
+            cache: Bytes::mib(128),
+            redundancy: Redundancy::External,
+            allocation_unit: Bytes::mib(1),
+            torn_protection: TornProtection::FullPage,
+            redo: Bytes::mib(16),
+            writers: 1,
+            direct: true,
+            seed: 0,
+            reuse: false,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What all real databases have in common as targets: a row fills a page, key order is not
+//! physical order, statements are prepared, commits are timed on their own, a transaction that the
+//! database ends to untie sessions is sent again and counted.
+//!
+//! A database is added by implementing [`Database`] and [`Link`] in a file of its own, with its
+//! statements in `sql/<target>/*.sql`.
+
+pub mod content;
+pub mod error;
+pub mod host;
+pub mod load;
+pub mod processes;
+pub mod scratch;
+pub mod session;
+pub mod target;
+pub mod watch;
+
+use std::fmt::Debug;
+use std::ops::ControlFlow;
+
+use blockstone_base::column::Reading;
+
+use crate::target::Description;
+use content::Change;
+use error::SqlError;
+
+/// Which table of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// Its rows are visited by key.
+    Rows,
+    /// It has no index and is scanned.
+    Scan,
+}
+
+/// Places of a table that are filled together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The schema, from 0.
+    pub schema: u32,
+    /// Its table.
+    pub table: Table,
+    /// The first place.
+    pub first: u64,
+    /// How many.
+    pub rows: u64,
+}
+
+/// What differs between databases.
+pub trait Database: Send + Sync + Debug + 'static {
+    /// A connection of a session.
+    type Link: Link;
+
+    /// Connects a session. Called on its thread.
+    fn link(&self) -> Result<Self::Link, SqlError>;
+
+    /// How tables are filled: by how many at a time, and how many places each takes on at once.
+    fn loaders(&self) -> (usize, u64);
+
+    /// Fills `chunk`; `tell` is told of rows as they are written, and may end it.
+    fn fill(
+        &self,
+        chunk: &Chunk,
+        tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), SqlError>;
+
+    /// After the load: index, statistics, checkpoint; verifies that a row fills a page.
+    fn settle(&self) -> Result<(), SqlError>;
+
+    /// Something that looks at the database's counters, on a thread of its own.
+    fn watcher(&self) -> Result<Box<dyn Watcher>, SqlError>;
+
+    /// What the database is and how it executes the statements, as of now.
+    fn describe(&self) -> Result<Description, SqlError>;
+
+    /// `error` with what the server itself said, where its log is at hand: a server that ends says
+    /// nothing to those whose connection it closes.
+    fn explained(&self, error: SqlError) -> SqlError {
+        error
+    }
+
+    /// Removes all that this run put into it, and stops what it started.
+    fn tear_down(&self) -> Result<(), SqlError>;
+}
+
+/// A session's connection.
+pub trait Link {
+    /// Whether sessions hold counts back until they are asked for them.
+    const HOLDS_COUNTS: bool = false;
+
+    /// What the operating system knows this session as.
+    fn member(&self) -> Option<Member>;
+
+    /// Visits rows by key, and says how many.
+    fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble>;
+
+    /// Begins a transaction and changes rows in it.
+    fn update(
+        &mut self,
+        schema: u32,
+        first_key: u64,
+        rows: u32,
+        change: &Change,
+    ) -> Result<u64, Trouble>;
+
+    /// Ends the transaction durably.
+    fn commit(&mut self) -> Result<(), Trouble>;
+
+    /// Ends the transaction as if it had not been.
+    fn roll_back(&mut self) -> Result<(), SqlError>;
+
+    /// Reads the schema's second table from its first row to its last, and says how many.
+    fn scan(&mut self, schema: u32) -> Result<u64, Trouble>;
+
+    /// Hands over the counts that the session held back.
+    fn hand_over_counts(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+/// A process of the server, or a thread of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// The process.
+    pub pid: u32,
+    /// The thread, where a session is one.
+    pub thread: Option<u32>,
+}
+
+/// Why a statement did not do what it was sent for.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The database ended the transaction to untie it from others: it may be sent again.
+    Again,
+    /// It cannot be done.
+    Failed(SqlError),
+}
+
+impl From<SqlError> for Trouble {
+    fn from(error: SqlError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Looks at a database.
+pub trait Watcher: Send {
+    /// Its counters now. `sessions` are those of this run.
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError>;
+}
+
+/// What a look at a database showed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// Values of the series `instance` and `sql`, by column; what is missing was not measured.
+    pub statistics: Vec<(&'static str, u64)>,
+    /// Rows of other series.
+    pub readings: Vec<Reading>,
+}
+
+/// `text` with `{name}` replaced by its value.
+pub fn with(text: &str, values: &[(&str, &str)]) -> String {
+    values.iter().fold(text.trim().to_owned(), |text, (name, value)| {
+        text.replace(&format!("{{{name}}}"), value)
+    })
+}
+
+/// The declarations of all columns of a row but the key.
+pub fn columns(kind: &str) -> String {
+    let one = |index: usize| format!("c{} {kind} NOT NULL", index + 1);
+    (0..content::COLUMNS).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The statements of sessions, one of each kind a schema.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    /// Visits rows by key.
+    pub select: Vec<String>,
+    /// Changes rows by key.
+    pub update: Vec<String>,
+    /// Reads the second table.
+    pub scan: Vec<String>,
+}
+
+impl Texts {
+    /// The statements `[select, update, scan]` with the names of tables filled in, and the changed
+    /// columns with what `placeholder` writes for the one at a position from 0.
+    pub fn new(
+        texts: [&str; 3],
+        schemas: u32,
+        changed: usize,
+        name: impl Fn(u32, Table) -> String,
+        placeholder: impl Fn(usize) -> String,
+    ) -> Self {
+        let one = |index: usize| format!("c{} = {}", index + 1, placeholder(index));
+        let assignments = (0..changed).map(one).collect::<Vec<_>>().join(", ");
+        let [select, update, scan] =
+            [(0, Table::Rows), (1, Table::Rows), (2, Table::Scan)].map(|(index, table)| {
+                let text = |schema| {
+                    let values =
+                        [("table", name(schema, table)), ("assignments", assignments.clone())];
+                    with(texts[index], &values.each_ref().map(|(name, v)| (*name, v.as_str())))
+                };
+                (0..schemas).map(text).collect()
+            });
+        Self { select, update, scan }
+    }
+
+    /// Those of the first schema, with their kind.
+    pub fn first(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [("select", &self.select), ("update", &self.update), ("scan", &self.scan)];
+        all.into_iter().filter_map(|(kind, texts)| Some((kind, texts.first()?.as_str())))
+    }
+}

@@ -1,0 +1,167 @@
+//! What rows hold, and where they lie: derived from the seed, so that each loader knows its part.
+
+use blockstone_base::rng;
+use blockstone_instance::{Permutation, RedoStress};
+
+use super::{Chunk, Table};
+use crate::spec::TargetSpec;
+
+/// Columns of a row beside its key.
+pub const COLUMNS: usize = 19;
+/// Bytes of a column.
+pub const COLUMN_BYTES: usize = 128;
+/// Bytes of all columns.
+pub const ROW_BYTES: usize = COLUMNS * COLUMN_BYTES;
+/// Columns that a light update changes.
+const LITE_COLUMNS: usize = 2;
+
+/// The content of a run's tables.
+#[derive(Clone, Debug)]
+pub struct Content {
+    seed: u64,
+    rows: u64,
+    scan_rows: u64,
+    schemas: u32,
+    random_bytes: usize,
+    changed: usize,
+}
+
+impl Content {
+    /// The content that `spec` asks for.
+    pub fn new(spec: &TargetSpec) -> Self {
+        Self {
+            seed: spec.seed,
+            rows: spec.rows,
+            scan_rows: spec.scan_rows,
+            schemas: spec.schemas,
+            random_bytes: (COLUMN_BYTES as f64 * spec.obfuscate.clamp(0.0, 1.0)).round() as usize,
+            changed: match spec.redo_stress {
+                RedoStress::Lite => LITE_COLUMNS,
+                RedoStress::Heavy => COLUMNS,
+            },
+        }
+    }
+
+    /// Schemas.
+    pub fn schemas(&self) -> u32 {
+        self.schemas
+    }
+
+    /// Rows of a table of this kind.
+    pub fn rows(&self, table: Table) -> u64 {
+        match table {
+            Table::Rows => self.rows,
+            Table::Scan => self.scan_rows,
+        }
+    }
+
+    /// Rows of all tables.
+    pub fn all_rows(&self) -> u64 {
+        u64::from(self.schemas) * (self.rows + self.scan_rows)
+    }
+
+    /// Columns that an update changes.
+    pub fn changed(&self) -> usize {
+        self.changed
+    }
+
+    /// All places, in chunks of at most `most`.
+    pub fn chunks(&self, most: u64) -> Vec<Chunk> {
+        let tables = (0..self.schemas)
+            .flat_map(|schema| [Table::Rows, Table::Scan].map(|table| (schema, table)));
+        tables
+            .flat_map(|(schema, table)| {
+                let rows = self.rows(table);
+                (0..rows).step_by(most.max(1) as usize).map(move |first| Chunk {
+                    schema,
+                    table,
+                    first,
+                    rows: most.min(rows - first),
+                })
+            })
+            .collect()
+    }
+
+    /// The rows of `chunk`: place and key, and the bytes of all columns followed by `ballast`.
+    pub fn rows_of<'a>(
+        &'a self,
+        chunk: &Chunk,
+        ballast: usize,
+    ) -> impl Iterator<Item = (u64, u64, Vec<u8>)> + 'a {
+        let Chunk { schema, table, first, rows } = *chunk;
+        let order = Permutation::new(self.rows(table), rng::mix(self.seed ^ u64::from(schema)));
+        (first..first + rows).map(move |place| {
+            let mut bytes = vec![0; ROW_BYTES + ballast];
+            let name = u64::from(schema) << 1 | u64::from(table == Table::Scan);
+            self.write(rng::mix(self.seed ^ rng::mix(name)) ^ rng::mix(place), &mut bytes);
+            (place, order.origin(place), bytes)
+        })
+    }
+
+    /// What the `count`th update of session `session` writes.
+    pub fn change(&self, session: u32, count: u64) -> Change {
+        let mut bytes = vec![0; self.changed * COLUMN_BYTES];
+        self.write(rng::mix(self.seed ^ rng::mix(count << 20 | u64::from(session))), &mut bytes);
+        Change { bytes }
+    }
+
+    /// Bytes that nothing shrinks in the part that was asked for, column by column, `X` elsewhere.
+    fn write(&self, key: u64, bytes: &mut [u8]) {
+        rng::fill(key, bytes);
+        for column in bytes.chunks_mut(COLUMN_BYTES) {
+            let random = self.random_bytes.min(column.len());
+            column[random..].fill(b'X');
+        }
+    }
+}
+
+/// New values of the columns of an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    bytes: Vec<u8>,
+}
+
+impl Change {
+    /// One value a column.
+    pub fn columns(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.chunks(COLUMN_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn content(obfuscate: f64) -> Content {
+        let spec =
+            TargetSpec { schemas: 2, rows: 100, scan_rows: 7, obfuscate, ..Default::default() };
+        Content::new(&spec)
+    }
+
+    #[test]
+    fn chunks_hold_every_key_of_every_table_once() {
+        let content = content(1.0);
+        let mut keys = HashSet::new();
+        for chunk in content.chunks(33) {
+            for (place, key, _) in content.rows_of(&chunk, 0) {
+                assert!(key < content.rows(chunk.table) && place >= chunk.first);
+                assert!(keys.insert((chunk.schema, chunk.table == Table::Scan, key)));
+            }
+        }
+        assert_eq!(keys.len() as u64, content.all_rows());
+    }
+
+    #[test]
+    fn rows_differ_and_the_asked_part_of_them_is_random() {
+        let chunk = Chunk { schema: 0, table: Table::Rows, first: 0, rows: 2 };
+        let content = content(0.25);
+        let rows: Vec<_> = content.rows_of(&chunk, 64).map(|(_, _, bytes)| bytes).collect();
+        assert_ne!(rows[0][..32], rows[1][..32]);
+        assert_eq!(rows[0].len(), ROW_BYTES + 64);
+        assert!(rows[0][32..128].iter().all(|&byte| byte == b'X'));
+        assert_ne!(content.change(0, 1), content.change(1, 1));
+        assert_eq!(content.change(0, 1).columns().count(), 2);
+    }
+}

@@ -1,0 +1,86 @@
+//! Why a database could not be used as a target.
+
+use std::path::PathBuf;
+
+/// An error of a database, with what it is about and what helps.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// The address makes no sense.
+    #[error("aim at `{address}`: {why}\nhint: {hint}")]
+    Address {
+        /// As it was given, without its password.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+        /// An address that would work.
+        hint: &'static str,
+    },
+    /// There is no connection.
+    #[error("connect to {server}: {why}\nhint: {hint}")]
+    Connect {
+        /// The server, as the user named it.
+        server: String,
+        /// Its answer, or the system's.
+        why: String,
+        /// What helps.
+        hint: String,
+    },
+    /// The server is there but cannot be used.
+    #[error("use {server}: {why}\nhint: {hint}")]
+    Unsuitable {
+        /// The server.
+        server: String,
+        /// What is in the way.
+        why: String,
+        /// What helps.
+        hint: String,
+    },
+    /// A statement failed.
+    #[error("{what}: {why}\nhint: {hint}")]
+    Statement {
+        /// What it was to do.
+        what: String,
+        /// The database's answer, with its code.
+        why: String,
+        /// What helps.
+        hint: String,
+    },
+    /// The rows do not lie as they must.
+    #[error(
+        "load {table}: {rows} rows lie in {pages} pages, not one in each\n\
+         hint: please report it, with the version of the database"
+    )]
+    Layout {
+        /// The table.
+        table: String,
+        /// Rows loaded.
+        rows: u64,
+        /// Pages that hold them.
+        pages: u64,
+    },
+    /// A program that makes or runs a server is not there, or ended.
+    #[error("{what}: {why}\nhint: {hint}")]
+    Program {
+        /// The program, and what it was to do.
+        what: String,
+        /// What came of it.
+        why: String,
+        /// What helps.
+        hint: String,
+    },
+    /// A file or directory could not be made, read or removed.
+    #[error("{what} {}: {source}\nhint: {hint}", path.display())]
+    File {
+        /// What was to be done.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+        /// What helps.
+        hint: &'static str,
+    },
+    /// A load was ended before its end.
+    #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
+    Interrupted,
+}

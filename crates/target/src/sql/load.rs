@@ -1,0 +1,79 @@
+//! Filling the tables: several loaders take chunk after chunk, and somebody is told.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::Database;
+use super::content::Content;
+use super::error::SqlError;
+use crate::target::{Loading, Progress};
+
+/// How often progress is told.
+const TELL: Duration = Duration::from_millis(50);
+
+/// Fills all tables of `content`.
+///
+/// # Errors
+/// The first error of a loader, and [`SqlError::Interrupted`] when `progress` ended it.
+pub fn fill<D: Database>(
+    database: &D,
+    content: &Content,
+    progress: &mut Progress<'_>,
+) -> Result<(), SqlError> {
+    let (loaders, most) = database.loaders();
+    let chunks = content.chunks(most);
+    let (next, done, end) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    let load = || -> Result<(), SqlError> {
+        let mut tell = |rows| {
+            done.fetch_add(rows, Ordering::Relaxed);
+            if end.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if end.load(Ordering::Relaxed) {
+                return Err(SqlError::Interrupted);
+            }
+            if let Err(error) = database.fill(chunk, &mut tell) {
+                // The others need not go on.
+                end.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..loaders.clamp(1, chunks.len().max(1))).map(|_| scope.spawn(load)).collect();
+        let total = content.all_rows();
+        let mut told = |flow: ControlFlow<()>| {
+            let loading = Loading { done: done.load(Ordering::Relaxed), total };
+            if flow.is_continue() && progress(loading).is_break() {
+                end.store(true, Ordering::Relaxed);
+                return ControlFlow::Break(());
+            }
+            flow
+        };
+        let mut flow = told(ControlFlow::Continue(()));
+        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
+            thread::sleep(TELL);
+            flow = told(flow);
+        }
+        let mut result = if flow.is_break() { Err(SqlError::Interrupted) } else { Ok(()) };
+        for thread in threads {
+            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // That a loader was told to end is a consequence of the first error.
+            let is_cause = |result: &Result<(), SqlError>| {
+                result.as_ref().is_err_and(|error| !matches!(error, SqlError::Interrupted))
+            };
+            if result.is_ok() || (!is_cause(&result) && is_cause(&ended)) {
+                result = ended;
+            }
+        }
+        result
+    })
+}

@@ -1,0 +1,143 @@
+//! What the operating system charges to a server's processes or threads, summed by role. One that
+//! ended keeps counting with what it had when it was last looked at.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::{EVENT, SERVER};
+use blockstone_sys::account::{self, Account};
+
+use super::Member;
+
+/// Looking takes at most one part in so many of the time.
+const SHARE: u32 = 50;
+
+/// The role of the processes or threads that serve sessions.
+pub const SESSION: &str = "session";
+
+/// The processes of one server.
+#[derive(Debug, Default)]
+pub struct Processes {
+    known: BTreeMap<Member, (String, Sum)>,
+    ended: BTreeMap<String, Sum>,
+    due: Option<Instant>,
+    last: Vec<Reading>,
+}
+
+/// Sums of accounts; a number that one of them lacks is lacking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum([Option<u64>; 6]);
+
+impl Sum {
+    const ZERO: Self = Self([Some(0); 6]);
+
+    fn of(account: &Account) -> Self {
+        let io = account.io;
+        Self([
+            account.cpu_ns,
+            account.run_queue_ns,
+            io.map(|io| io.requested_read_bytes),
+            io.map(|io| io.requested_write_bytes),
+            io.map(|io| io.read_bytes),
+            io.map(|io| io.write_bytes),
+        ])
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, part) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.zip(part).map(|(sum, part)| sum + part);
+        }
+    }
+}
+
+impl Processes {
+    /// Rows of the series `server` and, for processor time and run queue, `event`: of `members`,
+    /// which are listed only when a look is due.
+    pub fn look(
+        &mut self,
+        exact: bool,
+        members: impl FnOnce() -> Vec<(Member, String)>,
+    ) -> Vec<Reading> {
+        let begun = Instant::now();
+        if exact || self.due.is_none_or(|due| begun >= due) {
+            self.refresh(members());
+            self.last = self.readings();
+            self.due = Some(begun + begun.elapsed().max(Duration::from_millis(1)) * SHARE);
+        }
+        self.last.clone()
+    }
+
+    /// Bytes that system calls of `role` returned so far, as of the last look; none when unknown.
+    pub fn requested_read_bytes(&self, role: &str) -> Option<u64> {
+        let known = self.known.values().filter(|(known, _)| known == role).map(|(_, sum)| sum);
+        let ended = self.ended.get(role);
+        known.chain(ended).map(|Sum(values)| values[2]).sum()
+    }
+
+    fn refresh(&mut self, members: Vec<(Member, String)>) {
+        let mut now = BTreeMap::new();
+        for (member, role) in members {
+            if let Some(account) = account::account(Path::new("/"), member.pid, member.thread) {
+                now.insert(member, (role, Sum::of(&account)));
+            }
+        }
+        for (member, (role, sum)) in std::mem::take(&mut self.known) {
+            if !now.contains_key(&member) {
+                self.ended.entry(role).or_insert(Sum::ZERO).add(&sum);
+            }
+        }
+        self.known = now;
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        let mut roles = self.ended.clone();
+        for (role, sum) in self.known.values() {
+            roles.entry(role.clone()).or_insert(Sum::ZERO).add(sum);
+        }
+        let mut readings = Vec::new();
+        for (role, Sum(values)) in roles {
+            for (event, ns) in [("CPU", values[0]), ("run queue", values[1])] {
+                readings.push(Reading {
+                    probe: EVENT.probe,
+                    object: format!("{role}/{event}"),
+                    cells: vec![Cell::Value(0), Cell::from(ns)],
+                });
+            }
+            let cells = values.map(Cell::from).into();
+            readings.push(Reading { probe: SERVER.probe, object: role, cells });
+        }
+        readings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ended_still_counts() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "n=0; while [ $n -lt 50000 ]; do n=$((n+1)); done; read x"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let member = Member { pid: child.id(), thread: None };
+        let mut processes = Processes::default();
+        std::thread::sleep(Duration::from_millis(300));
+        let cpu = |readings: Vec<Reading>| {
+            let row = readings.into_iter().find(|row| row.probe == SERVER.probe).unwrap();
+            assert_eq!(row.object, "checkpointer");
+            match row.cells[0] {
+                Cell::Value(value) => value,
+                ref other => panic!("{other:?}"),
+            }
+        };
+        let before = cpu(processes.look(true, || vec![(member, "checkpointer".to_owned())]));
+        assert!(before > 0);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(cpu(processes.look(true, Vec::new)), before);
+    }
+}

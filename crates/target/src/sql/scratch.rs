@@ -1,0 +1,320 @@
+//! Directories that a run makes for a database, and servers that live in them: as a user without
+//! privileges, gone with the run, however it ends.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use blockstone_sys::child::{self, Signal, User};
+use rustix::fs::{FlockOperation, flock};
+
+use super::error::SqlError;
+
+/// How long a server may take until it answers.
+const START: Duration = Duration::from_mins(1);
+/// How long it may take to end.
+const STOP: Duration = Duration::from_secs(10);
+/// Lines of a server's log that are shown when it does not start.
+const LOG_LINES: usize = 3;
+
+/// Makes the directory `place` and locks it: whoever finds its lock free may remove it, for the run
+/// that made it is gone.
+pub fn directory(place: &Path) -> Result<File, SqlError> {
+    let failed = |source: io::Error| SqlError::File {
+        what: "create the directory",
+        path: place.to_owned(),
+        source,
+        hint: "name a directory that exists and is writable",
+    };
+    fs::create_dir(place).map_err(failed)?;
+    let directory = File::open(place).map_err(failed)?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|error| failed(error.into()))?;
+    Ok(directory)
+}
+
+/// A directory of a server's own.
+#[derive(Debug)]
+pub struct Home {
+    path: PathBuf,
+    handle: File,
+    user: Option<User>,
+}
+
+impl Home {
+    /// Makes `place` the home of a server that runs as the first of `users`, if this process is the
+    /// superuser: servers refuse to run as that.
+    pub fn make(place: &Path, users: &[&str]) -> Result<Self, SqlError> {
+        let parent = place.parent().unwrap_or(Path::new("/"));
+        let parent = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+        let path = parent.join(place.file_name().unwrap_or_default());
+        let user = if child::is_superuser() { child::user(Path::new("/"), users) } else { None };
+        if let Some(user) = &user {
+            check_way(&parent, user)?;
+        }
+        let handle = directory(&path)?;
+        if let Some(user) = &user {
+            let owned = chown(&path, Some(user.uid), Some(user.gid))
+                .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o700)));
+            owned.map_err(|source| {
+                let _ = fs::remove_dir(&path);
+                let hint = "is this a file system with owners?";
+                SqlError::File { what: "give away", path: path.clone(), source, hint }
+            })?;
+        }
+        Ok(Self { path, handle, user })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same place under a name that is short enough for a socket's address, in this process.
+    pub fn short(&self) -> String {
+        format!("/proc/self/fd/{}", self.handle.as_raw_fd())
+    }
+
+    fn confined(&self, command: &mut Command) {
+        child::confine(command, self.user.as_ref(), Signal::KILL);
+        // What the environment says is meant for other servers and clients.
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+        command.current_dir(&self.path).stdin(Stdio::null());
+    }
+
+    /// Runs a program to its end.
+    pub fn run(&self, command: &mut Command, what: &str) -> Result<(), SqlError> {
+        self.confined(command);
+        let output = command.output().map_err(|error| not_started(command, &error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = [output.stderr, output.stdout].concat();
+        Err(SqlError::Program {
+            what: what.to_owned(),
+            why: last_lines(&String::from_utf8_lossy(&said)),
+            hint: format!("see whether {} works by hand", program(command)),
+        })
+    }
+
+    /// Starts a server that writes its log into this directory.
+    pub fn start(&self, mut command: Command, what: &'static str) -> Result<Server, SqlError> {
+        self.confined(&mut command);
+        let log = self.path.join("server.log");
+        let failed = |source| SqlError::File {
+            what: "create",
+            path: log.clone(),
+            source,
+            hint: "is there room on the file system?",
+        };
+        let file = File::create(&log).map_err(failed)?;
+        command.stdout(file.try_clone().map_err(failed)?).stderr(file);
+        let child = command.spawn().map_err(|error| not_started(&command, &error))?;
+        Ok(Server { child, log, what })
+    }
+}
+
+/// A server that this run started. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    log: PathBuf,
+    what: &'static str,
+}
+
+impl Server {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until `ready` gives something.
+    ///
+    /// # Errors
+    /// When the server ended or took too long, with what its log says, and when `ready` fails.
+    pub fn wait_for<T>(
+        &mut self,
+        mut ready: impl FnMut() -> Result<Option<T>, SqlError>,
+    ) -> Result<T, SqlError> {
+        let until = Instant::now() + START;
+        loop {
+            if let Some(found) = ready()? {
+                return Ok(found);
+            }
+            let ended = self.child.try_wait().ok().flatten();
+            if ended.is_some() || Instant::now() > until {
+                let log = fs::read(&self.log).unwrap_or_default();
+                let said = last_lines(&String::from_utf8_lossy(&log));
+                let state = match ended {
+                    Some(status) => format!("it ended ({status})"),
+                    None => "it does not answer".to_owned(),
+                };
+                return Err(SqlError::Program {
+                    what: format!("start {}", self.what),
+                    why: format!("{state}; its log ends with: {said}"),
+                    hint: "a wrong setting, too little memory or a full disk are the usual causes"
+                        .to_owned(),
+                });
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// `error` of a statement with what the log says of the server's end, if it says something.
+    pub fn explained(&self, error: SqlError) -> SqlError {
+        const FATAL: [&str; 3] = ["No space left on device", "PANIC:", "[ERROR]"];
+        const FULL: &str = "free some space, or ask for less with --scale or --schemas";
+        let SqlError::Statement { what, why, hint } = error else { return error };
+        let log = fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let telling = FATAL.iter().find_map(|word| {
+            log.lines().rev().find(|line| line.contains(word)).map(|line| (*word, line.trim()))
+        });
+        match telling {
+            None => SqlError::Statement { what, why, hint },
+            Some((word, line)) => SqlError::Statement {
+                what,
+                why: format!("{why}; the log of the server says: {line}"),
+                hint: if word == FATAL[0] { FULL.to_owned() } else { hint },
+            },
+        }
+    }
+
+    /// Ends it with `signal`, and by force when that takes too long.
+    pub fn stop(&mut self, signal: Signal) {
+        let until = Instant::now() + STOP;
+        let _ = child::signal(self.pid(), signal);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > until {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The program `name` in `given`, or in the first of `usual` that has it. In a pattern of `usual`,
+/// `*` stands for a version, of which the highest is taken.
+pub fn find(name: &str, given: Option<&Path>, usual: &[&str]) -> Result<PathBuf, SqlError> {
+    let places: Vec<PathBuf> = match given {
+        Some(dir) => vec![dir.to_owned()],
+        None => usual.iter().flat_map(|pattern| versions(pattern)).collect(),
+    };
+    let found = places.iter().map(|dir| dir.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| SqlError::Program {
+        what: format!("find {name}"),
+        why: match given {
+            Some(dir) => format!("it is not in {}", dir.display()),
+            None => "it is in none of the usual places".to_owned(),
+        },
+        hint: "install the server, or name the directory of its programs with --pg-bin or \
+               --mariadb-bin"
+            .to_owned(),
+    })
+}
+
+/// The directories that `pattern` matches, highest version first.
+fn versions(pattern: &str) -> Vec<PathBuf> {
+    let Some((before, after)) = pattern.split_once('*') else { return vec![pattern.into()] };
+    let entries = fs::read_dir(before).into_iter().flatten().flatten();
+    let mut names: Vec<(u32, String)> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .map(|name| (name.parse().unwrap_or(0), name))
+        .collect();
+    names.sort_by(|a, b| b.cmp(a));
+    names.into_iter().map(|(_, name)| PathBuf::from(format!("{before}{name}{after}"))).collect()
+}
+
+/// Whether `user` can get to `dir` at all: each directory above lets it through.
+fn check_way(dir: &Path, user: &User) -> Result<(), SqlError> {
+    for step in dir.ancestors() {
+        let Ok(found) = fs::metadata(step) else { continue };
+        let bit = match found {
+            ref found if found.uid() == user.uid => 0o100,
+            ref found if found.gid() == user.gid => 0o010,
+            _ => 0o001,
+        };
+        if found.mode() & bit == 0 {
+            return Err(SqlError::Unsuitable {
+                server: format!("a server in {}", dir.display()),
+                why: format!(
+                    "it does not run as the superuser, and {} may not enter {}",
+                    user.name,
+                    step.display()
+                ),
+                hint: format!("name another directory, or chmod o+x {}", step.display()),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn program(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+fn not_started(command: &Command, error: &io::Error) -> SqlError {
+    SqlError::Program {
+        what: format!("start {}", program(command)),
+        why: error.to_string(),
+        hint: "is it executable, also for the user postgres, mysql or nobody?".to_owned(),
+    }
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_version_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        for version in ["9", "13", "15"] {
+            let bin = dir.path().join(version).join("bin");
+            fs::create_dir_all(&bin).unwrap();
+            fs::write(bin.join("initdb"), "").unwrap();
+        }
+        let pattern = format!("{}/*/bin", dir.path().display());
+        let found = find("initdb", None, &["/nowhere/*/bin", &pattern]).unwrap();
+        assert_eq!(found, dir.path().join("15/bin/initdb"));
+        let error = find("initdb", Some(dir.path()), &[]).unwrap_err().to_string();
+        assert!(error.contains("it is not in") && error.contains("\nhint: "), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_ends_says_why_and_one_that_runs_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::make(&dir.path().join("home"), &[]).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo first; echo no shared memory; exit 1"]);
+        let mut server = home.start(command, "the server").unwrap();
+        let error = server.wait_for(|| Ok(None::<()>)).unwrap_err().to_string();
+        assert!(error.contains("first | no shared memory"), "{error}");
+        let mut command = Command::new("sleep");
+        command.arg("30");
+        let mut server = home.start(command, "sleep").unwrap();
+        server.wait_for(|| Ok(Some(()))).unwrap();
+        let pid = server.pid();
+        server.stop(Signal::INT);
+        assert!(blockstone_sys::account::process(Path::new("/"), pid).is_none());
+    }
+}

@@ -1,0 +1,154 @@
+//! A session of a real database: statements, commits on the clock, and transactions sent again.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use blockstone_base::histogram::SharedHistogram;
+
+use super::content::Content;
+use super::error::SqlError;
+use super::{Link, Member, Trouble};
+use crate::target::{Executed, Operation, TargetError, TargetSession};
+
+/// A transaction is sent again at most so often.
+const ATTEMPTS_MAX: u32 = 1000;
+
+/// What sessions count themselves: the client's side of the run.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub db_time_ns: AtomicU64,
+    pub commits: AtomicU64,
+    pub commit_ns: AtomicU64,
+    pub retries: AtomicU64,
+    pub commit_latency: SharedHistogram,
+    /// Raised to ask every session for the counts that it holds back.
+    pub asked: AtomicU64,
+    /// Sessions that have handed theirs over since.
+    pub handed_over: AtomicU32,
+    /// Sessions that are connected.
+    pub connected: AtomicU32,
+    members: Mutex<BTreeSet<Member>>,
+}
+
+impl Counts {
+    /// What the operating system knows the sessions as.
+    pub fn members(&self) -> Vec<Member> {
+        self.lock().iter().copied().collect()
+    }
+
+    /// A panic under this lock cannot leave the set half changed.
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session.
+pub struct SqlSession<L: Link> {
+    link: L,
+    index: u32,
+    content: Arc<Content>,
+    counts: Arc<Counts>,
+    updates: u64,
+    asked: u64,
+    stop: Option<Arc<AtomicBool>>,
+}
+
+impl<L: Link> SqlSession<L> {
+    /// Session `index` over `link`.
+    pub fn new(link: L, index: u32, content: Arc<Content>, counts: Arc<Counts>) -> Self {
+        counts.connected.fetch_add(1, Ordering::Relaxed);
+        if let Some(member) = link.member() {
+            counts.lock().insert(member);
+        }
+        let asked = counts.asked.load(Ordering::Relaxed);
+        Self { link, index, content, counts, updates: 0, asked, stop: None }
+    }
+
+    fn run(&mut self, operation: &Operation) -> Result<Executed, SqlError> {
+        let mut attempts = 0;
+        loop {
+            let trouble = match self.attempt(operation) {
+                Ok(executed) => return Ok(executed),
+                Err(trouble) => trouble,
+            };
+            match trouble {
+                Trouble::Failed(error) => return Err(error),
+                Trouble::Again => {
+                    self.link.roll_back()?;
+                    self.counts.retries.fetch_add(1, Ordering::Relaxed);
+                    attempts += 1;
+                }
+            }
+            let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+            if stopped {
+                return Ok(Executed::default());
+            }
+            if attempts == ATTEMPTS_MAX {
+                return Err(SqlError::Statement {
+                    what: format!("send {operation:?}"),
+                    why: format!("the database ended it {attempts} times in a row"),
+                    hint: "fewer sessions that update, or more schemas, leave each more room"
+                        .to_owned(),
+                });
+            }
+        }
+    }
+
+    fn attempt(&mut self, operation: &Operation) -> Result<Executed, Trouble> {
+        match *operation {
+            Operation::Select { schema, first_key, rows } => {
+                let rows = self.link.select(schema, first_key, rows)?;
+                Ok(Executed { rows, commits: 0 })
+            }
+            Operation::Update { schema, first_key, rows } => {
+                self.updates += 1;
+                let change = self.content.change(self.index, self.updates);
+                let rows = self.link.update(schema, first_key, rows, &change)?;
+                let begun = Instant::now();
+                self.link.commit()?;
+                let ns = begun.elapsed().as_nanos() as u64;
+                self.counts.commits.fetch_add(1, Ordering::Relaxed);
+                self.counts.commit_ns.fetch_add(ns, Ordering::Relaxed);
+                self.counts.commit_latency.record(ns);
+                Ok(Executed { rows, commits: 1 })
+            }
+            Operation::Scan { schema } => {
+                let rows = self.link.scan(schema)?;
+                Ok(Executed { rows, commits: 0 })
+            }
+        }
+    }
+}
+
+impl<L: Link> TargetSession for SqlSession<L> {
+    fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
+        let begun = Instant::now();
+        let executed = self.run(operation).map_err(TargetError::own)?;
+        let ns = begun.elapsed().as_nanos() as u64;
+        self.counts.db_time_ns.fetch_add(ns, Ordering::Relaxed);
+        if L::HOLDS_COUNTS {
+            let asked = self.counts.asked.load(Ordering::Relaxed);
+            if asked != self.asked {
+                self.asked = asked;
+                self.link.hand_over_counts().map_err(TargetError::own)?;
+                self.counts.handed_over.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Ok(executed)
+    }
+
+    fn heed(&mut self, stop: &Arc<AtomicBool>) {
+        self.stop = Some(Arc::clone(stop));
+    }
+}
+
+impl<L: Link> Drop for SqlSession<L> {
+    fn drop(&mut self) {
+        self.counts.connected.fetch_sub(1, Ordering::Relaxed);
+        if let Some(member) = self.link.member() {
+            self.counts.lock().remove(&member);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Any [`Database`] as a target.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::Capability;
+use blockstone_base::column::{Cell, Column, Reading};
+use blockstone_base::database::{INSTANCE, SQL};
+use blockstone_base::load::Op;
+
+use super::content::Content;
+use super::error::SqlError;
+use super::session::{Counts, SqlSession};
+use super::watch::Watch;
+use super::{Database, Link, Seen, load};
+use crate::target::{Description, Latencies, Progress, Target, TargetError, TargetSession};
+
+/// What a commit takes, as the sessions see it.
+const COMMIT: &str = "session/commit";
+/// How long sessions are waited for to hand over the counts they hold back.
+const HAND_OVER: Duration = Duration::from_millis(100);
+
+/// A database with the tables of a run.
+#[derive(Debug)]
+pub struct SqlTarget<D: Database> {
+    database: D,
+    content: Arc<Content>,
+    counts: Arc<Counts>,
+    watch: Mutex<Option<Watch>>,
+}
+
+impl<D: Database> SqlTarget<D> {
+    /// A target over `database`, whose tables are empty.
+    pub fn new(database: D, content: Content) -> Self {
+        let (content, counts) = (Arc::new(content), Arc::default());
+        Self { database, content, counts, watch: Mutex::new(None) }
+    }
+
+    /// Asks all sessions for the counts that they hold back, and waits for them a moment.
+    fn collect_counts(&self) {
+        let counts = &self.counts;
+        counts.handed_over.store(0, Ordering::Relaxed);
+        counts.asked.fetch_add(1, Ordering::Relaxed);
+        let until = Instant::now() + HAND_OVER;
+        let waiting = || {
+            counts.handed_over.load(Ordering::Relaxed) < counts.connected.load(Ordering::Relaxed)
+        };
+        while waiting() && Instant::now() < until {
+            thread::sleep(Duration::from_micros(500));
+        }
+    }
+
+    fn look(&self, exact: bool) -> Seen {
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.as_ref().map(|watch| watch.look(exact)).unwrap_or_default()
+    }
+
+    /// The cells of `columns`: what the sessions counted, else what the database said.
+    fn cells(&self, columns: &[Column], seen: &Seen) -> Vec<Cell> {
+        let counted = |name: &str| {
+            Some(match name {
+                "commits" => &self.counts.commits,
+                "db_time_ns" => &self.counts.db_time_ns,
+                "retries" => &self.counts.retries,
+                "commit_ns" => &self.counts.commit_ns,
+                _ => return None,
+            })
+        };
+        let cell = |column: &Column| {
+            if let Some(count) = counted(column.name) {
+                return Cell::from(count.load(Ordering::Relaxed));
+            }
+            let said = seen.statistics.iter().find(|(name, _)| *name == column.name);
+            Cell::from(said.map(|(_, value)| *value))
+        };
+        columns.iter().map(cell).collect()
+    }
+}
+
+impl<D: Database> Target for SqlTarget<D> {
+    fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError> {
+        let filled = load::fill(&self.database, &self.content, progress);
+        filled.and_then(|()| self.database.settle()).map_err(|error| match error {
+            SqlError::Interrupted => TargetError::Interrupted,
+            error => TargetError::own(self.database.explained(error)),
+        })?;
+        let watcher = self.database.watcher().map_err(TargetError::own)?;
+        let watch = Watch::start(watcher, Arc::clone(&self.counts));
+        *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
+        Ok(())
+    }
+
+    fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
+        let link = self.database.link().map_err(TargetError::own)?;
+        let (content, counts) = (Arc::clone(&self.content), Arc::clone(&self.counts));
+        Ok(Box::new(SqlSession::new(link, index, content, counts)))
+    }
+
+    fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
+        if exact && D::Link::HOLDS_COUNTS {
+            self.collect_counts();
+        }
+        let seen = self.look(exact);
+        for schema in [&INSTANCE, &SQL] {
+            let cells = self.cells(schema.columns, &seen);
+            readings.push(Reading { probe: schema.probe, object: String::new(), cells });
+        }
+        readings.extend(seen.readings);
+    }
+
+    fn take_latencies(&self) -> Vec<Latencies> {
+        let histogram = self.counts.commit_latency.take();
+        if histogram.count() == 0 {
+            return Vec::new();
+        }
+        vec![Latencies { name: COMMIT.to_owned(), op: Op::Commit, histogram }]
+    }
+
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        Vec::new()
+    }
+
+    fn describe(&self) -> Result<Description, TargetError> {
+        self.database.describe().map_err(TargetError::own)
+    }
+
+    fn shutdown(&self) -> Result<(), TargetError> {
+        if let Some(watch) = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            watch.end();
+        }
+        self.database.tear_down().map_err(TargetError::own)
+    }
+}

@@ -1,0 +1,127 @@
+//! A thread that looks at a database while sessions run: whoever waits for its answer waits only so
+//! long, even when the database does not answer at all.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::session::Counts;
+use super::{Seen, Watcher};
+
+/// How long an exact look may take, and one that need not be.
+const PATIENCE: Duration = Duration::from_secs(3);
+const HASTE: Duration = Duration::from_millis(50);
+
+/// The thread, from outside.
+#[derive(Debug)]
+pub struct Watch {
+    exchange: Mutex<Exchange>,
+}
+
+#[derive(Debug)]
+struct Exchange {
+    /// None once the watcher is to end.
+    ask: Option<SyncSender<bool>>,
+    seen: Receiver<Seen>,
+    thread: Option<thread::JoinHandle<()>>,
+    /// Looks that were asked for and not answered.
+    owed: u32,
+    last: Seen,
+}
+
+impl Watch {
+    /// Starts it.
+    pub fn start(mut watcher: Box<dyn Watcher>, counts: Arc<Counts>) -> Self {
+        let (ask, asked) = sync_channel(1);
+        let (answer, seen) = sync_channel(1);
+        let thread = thread::spawn(move || {
+            while let Ok(exact) = asked.recv() {
+                // A database that is gone is found out by the sessions, which say so. Here its
+                // counters are no longer measured.
+                let seen = watcher.look(&counts.members(), exact).unwrap_or_default();
+                if answer.send(seen).is_err() {
+                    break;
+                }
+            }
+        });
+        let exchange =
+            Exchange { ask: Some(ask), seen, thread: Some(thread), owed: 0, last: Seen::default() };
+        Self { exchange: Mutex::new(exchange) }
+    }
+
+    /// A look of now if `exact`, or if one comes soon; otherwise the last.
+    pub fn look(&self, exact: bool) -> Seen {
+        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + if exact { PATIENCE } else { HASTE };
+        // An answer that came late is older than the question.
+        if !exchange.receive(until, 0) {
+            return exchange.last.clone();
+        }
+        if exchange.ask.as_ref().is_some_and(|ask| ask.send(exact).is_ok()) {
+            exchange.owed += 1;
+            exchange.receive(until, 0);
+        }
+        exchange.last.clone()
+    }
+
+    /// Ends the watcher. One whose database does not answer is left behind.
+    pub fn end(&self) {
+        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        exchange.ask = None;
+        let ended = exchange.receive(Instant::now() + PATIENCE, 0);
+        if let Some(thread) = exchange.thread.take().filter(|_| ended) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Exchange {
+    /// Takes answers until `owed` are left; `false` when they do not come in time.
+    fn receive(&mut self, until: Instant, owed: u32) -> bool {
+        while self.owed > owed {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.seen.recv_timeout(left) {
+                Ok(seen) => self.last = seen,
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => self.last = Seen::default(),
+            }
+            self.owed -= 1;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::Member;
+    use crate::sql::error::SqlError;
+
+    struct Slow(Duration, u64);
+
+    impl Watcher for Slow {
+        fn look(&mut self, _: &[Member], _: bool) -> Result<Seen, SqlError> {
+            thread::sleep(self.0);
+            self.1 += 1;
+            Ok(Seen { statistics: vec![("commits", self.1)], readings: Vec::new() })
+        }
+    }
+
+    fn count(seen: &Seen) -> u64 {
+        seen.statistics.first().map_or(0, |(_, count)| *count)
+    }
+
+    #[test]
+    fn an_exact_look_is_of_now_and_a_slow_database_holds_nobody_up() {
+        let quick = Watch::start(Box::new(Slow(Duration::ZERO, 0)), Arc::default());
+        assert_eq!([1, 2, 3].map(|_| count(&quick.look(true))), [1, 2, 3]);
+        quick.end();
+        let slow = Watch::start(Box::new(Slow(Duration::from_millis(400), 0)), Arc::default());
+        let begun = Instant::now();
+        assert_eq!(count(&slow.look(false)), 0);
+        assert!(begun.elapsed() < Duration::from_millis(300));
+        assert_eq!(count(&slow.look(true)), 2, "the answer to the first question is too old");
+        slow.end();
+    }
+}

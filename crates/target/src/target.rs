@@ -1,0 +1,228 @@
+//! The traits, and what passes between a workload and its target.
+
+use std::error::Error;
+use std::fmt::Debug;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use blockstone_base::column::{Reading, Unmeasured};
+use blockstone_base::load::Op;
+use blockstone_base::units::Bytes;
+use blockstone_base::{Capability, LatencyHistogram};
+
+/// One statement of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Visits `rows` rows, by key from `first_key` on.
+    Select {
+        /// The schema, from 0.
+        schema: u32,
+        /// The first key, from 0.
+        first_key: u64,
+        /// How many rows; each is one block.
+        rows: u32,
+    },
+    /// Changes `rows` rows, by key from `first_key` on, and commits.
+    Update {
+        /// The schema, from 0.
+        schema: u32,
+        /// The first key, from 0.
+        first_key: u64,
+        /// How many rows; each is one block.
+        rows: u32,
+    },
+    /// Reads the schema's second table, which has no index, from its first row to its last.
+    Scan {
+        /// The schema, from 0.
+        schema: u32,
+    },
+}
+
+impl Operation {
+    /// The names of the kinds, in the order of [`Operation::kind`]: objects of the series
+    /// [`blockstone_base::database::OPERATION`].
+    pub const KINDS: [&'static str; 3] = ["select", "update", "scan"];
+
+    /// Its kind, as an index into [`Operation::KINDS`].
+    pub const fn kind(&self) -> usize {
+        match self {
+            Self::Select { .. } => 0,
+            Self::Update { .. } => 1,
+            Self::Scan { .. } => 2,
+        }
+    }
+}
+
+/// How a session scans past the buffer cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectScan {
+    /// Blocks of a read.
+    pub multiblock: u32,
+    /// Reads outstanding.
+    pub slots: u32,
+}
+
+/// What an operation did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Rows visited: counted where they were visited, not copied from the request.
+    pub rows: u64,
+    /// Commits that were acknowledged.
+    pub commits: u64,
+}
+
+/// How far a load is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loading {
+    /// Blocks written.
+    pub done: u64,
+    /// Blocks to write.
+    pub total: u64,
+}
+
+/// Is told how far something is, and may end it.
+pub type Progress<'a> = dyn FnMut(Loading) -> ControlFlow<()> + 'a;
+
+/// Latencies that a target measured itself since it was last asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latencies {
+    /// What of: the name of a wait event.
+    pub name: String,
+    /// The direction.
+    pub op: Op,
+    /// The latencies.
+    pub histogram: LatencyHistogram,
+}
+
+/// What a target needs before it can be opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// Bytes that it writes to each place, in their order.
+    pub places: Vec<Bytes>,
+}
+
+/// What a database says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Product and version; empty for what is part of this program.
+    pub server: String,
+    /// How it executes the statements of the run: the statement's kind and its plan.
+    pub plans: Vec<(&'static str, String)>,
+    /// Settings of it that decide what a run shows.
+    pub settings: Vec<(String, String)>,
+    /// Columns of its series that were not measured: probe, column, reason.
+    pub unmeasured: Vec<(&'static str, &'static str, Unmeasured)>,
+    /// What a reader should know of how it began.
+    pub notes: Vec<String>,
+}
+
+/// A database, as far as a workload sees it.
+pub trait Target: Send + Sync + Debug {
+    /// Fills the schemas. `progress` is told how far it is, and may end it.
+    ///
+    /// # Errors
+    /// When it cannot be written, and [`TargetError::Interrupted`] when `progress` ended it.
+    fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError>;
+
+    /// Connects session `index`. Called on the thread that will use it.
+    ///
+    /// # Errors
+    /// When it cannot be connected.
+    fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError>;
+
+    /// Appends what it counted since it was opened, as rows of the series of
+    /// [`blockstone_base::database`] other than `operation`. Cheap enough for ten times a second
+    /// while sessions run: what takes long may be as of an earlier call, unless `exact` asks for
+    /// all of it now.
+    fn sample(&self, exact: bool, readings: &mut Vec<Reading>);
+
+    /// The latencies measured since this was last called.
+    fn take_latencies(&self) -> Vec<Latencies>;
+
+    /// What it can do here, by name, and what not and why.
+    fn capabilities(&self) -> Vec<(&'static str, Capability)>;
+
+    /// What it is and how it executes statements, as of now: asked after the load and again after
+    /// the window.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn describe(&self) -> Result<Description, TargetError> {
+        Ok(Description::default())
+    }
+
+    /// What happened to it since this was last called that whoever watches should know: a disk that
+    /// left, or one that is back. Asked at every tick.
+    fn take_news(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Ends it in good order: what was committed is durable, nothing runs any more. All sessions
+    /// have ended before.
+    ///
+    /// # Errors
+    /// When something could not be written.
+    fn shutdown(&self) -> Result<(), TargetError>;
+}
+
+/// A session: belongs to one thread.
+pub trait TargetSession {
+    /// Executes one operation and returns when it is done; an update when it is durable.
+    ///
+    /// # Errors
+    /// When it could not be done. The session is not used again.
+    fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError>;
+
+    /// From now on the session's scans read past the buffer cache, as `alter session` arranges.
+    /// Asked of targets that say they can, see [`Entry`](crate::registry::Entry).
+    ///
+    /// # Errors
+    /// When it cannot scan so.
+    fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {
+        Err(TargetError::NoDirectScan { multiblock: scan.multiblock, slots: scan.slots })
+    }
+
+    /// Once `stop` is set, what takes long may end early, with the rows visited until then.
+    fn heed(&mut self, stop: &Arc<AtomicBool>) {
+        let _ = stop;
+    }
+}
+
+/// Why a target could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// No target has this name.
+    #[error("aim at `{name}`: no such target\nhint: known are {known}")]
+    Unknown {
+        /// What was named.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Its scans cannot be told how to read.
+    #[error(
+        "scan past the cache, {multiblock} blocks a read and {slots} reads outstanding: this \
+         target does not do that\n\
+         hint: use --target instance, or let it scan as it does with --scan-pct"
+    )]
+    NoDirectScan {
+        /// Blocks of a read.
+        multiblock: u32,
+        /// Reads outstanding.
+        slots: u32,
+    },
+    /// The load was ended before its end.
+    #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
+    Interrupted,
+    /// The target itself says why.
+    #[error(transparent)]
+    Own(Box<dyn Error + Send + Sync>),
+}
+
+impl TargetError {
+    /// An error of a target's own.
+    pub fn own(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Own(Box::new(error))
+    }
+}

@@ -1,0 +1,403 @@
+//! What every target promises, tried on all of the registry.
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database;
+use blockstone_base::units::Bytes;
+use blockstone_target::registry::{self, ALL, Entry};
+use blockstone_target::{DirectScan, Loading, Operation, Place, Target, TargetError, TargetSpec};
+
+const SCHEMAS: u32 = 2;
+const ROWS: u64 = 300;
+const SCAN_ROWS: u64 = 128;
+
+fn spec(dir: &Path) -> TargetSpec {
+    let place =
+        |name: &str| Place { path: dir.join(name), name: name.to_owned(), failure_group: None };
+    TargetSpec {
+        places: vec![place("a"), place("b")],
+        schemas: SCHEMAS,
+        rows: ROWS,
+        scan_rows: SCAN_ROWS,
+        sessions: 4,
+        cache: Bytes::mib(4),
+        seed: 3,
+        ..TargetSpec::default()
+    }
+}
+
+fn go_on(_: Loading) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// A target that the suite is run over.
+struct Subject {
+    entry: &'static Entry,
+    address: &'static str,
+    programs: Option<PathBuf>,
+}
+
+impl Subject {
+    fn of(text: &'static str) -> Self {
+        let (_, address) = registry::parts(text);
+        Self { entry: registry::find(text).unwrap(), address, programs: None }
+    }
+
+    fn name(&self) -> &'static str {
+        self.entry.name
+    }
+
+    fn spec(&self, dir: &Path) -> TargetSpec {
+        let (address, programs) = (self.address.to_owned(), self.programs.clone());
+        TargetSpec { address, programs, ..spec(dir) }
+    }
+
+    /// Does it with the target, set up and loaded, and shuts it down.
+    fn with(&self, test: impl Fn(&'static str, &Arc<dyn Target>)) {
+        let dir = directory();
+        let spec = self.spec(dir.path());
+        let target = (self.entry.open)(&spec, &mut go_on).unwrap();
+        target.load(&mut go_on).unwrap();
+        test(self.name(), &target);
+        target.shutdown().unwrap();
+        drop(target);
+        remove(&spec);
+        assert_eq!(left(dir.path()), 0, "{}", self.name());
+    }
+}
+
+/// Runs the suite over a subject, in a module of its own, if the machine has what it needs.
+macro_rules! contract {
+    ($module:ident, $subject:expr $(, $need:ident)*) => {
+        mod $module {
+            contract!(@test $subject, [$($need)*],
+                statements_visit_exactly_the_rows_asked_for
+                sessions_work_side_by_side_and_every_commit_is_counted
+                samples_keep_to_their_schemas_and_never_fall
+                latencies_are_given_once
+                what_is_demanded_is_enough
+                sessions_scan_past_the_cache_exactly_where_the_registry_says_so
+                a_database_says_what_it_is_and_how_it_executes
+                what_is_not_measured_is_explained
+            );
+        }
+    };
+    (@test $subject:expr, $needs:tt, $($test:ident)*) => {
+        $(contract!(@one $subject, $needs, $test);)*
+    };
+    (@one $subject:expr, [$($need:ident)*], $test:ident) => {
+        #[test]
+        fn $test() {
+            $(blockstone_testkit::require!($need);)*
+            super::$test(&$subject);
+        }
+    };
+}
+
+contract!(instance, super::Subject::of("instance"));
+contract!(null, super::Subject::of("null"));
+contract!(sqlite, super::Subject::of("sqlite:."));
+contract!(postgres, super::Subject::of("postgres:scratch"), Postgres);
+contract!(
+    postgres_18,
+    super::Subject {
+        programs: Some(blockstone_testkit::postgres_18_programs()),
+        ..super::Subject::of("postgres:scratch")
+    },
+    Postgres18
+);
+
+contract!(mariadb, super::Subject::of("mariadb:scratch"), Mariadb);
+
+/// Targets that need no server.
+fn here() -> impl Iterator<Item = Subject> {
+    ["instance", "sqlite:."].into_iter().map(Subject::of)
+}
+
+#[test]
+fn every_target_is_a_subject() {
+    // `mysql` is `mariadb` under the name of its protocol.
+    let covered = ["instance", "null", "sqlite", "postgres", "mariadb", "mysql"];
+    assert_eq!(ALL.iter().map(|entry| entry.name).collect::<Vec<_>>(), covered);
+}
+
+/// Not in /tmp, which may be memory, and where a server of another user may look too.
+fn directory() -> tempfile::TempDir {
+    let mut builder = tempfile::Builder::new();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    builder.permissions(open).prefix("blockstone-contract-").tempdir_in("/var/tmp").unwrap()
+}
+
+/// What a run does with the places that it named.
+fn remove(spec: &TargetSpec) {
+    for place in &spec.places {
+        let _ = std::fs::remove_file(&place.path).or(std::fs::remove_dir_all(&place.path));
+    }
+}
+
+fn left(dir: &Path) -> usize {
+    std::fs::read_dir(dir).unwrap().count()
+}
+
+fn samples(target: &dyn Target) -> HashMap<(&'static str, String), Vec<Cell>> {
+    let mut readings: Vec<Reading> = Vec::new();
+    target.sample(true, &mut readings);
+    let count = readings.len();
+    let samples: HashMap<_, _> =
+        readings.into_iter().map(|r| ((r.probe, r.object), r.cells)).collect();
+    assert_eq!(samples.len(), count, "an object is sampled once");
+    samples
+}
+
+fn statistic(target: &dyn Target, name: &str) -> i64 {
+    let column = database::INSTANCE.columns.iter().position(|c| c.name == name).unwrap();
+    match samples(target)[&("instance", String::new())][column] {
+        Cell::Value(value) => value,
+        ref other => panic!("{name} is {other:?}"),
+    }
+}
+
+/// Blocks visited, of a target that counts those of its rows and no others.
+fn visits(target: &dyn Target) -> Option<i64> {
+    if !target.describe().unwrap().server.is_empty() {
+        return None; // It visits an index and its catalogue too.
+    }
+    let column = database::INSTANCE.columns.iter().position(|c| c.name == "logical_reads").unwrap();
+    match samples(target)[&("instance", String::new())][column] {
+        Cell::Value(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn statements_visit_exactly_the_rows_asked_for(subject: &Subject) {
+    subject.with(|name, target| {
+        let mut session = target.session(0).unwrap();
+        for (first_key, rows) in [(0, 1), (0, 64), (ROWS - 64, 64), (17, 63)] {
+            for schema in 0..SCHEMAS {
+                let before = visits(target.as_ref());
+                let select = Operation::Select { schema, first_key, rows };
+                let executed = session.execute(&select).unwrap();
+                assert_eq!((executed.rows, executed.commits), (rows.into(), 0), "{name}");
+                if let Some((now, before)) = visits(target.as_ref()).zip(before) {
+                    assert_eq!(now - before, i64::from(rows), "{name}: {select:?}");
+                }
+                let update = Operation::Update { schema, first_key, rows };
+                let executed = session.execute(&update).unwrap();
+                assert_eq!((executed.rows, executed.commits), (rows.into(), 1), "{name}");
+            }
+        }
+        let executed = session.execute(&Operation::Scan { schema: 1 }).unwrap();
+        assert_eq!((executed.rows, executed.commits), (SCAN_ROWS, 0), "{name}");
+    });
+}
+
+fn sessions_work_side_by_side_and_every_commit_is_counted(subject: &Subject) {
+    subject.with(|name, target| {
+        let before = statistic(target.as_ref(), "commits");
+        std::thread::scope(|scope| {
+            for index in 0..4 {
+                scope.spawn(move || {
+                    let mut session = target.session(index).unwrap();
+                    for n in 0..25 {
+                        let first_key = u64::from(index * 25 + n) % (ROWS - 8);
+                        let schema = n % SCHEMAS;
+                        session.execute(&Operation::Update { schema, first_key, rows: 8 }).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(statistic(target.as_ref(), "commits") - before, 100, "{name}");
+    });
+}
+
+fn samples_keep_to_their_schemas_and_never_fall(subject: &Subject) {
+    subject.with(|name, target| {
+        let mut session = target.session(0).unwrap();
+        let mut last = samples(target.as_ref());
+        for first_key in 0..20 {
+            session.execute(&Operation::Update { schema: 0, first_key, rows: 64 }).unwrap();
+            let now = samples(target.as_ref());
+            for ((probe, object), cells) in &now {
+                let schema = database::ALL.iter().find(|schema| schema.probe == *probe).unwrap();
+                assert_eq!(cells.len(), schema.columns.len(), "{name}: {probe}");
+                let Some(before) = last.get(&(*probe, object.clone())) else { continue };
+                for ((column, now), before) in schema.columns.iter().zip(cells).zip(before) {
+                    if let (Cell::Value(now), Cell::Value(before)) = (now, before) {
+                        let level = column.kind == blockstone_base::Kind::Gauge;
+                        assert!(level || now >= before, "{name}: {probe} {object} {}", column.name);
+                    }
+                }
+            }
+            last = now;
+        }
+    });
+}
+
+fn latencies_are_given_once(subject: &Subject) {
+    subject.with(|name, target| {
+        let mut session = target.session(0).unwrap();
+        session.execute(&Operation::Update { schema: 0, first_key: 0, rows: 64 }).unwrap();
+        drop(session);
+        let sum = |taken: Vec<blockstone_target::Latencies>| -> u64 {
+            assert!(taken.iter().all(|one| one.histogram.count() > 0), "{name}: an empty one");
+            taken.iter().map(|one| one.histogram.count()).sum()
+        };
+        let first = sum(target.take_latencies());
+        // Background processes may have waited in the meantime.
+        assert!(sum(target.take_latencies()) <= first, "{name}");
+    });
+}
+
+#[test]
+fn a_load_that_is_interrupted_says_so() {
+    for subject in here() {
+        let (entry, dir) = (subject.entry, directory());
+        let target = (entry.open)(&subject.spec(dir.path()), &mut go_on).unwrap();
+        let mut told = 0;
+        let mut once = |_| {
+            told += 1;
+            ControlFlow::Break(())
+        };
+        let error = target.load(&mut once).unwrap_err();
+        assert!(matches!(error, TargetError::Interrupted), "{}: {error}", entry.name);
+        assert_eq!(told, 1, "{}: it goes on all the same", entry.name);
+    }
+}
+
+/// What is wrong before anything is written.
+fn refused(entry: &Entry, spec: &TargetSpec) -> String {
+    let error = (entry.demand)(spec).unwrap_err().to_string();
+    assert!(error.contains("\nhint: "), "{}: {error}", entry.name);
+    error
+}
+
+#[test]
+fn what_cannot_work_is_refused_before_anything_is_written() {
+    let entry = registry::find("instance").unwrap();
+    let spec = spec(Path::new("/nowhere"));
+    let demand = (entry.demand)(&spec).unwrap();
+    let data = u64::from(SCHEMAS) * (ROWS + SCAN_ROWS) * spec.block.get();
+    assert!(demand.places.iter().map(|bytes| bytes.get()).sum::<u64>() > data);
+    let error = refused(entry, &TargetSpec { sessions: 100_000, ..spec.clone() });
+    assert!(error.contains("cache"), "{error}");
+    let redundancy = blockstone_target::Redundancy::High;
+    let error = refused(entry, &TargetSpec { redundancy, ..spec.clone() });
+    assert!(error.contains("high"), "{error}");
+    let error = refused(entry, &TargetSpec { block: Bytes(5000), ..spec.clone() });
+    assert!(error.contains("block"), "{error}");
+    let error = refused(entry, &TargetSpec { allocation_unit: Bytes::mib(3), ..spec });
+    assert!(error.contains("allocation unit"), "{error}");
+}
+
+fn what_is_demanded_is_enough(subject: &Subject) {
+    let (entry, dir) = (subject.entry, directory());
+    let spec = subject.spec(dir.path());
+    let demand = (entry.demand)(&spec).unwrap();
+    let target = (entry.open)(&spec, &mut go_on).unwrap();
+    target.load(&mut go_on).unwrap();
+    for (place, demanded) in spec.places.iter().zip(demand.places) {
+        let taken = size(&place.path);
+        assert!(taken <= demanded, "{}: {taken} of {demanded}", entry.name);
+        // A disk of the group is laid out as a whole.
+        assert!(taken == demanded || entry.name != "instance", "{taken} of {demanded}");
+    }
+    target.shutdown().unwrap();
+}
+
+fn a_database_says_what_it_is_and_how_it_executes(subject: &Subject) {
+    subject.with(|name, target| {
+        let described = target.describe().unwrap();
+        if described.server.is_empty() {
+            return; // A part of this program.
+        }
+        let kinds: Vec<_> = described.plans.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, Operation::KINDS, "{name}");
+        let plan = |kind: &str| &described.plans.iter().find(|(of, _)| *of == kind).unwrap().1;
+        for kind in ["select", "update"] {
+            let text = plan(kind).to_lowercase();
+            assert!(text.contains("index") && !text.contains("bitmap"), "{name}: {text}");
+        }
+        assert!(plan("scan").to_lowercase().contains("scan"), "{name}: {}", plan("scan"));
+        assert!(!described.settings.is_empty(), "{name}");
+        assert_eq!(target.describe().unwrap().plans, described.plans, "{name}");
+    });
+}
+
+fn what_is_not_measured_is_explained(subject: &Subject) {
+    subject.with(|name, target| {
+        let explained = target.describe().unwrap().unmeasured;
+        if target.describe().unwrap().server.is_empty() {
+            return; // The manifest of a run says what the miniature instance lacks.
+        }
+        let mut session = target.session(0).unwrap();
+        session.execute(&Operation::Select { schema: 0, first_key: 0, rows: 1 }).unwrap();
+        let samples = samples(target.as_ref());
+        for schema in [&database::INSTANCE, &database::SQL] {
+            let cells = &samples[&(schema.probe, String::new())];
+            for (column, cell) in schema.columns.iter().zip(cells) {
+                let known = explained
+                    .iter()
+                    .any(|(probe, name, _)| (*probe, *name) == (schema.probe, column.name));
+                assert_eq!(*cell == Cell::Unmeasured, known, "{name}: {}", column.name);
+            }
+        }
+    });
+}
+
+/// Bytes of a file, or of all files in a directory; none of one that is not there.
+fn size(path: &Path) -> Bytes {
+    let Ok(found) = path.metadata() else { return Bytes(0) };
+    if !found.is_dir() {
+        return Bytes(found.len());
+    }
+    let inside = std::fs::read_dir(path).unwrap().map(|entry| size(&entry.unwrap().path()).get());
+    Bytes(inside.sum())
+}
+
+#[test]
+fn a_target_that_cannot_be_opened_leaves_nothing_behind() {
+    for subject in here() {
+        let (entry, dir) = (subject.entry, directory());
+        let mut spec = subject.spec(dir.path());
+        for place in &mut spec.places[usize::from(entry.name == "instance")..] {
+            place.path = dir.path().join("nowhere/b");
+        }
+        (entry.open)(&spec, &mut go_on).unwrap_err();
+        assert_eq!(left(dir.path()), 0, "{}", entry.name);
+        if entry.name != "instance" {
+            continue; // It is opened in no time at all.
+        }
+        spec.places[1].path = dir.path().join("b");
+        let error = (entry.open)(&spec, &mut |_| ControlFlow::Break(())).unwrap_err();
+        assert!(matches!(error, TargetError::Interrupted), "{}: {error}", entry.name);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{}", entry.name);
+    }
+}
+
+fn sessions_scan_past_the_cache_exactly_where_the_registry_says_so(subject: &Subject) {
+    subject.with(|name, target| {
+        let can = ALL.iter().find(|entry| entry.name == name).unwrap().direct_scans;
+        let mut session = target.session(0).unwrap();
+        let set = session.scan_directly(DirectScan { multiblock: 4, slots: 2 });
+        assert_eq!(set.is_ok(), can, "{name}");
+        if can {
+            let before = statistic(target.as_ref(), "direct_reads");
+            let executed = session.execute(&Operation::Scan { schema: 0 }).unwrap();
+            assert_eq!(executed.rows, SCAN_ROWS, "{name}");
+            let reads = statistic(target.as_ref(), "direct_reads") - before;
+            assert_eq!(reads as u64, SCAN_ROWS / 4, "{name}");
+            let all = target.take_latencies();
+            let direct = all.iter().find(|of| of.name == database::DIRECT_READ).unwrap();
+            assert_eq!(direct.histogram.count(), SCAN_ROWS / 4, "{name}: every read is timed");
+        } else {
+            let text = set.unwrap_err().to_string();
+            assert!(text.contains("hint: "), "{name}: {text}");
+        }
+    });
+}

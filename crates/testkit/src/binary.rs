@@ -1,0 +1,120 @@
+//! The built `blockstone`, as a user would run it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::error::TestkitError;
+
+/// What a program did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to standard output: the answer.
+    pub stdout: String,
+    /// What it wrote to standard error: the rest.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Its standard output as one JSON document.
+    ///
+    /// # Panics
+    /// When it is none; all that the program said is shown.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        match serde_json::from_str(&self.stdout) {
+            Ok(document) => document,
+            Err(error) => panic!("standard output is no JSON document: {error}\n{self:#?}"),
+        }
+    }
+}
+
+/// Runs `command` to its end.
+///
+/// # Panics
+/// When it cannot be started.
+#[track_caller]
+pub fn run(command: &mut Command) -> Ran {
+    let output = match command.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => panic!("cannot start {command:?}: {error}"),
+    };
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The path of the binary `blockstone`, built from the present sources. Cargo names it to the tests
+/// of its own package; anywhere else it is built first.
+///
+/// # Panics
+/// When it does not build.
+pub fn blockstone_binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| match std::env::var_os("CARGO_BIN_EXE_blockstone") {
+        Some(path) => PathBuf::from(path),
+        None => build(&["--workspace", "--bin", "blockstone"]).unwrap_or_else(|e| panic!("{e}")),
+    })
+}
+
+/// Builds the one program that `selection` names (`--bin NAME`, `--example NAME`) and returns its
+/// path. Compiler errors go to standard error, as cargo shows them.
+///
+/// Select it with `--workspace` when it shall share what the tests have built: the selection of
+/// packages decides the features of their dependencies.
+pub fn build(selection: &[&str]) -> Result<PathBuf, TestkitError> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(["build", "--quiet", "--message-format", "json-render-diagnostics"])
+        .arg("--manifest-path")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml"))
+        .args(selection)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    let fail = |message: String| TestkitError::Tool {
+        command: format!("cargo build {}", selection.join(" ")),
+        message,
+    };
+    let output = command.output().map_err(|error| fail(error.to_string()))?;
+    if !output.status.success() {
+        return Err(fail("it does not build; the compiler says why above".to_owned()));
+    }
+    executable(&String::from_utf8_lossy(&output.stdout))
+        .ok_or_else(|| fail("cargo names no executable".to_owned()))
+}
+
+/// The executable among cargo's messages, one JSON document a line.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        message["executable"].as_str().map(PathBuf::from)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_keeps_code_and_both_streams() {
+        let ran = run(Command::new("sh").args(["-c", "echo '{\"a\":1}'; echo b >&2; exit 3"]));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(3), "b\n"));
+        assert_eq!(ran.json()["a"], 1);
+        let killed = run(Command::new("sh").args(["-c", "kill -9 $$"]));
+        assert_eq!(killed.code, None);
+    }
+
+    #[test]
+    fn the_executable_is_found_among_the_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/b\"}\n\
+            {\"reason\":\"build-finished\"}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("/b")));
+        assert_eq!(executable(""), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! A disk of known limits: a loop device with direct I/O over a file that was written in full, with
+//! an optional file system and optional caps.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use blockstone_base::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::TestkitError;
+use crate::file::FileKind;
+use crate::lease::{self, DISK_ROOT, Lease};
+use crate::throttle::{Caps, Controller, Throttle};
+use crate::tool::{control_text, tool};
+
+const SPEC: &str = "spec.json";
+/// So much of each end says whether a device is empty.
+const END_BYTES: usize = 1 << 20;
+
+/// What a loop device shall be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSpec {
+    /// Its size, and that of its backing file.
+    pub size: Bytes,
+    /// A file system on it, mounted; none for the bare device.
+    pub file_system: Option<FileSystem>,
+    /// Limits for the commands that [`LoopDevice::command`] starts.
+    pub caps: Caps,
+}
+
+impl Default for DeviceSpec {
+    /// 1 GiB, bare, no limit.
+    fn default() -> Self {
+        Self { size: Bytes::gib(1), file_system: None, caps: Caps::default() }
+    }
+}
+
+/// A file system to put on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    /// ext4, from some MiB on.
+    Ext4,
+    /// XFS, from 300 MiB on.
+    Xfs,
+}
+
+impl FileSystem {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+        }
+    }
+
+    /// Makes it, without discarding: a discard would punch holes into the backing file, and reads
+    /// of holes are tests of memory. ext4 writes its tables now, not in the background later, and
+    /// keeps no blocks for root, so that full means full.
+    fn make(self, device: &Path) -> Result<(), TestkitError> {
+        let arguments: &[&str] = match self {
+            Self::Ext4 => {
+                &["-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"]
+            }
+            Self::Xfs => &["-q", "-f", "-K"],
+        };
+        let mut words: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        words.push(device.as_os_str());
+        tool(&format!("mkfs.{}", self.name()), &words).map(drop)
+    }
+}
+
+/// A loop device that is removed, with all that belongs to it, when it goes out of scope, unless it
+/// was made by [`LoopDevice::create_kept`].
+#[derive(Debug)]
+pub struct LoopDevice {
+    device: PathBuf,
+    spec: DeviceSpec,
+    throttle: Option<Throttle>,
+    lease: Lease,
+}
+
+impl LoopDevice {
+    /// Makes one for the life of the value.
+    pub fn create(spec: DeviceSpec) -> Result<Self, TestkitError> {
+        Self::build(Lease::acquire(Path::new(DISK_ROOT))?, spec)
+    }
+
+    /// Makes one under a name; it stays until [`LoopDevice::remove_kept`].
+    pub fn create_kept(name: &str, spec: DeviceSpec) -> Result<Self, TestkitError> {
+        let made = Self::build(Lease::keep(Path::new(DISK_ROOT), name)?, spec);
+        if made.is_err() {
+            Self::remove_kept(name)?;
+        }
+        made
+    }
+
+    /// The names of the kept devices.
+    pub fn kept() -> Result<Vec<String>, TestkitError> {
+        Lease::kept(Path::new(DISK_ROOT))
+    }
+
+    /// The kept device `name`.
+    pub fn find_kept(name: &str) -> Result<Self, TestkitError> {
+        let lease = Lease::find(Path::new(DISK_ROOT), name)?;
+        let path = lease.dir().join(SPEC);
+        let text = fs::read_to_string(&path).map_err(TestkitError::file("read", &path))?;
+        let spec: DeviceSpec = serde_json::from_str(&text)
+            .map_err(io::Error::from)
+            .map_err(TestkitError::file("parse", &path))?;
+        let device = lease::loops_over(&lease.dir().join(lease::BACKING))?.pop();
+        let device = device.ok_or_else(|| TestkitError::Name {
+            what: "the machine was started again since; remove the device and create it anew",
+            name: name.to_owned(),
+        })?;
+        let throttle = Controller::detect().map(|found| Throttle::find(&found, name));
+        Ok(Self { device, spec, throttle, lease })
+    }
+
+    /// Removes the kept device `name`, also one that is only half there.
+    pub fn remove_kept(name: &str) -> Result<(), TestkitError> {
+        Lease::find(Path::new(DISK_ROOT), name)?.remove()
+    }
+
+    fn build(lease: Lease, spec: DeviceSpec) -> Result<Self, TestkitError> {
+        let backing = lease.dir().join(lease::BACKING);
+        FileKind::Real.create(&backing, spec.size)?;
+        let device = attach(&backing)?;
+        if let Some(file_system) = spec.file_system {
+            file_system.make(&device)?;
+            let mount = lease.dir().join(lease::MOUNT);
+            fs::create_dir(&mount).map_err(TestkitError::file("create", &mount))?;
+            let words = ["-t".as_ref(), file_system.name().as_ref(), device.as_os_str()];
+            tool("mount", &[&words[..], &[mount.as_os_str()]].concat())?;
+        }
+        let throttle = match Controller::detect() {
+            Some(controller) => Some(Throttle::create(&controller, &lease.name())?),
+            None if spec.caps == Caps::default() => None,
+            None => return Err(TestkitError::NoThrottle),
+        };
+        let mut made = Self { device, spec, throttle, lease };
+        made.set_caps(spec.caps)?;
+        Ok(made)
+    }
+
+    /// The device: `/dev/loop0`.
+    pub fn device(&self) -> &Path {
+        &self.device
+    }
+
+    /// The file under it.
+    pub fn backing_file(&self) -> PathBuf {
+        self.lease.dir().join(lease::BACKING)
+    }
+
+    /// Where its file system is mounted.
+    pub fn mount_point(&self) -> Option<PathBuf> {
+        self.spec.file_system.map(|_| self.lease.dir().join(lease::MOUNT))
+    }
+
+    /// What it is, with the caps in force.
+    pub fn spec(&self) -> &DeviceSpec {
+        &self.spec
+    }
+
+    /// Changes the caps, also while a command runs under them.
+    pub fn set_caps(&mut self, caps: Caps) -> Result<(), TestkitError> {
+        if let Some(throttle) = &self.throttle {
+            throttle.set(&lease::device_number(&self.device)?, &caps)?;
+        }
+        self.spec.caps = caps;
+        let path = self.lease.dir().join(SPEC);
+        let text = serde_json::to_string(&self.spec).map_err(io::Error::from);
+        text.and_then(|text| fs::write(&path, text)).map_err(TestkitError::file("write", &path))
+    }
+
+    /// A command that runs under the caps, as do the processes it starts. A shell joins the control
+    /// group and becomes the program, so that no I/O of the program escapes.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let Some(throttle) = &self.throttle else { return Command::new(program) };
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+            .arg(throttle.members())
+            .arg(program);
+        command
+    }
+
+    /// Puts the caps of `other` in force for the commands of this device too.
+    pub(crate) fn add_caps_of(&self, other: &Self) -> Result<(), TestkitError> {
+        let Some(throttle) = &self.throttle else { return Ok(()) };
+        throttle.set(&lease::device_number(&other.device)?, &other.spec.caps)
+    }
+
+    /// Writes zeros over both ends, so that the device counts as empty. All between them stays
+    /// random data: a hole would be a test of memory.
+    pub fn blank(&self) -> Result<(), TestkitError> {
+        let zeros = vec![0; END_BYTES];
+        let last = self.spec.size.get().saturating_sub(END_BYTES as u64);
+        let blanked = OpenOptions::new().write(true).open(&self.device).and_then(|file| {
+            file.write_all_at(&zeros, 0)?;
+            file.write_all_at(&zeros, last)?;
+            file.sync_all()
+        });
+        blanked.map_err(TestkitError::file("write", &self.device))
+    }
+
+    /// Fills the file system until `left` remain free, with a file `filler` beside the test's own.
+    ///
+    /// # Panics
+    /// When the device was made without a file system.
+    pub fn fill(&self, left: Bytes) -> Result<(), TestkitError> {
+        let mount = self.mount_point().expect("only a file system can be filled");
+        let found = rustix::fs::statvfs(&mount).map_err(io::Error::from);
+        let found = found.map_err(TestkitError::file("examine", &mount))?;
+        let free = Bytes(found.f_bavail * found.f_frsize);
+        let filler = Bytes(free.get().saturating_sub(left.get()));
+        FileKind::Fallocated.create(&mount.join("filler"), filler)
+    }
+
+    /// From now on, reads and writes from `offset` on fail with EIO: the backing file ends there.
+    pub fn fail_beyond(&self, offset: Bytes) -> Result<(), TestkitError> {
+        let path = self.backing_file();
+        let file = OpenOptions::new().write(true).open(&path);
+        file.and_then(|file| file.set_len(offset.get()))
+            .map_err(TestkitError::file("shorten", &path))
+    }
+}
+
+/// Attaches the file to a free loop device that bypasses the page cache of the file.
+fn attach(backing: &Path) -> Result<PathBuf, TestkitError> {
+    let words = ["--find", "--show", "--direct-io=on"].map(OsStr::new);
+    let device = tool("losetup", &[&words[..], &[backing.as_os_str()]].concat())?;
+    let name = device.trim_start_matches("/dev/");
+    let direct = control_text(Path::new(&format!("/sys/block/{name}/loop/dio")))?;
+    let device = PathBuf::from(device);
+    if direct != "1" {
+        return Err(TestkitError::Buffered { device, backing: backing.to_owned() });
+    }
+    Ok(device)
+}

@@ -1,0 +1,60 @@
+//! Why ground truth could not be arranged.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why ground truth could not be arranged.
+#[derive(Debug, thiserror::Error)]
+pub enum TestkitError {
+    /// An operating-system tool said no.
+    #[error("`{command}` failed: {message}\nhint: run it by hand to see why; devices need root")]
+    Tool {
+        /// The command line.
+        command: String,
+        /// What it wrote to standard error, or why it could not be started.
+        message: String,
+    },
+    /// A file or a kernel control file could not be used.
+    #[error("cannot {verb} {path}: {source}\nhint: devices need root and free space in /var/tmp")]
+    File {
+        /// What was tried.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The loop device does not bypass the page cache of its backing file.
+    #[error(
+        "{device} refuses direct I/O over {backing}\n\
+         hint: the file system that holds the backing file must support O_DIRECT"
+    )]
+    Buffered {
+        /// The loop device.
+        device: PathBuf,
+        /// Its backing file.
+        backing: PathBuf,
+    },
+    /// No control group can cap a block device on this machine.
+    #[error(
+        "no control group can cap a block device\n\
+         hint: mount the blkio controller (cgroup v1) or enable io (cgroup v2)"
+    )]
+    NoThrottle,
+    /// A device of that name exists already, or none does.
+    #[error("{what}: {name}\nhint: `cargo xtask device list` shows the devices that exist")]
+    Name {
+        /// What is wrong with it.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+}
+
+impl TestkitError {
+    /// A [`TestkitError::File`], to hand to `map_err`.
+    pub(crate) fn file(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { verb, path, source }
+    }
+}

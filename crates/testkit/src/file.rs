@@ -1,0 +1,142 @@
+//! Files whose truth is known: one that is what it seems, and three that lie to a benchmark.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use blockstone_base::Bytes;
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+
+use crate::error::TestkitError;
+use crate::lease::{self, Lease};
+
+/// How a file lies on its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Written in full with incompressible data: the only one whose reads reach the device.
+    Real,
+    /// Has a length and no blocks at all.
+    Hole,
+    /// Has blocks that were never written: the file system answers reads with zeros by itself.
+    Fallocated,
+    /// Written in full with zeros: the device may compress or drop them.
+    Zero,
+}
+
+impl FileKind {
+    /// Makes the file, on stable storage and out of the page cache. It must not exist.
+    pub fn create(self, path: &Path, size: Bytes) -> Result<(), TestkitError> {
+        let mut file = File::create_new(path).map_err(TestkitError::file("create", path))?;
+        self.write(&mut file, size.get())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| Ok(fadvise(&file, 0, None, Advice::DontNeed)?))
+            .map_err(TestkitError::file("write", path))
+    }
+
+    fn write(self, file: &mut File, size: u64) -> io::Result<()> {
+        match self {
+            Self::Real => {
+                // Blocks first, in one piece: what follows then tests the device, not the
+                // allocator of the file system beneath it.
+                fallocate(&*file, FallocateFlags::empty(), 0, size)?;
+                copy(&mut File::open("/dev/urandom")?, file, size)
+            }
+            Self::Hole => file.set_len(size),
+            Self::Fallocated => Ok(fallocate(&*file, FallocateFlags::empty(), 0, size)?),
+            Self::Zero => copy(&mut io::repeat(0), file, size),
+        }
+    }
+}
+
+/// In pieces of 1 MiB; `io::copy` would take 8 KiB at a time.
+pub(crate) fn copy(source: &mut impl Read, target: &mut impl Write, size: u64) -> io::Result<()> {
+    let mut piece = vec![0; 1 << 20];
+    let mut left = size;
+    while left > 0 {
+        let length = left.min(piece.len() as u64) as usize;
+        source.read_exact(&mut piece[..length])?;
+        target.write_all(&piece[..length])?;
+        left -= length as u64;
+    }
+    Ok(())
+}
+
+/// A directory of one's own that is removed when it goes out of scope.
+#[derive(Debug)]
+pub struct ScratchDir {
+    path: PathBuf,
+    _lease: Lease,
+}
+
+impl ScratchDir {
+    /// On the disk that holds /var/tmp; /tmp may be memory.
+    pub fn on_disk() -> Result<Self, TestkitError> {
+        Self::under(lease::DISK_ROOT)
+    }
+
+    /// In memory, on /dev/shm: `O_DIRECT` succeeds there and reaches no device.
+    pub fn in_memory() -> Result<Self, TestkitError> {
+        Self::under("/dev/shm/blockstone-testkit")
+    }
+
+    fn under(root: &str) -> Result<Self, TestkitError> {
+        let lease = Lease::acquire(Path::new(root))?;
+        let path = lease.dir().join("files");
+        fs::create_dir(&path).map_err(TestkitError::file("create", &path))?;
+        Ok(Self { path, _lease: lease })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    /// Bytes in blocks that the file system gave to the file.
+    fn allocated(path: &Path) -> u64 {
+        fs::metadata(path).unwrap().blocks() * 512
+    }
+
+    #[test]
+    fn each_kind_lies_as_it_says() {
+        let dir = ScratchDir::on_disk().unwrap();
+        let size = Bytes::mib(4);
+        let make = |kind: FileKind| {
+            let path = dir.path().join(format!("{kind:?}"));
+            kind.create(&path, size).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().len(), size.get());
+            path
+        };
+        let zeros = |path: &Path| {
+            let bytes = fs::read(path).unwrap();
+            bytes.into_iter().filter(|&byte| byte == 0).count()
+        };
+
+        let hole = make(FileKind::Hole);
+        assert_eq!(allocated(&hole), 0);
+        let fallocated = make(FileKind::Fallocated);
+        assert!(allocated(&fallocated) >= size.get());
+        let zero = make(FileKind::Zero);
+        assert!(allocated(&zero) >= size.get());
+        assert_eq!(zeros(&zero), 4 << 20);
+        let real = make(FileKind::Real);
+        assert!(allocated(&real) >= size.get());
+        // One byte in 256 of random data is zero: 16,384 of 4 MiB, with a deviation of 128.
+        assert!(zeros(&real).abs_diff(16_384) < 1_000);
+    }
+
+    #[test]
+    fn a_file_is_never_overwritten() {
+        let dir = ScratchDir::on_disk().unwrap();
+        let path = dir.path().join("taken");
+        fs::write(&path, "mine").unwrap();
+        assert!(FileKind::Zero.create(&path, Bytes::kib(4)).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+    }
+}

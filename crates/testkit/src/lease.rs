@@ -1,0 +1,273 @@
+//! Who owns a ground-truth thing, and how it is taken apart.
+//!
+//! Everything lives in a folder `/var/tmp/blockstone-testkit/<name>/`: the backing file, the mount
+//! point, the number of a zram device. The folder says by itself what must be undone, so a run that
+//! was killed needs no cooperation: its lock on the folder's `owner` file is gone, and the next use
+//! takes the folder apart. A folder with a file `kept` belongs to the user and stays.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::error::TestkitError;
+use crate::throttle::{Controller, Throttle};
+use crate::tool::{control, control_text, tool};
+
+/// On a disk, because tests of storage in memory would test memory.
+pub(crate) const DISK_ROOT: &str = "/var/tmp/blockstone-testkit";
+
+const OWNER: &str = "owner";
+const KEPT: &str = "kept";
+/// The backing file of a loop device.
+pub(crate) const BACKING: &str = "backing";
+/// The mount point.
+pub(crate) const MOUNT: &str = "mnt";
+/// Holds the number of a zram device.
+pub(crate) const ZRAM: &str = "zram";
+
+/// A folder that is taken apart, with all that it names, when the lease goes out of scope.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    dir: PathBuf,
+    /// Locked while this process lives; none for a folder that is kept.
+    owner: Option<File>,
+}
+
+impl Lease {
+    /// A fresh folder under `root`; takes apart first what killed runs left there.
+    pub(crate) fn acquire(root: &Path) -> Result<Self, TestkitError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let count = NEXT.fetch_add(1, Ordering::Relaxed);
+        let _exclusive = lock_root(root)?;
+        take_apart_orphans(root)?;
+        let dir = root.join(format!("t{}-{count}", std::process::id()));
+        fs::create_dir(&dir).map_err(TestkitError::file("create", &dir))?;
+        let path = dir.join(OWNER);
+        let owner = File::create(&path).map_err(TestkitError::file("create", &path))?;
+        owner.lock().map_err(TestkitError::file("lock", &path))?;
+        Ok(Self { dir, owner: Some(owner) })
+    }
+
+    /// A fresh folder that outlives this process under a name of the user's.
+    pub(crate) fn keep(root: &Path, name: &str) -> Result<Self, TestkitError> {
+        let ordinary = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if name.is_empty() || !name.bytes().all(ordinary) {
+            let what = "a device's name consists of letters, digits, - and _";
+            return Err(TestkitError::Name { what, name: name.to_owned() });
+        }
+        let _exclusive = lock_root(root)?;
+        take_apart_orphans(root)?;
+        let dir = root.join(name);
+        if dir.exists() {
+            let what = "there is a device of that name already";
+            return Err(TestkitError::Name { what, name: name.to_owned() });
+        }
+        fs::create_dir(&dir).map_err(TestkitError::file("create", &dir))?;
+        let path = dir.join(KEPT);
+        File::create(&path).map_err(TestkitError::file("create", &path))?;
+        Ok(Self { dir, owner: None })
+    }
+
+    /// The folder of a kept device.
+    pub(crate) fn find(root: &Path, name: &str) -> Result<Self, TestkitError> {
+        let dir = root.join(name);
+        if dir.join(KEPT).exists() {
+            Ok(Self { dir, owner: None })
+        } else {
+            Err(TestkitError::Name { what: "no device has that name", name: name.to_owned() })
+        }
+    }
+
+    /// Names of the kept folders.
+    pub(crate) fn kept(root: &Path) -> Result<Vec<String>, TestkitError> {
+        let mut names: Vec<String> = folders(root)?
+            .into_iter()
+            .filter(|dir| dir.join(KEPT).exists())
+            .map(|dir| name_of(&dir))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The folder.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its name, which its control group carries too.
+    pub(crate) fn name(&self) -> String {
+        name_of(&self.dir)
+    }
+
+    /// Takes a kept folder apart.
+    pub(crate) fn remove(&self) -> Result<(), TestkitError> {
+        take_apart(&self.dir)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.owner.is_none() {
+            return;
+        }
+        // The owner's lock falls with its file: without the root's, somebody who makes a folder now
+        // would take this one for an orphan and take it apart at the same time.
+        let exclusive = lock_root(self.dir.parent().unwrap_or(Path::new("/")));
+        if let Err(error) = exclusive.and_then(|_held| take_apart(&self.dir)) {
+            // A destructor has nobody to return to, and the next use tries again.
+            writeln!(io::stderr(), "testkit: {error}").ok();
+        }
+    }
+}
+
+fn name_of(dir: &Path) -> String {
+    dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Held while folders come and go, so that nobody takes a folder apart that is not locked yet.
+fn lock_root(root: &Path) -> Result<File, TestkitError> {
+    fs::create_dir_all(root).map_err(TestkitError::file("create", root))?;
+    let path = root.join(".lock");
+    let lock = File::create(&path).map_err(TestkitError::file("create", &path))?;
+    lock.lock().map_err(TestkitError::file("lock", &path))?;
+    Ok(lock)
+}
+
+fn folders(root: &Path) -> Result<Vec<PathBuf>, TestkitError> {
+    let entries = match fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(TestkitError::file("list", root)(error)),
+    };
+    Ok(entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|p| p.is_dir()).collect())
+}
+
+fn take_apart_orphans(root: &Path) -> Result<(), TestkitError> {
+    for dir in folders(root)? {
+        if !dir.join(KEPT).exists() && is_orphan(&dir) {
+            take_apart(&dir)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether no living process holds the folder: the kernel drops a lock with its process.
+fn is_orphan(dir: &Path) -> bool {
+    match File::open(dir.join(OWNER)) {
+        Ok(owner) => !matches!(owner.try_lock(), Err(TryLockError::WouldBlock)),
+        Err(_) => true,
+    }
+}
+
+/// Undoes everything that the folder names. The cap goes first: under it, the last dirty pages
+/// would leave at a few hundred operations a second and the unmount would wait for them.
+fn take_apart(dir: &Path) -> Result<(), TestkitError> {
+    let backing = dir.join(BACKING);
+    let devices = if backing.exists() { loops_over(&backing)? } else { Vec::new() };
+    if let Some(controller) = Controller::detect() {
+        let throttle = Throttle::find(&controller, &name_of(dir));
+        for device in &devices {
+            throttle.lift(&device_number(device)?)?;
+        }
+        retry(|| throttle.remove())?;
+    }
+    let mount = dir.join(MOUNT);
+    if is_mounted(&mount)? {
+        retry(|| tool("umount", &[mount.as_os_str()]).map(drop))?;
+    }
+    for device in devices {
+        retry(|| tool("losetup", &["--detach".as_ref(), device.as_os_str()]).map(drop))?;
+    }
+    if let Ok(number) = fs::read_to_string(dir.join(ZRAM)) {
+        remove_zram(number.trim())?;
+    }
+    fs::remove_dir_all(dir).map_err(TestkitError::file("remove", dir))
+}
+
+fn remove_zram(number: &str) -> Result<(), TestkitError> {
+    let reset = PathBuf::from(format!("/sys/block/zram{number}/reset"));
+    if !reset.exists() {
+        return Ok(());
+    }
+    retry(|| control(&reset, "1"))?;
+    retry(|| control(Path::new("/sys/class/zram-control/hot_remove"), number))
+}
+
+/// The loop devices that stand on `backing`.
+pub(crate) fn loops_over(backing: &Path) -> Result<Vec<PathBuf>, TestkitError> {
+    let arguments = ["--noheadings", "--output", "NAME", "--associated"].map(OsStr::new);
+    let listed = tool("losetup", &[&arguments[..], &[backing.as_os_str()]].concat())?;
+    Ok(listed.lines().map(str::trim).filter(|line| !line.is_empty()).map(PathBuf::from).collect())
+}
+
+/// `major:minor` of a device as the kernel's control files name it.
+pub(crate) fn device_number(device: &Path) -> Result<String, TestkitError> {
+    let name = device.file_name().unwrap_or_default();
+    control_text(&Path::new("/sys/class/block").join(name).join("dev"))
+}
+
+/// Whether a file system is mounted at `path`, from this process's own view of the mounts.
+pub(crate) fn is_mounted(path: &Path) -> Result<bool, TestkitError> {
+    let table = Path::new("/proc/self/mounts");
+    let mounts = fs::read_to_string(table).map_err(TestkitError::file("read", table))?;
+    let path = path.to_string_lossy();
+    Ok(mounts.lines().any(|line| line.split(' ').nth(1) == Some(&path)))
+}
+
+/// A device is busy for a moment after its last user is gone (udev looks at it, a killed process
+/// still exits), so undoing is tried for some seconds.
+fn retry(mut undo: impl FnMut() -> Result<(), TestkitError>) -> Result<(), TestkitError> {
+    for _ in 0..50 {
+        if undo().is_ok() {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(100));
+    }
+    undo()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("blockstone-lease-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_folder_without_a_living_owner_is_taken_apart_and_others_stay() {
+        let root = root("orphans");
+        let orphan = root.join("t1-0");
+        fs::create_dir_all(&orphan).unwrap();
+        fs::write(orphan.join(OWNER), "").unwrap();
+        let kept = Lease::keep(&root, "mine").unwrap();
+        assert!(!orphan.exists(), "its lock is free, so its owner is dead");
+
+        let first = Lease::acquire(&root).unwrap();
+        let second = Lease::acquire(&root).unwrap();
+        assert!(first.dir().exists(), "its owner lives");
+        assert!(kept.dir().exists(), "it is the user's");
+        assert_eq!(Lease::kept(&root).unwrap(), ["mine"]);
+
+        let gone = [first.dir().to_owned(), second.dir().to_owned()];
+        drop((first, second));
+        assert!(gone.iter().all(|dir| !dir.exists()));
+        kept.remove().unwrap();
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_name_is_used_once_and_is_a_plain_word() {
+        let root = root("names");
+        let kept = Lease::keep(&root, "slow").unwrap();
+        assert!(matches!(Lease::keep(&root, "slow"), Err(TestkitError::Name { .. })));
+        assert!(matches!(Lease::keep(&root, "../slow"), Err(TestkitError::Name { .. })));
+        assert!(matches!(Lease::find(&root, "fast"), Err(TestkitError::Name { .. })));
+        kept.remove().unwrap();
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

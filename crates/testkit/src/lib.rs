@@ -1,0 +1,51 @@
+//! Ground truth for tests: devices whose limits are known, files that lie in a known way, and an
+//! honest account of what a machine could not test.
+//!
+//! It knows nothing of how Blockstone measures; it only arranges the world that is measured and
+//! runs the built binary in it. The main types are [`LoopDevice`] (a disk with a cap that the
+//! kernel enforces exactly) and [`Need`] (what a test asks of the machine). Everything it makes is
+//! removed when it goes out of scope, and what a killed run left behind is removed at the next use.
+//!
+//! ```no_run
+//! use blockstone_base::Bytes;
+//! use blockstone_testkit::{Caps, DeviceSpec, FileSystem, LoopDevice, blockstone_binary, run};
+//!
+//! # fn main() -> Result<(), blockstone_testkit::TestkitError> {
+//! let device = LoopDevice::create(DeviceSpec {
+//!     size: Bytes::gib(1),
+//!     file_system: Some(FileSystem::Xfs),
+//!     caps: Caps { read_iops: Some(437), ..Caps::default() },
+//! })?;
+//! let mount_point = device.mount_point().expect("a file system was asked for");
+//! let ran = run(device.command(blockstone_binary()).arg("calibrate").arg(mount_point));
+//! assert_eq!(ran.code, Some(0));
+//! # Ok(())
+//! # }
+//! ```
+
+#![allow(clippy::missing_errors_doc, reason = "the variants of TestkitError say how each can fail")]
+
+mod array;
+mod binary;
+mod device;
+mod error;
+mod file;
+mod hog;
+mod lease;
+mod need;
+mod throttle;
+mod tool;
+mod zram;
+
+pub use array::DiskArray;
+pub use binary::{Ran, blockstone_binary, build, run};
+pub use device::{DeviceSpec, FileSystem, LoopDevice};
+pub use error::TestkitError;
+pub use file::{FileKind, ScratchDir};
+pub use hog::CpuHog;
+pub use need::{
+    Need, POSTGRES_18, POSTGRES_18_PACKAGE, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed,
+    postgres_18_programs,
+};
+pub use throttle::Caps;
+pub use zram::ZramDevice;

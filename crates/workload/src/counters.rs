@@ -1,0 +1,224 @@
+//! What the sessions count. Each session has counters of its own, on cache lines of its own, and
+//! is their only writer; whoever reads them disturbs nobody. Latencies go into one histogram a
+//! kind of operation, which the reader empties: memory does not grow with sessions or time.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::thread;
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::OPERATION;
+use blockstone_base::histogram::SharedHistogram;
+use blockstone_base::load::Op;
+use blockstone_target::{Executed, Operation};
+
+const KINDS: usize = Operation::KINDS.len();
+const COLUMNS: usize = OPERATION.columns.len();
+
+/// Counters of one kind of operation, summed over all sessions since they started: the columns of
+/// [`OPERATION`], where each is described.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "described once, in OPERATION")]
+pub struct KindTotals {
+    pub completed_ops: u64,
+    pub failed_ops: u64,
+    pub rows: u64,
+    pub commits: u64,
+    pub latency_ns_sum: u64,
+    pub service_ns_sum: u64,
+    pub lag_ns_sum: u64,
+    pub think_ns_sum: u64,
+}
+
+/// Counters of all kinds, in the order of [`Operation::KINDS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals(pub [KindTotals; KINDS]);
+
+/// Latencies of one kind of operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionLatencies {
+    /// The kind, as in [`Operation::KINDS`].
+    pub name: &'static str,
+    /// The direction: an update ends with a commit.
+    pub op: Op,
+    /// From the intended start.
+    pub latency: LatencyHistogram,
+    /// From the sending; only in an open loop, where the two differ.
+    pub service: Option<LatencyHistogram>,
+}
+
+impl KindTotals {
+    /// The values in the order of [`OPERATION`]'s columns.
+    pub fn values(&self) -> [u64; COLUMNS] {
+        [
+            self.completed_ops,
+            self.failed_ops,
+            self.rows,
+            self.commits,
+            self.latency_ns_sum,
+            self.service_ns_sum,
+            self.lag_ns_sum,
+            self.think_ns_sum,
+        ]
+    }
+}
+
+impl Totals {
+    /// Rows visited.
+    pub fn rows(&self) -> u64 {
+        self.0.iter().map(|kind| kind.rows).sum()
+    }
+
+    /// Operations completed.
+    pub fn completed_ops(&self) -> u64 {
+        self.0.iter().map(|kind| kind.completed_ops).sum()
+    }
+
+    /// Commits acknowledged.
+    pub fn commits(&self) -> u64 {
+        self.0.iter().map(|kind| kind.commits).sum()
+    }
+
+    /// One row a kind, for the series [`OPERATION`].
+    pub fn readings(&self, readings: &mut Vec<Reading>) {
+        for (name, kind) in Operation::KINDS.iter().zip(&self.0) {
+            readings.push(Reading {
+                probe: OPERATION.probe,
+                object: (*name).to_owned(),
+                cells: kind.values().map(Cell::from).into(),
+            });
+        }
+    }
+}
+
+/// One operation, timed.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_field_names, reason = "the unit stands last in a name")]
+pub(crate) struct Timed {
+    pub intended_ns: u64,
+    pub sent_ns: u64,
+    pub done_ns: u64,
+}
+
+/// The counters of one session. Aligned so that two sessions share no cache line, nor the pair of
+/// lines that processors fetch together.
+///
+/// A reader sees an operation with all its counts or not at all: rows are always whole work units.
+/// The version is odd while the session writes (a sequence lock, after Lameter 2005).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct SessionCounters {
+    version: AtomicU64,
+    kinds: [[AtomicU64; COLUMNS]; KINDS],
+}
+
+impl SessionCounters {
+    #[inline]
+    pub fn completed(&self, kind: usize, executed: Executed, timed: Timed) {
+        let Timed { intended_ns, sent_ns, done_ns } = timed;
+        self.write(|| {
+            let [completed, _, rows, commits, latency, service, lag, _] = &self.kinds[kind];
+            add(completed, 1);
+            add(rows, executed.rows);
+            add(commits, executed.commits);
+            add(latency, done_ns - intended_ns);
+            add(service, done_ns - sent_ns);
+            add(lag, sent_ns - intended_ns);
+        });
+    }
+
+    pub fn failed(&self, kind: usize) {
+        self.write(|| add(&self.kinds[kind][1], 1));
+    }
+
+    pub fn thought(&self, kind: usize, think_ns: u64) {
+        self.write(|| add(&self.kinds[kind][7], think_ns));
+    }
+
+    #[inline]
+    fn write(&self, change: impl FnOnce()) {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        change();
+        self.version.store(version + 2, Ordering::Release);
+    }
+
+    fn read(&self) -> [[u64; COLUMNS]; KINDS] {
+        loop {
+            let before = self.version.load(Ordering::Acquire);
+            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            let values = self.kinds.each_ref().map(|kind| kind.each_ref().map(read));
+            fence(Ordering::Acquire);
+            if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
+                return values;
+            }
+            // The session may have been put off its processor right there.
+            thread::yield_now();
+        }
+    }
+
+    fn add_to(&self, totals: &mut Totals) {
+        for (kind, sum) in self.read().into_iter().zip(&mut totals.0) {
+            let [completed, failed, rows, commits, latency, service, lag, think] = kind;
+            sum.completed_ops += completed;
+            sum.failed_ops += failed;
+            sum.rows += rows;
+            sum.commits += commits;
+            sum.latency_ns_sum += latency;
+            sum.service_ns_sum += service;
+            sum.lag_ns_sum += lag;
+            sum.think_ns_sum += think;
+        }
+    }
+}
+
+/// The only writer adds without a locked instruction.
+#[inline]
+fn add(counter: &AtomicU64, value: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + value, Ordering::Relaxed);
+}
+
+/// What all sessions count together.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub sessions: Box<[SessionCounters]>,
+    latency: [SharedHistogram; KINDS],
+    service: Option<[SharedHistogram; KINDS]>,
+}
+
+impl Counters {
+    pub fn new(sessions: u32, open_loop: bool) -> Self {
+        Self {
+            sessions: (0..sessions).map(|_| SessionCounters::default()).collect(),
+            latency: Default::default(),
+            service: open_loop.then(Default::default),
+        }
+    }
+
+    #[inline]
+    pub fn record(&self, kind: usize, timed: Timed) {
+        self.latency[kind].record(timed.done_ns - timed.intended_ns);
+        if let Some(service) = &self.service {
+            service[kind].record(timed.done_ns - timed.sent_ns);
+        }
+    }
+
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.sessions.iter().for_each(|session| session.add_to(&mut totals));
+        totals
+    }
+
+    pub fn take_latencies(&self) -> Vec<SessionLatencies> {
+        const OPS: [Op; KINDS] = [Op::Read, Op::Commit, Op::Read];
+        let kinds = Operation::KINDS.into_iter().zip(OPS).enumerate();
+        let taken = kinds.map(|(kind, (name, op))| SessionLatencies {
+            name,
+            op,
+            latency: self.latency[kind].take(),
+            service: self.service.as_ref().map(|service| service[kind].take()),
+        });
+        taken.filter(|taken| taken.latency.count() > 0).collect()
+    }
+}

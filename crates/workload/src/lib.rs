@@ -1,0 +1,30 @@
+//! What is sent to a database: the SLOB method, trivial statements at the most physical I/O a
+//! processor can drive. After Kevin Closson's SLOB, whose parameters keep their names here.
+//!
+//! [`Parameters`] say what is sent, [`Schedule`] turns them and a seed into each session's
+//! operations, [`start`] lets the sessions run on any [`Target`](blockstone_target::Target), and
+//! [`noise`] writes beside them. This crate knows no target by name and records nothing: whoever
+//! runs it reads its counters.
+//!
+//! ```
+//! use blockstone_workload::{Parameters, Schedule};
+//!
+//! let parameters = Parameters { update_pct: 25, rows: 10_000, ..Parameters::default() };
+//! let updates = Schedule::new(&parameters, 0).take(100).filter(|step| step.updates()).count();
+//! assert_eq!(updates, 25);
+//! ```
+
+pub mod conf;
+mod counters;
+pub mod noise;
+mod parameters;
+mod run;
+mod schedule;
+mod session;
+mod wanted;
+
+pub use counters::{KindTotals, SessionLatencies, Totals};
+pub use parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
+pub use run::{Outcome, Running, WorkloadError, start};
+pub use schedule::{Schedule, Step, checksum};
+pub use wanted::{Defaults, HotspotWanted, Wanted};

@@ -1,0 +1,366 @@
+//! The parameters of the SLOB method, complete and checked.
+
+use std::str::FromStr;
+
+use blockstone_base::load::Pacing;
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_target::DirectScan;
+
+/// What the sessions send.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    /// Who sends.
+    pub population: Population,
+    /// `SCALE`: rows of a schema, one a block.
+    pub rows: u64,
+    /// `WORK_UNIT`: rows that a select visits.
+    pub work_unit: u32,
+    /// `UPDATE_WORK_UNIT` of pgio: rows that an update changes.
+    pub update_work_unit: u32,
+    /// `UPDATE_PCT`: of 100 operations, how many update. For [`Population::Mixed`] only.
+    pub update_pct: u32,
+    /// `SCAN_PCT`: of 100 selects, how many scan the second table.
+    pub scan_pct: u32,
+    /// `SCAN_TABLE_SZ`: rows of that table.
+    pub scan_rows: u64,
+    /// How sessions scan past the buffer cache; none lets the target scan as it does by itself.
+    pub direct_scan: Option<DirectScan>,
+    /// `DO_HOTSPOT`: a range of rows that is visited more often.
+    pub hotspot: Option<Hotspot>,
+    /// `HOT_SCHEMA_FREQUENCY`: one of so many operations goes to the first schema.
+    pub hot_schema: Option<Every>,
+    /// `THINK_TM_*`: pauses.
+    pub think: Option<Think>,
+    /// `WORK_LOOP`: operations a session; none runs until it is stopped.
+    pub loops: Option<u64>,
+    /// When operations start; the rate of an open loop is that of all sessions together.
+    pub pacing: Pacing,
+    /// Seed of all choices.
+    pub seed: u64,
+}
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Population {
+    /// `THREADS_PER_SCHEMA` sessions on each schema, all alike.
+    Mixed {
+        /// Schemas.
+        schemas: u32,
+        /// Sessions on each.
+        threads: u32,
+    },
+    /// Sessions that only select beside sessions that only update, each on a schema of its own.
+    Apart {
+        /// Sessions that select.
+        readers: u32,
+        /// Sessions that update.
+        writers: u32,
+    },
+    /// Sessions that share one large scan and do nothing else: its table is cut into one part a
+    /// schema, and session `i` of `n` takes the parts `i`, `i + n`, … in turn, again and again.
+    Scanning {
+        /// Sessions.
+        sessions: u32,
+        /// Schemas, each with its part of the table.
+        schemas: u32,
+    },
+}
+
+/// One of so many operations. Which one of them is drawn anew each time, so that no two
+/// frequencies lock into step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Every(pub u32);
+
+/// A range of rows that is visited more often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hotspot {
+    /// Its first row.
+    pub first: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// How often it is visited.
+    pub every: Every,
+}
+
+/// Pauses, uniformly distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Think {
+    /// The shortest.
+    pub min: Nanos,
+    /// The longest.
+    pub max: Nanos,
+    /// After how many operations.
+    pub every: Every,
+}
+
+/// How large a schema or table is: `10000` blocks, or `80M` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// A number of blocks.
+    Blocks(u64),
+    /// A size.
+    Bytes(Bytes),
+}
+
+/// What contradicts itself or the size of the schemas.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// A number that must not be zero is.
+    #[error("set {parameter} to 0: nothing would run\nhint: give at least 1")]
+    Zero {
+        /// Which.
+        parameter: &'static str,
+    },
+    /// A percentage above 100.
+    #[error("set {parameter} to {value}: it is a percentage\nhint: give 0 to 100")]
+    Percentage {
+        /// Which.
+        parameter: &'static str,
+        /// What was given.
+        value: u32,
+    },
+    /// A statement would need more rows than there are.
+    #[error(
+        "visit {work_unit} rows at a time: the {range} has only {rows}\n\
+         hint: make it larger with {option}, or the work unit smaller"
+    )]
+    WorkUnit {
+        /// Rows of a statement.
+        work_unit: u32,
+        /// What they have to lie in.
+        range: &'static str,
+        /// How many it has.
+        rows: u64,
+        /// What makes it larger.
+        option: &'static str,
+    },
+    /// The hot range reaches beyond the schema.
+    #[error(
+        "visit a hot range of {rows} rows from row {first} on: a schema has {scale}\n\
+         hint: give --hotspot a smaller size or offset, or a larger --scale"
+    )]
+    Hotspot {
+        /// First row of the range.
+        first: u64,
+        /// Its rows.
+        rows: u64,
+        /// Rows of a schema.
+        scale: u64,
+    },
+    /// The shortest pause is longer than the longest.
+    #[error("think {min} to {max}: that is no range\nhint: write --think MIN..MAX/N")]
+    Think {
+        /// The shortest.
+        min: Nanos,
+        /// The longest.
+        max: Nanos,
+    },
+    /// Pauses in an open loop.
+    #[error(
+        "think between operations at a fixed rate: the rate already says when each starts\n\
+         hint: leave out --think or --rate"
+    )]
+    ThinkAtRate,
+    /// The sessions cannot be spread evenly.
+    #[error(
+        "spread {sessions} sessions over {schemas} schemas: it does not come out even\n\
+         hint: make --sessions a multiple of --schemas"
+    )]
+    Uneven {
+        /// Sessions asked for.
+        sessions: u32,
+        /// Schemas.
+        schemas: u32,
+    },
+    /// More sessions than a number holds.
+    #[error("run {schemas} x {threads} sessions: too many\nhint: ask for fewer --threads")]
+    TooMany {
+        /// Schemas.
+        schemas: u32,
+        /// Sessions on each.
+        threads: u32,
+    },
+    /// The open loop has no rate.
+    #[error("start {rate_per_s} operations a second: that is no rate\nhint: give more than 0")]
+    Rate {
+        /// What was given, as text.
+        rate_per_s: String,
+    },
+}
+
+impl Population {
+    /// Sessions.
+    pub fn sessions(self) -> u32 {
+        match self {
+            Self::Mixed { schemas, threads } => schemas * threads,
+            Self::Apart { readers, writers } => readers + writers,
+            Self::Scanning { sessions, .. } => sessions,
+        }
+    }
+
+    /// Schemas.
+    pub fn schemas(self) -> u32 {
+        match self {
+            Self::Mixed { schemas, .. } | Self::Scanning { schemas, .. } => schemas,
+            Self::Apart { readers, writers } => readers + writers,
+        }
+    }
+}
+
+impl Parameters {
+    /// The schema of session `index`, and how many of its 100 operations update.
+    pub(crate) fn session(&self, index: u32) -> (u32, u32) {
+        match self.population {
+            Population::Mixed { threads, .. } => (index / threads, self.update_pct),
+            Population::Apart { readers, .. } if index < readers => (index, 0),
+            Population::Apart { .. } => (index, 100),
+            Population::Scanning { schemas, .. } => (index % schemas, 0),
+        }
+    }
+
+    /// Whether anything updates.
+    pub fn updates(&self) -> bool {
+        match self.population {
+            Population::Mixed { .. } => self.update_pct > 0,
+            Population::Apart { writers, .. } => writers > 0,
+            Population::Scanning { .. } => false,
+        }
+    }
+
+    /// Rows that the largest statement visits by key.
+    pub fn most_rows(&self) -> u32 {
+        self.work_unit.max(self.update_work_unit)
+    }
+
+    /// # Errors
+    /// The first contradiction.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        self.check_population()?;
+        for (parameter, value) in
+            [("--work-unit", self.work_unit), ("--update-work-unit", self.update_work_unit)]
+        {
+            nonzero(parameter, value.into())?;
+        }
+        for (parameter, value) in [("--update-pct", self.update_pct), ("--scan-pct", self.scan_pct)]
+        {
+            if value > 100 {
+                return Err(ParameterError::Percentage { parameter, value });
+            }
+        }
+        nonzero("--loops", self.loops.unwrap_or(1))?;
+        nonzero("--scan-size", self.scan_rows)?;
+        nonzero(
+            "the frequency of --hot-schema",
+            self.hot_schema.map_or(1, |every| every.0.into()),
+        )?;
+        self.check_range("schema", self.rows, "--scale")?;
+        self.check_hotspot()?;
+        self.check_pauses()
+    }
+
+    fn check_population(&self) -> Result<(), ParameterError> {
+        match self.population {
+            Population::Mixed { schemas, threads } => {
+                nonzero("--schemas", schemas.into())?;
+                nonzero("--threads", threads.into())?;
+                let too_many = || ParameterError::TooMany { schemas, threads };
+                schemas.checked_mul(threads).ok_or_else(too_many).map(drop)
+            }
+            Population::Apart { readers, writers } => {
+                nonzero("--readers and --writers", u64::from(readers) + u64::from(writers))?;
+                let too_many = || ParameterError::TooMany { schemas: readers, threads: writers };
+                readers.checked_add(writers).ok_or_else(too_many).map(drop)
+            }
+            Population::Scanning { sessions, schemas } => {
+                nonzero("--parallel", sessions.into())?;
+                nonzero("--schemas", schemas.into())
+            }
+        }
+    }
+
+    fn check_range(
+        &self,
+        range: &'static str,
+        rows: u64,
+        option: &'static str,
+    ) -> Result<(), ParameterError> {
+        let work_unit = self.most_rows();
+        if u64::from(work_unit) > rows {
+            return Err(ParameterError::WorkUnit { work_unit, range, rows, option });
+        }
+        Ok(())
+    }
+
+    fn check_hotspot(&self) -> Result<(), ParameterError> {
+        let Some(Hotspot { first, rows, every }) = self.hotspot else { return Ok(()) };
+        nonzero("the frequency of --hotspot", every.0.into())?;
+        if first.checked_add(rows).is_none_or(|end| end > self.rows) {
+            return Err(ParameterError::Hotspot { first, rows, scale: self.rows });
+        }
+        self.check_range("hot range", rows, "--hotspot")
+    }
+
+    fn check_pauses(&self) -> Result<(), ParameterError> {
+        if let Pacing::Open { rate_per_s, .. } = self.pacing {
+            if !(rate_per_s.is_finite() && rate_per_s > 0.0) {
+                return Err(ParameterError::Rate { rate_per_s: rate_per_s.to_string() });
+            }
+            if self.think.is_some() {
+                return Err(ParameterError::ThinkAtRate);
+            }
+        }
+        let Some(Think { min, max, every }) = self.think else { return Ok(()) };
+        nonzero("the frequency of --think", every.0.into())?;
+        if min > max { Err(ParameterError::Think { min, max }) } else { Ok(()) }
+    }
+}
+
+/// SLOB's shipped values, with one schema of 80 MiB in blocks of 8 KiB.
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            population: Population::Mixed { schemas: 1, threads: 1 },
+            rows: 10_240,
+            work_unit: 64,
+            update_work_unit: 64,
+            update_pct: 10,
+            scan_pct: 0,
+            scan_rows: 128,
+            direct_scan: None,
+            hotspot: None,
+            hot_schema: None,
+            think: None,
+            loops: None,
+            pacing: Pacing::Closed,
+            seed: 0,
+        }
+    }
+}
+
+impl Scale {
+    /// How many whole blocks that is.
+    pub fn blocks(self, block: Bytes) -> u64 {
+        match self {
+            Self::Blocks(blocks) => blocks,
+            Self::Bytes(bytes) => bytes.get() / block.get(),
+        }
+    }
+}
+
+impl FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(blocks) = text.trim().parse() {
+            return Ok(Self::Blocks(blocks));
+        }
+        let why = || {
+            format!("`{text}` is no scale; write a number of blocks, or a size such as 80M or 10G")
+        };
+        text.parse().map(Self::Bytes).map_err(|_| why())
+    }
+}
+
+fn nonzero(parameter: &'static str, value: u64) -> Result<(), ParameterError> {
+    if value == 0 { Err(ParameterError::Zero { parameter }) } else { Ok(()) }
+}

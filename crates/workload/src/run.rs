@@ -1,0 +1,179 @@
+//! All sessions together: connected, started at one moment, read while they run, stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use blockstone_base::load::Pacing;
+use blockstone_target::Target;
+
+use crate::counters::{Counters, SessionLatencies, Totals};
+use crate::parameters::{ParameterError, Parameters};
+use crate::session::{self, Shared};
+
+/// Stack of a session. Thousands of them are reserved address space, not memory.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Why the sessions could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// The parameters contradict themselves.
+    #[error(transparent)]
+    Parameters(#[from] ParameterError),
+    /// The system gives no more threads.
+    #[error(
+        "start session {index} of {sessions}: {source}\n\
+         hint: raise ulimit -u and the control group's pids.max, or ask for fewer sessions"
+    )]
+    Thread {
+        /// Which.
+        index: u32,
+        /// Of how many.
+        sessions: u32,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A session could not be connected.
+    #[error("{why}")]
+    Connect {
+        /// The session and the target's answer.
+        why: String,
+    },
+    /// It was given up while the sessions connected.
+    #[error("start the sessions: given up\nhint: it was interrupted")]
+    GivenUp,
+}
+
+/// Sessions that run.
+#[derive(Debug)]
+pub struct Running {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    sessions: u32,
+}
+
+/// What the sessions did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Counters from the start to the end of the last session.
+    pub totals: Totals,
+    /// The first failure.
+    pub first_error: Option<String>,
+    /// Sessions that failed.
+    pub failed_sessions: u32,
+    /// Sessions that did not end in time: they still wait for their operation.
+    pub stuck_sessions: u32,
+}
+
+/// Connects every session on its own thread, then starts them all at one moment. `give_up` is
+/// asked from time to time while they connect.
+///
+/// # Errors
+/// When the parameters are wrong or a session cannot be connected; the others end at once then,
+/// without having sent anything.
+pub fn start(
+    target: &Arc<dyn Target>,
+    parameters: &Parameters,
+    give_up: &mut dyn FnMut() -> bool,
+) -> Result<Running, WorkloadError> {
+    parameters.check()?;
+    let sessions = parameters.population.sessions();
+    let open_loop = matches!(parameters.pacing, Pacing::Open { .. });
+    let shared = Arc::new(Shared::new(Counters::new(sessions, open_loop)));
+    let mut running = Running { shared: Arc::clone(&shared), threads: Vec::new(), sessions };
+    let parameters = Arc::new(parameters.clone());
+    for index in 0..sessions {
+        let (target, parameters) = (Arc::clone(target), Arc::clone(&parameters));
+        let shared = Arc::clone(&shared);
+        // Dropped on an error, `running` ends the sessions that were started.
+        let thread = thread::Builder::new()
+            .name(format!("session-{index}"))
+            .stack_size(STACK_BYTES)
+            .spawn(move || session::run(index, target.as_ref(), &parameters, &shared))
+            .map_err(|source| WorkloadError::Thread { index, sessions, source })?;
+        running.threads.push(thread);
+    }
+    if !shared.all_connected(sessions, give_up) {
+        let why = shared.first_error();
+        return Err(why.map_or(WorkloadError::GivenUp, |why| WorkloadError::Connect { why }));
+    }
+    shared.open();
+    Ok(running)
+}
+
+impl Running {
+    /// Counters since the start, summed over the sessions without disturbing them.
+    pub fn totals(&self) -> Totals {
+        self.shared.counters.totals()
+    }
+
+    /// Latencies by kind of operation since this was last called.
+    pub fn take_latencies(&self) -> Vec<SessionLatencies> {
+        self.shared.counters.take_latencies()
+    }
+
+    /// Whether a session has ended: then the others no longer are the load that was asked for.
+    pub fn any_ended(&self) -> bool {
+        self.shared.ended.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether every session has ended, its work done or not.
+    pub fn all_ended(&self) -> bool {
+        self.shared.ended.load(Ordering::Acquire) == self.sessions
+    }
+
+    /// The first failure so far.
+    pub fn first_error(&self) -> Option<String> {
+        self.shared.first_error()
+    }
+
+    /// Lets sessions that have a number of loops go on to their end, for at most `limit`.
+    pub fn wait(&self, limit: Duration) {
+        let begun = Instant::now();
+        while !self.all_ended() && begun.elapsed() < limit {
+            thread::sleep(Duration::from_micros(500));
+        }
+    }
+
+    /// Tells the sessions to stop and waits for the operations under way. Thousands of sessions may
+    /// take long, so it waits as long as one after the other ends, and gives up when none has ended
+    /// for as long as `grace`.
+    pub fn stop(mut self, grace: Duration) -> Outcome {
+        self.end();
+        let (mut ended, mut since) = (0, Instant::now());
+        while !self.all_ended() && since.elapsed() < grace {
+            thread::sleep(Duration::from_micros(500));
+            let now = self.shared.ended.load(Ordering::Acquire);
+            if now > ended {
+                (ended, since) = (now, Instant::now());
+            }
+        }
+        let mut stuck_sessions = 0;
+        for thread in std::mem::take(&mut self.threads) {
+            if thread.is_finished() || self.all_ended() {
+                // A panic has been noted by the session itself.
+                let _ = thread.join();
+            } else {
+                stuck_sessions += 1;
+            }
+        }
+        Outcome {
+            totals: self.totals(),
+            first_error: self.shared.first_error(),
+            failed_sessions: self.shared.failed_sessions(),
+            stuck_sessions,
+        }
+    }
+
+    fn end(&self) {
+        self.shared.end();
+        self.threads.iter().for_each(|thread| thread.thread().unpark());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,243 @@
+//! One session: a thread that sends its schedule to the target until it is told to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::load::Pacing;
+use blockstone_engine::pacing;
+use blockstone_target::{Target, TargetSession};
+
+use crate::counters::{Counters, Timed};
+use crate::parameters::Parameters;
+use crate::schedule::Schedule;
+
+/// What all sessions and their owner share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub counters: Counters,
+    pub stop: Arc<AtomicBool>,
+    /// Sessions that have ended, well or not.
+    pub ended: AtomicU32,
+    gate: Mutex<Gate>,
+    moved: Condvar,
+}
+
+/// Where the sessions wait for each other, and the first thing that went wrong.
+#[derive(Debug, Default)]
+struct Gate {
+    connected: u32,
+    start: Option<Instant>,
+    first_error: Option<String>,
+    failed_sessions: u32,
+}
+
+impl Shared {
+    pub fn new(counters: Counters) -> Self {
+        Self {
+            counters,
+            stop: Arc::default(),
+            ended: AtomicU32::new(0),
+            gate: Mutex::default(),
+            moved: Condvar::new(),
+        }
+    }
+
+    /// A panic while the lock is held cannot leave it half changed: each change is one assignment.
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all sessions are connected or one has failed; `false` then. `give_up` is asked
+    /// from time to time.
+    pub fn all_connected(&self, sessions: u32, give_up: &mut dyn FnMut() -> bool) -> bool {
+        let mut gate = self.gate();
+        loop {
+            if gate.first_error.is_some() {
+                return false;
+            }
+            if gate.connected == sessions {
+                return true;
+            }
+            let waited = self.moved.wait_timeout(gate, Duration::from_millis(50));
+            gate = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if give_up() {
+                return false;
+            }
+        }
+    }
+
+    /// Lets all sessions start at this moment.
+    pub fn open(&self) {
+        self.gate().start = Some(Instant::now());
+        self.moved.notify_all();
+    }
+
+    /// Ends them all: those that wait at the gate as well.
+    pub fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.gate());
+        self.moved.notify_all();
+    }
+
+    /// A session reports itself connected and waits for the start; none when there will be none.
+    fn wait_for_start(&self) -> Option<Instant> {
+        let mut gate = self.gate();
+        gate.connected += 1;
+        self.moved.notify_all();
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            if gate.start.is_some() {
+                return gate.start;
+            }
+            gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// One failed session ends the run: what the others still did would not be what was asked.
+    fn fail(&self, why: impl FnOnce() -> String) {
+        let mut gate = self.gate();
+        gate.failed_sessions += 1;
+        gate.first_error.get_or_insert_with(why);
+        drop(gate);
+        self.end();
+    }
+
+    pub fn first_error(&self) -> Option<String> {
+        self.gate().first_error.clone()
+    }
+
+    pub fn failed_sessions(&self) -> u32 {
+        self.gate().failed_sessions
+    }
+}
+
+/// Counts a session as ended however it ends.
+struct Ending<'a> {
+    shared: &'a Shared,
+    index: u32,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let index = self.index;
+            self.shared.fail(|| format!("session {index} panicked: this is a defect"));
+        }
+        self.shared.ended.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Session `index` from its connection to its end.
+pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shared: &Arc<Shared>) {
+    let _ending = Ending { shared, index };
+    let mut session = match target.session(index) {
+        Ok(session) => session,
+        Err(error) => return shared.fail(|| format!("connect session {index}: {error}")),
+    };
+    session.heed(&shared.stop);
+    let direct = parameters.direct_scan.map_or(Ok(()), |scan| session.scan_directly(scan));
+    if let Err(error) = direct {
+        return shared.fail(|| format!("connect session {index}: {error}"));
+    }
+    let Some(start) = shared.wait_for_start() else { return };
+    let seed = parameters.seed;
+    let sessions = parameters.population.sessions();
+    let running = Loop {
+        index,
+        start,
+        schedule: Schedule::new(parameters, index),
+        arrivals: match parameters.pacing {
+            Pacing::Closed => None,
+            open @ Pacing::Open { .. } => pacing::Schedule::new(open, index, sessions, seed, 0),
+        },
+        left: parameters.loops.unwrap_or(u64::MAX),
+        shared,
+    };
+    running.run(session.as_mut());
+}
+
+struct Loop<'a> {
+    index: u32,
+    start: Instant,
+    schedule: Schedule,
+    arrivals: Option<pacing::Schedule>,
+    left: u64,
+    shared: &'a Shared,
+}
+
+impl Loop<'_> {
+    fn run(mut self, session: &mut dyn TargetSession) {
+        let counters = &self.shared.counters;
+        let own = &counters.sessions[self.index as usize];
+        // In a closed loop without pauses the end of one operation is the start of the next: one
+        // look at the clock an operation.
+        let mut now_ns = self.now_ns();
+        while self.left > 0 && !self.stopped() {
+            let intended_ns = match self.arrivals.as_mut().map(pacing::Schedule::take) {
+                None => now_ns,
+                Some(due_ns) => {
+                    if !self.sleep_until(due_ns) {
+                        break;
+                    }
+                    now_ns = self.now_ns();
+                    due_ns
+                }
+            };
+            let step = self.schedule.step();
+            let kind = step.operation.kind();
+            let executed = session.execute(&step.operation);
+            let timed = Timed { intended_ns, sent_ns: now_ns, done_ns: self.now_ns() };
+            now_ns = timed.done_ns;
+            match executed {
+                Ok(executed) => {
+                    own.completed(kind, executed, timed);
+                    counters.record(kind, timed);
+                }
+                Err(error) => {
+                    own.failed(kind);
+                    let index = self.index;
+                    return self
+                        .shared
+                        .fail(|| format!("session {index}: {:?}: {error}", step.operation));
+                }
+            }
+            self.left -= 1;
+            if step.think_ns > 0 {
+                if !self.sleep_until(now_ns + step.think_ns) {
+                    break;
+                }
+                own.thought(kind, step.think_ns);
+                now_ns = self.now_ns();
+            }
+        }
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    #[inline]
+    fn stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps, so that the owner can wake it up; `false` when it is to stop.
+    fn sleep_until(&self, due_ns: u64) -> bool {
+        loop {
+            let now_ns = self.now_ns();
+            if self.stopped() {
+                return false;
+            }
+            if now_ns >= due_ns {
+                return true;
+            }
+            thread::park_timeout(Duration::from_nanos(due_ns - now_ns));
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What somebody asked for, on the command line or in a file of settings: any part of the
+//! parameters. Layers are laid over each other, and the last gaps are filled with defaults.
+
+use std::str::FromStr;
+
+use blockstone_base::load::Pacing;
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_target::RedoStress;
+
+use crate::parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
+
+/// Any part of the parameters; what is none was not said.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "described once, in Parameters")]
+pub struct Wanted {
+    pub schemas: Option<u32>,
+    pub threads: Option<u32>,
+    /// Sessions over all schemas, in place of `threads`.
+    pub sessions: Option<u32>,
+    pub readers: Option<u32>,
+    pub writers: Option<u32>,
+    pub scale: Option<Scale>,
+    pub work_unit: Option<u32>,
+    pub update_work_unit: Option<u32>,
+    pub update_pct: Option<u32>,
+    pub scan_pct: Option<u32>,
+    pub scan_size: Option<Scale>,
+    /// `REDO_STRESS`: a property of the data rather than of the schedule.
+    pub redo_stress: Option<RedoStress>,
+    /// `OBFUSCATE_COLUMNS`: the part of a row that does not compress, 0 to 1.
+    pub obfuscate: Option<f64>,
+    pub hotspot: Option<HotspotWanted>,
+    pub hot_schema: Option<u32>,
+    pub think: Option<Think>,
+    /// `RUN_TIME`.
+    pub run_time: Option<Nanos>,
+    pub loops: Option<u64>,
+    /// Operations a second of an open loop.
+    pub rate_per_s: Option<f64>,
+    pub seed: Option<u64>,
+}
+
+/// A hot range as it is written: `8M@16M/3` is 8 MiB from 16 MiB on, one of three operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HotspotWanted {
+    /// Its size.
+    pub size: Scale,
+    /// Where it begins.
+    pub offset: Scale,
+    /// One of how many operations visits it.
+    pub every: u32,
+}
+
+/// What is used where nobody asked for anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// Schemas and sessions on each.
+    pub population: (u32, u32),
+    /// Size of each schema.
+    pub scale: Scale,
+}
+
+impl Wanted {
+    /// These wishes, and those of `below` where there are none. What contradicts a wish goes with
+    /// what is below it: a population and mix below sessions that only read or write, loops below
+    /// a run time, pauses below a rate.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        let below = Self {
+            loops: below.loops.filter(|_| self.run_time.is_none()),
+            run_time: below.run_time.filter(|_| self.loops.is_none()),
+            think: below.think.filter(|_| self.rate_per_s.is_none()),
+            rate_per_s: below.rate_per_s.filter(|_| self.think.is_none()),
+            ..below
+        };
+        let below = if self.readers.is_some() || self.writers.is_some() {
+            Self { schemas: None, threads: None, sessions: None, update_pct: None, ..below }
+        } else if self.sessions.is_some() || self.threads.is_some() {
+            Self { threads: None, sessions: None, ..below }
+        } else {
+            below
+        };
+        Self {
+            schemas: self.schemas.or(below.schemas),
+            threads: self.threads.or(below.threads),
+            sessions: self.sessions.or(below.sessions),
+            readers: self.readers.or(below.readers),
+            writers: self.writers.or(below.writers),
+            scale: self.scale.or(below.scale),
+            work_unit: self.work_unit.or(below.work_unit),
+            update_work_unit: self.update_work_unit.or(below.update_work_unit),
+            update_pct: self.update_pct.or(below.update_pct),
+            scan_pct: self.scan_pct.or(below.scan_pct),
+            scan_size: self.scan_size.or(below.scan_size),
+            redo_stress: self.redo_stress.or(below.redo_stress),
+            obfuscate: self.obfuscate.or(below.obfuscate),
+            hotspot: self.hotspot.or(below.hotspot),
+            hot_schema: self.hot_schema.or(below.hot_schema),
+            think: self.think.or(below.think),
+            run_time: self.run_time.or(below.run_time),
+            loops: self.loops.or(below.loops),
+            rate_per_s: self.rate_per_s.or(below.rate_per_s),
+            seed: self.seed.or(below.seed),
+        }
+    }
+
+    /// Who sends.
+    ///
+    /// # Errors
+    /// When the sessions cannot be spread evenly.
+    pub fn population(&self, default: (u32, u32)) -> Result<Population, ParameterError> {
+        if self.readers.is_some() || self.writers.is_some() {
+            let (readers, writers) = (self.readers.unwrap_or(0), self.writers.unwrap_or(0));
+            return Ok(Population::Apart { readers, writers });
+        }
+        let threads = match self.sessions {
+            None => self.threads.unwrap_or(default.1),
+            Some(sessions) => {
+                let schemas = self.schemas.unwrap_or(default.0.min(sessions)).max(1);
+                if !sessions.is_multiple_of(schemas) {
+                    return Err(ParameterError::Uneven { sessions, schemas });
+                }
+                return Ok(Population::Mixed { schemas, threads: sessions / schemas });
+            }
+        };
+        Ok(Population::Mixed { schemas: self.schemas.unwrap_or(default.0), threads })
+    }
+
+    /// The parameters, complete and checked.
+    ///
+    /// # Errors
+    /// When they contradict each other.
+    pub fn settle(
+        &self,
+        defaults: Defaults,
+        block: Bytes,
+        seed: u64,
+    ) -> Result<Parameters, ParameterError> {
+        let shipped = Parameters::default();
+        let work_unit = self.work_unit.unwrap_or(shipped.work_unit);
+        let scan_size = self.scan_size.unwrap_or(Scale::Bytes(Bytes::mib(1)));
+        let parameters = Parameters {
+            population: self.population(defaults.population)?,
+            rows: self.scale.unwrap_or(defaults.scale).blocks(block),
+            work_unit,
+            update_work_unit: self.update_work_unit.unwrap_or(work_unit),
+            update_pct: self.update_pct.unwrap_or(shipped.update_pct),
+            scan_pct: self.scan_pct.unwrap_or(shipped.scan_pct),
+            scan_rows: scan_size.blocks(block),
+            direct_scan: None,
+            hotspot: self.hotspot.map(|hotspot| Hotspot {
+                first: hotspot.offset.blocks(block),
+                rows: hotspot.size.blocks(block),
+                every: Every(hotspot.every),
+            }),
+            hot_schema: self.hot_schema.map(Every),
+            think: self.think,
+            loops: self.loops,
+            pacing: self
+                .rate_per_s
+                .map_or(Pacing::Closed, |rate_per_s| Pacing::Open { rate_per_s, poisson: true }),
+            seed: self.seed.unwrap_or(seed),
+        };
+        parameters.check()?;
+        Ok(parameters)
+    }
+}
+
+impl FromStr for HotspotWanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let why = || {
+            format!(
+                "`{text}` is no hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
+                     operations, one in the 8 MiB from 16 MiB on"
+            )
+        };
+        let (range, every) = text.rsplit_once('/').ok_or_else(why)?;
+        let (size, offset) = range.split_once('@').ok_or_else(why)?;
+        Ok(Self {
+            size: size.parse().map_err(|_| why())?,
+            offset: offset.parse().map_err(|_| why())?,
+            every: every.parse().map_err(|_| why())?,
+        })
+    }
+}
+
+impl FromStr for Think {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let why = || {
+            format!(
+                "`{text}` is no pause; write MIN..MAX/N, as in 100ms..500ms/10: after one of \
+                     10 operations, 0.1 to 0.5 s"
+            )
+        };
+        let (range, every) = text.rsplit_once('/').ok_or_else(why)?;
+        let (min, max) = range.split_once("..").ok_or_else(why)?;
+        Ok(Self {
+            min: min.parse().map_err(|_| why())?,
+            max: max.parse().map_err(|_| why())?,
+            every: Every(every.parse().map_err(|_| why())?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULTS: Defaults =
+        Defaults { population: (4, 4), scale: Scale::Bytes(Bytes::mib(256)) };
+
+    fn settled(wanted: &Wanted) -> Result<Parameters, ParameterError> {
+        wanted.settle(DEFAULTS, Bytes::kib(8), 7)
+    }
+
+    #[test]
+    fn wishes_are_laid_over_each_other() {
+        let file = Wanted {
+            threads: Some(8),
+            update_pct: Some(25),
+            work_unit: Some(256),
+            ..Wanted::default()
+        };
+        let line = Wanted { work_unit: Some(64), ..Wanted::default() };
+        let both = line.over(file);
+        assert_eq!((both.work_unit, both.threads), (Some(64), Some(8)));
+        let readers = Wanted { readers: Some(128), ..Wanted::default() }.over(file);
+        let population = settled(&readers).unwrap().population;
+        assert_eq!(population, Population::Apart { readers: 128, writers: 0 });
+        assert_eq!(readers.update_pct, None, "readers only read, whatever the file says");
+        let looping = Wanted { loops: Some(9), think: "1s..2s/3".parse().ok(), ..file };
+        let timed = Wanted { run_time: Some(Nanos(1)), rate_per_s: Some(5.0), ..Wanted::default() };
+        let timed = timed.over(looping);
+        assert_eq!((timed.loops, timed.think), (None, None), "what is above goes before");
+        let sessions = Wanted { sessions: Some(64), ..Wanted::default() }.over(file);
+        let population = settled(&sessions).unwrap().population;
+        assert_eq!(population, Population::Mixed { schemas: 4, threads: 16 });
+    }
+
+    #[test]
+    fn gaps_are_filled_and_sizes_become_blocks() {
+        let parameters = settled(&Wanted::default()).unwrap();
+        assert_eq!(parameters.rows, 32_768);
+        assert_eq!(parameters.scan_rows, 128);
+        assert_eq!(parameters.update_work_unit, 64);
+        assert_eq!(parameters.seed, 7);
+        let hotspot = Some("8M@16M/3".parse().unwrap());
+        let hot = settled(&Wanted { hotspot, ..Wanted::default() }).unwrap().hotspot.unwrap();
+        assert_eq!((hot.first, hot.rows, hot.every), (2048, 1024, Every(3)));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let with = |change: fn(&mut Wanted)| {
+            let mut wanted = Wanted::default();
+            change(&mut wanted);
+            settled(&wanted).unwrap_err().to_string()
+        };
+        let cases = [
+            (
+                with(|w| w.scale = Some(Scale::Blocks(63))),
+                "visit 64 rows at a time: the schema has only 63",
+            ),
+            (with(|w| w.update_pct = Some(101)), "set --update-pct to 101"),
+            (with(|w| w.schemas = Some(0)), "set --schemas to 0"),
+            (with(|w| (w.readers, w.writers) = (Some(0), None)), "--readers and --writers to 0"),
+            (with(|w| w.hotspot = "8M@250M/3".parse().ok()), "visit a hot range of 1024 rows"),
+            (with(|w| w.hotspot = "63@0/3".parse().ok()), "the hot range has only 63"),
+            (with(|w| w.hotspot = "8M@0/0".parse().ok()), "the frequency of --hotspot to 0"),
+            (with(|w| w.think = "2s..1s/3".parse().ok()), "think 2 s to 1 s"),
+            (
+                with(|w| (w.think, w.rate_per_s) = ("1s..2s/3".parse().ok(), Some(10.0))),
+                "at a fixed rate",
+            ),
+            (with(|w| w.rate_per_s = Some(f64::NAN)), "start NaN operations"),
+            (with(|w| w.sessions = Some(7)), "7 sessions over 4 schemas"),
+            (with(|w| w.loops = Some(0)), "--loops to 0"),
+        ];
+        for (message, expected) in cases {
+            assert!(message.contains(expected) && message.contains("\nhint: "), "{message}");
+        }
+    }
+
+    #[test]
+    fn notation_that_cannot_be_read_is_explained() {
+        for text in ["8M", "8M@16M", "8M/3", "@/", "8M@16M/x", ""] {
+            let error = text.parse::<HotspotWanted>().unwrap_err();
+            assert!(error.contains("8M@16M/3"), "{error}");
+        }
+        for text in ["1s", "1s..2s", "1..2/3", "1s..2s/", ""] {
+            let error = text.parse::<Think>().unwrap_err();
+            assert!(error.contains("100ms..500ms/10"), "{error}");
+        }
+        assert!("80Q".parse::<Scale>().unwrap_err().contains("80M"));
+        assert_eq!("10000".parse(), Ok(Scale::Blocks(10_000)));
+    }
+}

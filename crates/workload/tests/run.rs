@@ -1,0 +1,316 @@
+//! Sessions on a target that can be told to fail, to block, or to remember what it was sent.
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::Capability;
+use blockstone_base::column::Reading;
+use blockstone_base::load::Pacing;
+use blockstone_base::units::Nanos;
+use blockstone_target::{
+    Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession, TargetSpec,
+    registry,
+};
+use blockstone_workload::{
+    Every, Parameters, Population, Running, Schedule, Think, WorkloadError, start,
+};
+
+/// What the target is to do wrong.
+#[derive(Debug, Default)]
+struct Orders {
+    refuse_session: Option<u32>,
+    /// Session and the operation, from 0, at which it fails.
+    fail: Option<(u32, u64)>,
+    panic: bool,
+    /// How long each operation takes.
+    service: Duration,
+    /// An operation takes 50 ms for each session before this one, and one more.
+    ends_late: bool,
+    /// Operations do not return while this is set.
+    hang: AtomicBool,
+    remember: bool,
+}
+
+#[derive(Debug, Default)]
+struct Scripted {
+    orders: Orders,
+    connected: AtomicU32,
+    /// The first operation of each session: when it came, and how many were connected then.
+    first: Mutex<Vec<(Instant, u32)>>,
+    sent: Mutex<Vec<(u32, Operation)>>,
+}
+
+#[derive(Debug)]
+struct Handle(Arc<Scripted>);
+
+struct ScriptedSession {
+    index: u32,
+    executed: u64,
+    target: Arc<Scripted>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("as ordered")]
+struct AsOrdered;
+
+impl Target for Handle {
+    fn load(&self, _progress: &mut Progress<'_>) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
+        if self.0.orders.refuse_session == Some(index) {
+            return Err(TargetError::own(AsOrdered));
+        }
+        // The last to connect is slow.
+        thread::sleep(Duration::from_millis(if index == 0 { 30 } else { 0 }));
+        self.0.connected.fetch_add(1, Ordering::SeqCst);
+        Ok(Box::new(ScriptedSession { index, executed: 0, target: Arc::clone(&self.0) }))
+    }
+
+    fn sample(&self, _exact: bool, _readings: &mut Vec<Reading>) {}
+
+    fn take_latencies(&self) -> Vec<Latencies> {
+        Vec::new()
+    }
+
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        Vec::new()
+    }
+
+    fn shutdown(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+impl TargetSession for ScriptedSession {
+    fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
+        let Scripted { orders, connected, first, sent } = self.target.as_ref();
+        if self.executed == 0 {
+            first.lock().unwrap().push((Instant::now(), connected.load(Ordering::SeqCst)));
+        }
+        if orders.remember {
+            sent.lock().unwrap().push((self.index, *operation));
+        }
+        while orders.hang.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if orders.fail == Some((self.index, self.executed)) {
+            assert!(!orders.panic, "as ordered");
+            return Err(TargetError::own(AsOrdered));
+        }
+        thread::sleep(orders.service);
+        if orders.ends_late {
+            thread::sleep(Duration::from_millis(50 * u64::from(self.index + 1)));
+        }
+        self.executed += 1;
+        Ok(match *operation {
+            Operation::Select { rows, .. } => Executed { rows: rows.into(), commits: 0 },
+            Operation::Update { rows, .. } => Executed { rows: rows.into(), commits: 1 },
+            Operation::Scan { .. } => Executed { rows: 128, commits: 0 },
+        })
+    }
+}
+
+const GRACE: Duration = Duration::from_secs(5);
+
+fn mixed(threads: u32) -> Parameters {
+    let population = Population::Mixed { schemas: 2, threads };
+    Parameters { population, update_pct: 30, ..Parameters::default() }
+}
+
+fn begin(orders: Orders, parameters: &Parameters) -> (Arc<Scripted>, Running) {
+    let scripted = Arc::new(Scripted { orders, ..Scripted::default() });
+    let target: Arc<dyn Target> = Arc::new(Handle(Arc::clone(&scripted)));
+    let running = start(&target, parameters, &mut || false).unwrap();
+    (scripted, running)
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < patience, "{what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn all_sessions_are_connected_before_the_first_operation() {
+    let service = Duration::from_millis(1);
+    let (scripted, running) = begin(Orders { service, ..Orders::default() }, &mixed(16));
+    wait_until("all have sent", || scripted.first.lock().unwrap().len() == 32);
+    running.stop(GRACE);
+    let first = scripted.first.lock().unwrap();
+    assert!(first.iter().all(|&(_, connected)| connected == 32), "{first:?}");
+    let earliest = first.iter().map(|first| first.0).min().unwrap();
+    let latest = first.iter().map(|first| first.0).max().unwrap();
+    assert!(latest - earliest < Duration::from_millis(500), "{:?}", latest - earliest);
+}
+
+#[test]
+fn what_is_sent_is_the_schedule_and_nothing_else() {
+    let parameters = Parameters { loops: Some(200), ..mixed(2) };
+    let (scripted, running) = begin(Orders { remember: true, ..Orders::default() }, &parameters);
+    wait_until("loops end", || running.all_ended());
+    let outcome = running.stop(GRACE);
+    let sent = scripted.sent.lock().unwrap();
+    for index in 0..4 {
+        let of_session = sent.iter().filter(|(from, _)| *from == index);
+        let seen: Vec<Operation> = of_session.map(|(_, operation)| *operation).collect();
+        let steps = Schedule::new(&parameters, index).take(200);
+        let expected: Vec<Operation> = steps.map(|step| step.operation).collect();
+        assert_eq!(seen, expected);
+    }
+    let [select, update, scan] = outcome.totals.0;
+    assert_eq!((select.completed_ops, update.completed_ops, scan.completed_ops), (560, 240, 0));
+    assert_eq!((select.rows, update.rows), (560 * 64, 240 * 64), "64 rows are 64, not 63");
+    assert_eq!(update.commits, 240);
+    assert_eq!((outcome.first_error, outcome.failed_sessions), (None, 0));
+}
+
+#[test]
+fn counters_and_latencies_are_read_while_all_sessions_work() {
+    let service = Duration::from_millis(2);
+    let (_, running) = begin(Orders { service, ..Orders::default() }, &mixed(4));
+    thread::sleep(Duration::from_millis(100));
+    let before = running.totals();
+    running.take_latencies();
+    thread::sleep(Duration::from_millis(400));
+    let after = running.totals();
+    let latencies = running.take_latencies();
+    assert!(!running.any_ended(), "the window closes under load");
+    let window = after.completed_ops() - before.completed_ops();
+    assert!((80..=1600).contains(&window), "{window} of 1,600 at most");
+    let recorded: u64 = latencies.iter().map(|kind| kind.latency.count()).sum();
+    assert!(recorded.abs_diff(window) <= 16, "{recorded} latencies of {window} operations");
+    for kind in &latencies {
+        assert!(kind.latency.min_ns() >= 1_980_000, "{}: {}", kind.name, kind.latency.min_ns());
+        assert!(kind.service.is_none(), "in a closed loop the two are one");
+    }
+    let outcome = running.stop(GRACE);
+    assert!(outcome.totals.completed_ops() > after.completed_ops());
+}
+
+#[test]
+fn a_failed_session_fails_the_run() {
+    for panic in [false, true] {
+        let orders = Orders { fail: Some((3, 50)), panic, ..Orders::default() };
+        let (_, running) = begin(orders, &mixed(4));
+        wait_until("the others end, too", || running.all_ended());
+        let outcome = running.stop(GRACE);
+        assert_eq!((outcome.failed_sessions, outcome.stuck_sessions), (1, 0));
+        let why = outcome.first_error.unwrap();
+        assert!(why.contains("session 3"), "{why}");
+        assert!(why.contains(if panic { "panicked" } else { "as ordered" }), "{why}");
+    }
+}
+
+#[test]
+fn a_session_that_cannot_connect_keeps_all_from_starting() {
+    let orders = Orders { refuse_session: Some(5), ..Orders::default() };
+    let scripted = Arc::new(Scripted { orders, ..Scripted::default() });
+    let target: Arc<dyn Target> = Arc::new(Handle(Arc::clone(&scripted)));
+    let error = start(&target, &mixed(4), &mut || false).unwrap_err();
+    assert!(matches!(&error, WorkloadError::Connect { why } if why.contains("session 5")));
+    assert!(scripted.first.lock().unwrap().is_empty(), "nothing was sent");
+    wait_until("the others are gone", || Arc::strong_count(&target) == 1);
+}
+
+#[test]
+fn a_session_that_hangs_is_counted_and_not_waited_for() {
+    let orders = Orders { hang: AtomicBool::new(true), ..Orders::default() };
+    let (scripted, running) = begin(orders, &mixed(1));
+    wait_until("both have sent", || scripted.first.lock().unwrap().len() == 2);
+    let begun = Instant::now();
+    let outcome = running.stop(Duration::from_millis(100));
+    assert_eq!(outcome.stuck_sessions, 2);
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    scripted.orders.hang.store(false, Ordering::SeqCst);
+}
+
+#[test]
+fn sessions_that_end_one_after_the_other_are_waited_for() {
+    // Session n ends n × 50 ms after it was told to: all of them later than the grace.
+    let (scripted, running) = begin(Orders { ends_late: true, ..Orders::default() }, &mixed(5));
+    wait_until("all have sent", || scripted.first.lock().unwrap().len() == 10);
+    let outcome = running.stop(Duration::from_millis(250));
+    assert_eq!((outcome.stuck_sessions, outcome.failed_sessions), (0, 0));
+}
+
+#[test]
+fn pauses_are_taken_and_do_not_delay_the_end() {
+    let pause = |min, max| Some(Think { min, max, every: Every(1) });
+    let short = Parameters {
+        think: pause(Nanos::millis(20), Nanos::millis(20)),
+        loops: Some(5),
+        ..mixed(1)
+    };
+    let begun = Instant::now();
+    let (_, running) = begin(Orders::default(), &short);
+    wait_until("loops end", || running.all_ended());
+    assert!(begun.elapsed() >= Duration::from_millis(100), "{:?}", begun.elapsed());
+    let thought: u64 = running.totals().0.iter().map(|kind| kind.think_ns_sum).sum();
+    assert_eq!(thought, 2 * 5 * 20_000_000);
+
+    let long =
+        Parameters { think: pause(Nanos::millis(60_000), Nanos::millis(60_000)), ..mixed(1) };
+    let (scripted, running) = begin(Orders::default(), &long);
+    wait_until("both think", || scripted.first.lock().unwrap().len() == 2);
+    let begun = Instant::now();
+    let outcome = running.stop(GRACE);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(outcome.stuck_sessions, 0);
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_counts_waiting_for_a_slow_target() {
+    let pacing = Pacing::Open { rate_per_s: 400.0, poisson: true };
+    let parameters = Parameters { pacing, ..mixed(2) };
+    let (_, running) = begin(Orders::default(), &parameters);
+    thread::sleep(Duration::from_millis(1500));
+    let ops = running.stop(GRACE).totals.completed_ops();
+    // 600 expected, standard deviation 24.
+    assert!((480..=720).contains(&ops), "{ops}");
+
+    let service = Duration::from_millis(20);
+    let (_, running) = begin(Orders { service, ..Orders::default() }, &parameters);
+    thread::sleep(Duration::from_secs(1));
+    let latencies = running.take_latencies();
+    let totals = running.stop(GRACE).totals;
+    // Each session is asked for 100 a second and can do 50: it falls behind by half the time.
+    let lag: u64 = totals.0.iter().map(|kind| kind.lag_ns_sum).sum();
+    assert!(lag / totals.completed_ops() > 100_000_000, "{lag}");
+    for kind in &latencies {
+        let service = kind.service.as_ref().unwrap();
+        assert!(kind.latency.mean_ns() > 3.0 * service.mean_ns(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn thousands_of_sessions_start_and_stop() {
+    let parameters = Parameters {
+        population: Population::Mixed { schemas: 2, threads: 1024 },
+        ..Parameters::default()
+    };
+    let service = Duration::from_millis(5);
+    let (scripted, running) = begin(Orders { service, ..Orders::default() }, &parameters);
+    wait_until("all have sent", || scripted.first.lock().unwrap().len() == 2048);
+    let outcome = running.stop(GRACE);
+    assert_eq!((outcome.stuck_sessions, outcome.failed_sessions), (0, 0));
+}
+
+#[test]
+fn the_null_target_shows_what_the_workload_costs() {
+    let target = (registry::find("null").unwrap().open)(&TargetSpec::default(), &mut |_| {
+        ControlFlow::Continue(())
+    });
+    let parameters = Parameters { loops: Some(100_000), ..mixed(1) };
+    let running = start(&target.unwrap(), &parameters, &mut || false).unwrap();
+    wait_until("loops end", || running.all_ended());
+    assert_eq!(running.stop(GRACE).totals.rows(), 2 * 100_000 * 64);
+}

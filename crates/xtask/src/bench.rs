@@ -1,0 +1,96 @@
+//! `cargo xtask bench`: what things cost, beside what else does the same: the same point on the
+//! same device, in turn, in one run. Goals are ratios or rates of a processor, because the
+//! machine's own speed drifts; nothing here ever fails a build. Each is one file and one line in
+//! the registry.
+
+mod agreement;
+mod engine;
+mod flash;
+mod instance;
+mod registry;
+mod side;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail, ensure};
+use blockstone_base::{Bytes, Capability};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use self::registry::ALL;
+
+/// Which comparison, how long and how often.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The comparison
+    #[arg(value_parser = names())]
+    name: String,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Seconds that a side runs at a point [default: 4]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: Option<u32>,
+    /// Rounds over all points; the medians count [default: 5]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(3..))]
+    rounds: Option<u32>,
+    /// Size of the device and of the file [default: 1G]
+    #[arg(long)]
+    size: Option<Bytes>,
+}
+
+/// How long and how often two sides are compared, and on how much.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    seconds: u32,
+    rounds: u32,
+    size: Bytes,
+}
+
+impl Options {
+    fn extent(&self) -> Extent {
+        Extent {
+            seconds: self.seconds.unwrap_or(4),
+            rounds: self.rounds.unwrap_or(5),
+            size: self.size.unwrap_or(Bytes::gib(1)),
+        }
+    }
+}
+
+/// `cargo xtask bench`.
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let entry = ALL.iter().find(|entry| entry.name == options.name);
+    let entry = entry.ok_or_else(|| anyhow!("there is no comparison {}", options.name))?;
+    for need in entry.needs {
+        if let Capability::Degraded { why } = need.capability() {
+            bail!("it needs {}: {why}\nhint: `cargo xtask test` installs packages", need.name());
+        }
+    }
+    (entry.run)(options)?.show(entry.name, options.json);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn names() -> PossibleValuesParser {
+    let value = |entry: &registry::Entry| PossibleValue::new(entry.name).help(entry.doc);
+    PossibleValuesParser::new(ALL.iter().map(value))
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn median(mut values: Vec<f64>) -> Result<f64> {
+    ensure!(!values.is_empty(), "there is no median of nothing");
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let odd = values.len() % 2 == 1;
+    Ok(if odd { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert!((median(vec![3.0, 1.0, 2.0]).unwrap() - 2.0).abs() < 1e-12);
+        assert!((median(vec![4.0, 1.0, 2.0, 3.0]).unwrap() - 2.5).abs() < 1e-12);
+        assert!(median(Vec::new()).is_err());
+    }
+}

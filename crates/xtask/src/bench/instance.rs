@@ -1,0 +1,129 @@
+//! What the miniature instance costs: cached visits, physical reads beside a bare pread of the same
+//! size in the same run, and commits beside log writes as sessions are added. Measured by the bench
+//! of its own crate, built as users get it, and held against the goals here.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::Options;
+use crate::goals::{Column, Goal, Point, Results};
+use crate::workspace::{cargo, line};
+
+/// Visits of cached blocks a second that a core makes at least.
+const VISITS_GOAL: f64 = 3e6;
+/// Processor time of a physical read beside that of a bare pread.
+const CPU_RATIO_GOAL: f64 = 1.25;
+/// Log writes of a thousand committers beside those of one: a log write is a group of commits.
+const LOG_WRITES_RATIO_GOAL: f64 = 1.1;
+/// The log writer waits for a processor for at most this share of the time, whatever runs.
+const RUN_QUEUE_RATIO_GOAL: f64 = 0.25;
+
+/// Which parts of the bench have goals.
+const PARTS: &str = "cached,physical,committers,crowd";
+
+const COLUMNS: &[Column] = &[
+    Column { name: "visits_per_s_per_core", heading: "visits/s\na core", decimals: 0 },
+    Column { name: "pread_cpu_ns", heading: "CPU ns\nof a pread", decimals: 0 },
+    Column { name: "cpu_ns", heading: "CPU ns\nof a read", decimals: 0 },
+    Column { name: "cpu_ratio", heading: "\nratio", decimals: 2 },
+    Column { name: "commits_per_s", heading: "\ncommits/s", decimals: 0 },
+    Column { name: "log_writes_per_s", heading: "log\nwrites/s", decimals: 0 },
+    Column { name: "log_writer_run_queue_ratio", heading: "log writer\nin run queue", decimals: 3 },
+];
+
+/// What was measured, in the order in which it was, with its figures.
+type Figures = Vec<(String, BTreeMap<String, f64>)>;
+
+/// `cargo xtask bench instance`.
+pub fn run(options: &Options) -> Result<Results> {
+    if (options.seconds, options.rounds, options.size) != (None, None, None) {
+        bail!(
+            "the instance is measured for times and sizes of its own\nhint: leave the options out"
+        );
+    }
+    let arguments = ["bench", "--package", "blockstone-instance", "--bench", "instance"];
+    let mut command = cargo(arguments);
+    command.args(["--", "--figures"]).env("BLOCKSTONE_ONLY", PARTS).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("start {}", line(&command)))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "`{}` failed with {}", line(&command), output.status);
+    conclude(&figures(&text)?)
+}
+
+/// The lines `figure`, point, name and value, separated by tabs.
+fn figures(text: &str) -> Result<Figures> {
+    let mut found = Figures::new();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let ["figure", point, name, value] = fields[..] else { continue };
+        let value = value.parse().with_context(|| format!("read the figure of `{line}`"))?;
+        if found.last().is_none_or(|(last, _)| last != point) {
+            found.push((point.to_owned(), BTreeMap::new()));
+        }
+        let (_, figures) = found.last_mut().context("one was just added")?;
+        figures.insert(name.to_owned(), value);
+    }
+    Ok(found)
+}
+
+fn conclude(found: &Figures) -> Result<Results> {
+    let mut goals = Vec::new();
+    for (point, figures) in found {
+        if let Some(visits) = figures.get("visits_per_s_per_core") {
+            goals.push(Goal::at_least(format!("{point}: a second and core"), *visits, VISITS_GOAL));
+        }
+        if let Some(ratio) = figures.get("cpu_ratio") {
+            let what = format!("{point}: CPU time ÷ that of a pread");
+            goals.push(Goal::at_most(what, *ratio, CPU_RATIO_GOAL));
+        }
+        if let Some(ratio) = figures.get("log_writer_run_queue_ratio") {
+            let what = format!("{point}: log writer in the run queue");
+            goals.push(Goal::at_most(what, *ratio, RUN_QUEUE_RATIO_GOAL));
+        }
+    }
+    let ratio = |name: &str, more: u32, fewer: u32| {
+        let of = |sessions: u32| {
+            let wanted = format!("{sessions} committers");
+            let point = found.iter().find(|(point, _)| *point == wanted);
+            let figure = point.and_then(|(_, figures)| figures.get(name));
+            figure.copied().with_context(|| format!("find {name} of {sessions} committers"))
+        };
+        Ok::<f64, anyhow::Error>(of(more)? / of(fewer)?)
+    };
+    for (fewer, more) in [(1, 8), (8, 64), (64, 512)] {
+        let what = format!("commits, {more} committers ÷ {fewer}");
+        goals.push(Goal::at_least(what, ratio("commits_per_s", more, fewer)?, 1.0));
+    }
+    let growth = ratio("log_writes_per_s", 1_024, 1)?;
+    let what = "log writes, 1024 committers ÷ 1";
+    goals.push(Goal::at_most(what, growth, LOG_WRITES_RATIO_GOAL));
+    let points = found.iter().map(|(name, figures)| {
+        let value = |column: &Column| figures.get(column.name).copied().unwrap_or(f64::NAN);
+        Point { name: name.clone(), values: COLUMNS.iter().map(value).collect() }
+    });
+    Ok(Results { columns: COLUMNS, points: points.collect(), goals })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_among_other_lines_and_held_against_their_goals() {
+        let committers = [(1, 10), (8, 70), (64, 500), (512, 400), (1024, 300)];
+        let lines = committers.map(|(sessions, commits)| {
+            let point = format!("figure\t{sessions} committers");
+            format!("{point}\tcommits_per_s\t{commits}\n{point}\tlog_writes_per_s\t10\n")
+        });
+        let text = ["load 900 MB/s\nfigure\tphysical read\tcpu_ratio\t1.1\n", &lines.concat()];
+        let text = text.concat();
+        let results = conclude(&figures(&text).unwrap()).unwrap();
+        assert_eq!(results.points.len(), 6);
+        let missed: Vec<&Goal> = results.goals.iter().filter(|goal| !goal.is_met()).collect();
+        assert_eq!((results.goals.len(), missed.len()), (5, 1), "{missed:?}: 512 commit less");
+        assert!(figures("figure\ta\tb\tc\n").is_err());
+        assert!(conclude(&Figures::new()).is_err(), "nothing was measured");
+    }
+}

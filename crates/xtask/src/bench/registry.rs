@@ -1,0 +1,48 @@
+//! All comparisons. Adding one is a file and a line here.
+
+use anyhow::Result;
+use blockstone_testkit::Need;
+
+use super::{Options, agreement, engine, flash, instance};
+use crate::goals::Results;
+
+/// A comparison as it is registered.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it compares.
+    pub doc: &'static str,
+    /// What the machine must have for it.
+    pub needs: &'static [Need],
+    /// Performs it.
+    pub run: fn(&Options) -> Result<Results>,
+}
+
+/// Every comparison.
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: "engine",
+        doc: "What an I/O costs beside fio: IOPS and processor time, in memory and on disk",
+        needs: &[Need::Fio],
+        run: engine::run,
+    },
+    Entry {
+        name: "agreement",
+        doc: "Whether IOPS and latency on the disk agree with fio, as closely as fio with itself",
+        needs: &[Need::Fio],
+        run: agreement::run,
+    },
+    Entry {
+        name: "instance",
+        doc: "What the miniature instance costs: visits, reads beside a bare pread, commits",
+        needs: &[],
+        run: instance::run,
+    },
+    Entry {
+        name: "flash",
+        doc: "Flash pages a second that the simulated translation layer writes, and its memory",
+        needs: &[],
+        run: flash::run,
+    },
+];

@@ -1,0 +1,61 @@
+//! Everything that must hold before a change lands, step by step, until the first that fails.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::test::{self, Account};
+use crate::workspace::{cargo, show};
+use crate::{generate, packages, tidy};
+
+/// A step's name and what it does.
+type Step = (&'static str, fn(&mut Account) -> Result<()>);
+
+const STEPS: &[Step] = &[
+    ("format", |_| show(&mut cargo(["fmt", "--all", "--check"]))),
+    ("tidy", |_| tidy::check()),
+    ("lint", |_| {
+        show(cargo(["clippy", "--workspace", "--all-targets"]).args(["--", "-D", "warnings"]))
+    }),
+    ("packages", |_| packages::provide(true)),
+    ("tests", |account| count(account, test::tests(None)?)),
+    ("doctests", |account| count(account, test::doctests(None)?)),
+    ("generated", |_| generate::check()),
+];
+
+/// `cargo xtask ci`.
+pub fn run() -> ExitCode {
+    let mut account = Account::default();
+    let mut seconds = Vec::new();
+    let mut failure = None;
+    for (name, step) in STEPS {
+        println!("── {name}");
+        let start = Instant::now();
+        let done = step(&mut account);
+        seconds.push((name, start.elapsed().as_secs_f64()));
+        if let Err(error) = done {
+            failure = Some((name, error));
+            break;
+        }
+    }
+    println!("── seconds");
+    for (name, seconds) in seconds {
+        println!("{name:<10} {seconds:>7.1}");
+    }
+    account.print();
+    if let Some((name, error)) = &failure {
+        println!("ci: {name} failed: {error:#}");
+    }
+    println!("{}", account.closing_line());
+    if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn count(total: &mut Account, part: Account) -> Result<()> {
+    let failed = part.failed;
+    total.add(part);
+    if failed > 0 {
+        bail!("{failed} failed");
+    }
+    Ok(())
+}

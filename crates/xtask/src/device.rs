@@ -1,0 +1,186 @@
+//! `cargo xtask device`: a disk of known limits for the hand, from the same kit that tests use.
+
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use blockstone_base::Bytes;
+use blockstone_testkit::{Caps, DeviceSpec, FileSystem, LoopDevice};
+
+/// What to do with devices of known limits.
+#[derive(Debug, clap::Subcommand)]
+pub enum Action {
+    /// Make a loop device with direct I/O over a file that is written in full
+    Create {
+        /// Its size
+        #[arg(long, default_value = "1G")]
+        size: Bytes,
+        /// A limit, as read-iops=437 or write-bytes=100M (a second); may be given several times
+        #[arg(long = "cap", value_name = "LIMIT")]
+        caps: Vec<Limit>,
+        /// A file system to make and mount on it
+        #[arg(long, value_name = "ext4|xfs", value_parser = file_system)]
+        fs: Option<FileSystem>,
+        /// Its name
+        #[arg(default_value = "disk")]
+        name: String,
+    },
+    /// Run a command under the limits of a device
+    Run {
+        /// The device's name
+        name: String,
+        /// The command and its arguments
+        #[arg(required = true, last = true)]
+        command: Vec<String>,
+    },
+    /// List the devices
+    List,
+    /// Remove devices with all that belongs to them
+    Remove {
+        /// Their names
+        #[arg(required_unless_present = "all")]
+        names: Vec<String>,
+        /// Remove every device
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+    },
+}
+
+/// A limit from the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Read requests a second.
+    ReadIops(u64),
+    /// Write requests a second.
+    WriteIops(u64),
+    /// Bytes read a second.
+    ReadBytes(u64),
+    /// Bytes written a second.
+    WriteBytes(u64),
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORMS: &str = "write read-iops=N, write-iops=N, read-bytes=SIZE or write-bytes=SIZE";
+        let (kind, value) = text.split_once('=').ok_or(FORMS)?;
+        let value = value.parse::<Bytes>().map_err(|error| error.to_string())?.get();
+        if value == 0 {
+            return Err("a limit of 0 would stop all I/O".to_owned());
+        }
+        match kind {
+            "read-iops" => Ok(Self::ReadIops(value)),
+            "write-iops" => Ok(Self::WriteIops(value)),
+            "read-bytes" => Ok(Self::ReadBytes(value)),
+            "write-bytes" => Ok(Self::WriteBytes(value)),
+            _ => Err(FORMS.to_owned()),
+        }
+    }
+}
+
+/// `cargo xtask device`.
+pub fn run(action: Action) -> Result<ExitCode> {
+    match action {
+        Action::Create { size, caps, fs, name } => {
+            let spec = DeviceSpec { size, file_system: fs, caps: combined(&caps)? };
+            let device = LoopDevice::create_kept(&name, spec)?;
+            describe(&name, &device);
+            let target = device.mount_point().unwrap_or_else(|| device.device().to_owned());
+            let target = target.display();
+            println!("run     cargo xtask device run {name} -- blockstone calibrate {target}");
+            println!("remove  cargo xtask device remove {name}");
+        }
+        Action::Run { name, command } => return under_caps(&name, &command),
+        Action::List => {
+            for name in LoopDevice::kept()? {
+                match LoopDevice::find_kept(&name) {
+                    Ok(device) => describe(&name, &device),
+                    Err(error) => println!("{name}: {error}"),
+                }
+            }
+        }
+        Action::Remove { names, all } => {
+            for name in if all { LoopDevice::kept()? } else { names } {
+                LoopDevice::remove_kept(&name)?;
+                println!("removed {name}");
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn under_caps(name: &str, command: &[String]) -> Result<ExitCode> {
+    let device = LoopDevice::find_kept(name)?;
+    let [program, arguments @ ..] = command else { bail!("name a command to run") };
+    let status = device
+        .command(program)
+        .args(arguments)
+        .status()
+        .with_context(|| format!("start {program} under the caps of {name}"))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+fn describe(name: &str, device: &LoopDevice) {
+    let spec = device.spec();
+    let Caps { read_iops, write_iops, read_bytes_per_s, write_bytes_per_s } = spec.caps;
+    println!("{name}: {}, {}", device.device().display(), spec.size);
+    if let (Some(mount), Some(file_system)) = (device.mount_point(), spec.file_system) {
+        println!("  {} mounted at {}", file_system.name(), mount.display());
+    }
+    for (limit, what) in [(read_iops, "reads"), (write_iops, "writes")] {
+        if let Some(limit) = limit {
+            println!("  at most {limit} {what} a second");
+        }
+    }
+    for (limit, what) in [(read_bytes_per_s, "read"), (write_bytes_per_s, "written")] {
+        if let Some(limit) = limit {
+            println!("  at most {} {what} a second", Bytes(limit));
+        }
+    }
+}
+
+/// One set of caps from the limits given; a limit given twice is a contradiction.
+fn combined(limits: &[Limit]) -> Result<Caps> {
+    let mut caps = Caps::default();
+    for limit in limits {
+        let (slot, value) = match *limit {
+            Limit::ReadIops(value) => (&mut caps.read_iops, value),
+            Limit::WriteIops(value) => (&mut caps.write_iops, value),
+            Limit::ReadBytes(value) => (&mut caps.read_bytes_per_s, value),
+            Limit::WriteBytes(value) => (&mut caps.write_bytes_per_s, value),
+        };
+        if slot.replace(value).is_some() {
+            bail!("{limit:?} contradicts an earlier limit of the same kind");
+        }
+    }
+    Ok(caps)
+}
+
+fn file_system(text: &str) -> Result<FileSystem, String> {
+    let known = [FileSystem::Ext4, FileSystem::Xfs];
+    let found = known.into_iter().find(|file_system| file_system.name() == text);
+    found.ok_or_else(|| "ext4 and xfs are known".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_and_nonsense_is_refused() {
+        assert_eq!("read-iops=437".parse(), Ok(Limit::ReadIops(437)));
+        assert_eq!("write-bytes=100M".parse(), Ok(Limit::WriteBytes(100 << 20)));
+        for text in ["read-iops", "iops=4", "read-iops=0", "read-iops=x"] {
+            assert!(text.parse::<Limit>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_combine_unless_they_contradict() {
+        let caps = combined(&[Limit::ReadIops(1), Limit::WriteBytes(2)]).unwrap();
+        assert_eq!((caps.read_iops, caps.write_bytes_per_s), (Some(1), Some(2)));
+        assert!(combined(&[Limit::ReadIops(1), Limit::ReadIops(2)]).is_err());
+    }
+}

@@ -1,0 +1,215 @@
+//! What an experiment came to: figures side by side, and for each goal whether it was met.
+
+use blockstone_base::units::thousands;
+use serde_json::{Map, Value, json};
+
+/// What an experiment came to.
+#[derive(Debug)]
+pub struct Results {
+    /// What [`Point::values`] are, in their order.
+    pub columns: &'static [Column],
+    /// What was measured.
+    pub points: Vec<Point>,
+    /// What it was measured for.
+    pub goals: Vec<Goal>,
+}
+
+/// A column of the table.
+#[derive(Debug)]
+pub struct Column {
+    /// Its key in JSON; unit last.
+    pub name: &'static str,
+    /// Its heading.
+    pub heading: &'static str,
+    /// Digits behind the point.
+    pub decimals: usize,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Point {
+    /// What was measured.
+    pub name: String,
+    /// A value a column; not a number where there is none.
+    pub values: Vec<f64>,
+}
+
+/// A figure and the range in which it has to be, ends included.
+#[derive(Debug)]
+pub struct Goal {
+    what: String,
+    seen: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Goal {
+    /// `seen` is `aim`, give or take `tolerance` of it.
+    pub fn near(what: impl Into<String>, seen: f64, aim: f64, tolerance: f64) -> Self {
+        Self::within(what, seen, aim * (1.0 - tolerance), aim * (1.0 + tolerance))
+    }
+
+    /// `seen` is from `least` to `most`.
+    pub fn within(what: impl Into<String>, seen: f64, least: f64, most: f64) -> Self {
+        Self { what: what.into(), seen, least, most }
+    }
+
+    /// `seen` is `least` or more.
+    pub fn at_least(what: impl Into<String>, seen: f64, least: f64) -> Self {
+        Self::within(what, seen, least, f64::INFINITY)
+    }
+
+    /// `seen` is `most` or less.
+    pub fn at_most(what: impl Into<String>, seen: f64, most: f64) -> Self {
+        Self::within(what, seen, f64::NEG_INFINITY, most)
+    }
+
+    /// Whether it was met; what could not be computed was not.
+    pub fn is_met(&self) -> bool {
+        (self.least..=self.most).contains(&self.seen)
+    }
+
+    fn word(&self) -> &'static str {
+        if self.is_met() { "met" } else { "missed" }
+    }
+
+    fn range(&self) -> String {
+        match (self.least.is_finite(), self.most.is_finite()) {
+            (true, true) => format!("{} … {}", figure(self.least), figure(self.most)),
+            (false, _) => format!("≤ {}", figure(self.most)),
+            (true, false) => format!("≥ {}", figure(self.least)),
+        }
+    }
+}
+
+impl Results {
+    /// Whether every goal was met.
+    pub fn all_met(&self) -> bool {
+        self.goals.iter().all(Goal::is_met)
+    }
+
+    /// Prints the table and the goals, or both as a document of the experiment `name`.
+    pub fn show(&self, name: &str, json: bool) {
+        if json { println!("{:#}", self.document(name)) } else { self.print() }
+    }
+
+    fn print(&self) {
+        let name_width = widest(self.points.iter().map(|point| point.name.as_str()));
+        let widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        for line in 0..2 {
+            let headings = self.columns.iter().zip(&widths);
+            let cells = headings.map(|(column, width)| format!("{:>width$}", column.line(line)));
+            println!("{}", row(&format!("{:name_width$}", ""), cells));
+        }
+        for point in &self.points {
+            let values = self.columns.iter().zip(&point.values).zip(&widths);
+            let cells = values.map(|((column, value), width)| column.cell(*value, *width));
+            println!("{}", row(&format!("{:name_width$}", point.name), cells));
+        }
+        let what_width = widest(self.goals.iter().map(|goal| goal.what.as_str()));
+        println!("\n{:what_width$}  {:>12}  {:>19}", "goal", "seen", "wanted");
+        for goal in &self.goals {
+            let (what, seen, range) = (&goal.what, figure(goal.seen), goal.range());
+            println!("{what:what_width$}  {seen:>12}  {range:>19}  {}", goal.word());
+        }
+    }
+
+    fn document(&self, name: &str) -> Value {
+        let points = self.points.iter().map(|point| {
+            let mut object = Map::from_iter([("point".to_owned(), json!(point.name))]);
+            let values = self.columns.iter().zip(&point.values);
+            object.extend(values.map(|(column, value)| (column.name.to_owned(), json!(value))));
+            Value::Object(object)
+        });
+        let goals = self.goals.iter().map(|goal| {
+            json!({
+                "goal": goal.what,
+                "seen": goal.seen,
+                "least": goal.least,
+                "most": goal.most,
+                "met": goal.is_met(),
+            })
+        });
+        json!({
+            "experiment": name,
+            "points": points.collect::<Vec<_>>(),
+            "goals": goals.collect::<Vec<_>>(),
+            "met": self.all_met(),
+        })
+    }
+}
+
+impl Column {
+    /// The widest word of its heading, and room for a figure.
+    fn width(&self) -> usize {
+        widest([self.line(0), self.line(1)]).max(9)
+    }
+
+    /// A line of its heading, which `\n` breaks into two.
+    fn line(&self, number: usize) -> &str {
+        let (first, second) = self.heading.split_once('\n').unwrap_or(("", self.heading));
+        if number == 0 { first } else { second }
+    }
+
+    fn cell(&self, value: f64, width: usize) -> String {
+        let text = match self.decimals {
+            _ if !value.is_finite() => "–".to_owned(),
+            0 => thousands(value.round() as i64),
+            decimals => format!("{value:.decimals$}"),
+        };
+        format!("{text:>width$}")
+    }
+}
+
+fn row(name: &str, cells: impl Iterator<Item = String>) -> String {
+    let row = std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>().join("  ");
+    row.trim_end().to_owned()
+}
+
+fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
+    texts.into_iter().map(|text| text.chars().count()).max().unwrap_or(0)
+}
+
+/// As many digits as tell a figure from its bounds.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => "–".to_owned(),
+        100.0.. => thousands(value.round() as i64),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_is_met_within_its_bounds_and_never_by_what_is_no_number() {
+        assert!(Goal::near("a", 2_328.0, 2_400.0, 0.03).is_met());
+        assert!(!Goal::near("a", 2_320.0, 2_400.0, 0.03).is_met());
+        assert!(Goal::at_least("a", 1.0, 1.0).is_met() && !Goal::at_least("a", 0.9, 1.0).is_met());
+        assert!(Goal::at_most("a", 1.0, 1.0).is_met() && !Goal::at_most("a", 1.1, 1.0).is_met());
+        assert!(!Goal::at_most("a", f64::NAN, 1.0).is_met());
+    }
+
+    #[test]
+    fn a_document_names_what_was_not_measured_as_null() {
+        const COLUMNS: &[Column] = &[Column { name: "read_iops", heading: "reads", decimals: 0 }];
+        let points = vec![Point { name: "one".to_owned(), values: vec![f64::NAN] }];
+        let goals = vec![Goal::at_least("more", 2.0, 1.0)];
+        let document = Results { columns: COLUMNS, points, goals }.document("test");
+        assert_eq!(document["points"][0]["read_iops"], Value::Null);
+        assert_eq!(document["met"], true);
+        assert_eq!(document["goals"][0]["most"], Value::Null);
+    }
+
+    #[test]
+    fn ranges_and_headings_read_well() {
+        assert_eq!(Goal::near("a", 0.0, 2_400.0, 0.03).range(), "2,328 … 2,472");
+        assert_eq!(Goal::at_most("a", 0.0, 1.25).range(), "≤ 1.250");
+        let column = Column { name: "read_iops", heading: "disk\nreads/s", decimals: 1 };
+        assert_eq!((column.line(0), column.line(1), column.width()), ("disk", "reads/s", 9));
+        assert_eq!(column.cell(2.26, 5), "  2.3");
+    }
+}

@@ -1,0 +1,63 @@
+//! `cargo xtask lab`: experiments that show, on devices whose limits the kernel enforces, that the
+//! product finds what storage practice says it must find. Each is one file and one line in the
+//! registry, states its goals in figures, and leaves nothing behind.
+
+mod measure;
+mod redundancy;
+mod registry;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use self::registry::ALL;
+use crate::interrupt::Interrupt;
+
+/// Which experiment, and how.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The experiment
+    #[arg(value_parser = names())]
+    name: String,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Seconds that a run is measured for
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// Keep the recordings of the runs in this directory
+    #[arg(long, value_name = "DIR")]
+    runs_dir: Option<PathBuf>,
+}
+
+/// What an experiment gets.
+#[derive(Debug)]
+pub struct Lab {
+    /// How long a run is measured for.
+    window: Duration,
+    /// Where its recordings stay; none when nobody wants them.
+    runs_dir: Option<PathBuf>,
+    interrupt: Interrupt,
+}
+
+/// `cargo xtask lab`: done when every goal was met, and failed when one was missed.
+pub fn run(options: Options) -> Result<ExitCode> {
+    let entry = ALL.iter().find(|entry| entry.name == options.name);
+    let entry = entry.ok_or_else(|| anyhow!("there is no experiment {}", options.name))?;
+    let lab = Lab {
+        window: Duration::from_secs(options.seconds.into()),
+        runs_dir: options.runs_dir,
+        interrupt: Interrupt::install()?,
+    };
+    let results = (entry.run)(&lab)?;
+    results.show(entry.name, options.json);
+    Ok(if results.all_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn names() -> PossibleValuesParser {
+    let value = |entry: &registry::Entry| PossibleValue::new(entry.name).help(entry.doc);
+    PossibleValuesParser::new(ALL.iter().map(value))
+}

@@ -1,0 +1,118 @@
+//! Measuring with the product itself, as a user would: the built binary under the caps of devices.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use blockstone_base::Capability;
+use blockstone_testkit::{DeviceSpec, DiskArray, LoopDevice, Need, ScratchDir, build};
+use serde_json::Value;
+
+use super::Lab;
+use crate::workspace::line;
+
+/// Ran but not trustworthy: a run that finds the cap it is given says so, and that is no failure.
+const NOT_TRUSTWORTHY: i32 = 3;
+
+/// Devices of known limits, and the product to measure them with.
+#[derive(Debug)]
+pub struct Rig<'a> {
+    lab: &'a Lab,
+    array: DiskArray,
+    binary: PathBuf,
+    scratch: ScratchDir,
+}
+
+/// What `blockstone run --json` said.
+#[derive(Debug)]
+pub struct Run(Value);
+
+/// Waits inside the window.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    /// Waits that ended.
+    pub count: f64,
+    /// Time in them.
+    pub time_ms: f64,
+}
+
+impl<'a> Rig<'a> {
+    /// Builds the product, then as many devices as asked for.
+    pub fn set_up(lab: &'a Lab, count: usize, spec: DeviceSpec) -> Result<Self> {
+        for need in [Need::Root, Need::Loop, Need::Blkio] {
+            if let Capability::Degraded { why } = need.capability() {
+                bail!("the experiment needs {}: {why}", need.name());
+            }
+        }
+        eprintln!("building blockstone");
+        let binary = build(&["--release", "--package", "blockstone", "--bin", "blockstone"])?;
+        eprintln!("making {count} devices of {}", spec.size);
+        let mut disks = Vec::with_capacity(count);
+        for _ in 0..count {
+            lab.interrupt.check()?;
+            let disk = LoopDevice::create(spec)?;
+            disk.blank()?;
+            disks.push(disk);
+        }
+        Ok(Self { lab, array: DiskArray::new(disks)?, binary, scratch: ScratchDir::on_disk()? })
+    }
+
+    /// The devices' paths.
+    pub fn disks(&self) -> Vec<&Path> {
+        self.array.disks().iter().map(LoopDevice::device).collect()
+    }
+
+    /// `blockstone run` with these arguments on all devices, which it leaves empty for the next.
+    pub fn run(&self, what: &str, arguments: &[&str]) -> Result<Run> {
+        self.lab.interrupt.check()?;
+        eprintln!("{what}");
+        let mut command = self.array.command(&self.binary);
+        command.args(["run", "--json", "--run-time", &format!("{}s", self.lab.window.as_secs())]);
+        command.arg("--runs-dir").arg(self.lab.runs_dir.as_deref().unwrap_or(self.scratch.path()));
+        command.args(arguments);
+        for disk in self.disks() {
+            command.arg("--destroy").arg(disk);
+        }
+        self.document(&mut command).map(Run)
+    }
+
+    fn document(&self, command: &mut Command) -> Result<Value> {
+        let path = self.scratch.path().join("document.json");
+        let output = File::create(&path).with_context(|| format!("create {}", path.display()))?;
+        command.stdin(Stdio::null()).stdout(output).process_group(0);
+        let mut child = command.spawn().with_context(|| format!("start {}", line(command)))?;
+        let status = self.lab.interrupt.wait(&mut child)?;
+        let judged = status.success() || status.code() == Some(NOT_TRUSTWORTHY);
+        ensure!(judged, "`{}` failed with {status}", line(command));
+        let text = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("understand {}", line(command)))
+    }
+}
+
+impl Run {
+    /// A figure of its summary.
+    pub fn figure(&self, name: &str) -> Result<f64> {
+        let Self(document) = self;
+        let condemned = &document["condemned"][name]["by"];
+        let value = document["summary"][name].as_f64();
+        value.with_context(|| format!("find {name} in the summary (condemned by: {condemned})"))
+    }
+
+    /// The length of its window.
+    pub fn window_s(&self) -> Result<f64> {
+        let duration_ns = self.0["window"]["duration_ns"].as_f64();
+        Ok(duration_ns.context("find the length of the window")? / 1e9)
+    }
+
+    /// The sessions' waits for an event.
+    pub fn waits(&self, event: &str) -> Result<Waits> {
+        let waits = self.0["waits"].as_array().context("find the waits")?;
+        let mut of_sessions = waits.iter().filter(|wait| wait["role"] == "session");
+        let wait = of_sessions.find(|wait| wait["event"] == event);
+        let wait = wait.with_context(|| format!("find the event {event}"))?;
+        let number = |key: &str| wait[key].as_f64().with_context(|| format!("find its {key}"));
+        Ok(Waits { count: number("count")?, time_ms: number("time_ns")? / 1e6 })
+    }
+}

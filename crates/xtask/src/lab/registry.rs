@@ -1,0 +1,24 @@
+//! All experiments. Adding one is a file and a line here.
+
+use anyhow::Result;
+
+use super::{Lab, redundancy};
+use crate::goals::Results;
+
+/// An experiment as it is registered.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows.
+    pub doc: &'static str,
+    /// Performs it.
+    pub run: fn(&Lab) -> Result<Results>,
+}
+
+/// Every experiment.
+pub const ALL: &[Entry] = &[Entry {
+    name: "redundancy",
+    doc: "What mirroring costs: 128 readers, then 128 writers on 8 disks, with 1, 2 and 3 copies",
+    run: redundancy::run,
+}];

@@ -1,0 +1,190 @@
+//! Runs the tests and accounts for them: what ran, what was skipped and why. A canary that must
+//! fail shows each time that the account can say so.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use blockstone_testkit::SKIP_LOG_VARIABLE;
+
+use crate::packages;
+use crate::workspace::{cargo, line, scratch};
+
+/// How the tests are run.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Name the packages that the tests need and are missing, instead of installing them
+    #[arg(long)]
+    no_install: bool,
+    /// Run only tests whose name contains this
+    filter: Option<String>,
+}
+
+/// What became of the tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Ran to their end and passed.
+    pub passed: u64,
+    /// Ran and failed; a test program that crashed counts as one.
+    pub failed: u64,
+    /// Did not run: the test and the reason.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl Account {
+    /// Adds another account to this one.
+    pub fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped.extend(other.skipped);
+    }
+
+    /// The last line of a run, in a form that machines read too.
+    pub fn closing_line(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len())
+    }
+
+    /// Prints what ran, what failed, and what was skipped by its reason.
+    pub fn print(&self) {
+        println!("\nran      {}", self.passed + self.failed);
+        println!("failed   {}", self.failed);
+        println!("skipped  {}", self.skipped.len());
+        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (test, reason) in &self.skipped {
+            reasons.entry(reason).or_default().push(test);
+        }
+        for (reason, tests) in reasons {
+            println!("  {reason}");
+            for test in tests {
+                println!("    {test}");
+            }
+        }
+    }
+}
+
+/// `cargo xtask test`.
+pub fn run(options: &Options) -> Result<ExitCode> {
+    packages::provide(!options.no_install)?;
+    let filter = options.filter.as_deref();
+    let mut account = tests(filter)?;
+    account.add(doctests(filter)?);
+    account.print();
+    println!("{}", account.closing_line());
+    Ok(if account.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The unit and integration tests of the workspace, after the canary.
+pub fn tests(filter: Option<&str>) -> Result<Account> {
+    canary()?;
+    counted(&["--tests", "--no-fail-fast"], filter, false)
+}
+
+/// The examples in the documentation.
+pub fn doctests(filter: Option<&str>) -> Result<Account> {
+    counted(&["--doc", "--no-fail-fast"], filter, false)
+}
+
+/// Tells a test to fail and insists on seeing it fail.
+fn canary() -> Result<()> {
+    let account = counted(&["--test", "canary"], None, true)?;
+    ensure!(
+        account.failed == 1 && account.passed == 0,
+        "the canary was told to fail and the run says {}; no result of it can be believed",
+        account.closing_line()
+    );
+    println!("the canary failed as it was told to: a failing test fails the run");
+    Ok(())
+}
+
+/// Runs `cargo test` over the workspace and counts. Always the whole workspace, also for one test:
+/// a selection of packages could select other features, and build everything anew.
+fn counted(arguments: &[&str], filter: Option<&str>, canary: bool) -> Result<Account> {
+    let log = scratch("skipped.tsv")?;
+    fs::write(&log, "").with_context(|| format!("write {}", log.display()))?;
+    let mut command = cargo(["test", "--workspace"]);
+    command.args(arguments).args(filter).env(SKIP_LOG_VARIABLE, &log).stdout(Stdio::piped());
+    if canary {
+        command.env("BLOCKSTONE_CANARY", "1").arg("--quiet").stderr(Stdio::null());
+    }
+    let mut child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
+    let output = child.stdout.take().context("its output was piped")?;
+    let mut account = Account::default();
+    let mut ignored = Vec::new();
+    for text in BufReader::new(output).lines() {
+        let text = text.context("read the output of cargo test")?;
+        if !canary {
+            println!("{text}");
+        }
+        if let Some((passed, failed)) = result_line(&text) {
+            account.passed += passed;
+            account.failed += failed;
+        }
+        ignored.extend(ignored_test(&text));
+    }
+    let status = child.wait().context("wait for cargo test")?;
+    account.skipped = skips(&log)?;
+    // A test that skips itself returns early, and its harness counts it as passed.
+    account.passed = account.passed.saturating_sub(account.skipped.len() as u64);
+    account.skipped.extend(ignored);
+    if !status.success() && account.failed == 0 {
+        account.failed = 1;
+    }
+    Ok(account)
+}
+
+/// Passed and failed of a line `test result: ok. 13 passed; 0 failed; …`.
+fn result_line(line: &str) -> Option<(u64, u64)> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let count = |name: &str| {
+        let mut parts = counts.split("; ");
+        parts.find_map(|part| part.strip_suffix(name)?.trim().parse().ok())
+    };
+    Some((count(" passed")?, count(" failed")?))
+}
+
+/// The test of a line `test some::test ... ignored`. Examples in documentation that are marked to
+/// be only shown appear in this way too, and are no tests.
+fn ignored_test(line: &str) -> Option<(String, String)> {
+    let (test, reason) = line.strip_prefix("test ")?.split_once(" ... ignored")?;
+    let reason = reason.trim_start_matches(", ");
+    let reason = if reason.is_empty() { "marked #[ignore]" } else { reason };
+    Some((test.to_owned(), reason.to_owned()))
+}
+
+fn skips(log: &Path) -> Result<Vec<(String, String)>> {
+    let text = fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
+    let pairs = text.lines().filter_map(|line| line.split_once('\t'));
+    Ok(pairs.map(|(test, reason)| (test.to_owned(), reason.to_owned())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_are_counted_and_others_are_not() {
+        let ok = "test result: ok. 13 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out";
+        assert_eq!(result_line(ok), Some((13, 0)));
+        let bad = "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(result_line(bad), Some((2, 3)));
+        assert_eq!(result_line("test a::b ... ok"), None);
+    }
+
+    #[test]
+    fn an_ignored_test_is_a_skip_with_a_reason() {
+        let skip = |test: &str, reason: &str| Some((test.to_owned(), reason.to_owned()));
+        assert_eq!(ignored_test("test a::b ... ignored"), skip("a::b", "marked #[ignore]"));
+        assert_eq!(ignored_test("test a ... ignored, too slow"), skip("a", "too slow"));
+        assert_eq!(ignored_test("test a::ignored ... ok"), None);
+    }
+
+    #[test]
+    fn the_closing_line_is_plain() {
+        let skipped = vec![("a".to_owned(), "zram: none".to_owned())];
+        let account = Account { passed: 2, failed: 1, skipped };
+        assert_eq!(account.closing_line(), "2 passed, 1 failed, 1 skipped");
+    }
+}

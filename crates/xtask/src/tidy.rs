@@ -1,0 +1,70 @@
+//! The house style that no compiler checks. Each check looks at the tree as text and reports
+//! `file:line: what` with a hint; none of them changes anything.
+
+mod dependencies;
+mod documents;
+mod sources;
+mod tree;
+
+use std::fmt;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use self::tree::Tree;
+
+/// A place where the style is not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finding {
+    path: String,
+    /// Counted from 1.
+    line: usize,
+    what: String,
+    hint: &'static str,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, what, hint } = self;
+        write!(f, "{path}:{line}: {what}\n    hint: {hint}")
+    }
+}
+
+/// A check of the whole tree.
+type Check = fn(&Tree) -> Vec<Finding>;
+
+const CHECKS: &[Check] = &[
+    dependencies::direction,
+    dependencies::owners,
+    dependencies::explained,
+    sources::unsafe_code,
+    sources::module_files,
+    sources::file_length,
+    sources::line_width,
+    sources::crate_opening,
+    sources::silent_skips,
+    sources::registries,
+    documents::present,
+    documents::links,
+];
+
+/// `cargo xtask tidy`.
+pub fn run() -> Result<ExitCode> {
+    check()?;
+    println!("tidy: {} checks, nothing found", CHECKS.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All checks; fails when one finds something, after printing what.
+pub fn check() -> Result<()> {
+    let tree = tree::load()?;
+    let findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => Ok(()),
+        1 => bail!("tidy found 1 thing"),
+        count => bail!("tidy found {count} things"),
+    }
+}

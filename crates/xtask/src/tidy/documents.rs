@@ -1,0 +1,120 @@
+//! The pages a reader starts from are there, and their links lead somewhere.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::Finding;
+use super::tree::{SourceFile, Tree};
+
+const PRESENT: &[&str] = &[
+    "README.md",
+    "ARCHITECTURE.md",
+    "HACKING.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "docs/cli.md",
+    "docs/dependencies.md",
+    "docs/exit-codes.md",
+    "docs/glossary.md",
+    "docs/probes.md",
+    "docs/recording-format.md",
+    "docs/verdicts.md",
+];
+
+/// The pages that must be there.
+pub fn present(tree: &Tree) -> Vec<Finding> {
+    let missing = PRESENT.iter().filter(|path| tree.file(path).is_none());
+    let hint = "write it; `cargo xtask generate` writes those that derive from the code";
+    let finding = |path: &&str| Finding {
+        path: (*path).to_owned(),
+        line: 1,
+        what: "the page is missing".to_owned(),
+        hint,
+    };
+    missing.map(finding).collect()
+}
+
+/// Relative links in Markdown lead to a file or a folder of the tree.
+pub fn links(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| file.is_a("md")) {
+        for (index, target) in targets(file) {
+            if !leads_somewhere(tree, &file.path, target) {
+                let what = format!("the link to {target} leads nowhere");
+                findings.push(file.finding(index, what, "relative to the page's own folder"));
+            }
+        }
+    }
+    findings
+}
+
+/// The targets of a page's links with the index of their line, code left out.
+fn targets(file: &SourceFile) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for (index, line) in file.text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        // Every second piece between backquotes is code.
+        for text in line.split('`').step_by(2).filter(|_| !in_code) {
+            let links = text.split("](").skip(1);
+            found.extend(links.filter_map(|rest| Some((index, rest.split_once(')')?.0))));
+        }
+    }
+    found
+}
+
+fn leads_somewhere(tree: &Tree, page: &str, target: &str) -> bool {
+    let path = target.split('#').next().unwrap_or_default();
+    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+        return true;
+    }
+    let mut resolved = PathBuf::new();
+    let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+    for component in folder.join(path).components() {
+        match component {
+            Component::ParentDir => {
+                if !resolved.pop() {
+                    return false;
+                }
+            }
+            Component::CurDir => {}
+            other => resolved.push(other),
+        }
+    }
+    tree.files.iter().any(|file| Path::new(&file.path).starts_with(&resolved))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(text: &str) -> Tree {
+        let page = SourceFile::new("docs/page.md", text);
+        let other = SourceFile::new("crates/base/src/lib.rs", "");
+        Tree { files: vec![page, other], packages: Vec::new() }
+    }
+
+    #[test]
+    fn a_missing_page_is_found() {
+        let readme = SourceFile::new("README.md", "");
+        let tree = Tree { files: vec![readme], packages: Vec::new() };
+        let missing = present(&tree);
+        assert_eq!(missing.len(), PRESENT.len() - 1);
+        assert!(missing.iter().all(|finding| finding.path != "README.md"));
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found_with_its_line() {
+        let text = "a\n[gone](gone.md) and [here](page.md#part)\n[up](../../out.md)\n";
+        let lines: Vec<usize> = links(&tree(text)).iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, [2, 3]);
+    }
+
+    #[test]
+    fn folders_addresses_anchors_and_code_are_no_dead_links() {
+        let text = "[f](../crates/base) [a](#part) [w](https://example.org) `[c](gone.md)`\n\
+            ```\n[c](gone.md)\n```\n";
+        assert_eq!(links(&tree(text)), []);
+    }
+}

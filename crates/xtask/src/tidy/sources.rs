@@ -1,0 +1,253 @@
+//! The form of the sources: where unsafe code may be, how long files and lines may get, how a crate
+//! opens, how a test may be skipped, and that registries are complete.
+
+use super::Finding;
+use super::tree::{SourceFile, Tree};
+use crate::source::has_word;
+
+const FILE_LINES_MAX: usize = 600;
+const MAIN_LINES_MAX: usize = 80;
+const LINE_WIDTH_MAX: usize = 100;
+
+/// A registry, and how to recognise the files that it must list.
+struct Registry {
+    list: &'static str,
+    folder: &'static str,
+    /// What the code of a member contains.
+    marker: &'static str,
+}
+
+const REGISTRIES: &[Registry] = &[
+    Registry {
+        list: "crates/engine/src/registry.rs",
+        folder: "crates/engine/src/",
+        marker: "Engine for ",
+    },
+    Registry {
+        list: "crates/probe/src/registry.rs",
+        folder: "crates/probe/src/",
+        marker: "Probe for ",
+    },
+    Registry {
+        list: "crates/target/src/registry.rs",
+        folder: "crates/target/src/",
+        marker: "Target for ",
+    },
+    Registry {
+        list: "crates/judge/src/rules/registry.rs",
+        folder: "crates/judge/src/rules/",
+        marker: "const RULE: Rule",
+    },
+    Registry {
+        list: "crates/judge/src/run/rules/registry.rs",
+        folder: "crates/judge/src/run/rules/",
+        marker: "const RULE: RunRule",
+    },
+    Registry {
+        list: "crates/xtask/src/bench/registry.rs",
+        folder: "crates/xtask/src/bench/",
+        marker: "pub fn run(options: &Options)",
+    },
+    Registry {
+        list: "crates/xtask/src/lab/registry.rs",
+        folder: "crates/xtask/src/lab/",
+        marker: "pub fn run(lab: &Lab)",
+    },
+];
+
+/// Only sys has unsafe code.
+pub fn unsafe_code(tree: &Tree) -> Vec<Finding> {
+    let hint = "put it into crates/sys behind a safe function";
+    let others = tree.rust().filter(|file| file.package() != "sys");
+    lines_with(others, |line| has_word(line, "unsafe"), "unsafe code outside of crates/sys", hint)
+}
+
+/// `foo.rs` beside `foo/`.
+pub fn module_files(tree: &Tree) -> Vec<Finding> {
+    let old = tree.files.iter().filter(|file| file.path.ends_with("/mod.rs"));
+    let hint = "name it after its folder and put it beside the folder";
+    old.map(|file| file.finding(0, "a file called mod.rs", hint)).collect()
+}
+
+/// A file has one subject, and a `main.rs` reads as the outline of its program.
+pub fn file_length(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust().filter(|file| !file.is_test()) {
+        let is_main = file.path.ends_with("/src/main.rs");
+        let most = if is_main { MAIN_LINES_MAX } else { FILE_LINES_MAX };
+        let lines = file.product_lines();
+        if lines > most {
+            let what = format!("{lines} lines before the tests, {most} are allowed");
+            findings.push(file.finding(most, what, "give a part of it a file of its own"));
+        }
+    }
+    findings
+}
+
+/// Lines that fit beside each other on a screen, where no formatter sees to it.
+pub fn line_width(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let narrow = |file: &&SourceFile| file.is_a("rs") || file.is_a("toml");
+    for file in tree.files.iter().filter(narrow) {
+        for (index, line) in file.text.lines().enumerate() {
+            let width = line.chars().count();
+            if width > LINE_WIDTH_MAX {
+                let what = format!("{width} columns, {LINE_WIDTH_MAX} are allowed");
+                findings.push(file.finding(index, what, "break the line, or the string in it"));
+            }
+        }
+    }
+    findings
+}
+
+/// A crate opens with what it is for; a library shows how it is used.
+pub fn crate_opening(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust() {
+        let is_library = file.path.ends_with("/src/lib.rs");
+        if !is_library && !file.path.ends_with("/src/main.rs") {
+            continue;
+        }
+        let hint = "open with `//!`: purpose, what it must not know, main type, example";
+        if !file.text.starts_with("//! ") {
+            findings.push(file.finding(0, "the crate does not open with its purpose", hint));
+        } else if is_library && !file.text.contains("//! ```") {
+            findings.push(file.finding(0, "the crate shows no example of its use", hint));
+        }
+    }
+    findings
+}
+
+/// A skipped test is counted, which only the testkit does.
+pub fn silent_skips(tree: &Tree) -> Vec<Finding> {
+    let hint = "ask with blockstone_testkit::require!, which says so, counts it, and can insist";
+    let mut findings =
+        lines_with(tree.rust(), |line| line.contains("#[ignore"), "an ignored test", hint);
+    let others = tree.rust().filter(|file| !["testkit", "xtask"].contains(&file.package()));
+    for file in others {
+        for (index, line) in file.text.lines().enumerate() {
+            if line.contains("\"SKIP") {
+                findings.push(file.finding(index, "a skip that nobody counts", hint));
+            }
+        }
+    }
+    findings
+}
+
+/// Every engine, probe and rule that has a file is registered.
+pub fn registries(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for registry in REGISTRIES {
+        let Some(list) = tree.file(registry.list) else { continue };
+        for file in tree.rust() {
+            let Some(stem) = member(file, registry) else { continue };
+            if !list.code.lines().any(|line| has_word(line, stem)) {
+                let what = format!("{} does not list it", registry.list);
+                findings.push(file.finding(0, what, "add its line, or remove the file"));
+            }
+        }
+    }
+    let known = |file: &&SourceFile| !REGISTRIES.iter().any(|known| known.list == file.path);
+    let new = tree.rust().filter(|file| file.path.ends_with("/registry.rs")).filter(known);
+    let hint = "add it to REGISTRIES in crates/xtask/src/tidy/sources.rs";
+    findings.extend(new.map(|file| file.finding(0, "a registry that tidy does not know", hint)));
+    findings
+}
+
+/// The name under which the registry lists this file, if it must.
+fn member<'a>(file: &'a SourceFile, registry: &Registry) -> Option<&'a str> {
+    let stem = file.path.strip_prefix(registry.folder)?.strip_suffix(".rs")?;
+    let is_member = file.code.contains(registry.marker);
+    (is_member && stem != "registry" && !stem.contains('/')).then_some(stem)
+}
+
+/// A finding for each line of code, tests included, that `matches`.
+fn lines_with<'a>(
+    files: impl Iterator<Item = &'a SourceFile>,
+    matches: impl Fn(&str) -> bool,
+    what: &str,
+    hint: &'static str,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in files {
+        let code = crate::source::code_only(&file.text);
+        let found = code.lines().enumerate().filter(|(_, line)| matches(line));
+        findings.extend(found.map(|(index, _)| file.finding(index, what, hint)));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree<const N: usize>(files: [(&str, &str); N]) -> Tree {
+        let files = files.map(|(path, text)| SourceFile::new(path, text));
+        Tree { files: files.into(), packages: Vec::new() }
+    }
+
+    /// The lines that a check finds in one file.
+    fn lines(check: super::super::Check, path: &str, text: &str) -> Vec<usize> {
+        check(&tree([(path, text)])).iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn unsafe_code_is_found_outside_of_sys_only() {
+        let text = "// unsafe\nfn f() {\n    unsafe { g() }\n}\n";
+        assert_eq!(lines(unsafe_code, "crates/base/src/a.rs", text), [3]);
+        assert!(lines(unsafe_code, "crates/sys/src/a.rs", text).is_empty());
+        let in_tests = "#[cfg(test)]\nmod tests {\n    unsafe fn f() {}\n}\n";
+        assert_eq!(lines(unsafe_code, "crates/base/src/a.rs", in_tests), [3]);
+    }
+
+    #[test]
+    fn mod_rs_is_found() {
+        assert_eq!(lines(module_files, "crates/base/src/a/mod.rs", ""), [1]);
+        assert!(lines(module_files, "crates/base/src/a.rs", "").is_empty());
+    }
+
+    #[test]
+    fn a_long_file_is_found_and_its_tests_do_not_count() {
+        let long = "\n".repeat(FILE_LINES_MAX + 1);
+        assert_eq!(lines(file_length, "crates/a/src/a.rs", &long), [FILE_LINES_MAX + 1]);
+        let tested = format!("{}#[cfg(test)]\nmod tests {{\n{long}", "\n".repeat(FILE_LINES_MAX));
+        assert!(lines(file_length, "crates/a/src/a.rs", &tested).is_empty());
+        assert!(lines(file_length, "crates/a/tests/a.rs", &long).is_empty());
+        let main = "\n".repeat(MAIN_LINES_MAX + 1);
+        assert_eq!(lines(file_length, "crates/a/src/main.rs", &main), [MAIN_LINES_MAX + 1]);
+    }
+
+    #[test]
+    fn a_wide_line_is_found_by_its_characters() {
+        let text = format!("\n{}\n{}\n", "µ".repeat(100), "µ".repeat(101));
+        assert_eq!(lines(line_width, "crates/a/src/a.rs", &text), [3]);
+        assert!(lines(line_width, "docs/a.md", &text).is_empty());
+    }
+
+    #[test]
+    fn a_crate_without_purpose_or_example_is_found() {
+        assert_eq!(lines(crate_opening, "crates/a/src/lib.rs", "use b;\n"), [1]);
+        assert_eq!(lines(crate_opening, "crates/a/src/lib.rs", "//! Purpose.\n"), [1]);
+        assert!(lines(crate_opening, "crates/a/src/lib.rs", "//! P.\n//! ```\n").is_empty());
+        assert!(lines(crate_opening, "crates/a/src/main.rs", "//! Purpose.\n").is_empty());
+    }
+
+    #[test]
+    fn a_skip_that_nobody_counts_is_found() {
+        let text = "#[test]\n#[ignore]\nfn f() {\n    eprintln!(\"SKIP: no root\");\n}\n";
+        assert_eq!(lines(silent_skips, "crates/a/tests/a.rs", text), [2, 4]);
+    }
+
+    #[test]
+    fn a_file_that_its_registry_does_not_list_is_found() {
+        let list = ("crates/engine/src/registry.rs", "pub const ALL: &[Entry] = &[psync::ENTRY];");
+        let engine = "impl Engine for E {}";
+        let found = |path, text| registries(&tree([list, (path, text)])).len();
+        assert_eq!(found("crates/engine/src/psync.rs", engine), 0);
+        assert_eq!(found("crates/engine/src/uring.rs", engine), 1);
+        assert_eq!(found("crates/engine/src/helper.rs", "fn f() {}"), 0);
+        let fake = "#[cfg(test)]\nmod tests {\nimpl Engine for Fake {}";
+        assert_eq!(found("crates/engine/src/helper.rs", fake), 0);
+        assert_eq!(found("crates/new/src/registry.rs", ""), 1, "tidy must be told of it");
+    }
+}

@@ -1,0 +1,170 @@
+//! What the checks look at: the texts and the packages of the workspace.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::Finding;
+use crate::source::code_only;
+use crate::workspace::{cargo, output_of, root};
+
+/// The workspace.
+#[derive(Debug, Default)]
+pub struct Tree {
+    /// Every file that is, or will be, committed.
+    pub files: Vec<SourceFile>,
+    /// Every package.
+    pub packages: Vec<Package>,
+}
+
+/// A file.
+#[derive(Debug)]
+pub struct SourceFile {
+    /// Its path from the root of the workspace.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+    /// For Rust: its text without comments, strings and what follows `#[cfg(test)]`.
+    pub code: String,
+}
+
+/// A package.
+#[derive(Debug)]
+pub struct Package {
+    /// Its folder's name: `sys`.
+    pub name: String,
+    /// What it depends on directly.
+    pub dependencies: Vec<Dependency>,
+}
+
+/// A direct dependency.
+#[derive(Debug)]
+pub struct Dependency {
+    /// Its package: `blockstone-base`, `serde`.
+    pub name: String,
+    /// Whether only tests use it.
+    pub test_only: bool,
+}
+
+const PREFIX: &str = "blockstone-";
+
+impl SourceFile {
+    /// A file from its path and text.
+    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
+        let (path, text) = (path.into(), text.into());
+        let product = match product_lines(&text) {
+            Some(count) => text.lines().take(count).collect::<Vec<_>>().join("\n"),
+            None => text.clone(),
+        };
+        let mut file = Self { path, text, code: String::new() };
+        if file.is_a("rs") {
+            file.code = code_only(&product);
+        }
+        file
+    }
+
+    /// Whether its name ends in this extension.
+    pub fn is_a(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|found| found == extension)
+    }
+
+    /// The folder of its crate: `sys` for `crates/sys/src/ring.rs`.
+    pub fn package(&self) -> &str {
+        let inside = self.path.strip_prefix("crates/").unwrap_or_default();
+        inside.split('/').next().unwrap_or_default()
+    }
+
+    /// Whether all of it serves tests.
+    pub fn is_test(&self) -> bool {
+        self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
+    }
+
+    /// Lines before its tests.
+    pub fn product_lines(&self) -> usize {
+        product_lines(&self.text).unwrap_or_else(|| self.text.lines().count())
+    }
+
+    /// A finding on the line with this index, counted from 0.
+    pub fn finding(&self, index: usize, what: impl Into<String>, hint: &'static str) -> Finding {
+        Finding { path: self.path.clone(), line: index + 1, what: what.into(), hint }
+    }
+}
+
+/// The lines before the test module, if the text has one.
+fn product_lines(text: &str) -> Option<usize> {
+    let next = text.lines().skip(1);
+    let mut pairs = text.lines().zip(next);
+    pairs.position(|(line, next)| line == "#[cfg(test)]" && next.starts_with("mod tests"))
+}
+
+impl Package {
+    /// The line of its Cargo.toml that names `dependency`, for a finding.
+    pub fn finding(
+        &self,
+        tree: &Tree,
+        dependency: &str,
+        what: impl Into<String>,
+        hint: &'static str,
+    ) -> Finding {
+        let path = format!("crates/{}/Cargo.toml", self.name);
+        let manifest = tree.file(&path).map_or("", |file| &file.text);
+        let line = manifest.lines().position(|line| line.starts_with(dependency));
+        Finding { path, line: line.unwrap_or(0) + 1, what: what.into(), hint }
+    }
+}
+
+impl Dependency {
+    /// The folder of a crate of this workspace; none for a crate from elsewhere.
+    pub fn own(&self) -> Option<&str> {
+        self.name.strip_prefix(PREFIX)
+    }
+}
+
+impl Tree {
+    /// The file at `path`.
+    pub fn file(&self, path: &str) -> Option<&SourceFile> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// The Rust files.
+    pub fn rust(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter().filter(|file| file.is_a("rs"))
+    }
+}
+
+/// Reads the workspace: what git tracks, and what it would track.
+pub fn load() -> Result<Tree> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root());
+    let mut files = Vec::new();
+    for path in output_of(&mut git)?.lines() {
+        // A file that was removed but not yet committed is listed and not there. One that is no
+        // UTF-8, as a picture, has no lines to check, but links may lead to it.
+        if let Ok(bytes) = fs::read(root().join(path)) {
+            files.push(SourceFile::new(path, String::from_utf8(bytes).unwrap_or_default()));
+        }
+    }
+    let metadata = output_of(&mut cargo(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata = serde_json::from_str(&metadata).context("read cargo's metadata")?;
+    Ok(Tree { files, packages: packages(&metadata) })
+}
+
+fn packages(metadata: &Value) -> Vec<Package> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let package = |value: &Value| {
+        let name = text(&value["name"]);
+        let dependencies = list(&value["dependencies"])
+            .iter()
+            .map(|dependency| Dependency {
+                name: text(&dependency["name"]),
+                test_only: dependency["kind"] == "dev",
+            })
+            .collect();
+        Package { name: name.trim_start_matches(PREFIX).to_owned(), dependencies }
+    };
+    list(&metadata["packages"]).iter().map(package).collect()
+}

@@ -1,0 +1,52 @@
+//! Where the workspace is, and how its tools are started.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The folder that holds the workspace's Cargo.toml.
+pub fn root() -> &'static Path {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    crates.and_then(Path::parent).expect("this crate lies in crates/ of the workspace")
+}
+
+/// A file or folder for what jobs leave behind: beside cargo's own products, so never committed.
+pub fn scratch(name: &str) -> Result<PathBuf> {
+    let dir = root().join("target/xtask");
+    std::fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    Ok(dir.join(name))
+}
+
+/// A cargo command in the workspace.
+pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command whose output the reader wants to see.
+pub fn show(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("start {}", line(command)))?;
+    if !status.success() {
+        bail!("`{}` failed with {status}; its output is above", line(command));
+    }
+    Ok(())
+}
+
+/// Runs a command and returns its standard output.
+pub fn output_of(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("start {}", line(command)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{}` failed with {}: {}", line(command), output.status, said.trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("read output of {}", line(command)))
+}
+
+/// The command as one would type it.
+pub fn line(command: &Command) -> String {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+    std::iter::once(name.to_string_lossy().into_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
