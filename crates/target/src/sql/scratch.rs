@@ -83,6 +83,8 @@ impl Home {
         child::confine(command, self.user.as_ref(), Signal::KILL);
         // What the environment says is meant for other servers and clients.
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+        // MariaDB removes what it takes for leftovers of its own there: also a living neighbour's.
+        command.env("TMPDIR", &self.path);
         command.current_dir(&self.path).stdin(Stdio::null());
     }
 
@@ -96,7 +98,7 @@ impl Home {
         let said = [output.stderr, output.stdout].concat();
         Err(SqlError::Program {
             what: what.to_owned(),
-            why: last_lines(&String::from_utf8_lossy(&said)),
+            why: telling_lines(&String::from_utf8_lossy(&said)),
             hint: format!("see whether {} works by hand", program(command)),
         })
     }
@@ -148,14 +150,14 @@ impl Server {
             let ended = self.child.try_wait().ok().flatten();
             if ended.is_some() || Instant::now() > until {
                 let log = fs::read(&self.log).unwrap_or_default();
-                let said = last_lines(&String::from_utf8_lossy(&log));
+                let said = telling_lines(&String::from_utf8_lossy(&log));
                 let state = match ended {
                     Some(status) => format!("it ended ({status})"),
                     None => "it does not answer".to_owned(),
                 };
                 return Err(SqlError::Program {
                     what: format!("start {}", self.what),
-                    why: format!("{state}; its log ends with: {said}"),
+                    why: format!("{state}; its log says: {said}"),
                     hint: "a wrong setting, too little memory or a full disk are the usual causes"
                         .to_owned(),
                 });
@@ -276,9 +278,16 @@ fn not_started(command: &Command, error: &io::Error) -> SqlError {
     }
 }
 
-fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(LOG_LINES)..].join(" | ")
+/// The lines of `text` that speak of an error, and the last ones where none does.
+fn telling_lines(text: &str) -> String {
+    const WORDS: [&str; 4] = ["ERROR", "FATAL", "PANIC", "error:"];
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let errors = lines.iter().filter(|line| WORDS.iter().any(|word| line.contains(word)));
+    let telling: Vec<&str> = errors.take(LOG_LINES).copied().collect();
+    if telling.is_empty() {
+        return lines[lines.len().saturating_sub(LOG_LINES)..].join(" | ");
+    }
+    telling.join(" | ")
 }
 
 #[cfg(test)]
@@ -298,6 +307,23 @@ mod tests {
         assert_eq!(found, dir.path().join("15/bin/initdb"));
         let error = find("initdb", Some(dir.path()), &[]).unwrap_err().to_string();
         assert!(error.contains("it is not in") && error.contains("\nhint: "), "{error}");
+    }
+
+    #[test]
+    fn what_speaks_of_an_error_is_told_before_what_was_said_last() {
+        let output = "Installing ...\nERROR: 6  Error on delete\n\nTry the manual\nor the list\n";
+        assert_eq!(telling_lines(output), "ERROR: 6  Error on delete");
+        assert_eq!(telling_lines("a\nb\nc\nd\n"), "b | c | d");
+    }
+
+    #[test]
+    fn servers_do_not_meet_in_a_directory_for_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::make(&dir.path().join("home"), &[]).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo \"ERROR $TMPDIR\"; exit 1"]);
+        let error = home.run(&mut command, "look").unwrap_err().to_string();
+        assert!(error.contains(&format!("ERROR {}", home.path().display())), "{error}");
     }
 
     #[test]
