@@ -186,7 +186,25 @@ pub struct Percentiles {
     pub ns_p90: Estimate,
     pub ns_p99: Estimate,
     pub ns_p999: Estimate,
+    pub ns_p9999: Estimate,
     pub ns_max: u64,
+}
+
+impl Percentiles {
+    /// The quantiles as shares and estimates, in order. One that so few samples cannot tell from
+    /// the longest is none.
+    pub fn quantiles(&self) -> [(f64, Option<Estimate>); 5] {
+        let all = [
+            (0.5, self.ns_p50),
+            (0.9, self.ns_p90),
+            (0.99, self.ns_p99),
+            (0.999, self.ns_p999),
+            (0.9999, self.ns_p9999),
+        ];
+        // Half a sample's grace: 1 − q is not exact.
+        let beyond = |share: f64| self.count as f64 * (1.0 - share) + 0.5 >= 1.0;
+        all.map(|(share, estimate)| (share, beyond(share).then_some(estimate)))
+    }
 }
 
 /// Little's law: as many customers as throughput × time in the system.

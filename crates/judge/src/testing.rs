@@ -437,6 +437,7 @@ fn manifest() -> Manifest {
             free_bytes: 100 << 30,
         },
         disk_files: Vec::new(),
+        data_files: Vec::new(),
         file: Some(FileEvidence {
             path: "/data/.blockstone".into(),
             ours: true,

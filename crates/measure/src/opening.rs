@@ -45,6 +45,7 @@ impl Opening<'_> {
             target: self.target.clone(),
             file: None,
             disk_files: Vec::new(),
+            data_files: Vec::new(),
             capabilities: self.capabilities.to_owned(),
             phases: Vec::new(),
             probes: Vec::new(),

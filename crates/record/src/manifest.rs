@@ -50,6 +50,9 @@ pub struct Manifest {
     /// The files or devices that served a database as disks, as they lay once it was loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disk_files: Vec<FileEvidence>,
+    /// Files in which a database on this machine keeps the rows that are visited, once loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_files: Vec<FileEvidence>,
     /// What the measurement could do, and what not and why.
     pub capabilities: Vec<NamedCapability>,
     /// The phases in order; a row's `phase` is an index into them.

@@ -66,6 +66,7 @@ pub(crate) fn manifest(id: &str) -> Manifest {
         },
         file: None,
         disk_files: Vec::new(),
+        data_files: Vec::new(),
         capabilities: Vec::new(),
         phases: Vec::new(),
         probes: Vec::new(),

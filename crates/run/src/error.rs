@@ -188,6 +188,15 @@ pub enum RunError {
         /// The most.
         most: u32,
     },
+    /// The data are a server's, and so is their directory.
+    #[error(
+        "add noise beside a {target} server: its directory is not for files of others\n\
+         hint: --target {target}:scratch makes a server in a directory that you name, with noise"
+    )]
+    NoiseAtServer {
+        /// The target, without its address.
+        target: String,
+    },
     /// Noise has no place beside devices.
     #[error(
         "add noise on {}: it writes files of its own, and a device has no room for files\n\

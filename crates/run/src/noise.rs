@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use blockstone_base::identity::{PathKind, StorageTarget};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer, Rate, Session};
+use blockstone_target::TargetSpec;
+use blockstone_target::registry::{Entry, Storage};
 use blockstone_workload::noise::{Areas, NoiseError, NoiseSpec, WRITE};
 
 use crate::error::RunError;
@@ -26,12 +28,16 @@ const AREA_MIN: Bytes = Bytes::mib(1);
 /// When there is no place for it.
 pub fn spec(
     settings: &Settings,
+    (entry, target): (&Entry, &TargetSpec),
     surveys: &[StorageTarget],
     files: &mut Files,
 ) -> Result<Option<NoiseSpec>, RunError> {
     let Some(writers) = settings.noise else { return Ok(None) };
     if !(1..=WRITERS_MAX).contains(&writers) {
         return Err(RunError::NoiseWriters { writers, most: WRITERS_MAX });
+    }
+    if matches!((entry.storage)(target)?, Storage::Served(_)) {
+        return Err(RunError::NoiseAtServer { target: entry.name.to_owned() });
     }
     let mut paths: Vec<PathBuf> = Vec::new();
     let mut free = u64::MAX;

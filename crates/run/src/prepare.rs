@@ -120,7 +120,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     }
     let mut demand = (entry.demand)(&spec)?.places;
     check_space(settings, &surveys, &demand)?;
-    let noise = noise::spec(settings, &surveys, &mut files)?;
+    let noise = noise::spec(settings, (entry, &spec), &surveys, &mut files)?;
     if let Some(noise) = &noise {
         let more = noise.demand().into_iter();
         demand.iter_mut().zip(more).for_each(|(all, more)| *all = Bytes(all.get() + more.get()));

@@ -32,6 +32,8 @@ const TICK: Nanos = Nanos::millis(100);
 const TICK_OF_MANY: Nanos = Nanos::millis(1000);
 /// From how many sessions on that is.
 const MANY: u32 = 1000;
+/// Files of a database whose content is looked at.
+const DATA_FILES: usize = 8;
 
 impl Prepared<'_> {
     /// Runs and returns the directory of the recording. An interruption or an error after the
@@ -80,8 +82,8 @@ impl Prepared<'_> {
         let what = (self.entry, &self.spec);
         let target = loading::load(session, observer, what, &mut self.files)?;
         note_capabilities(session, target.as_ref());
-        note_description(session, observer, target.as_ref())?;
-        self.keep_evidence(session, observer)?;
+        let data_files = note_description(session, observer, target.as_ref())?;
+        self.keep_evidence(session, observer, &data_files)?;
         let held = match &self.scan {
             Some(plan) => self.matrix(session, observer, &target, plan),
             None => self.windows(session, observer, &target, areas.as_ref()),
@@ -153,18 +155,24 @@ impl Prepared<'_> {
         &self,
         session: &mut Session,
         observer: &mut dyn Observer,
+        data_files: &[PathBuf],
     ) -> Result<(), RunError> {
         observer.phase("look at the disks");
         let seed = self.parameters.seed;
-        let look = |path: &Path| {
+        let look = |path: &Path, ours: bool| {
             let size_bytes = BlockFile::open(path, Access::Read, false)?.size_bytes()?;
-            evidence::examine(path, true, size_bytes, seed)
+            evidence::examine(path, ours, size_bytes, seed)
         };
+        // Of a database's files, only those that this user may read tell something; and what is
+        // cached of them stays so.
+        let told = data_files.iter().take(DATA_FILES).filter_map(|path| look(path, false).ok());
+        let told: Vec<_> = told.collect();
+        session.recorder().manifest().data_files = told;
         // A server keeps a directory of its own there, or the target took no space at all.
         let is_file = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
         let paths = self.spec.places.iter().map(|place| &place.path).filter(is_file);
         let found: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = paths.map(|path| scope.spawn(move || look(path))).collect();
+            let threads: Vec<_> = paths.map(|path| scope.spawn(move || look(path, true))).collect();
             let joined = threads.into_iter().map(|thread| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
@@ -186,16 +194,17 @@ fn note_capabilities(session: &mut Session, target: &dyn Target) {
     }
 }
 
-/// What the database says it is, how it executes the statements, and what it does not count.
+/// What the database says it is, how it executes the statements, and what it does not count; where
+/// its data lie.
 fn note_description(
     session: &mut Session,
     observer: &mut dyn Observer,
     target: &dyn Target,
-) -> Result<(), RunError> {
+) -> Result<Vec<PathBuf>, RunError> {
     let described = target.describe()?;
     described.notes.iter().for_each(|note| observer.note(note));
     if described.server.is_empty() {
-        return Ok(());
+        return Ok(described.files);
     }
     let manifest = session.recorder().manifest();
     let server_settings: Map<String, Value> =
@@ -210,7 +219,7 @@ fn note_description(
             info.unmeasured = Some(why.clone());
         });
     }
-    Ok(())
+    Ok(described.files)
 }
 
 /// The plans again, after the window: had one changed, it would not have been one workload.

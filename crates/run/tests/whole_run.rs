@@ -12,6 +12,7 @@ use blockstone_record::manifest::{End, Group, Stop};
 use blockstone_record::{Recording, RunDir};
 use blockstone_run::{DiskSetting, RunError, ScanMatrix, Settings, prepare};
 use blockstone_target::{Redundancy, TornProtection};
+use blockstone_testkit::require;
 use blockstone_workload::Wanted;
 
 struct Silent;
@@ -67,6 +68,12 @@ fn settings(scratch: &Path, target: &str) -> Settings {
 fn scratch() -> tempfile::TempDir {
     // The build directory lies on a real file system; /tmp may be memory.
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// A directory that a server of another user may enter.
+fn open_scratch() -> tempfile::TempDir {
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap()
 }
 
 fn left(settings: &Settings) -> usize {
@@ -384,7 +391,7 @@ fn an_interruption_is_recorded_and_leaves_nothing_behind() {
 
 /// What the manifest says was to be sent, and what was: operations and rows of each kind.
 fn sent(seed: u64, target: &str) -> (String, Vec<[u64; 2]>) {
-    let scratch = scratch();
+    let scratch = open_scratch();
     let mut settings = Settings { seed, ..settings(scratch.path(), target) };
     settings.wanted.loops = Some(40);
     let recording = recorded(&settings, &mut Silent);
@@ -407,6 +414,16 @@ fn the_same_seed_sends_the_same_blocks_again_and_to_every_target() {
         for _ in 0..2 {
             assert_eq!(sent(1, target), first, "{target}");
         }
+        assert_ne!(sent(2, target).0, first.0, "{target}: another seed, other blocks");
+    }
+}
+
+#[test]
+fn the_same_seed_visits_the_same_rows_in_every_database() {
+    require!(Root, Postgres, Mariadb);
+    let first = sent(1, "null");
+    for target in ["sqlite:.", "postgres:scratch", "mariadb:scratch"] {
+        assert_eq!(sent(1, target), first, "{target}");
         assert_ne!(sent(2, target).0, first.0, "{target}: another seed, other blocks");
     }
 }

@@ -397,7 +397,11 @@ impl Database for Mariadb {
                 explained.map_err(|error| statement(&format!("explain the {kind}"), &error))?;
             description.plans.push((kind, row.map(|row| plan(&row)).unwrap_or_default()));
         }
-        description.notes.clone_from(&self.notes);
+        description.notes.extend_from_slice(&self.notes);
+        if self.address.local {
+            let tables = (0..self.content.schemas()).map(|schema| name(schema, Table::Rows));
+            description.files = counters::files(&mut link, tables);
+        }
         Ok(description)
     }
 

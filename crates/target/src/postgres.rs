@@ -337,6 +337,10 @@ impl Database for Postgres {
             description.plans.push((kind, plan(&mut link, kind, text, self.content.changed())?));
         }
         description.notes.clone_from(&self.notes);
+        if self.address.local {
+            let tables = (0..self.content.schemas()).map(|schema| name(schema, Table::Rows));
+            description.files = counters::files(&mut link, tables);
+        }
         Ok(description)
     }
 

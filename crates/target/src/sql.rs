@@ -13,6 +13,7 @@ pub mod processes;
 pub mod scratch;
 pub mod session;
 pub mod target;
+pub mod waits;
 pub mod watch;
 
 use std::fmt::Debug;

@@ -284,6 +284,7 @@ impl Database for Sqlite {
             settings,
             unmeasured: unmeasured(),
             notes: Vec::new(),
+            files: vec![self.file.clone()],
         })
     }
 

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt::Debug;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -115,6 +116,8 @@ pub struct Description {
     pub unmeasured: Vec<(&'static str, &'static str, Unmeasured)>,
     /// What a reader should know of how it began.
     pub notes: Vec<String>,
+    /// Where the rows that are visited lie, as far as that is on this machine.
+    pub files: Vec<PathBuf>,
 }
 
 /// A database, as far as a workload sees it.

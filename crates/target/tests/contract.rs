@@ -104,15 +104,17 @@ contract!(instance, super::Subject::of("instance"));
 contract!(null, super::Subject::of("null"));
 contract!(sqlite, super::Subject::of("sqlite:."));
 contract!(postgres, super::Subject::of("postgres:scratch"), Postgres);
-contract!(
-    postgres_18,
-    super::Subject {
-        programs: Some(blockstone_testkit::postgres_18_programs()),
-        ..super::Subject::of("postgres:scratch")
-    },
-    Postgres18
-);
+/// A version of PostgreSQL beside the distribution's.
+fn postgres(major: u32) -> Subject {
+    let programs = Some(blockstone_testkit::postgres_programs(major));
+    Subject { programs, ..Subject::of("postgres:scratch") }
+}
 
+contract!(postgres_13, super::postgres(13), PostgresVersions);
+contract!(postgres_14, super::postgres(14), PostgresVersions);
+contract!(postgres_16, super::postgres(16), PostgresVersions);
+contract!(postgres_17, super::postgres(17), PostgresVersions);
+contract!(postgres_18, super::postgres(18), PostgresVersions);
 contract!(mariadb, super::Subject::of("mariadb:scratch"), Mariadb);
 
 /// Targets that need no server.

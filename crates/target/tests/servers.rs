@@ -187,6 +187,22 @@ fn a_server_that_cannot_be_used_is_refused_and_says_why() {
 }
 
 #[test]
+fn a_server_of_a_version_that_is_too_old_is_refused_and_leaves_nothing() {
+    blockstone_testkit::require!(Root, Postgres, PostgresVersions);
+    let dir = directory();
+    let home = dir.path().join("scratch");
+    let spec = TargetSpec {
+        address: "scratch".to_owned(),
+        places: vec![Place { path: home.clone(), name: "scratch".to_owned(), failure_group: None }],
+        programs: Some(blockstone_testkit::postgres_programs(12)),
+        ..TargetSpec::default()
+    };
+    let opened = (registry::find("postgres:").unwrap().open)(&spec, &mut go_on);
+    refused(opened, &["it is version 12.22", "PostgreSQL 13 and later"]);
+    assert!(!home.exists());
+}
+
+#[test]
 fn a_server_in_recovery_takes_no_writes() {
     blockstone_testkit::require!(Root, Postgres);
     let mut server = Server::start();

@@ -33,6 +33,7 @@ mod file;
 mod hog;
 mod lease;
 mod need;
+mod postgres;
 mod throttle;
 mod tool;
 mod zram;
@@ -43,9 +44,7 @@ pub use device::{DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;
 pub use file::{FileKind, ScratchDir};
 pub use hog::CpuHog;
-pub use need::{
-    Need, POSTGRES_18, POSTGRES_18_PACKAGE, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed,
-    postgres_18_programs,
-};
+pub use need::{Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed};
+pub use postgres::{POSTGRES_VERSIONS, PostgresVersion, postgres_programs};
 pub use throttle::Caps;
 pub use zram::ZramDevice;

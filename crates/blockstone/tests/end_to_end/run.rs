@@ -243,3 +243,42 @@ fn a_device_that_fails_fails_the_run_with_what_was_measured() {
     assert_eq!(manifest["end"]["state"], "failed", "{}", manifest["end"]);
     assert_eq!(manifest["phases"][1]["stop"], "failed");
 }
+
+#[test]
+fn a_snapshot_on_a_full_file_system_fails_the_run_and_the_kept_file_opens_once_there_is_room() {
+    require!(Root, Loop, Xfs);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::gib(1),
+        file_system: Some(FileSystem::Xfs),
+        ..DeviceSpec::default()
+    })
+    .unwrap();
+    let mount = device.mount_point().unwrap();
+    let ran = run(small(&place).arg("--keep").arg(&mount));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let kept = names(&mount).into_iter().find(|name| name.ends_with("-disk0.dat")).unwrap();
+    let kept = mount.join(kept);
+    let mut command = place.command("run");
+    command.args(["--cache", "8M", "--update-pct", "100", "--run-time", "60s"]).arg(&kept);
+    let mut child = place.start(&mut command, |manifest| {
+        manifest["settings"]["reused"] == true && phases(manifest) > 0
+    });
+    // From then on every first write to a shared extent needs new space, and there is none.
+    let snapshot = mount.join("snapshot");
+    let copied = run(Command::new("cp").arg("--reflink=always").args([&kept, &snapshot]));
+    assert_eq!(copied.code, Some(0), "{copied:#?}");
+    device.fill(Bytes(0)).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let manifest = place.manifest().unwrap();
+    assert_eq!(manifest["end"]["state"], "failed", "{}", manifest["end"]);
+    let error = manifest["end"]["error"].as_str().unwrap();
+    assert!(error.contains("No space left on device"), "{error}");
+    for made in ["snapshot", "filler"] {
+        std::fs::remove_file(mount.join(made)).unwrap();
+    }
+    let mut command = place.command("run");
+    let ran = run(command.args(["--cache", "8M", "--run-time", "1s"]).arg(&kept));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert!(ran.stderr.contains("recovered what an earlier run left"), "{ran:#?}");
+}

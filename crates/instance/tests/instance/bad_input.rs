@@ -2,9 +2,14 @@
 
 use blockstone_base::Bytes;
 use blockstone_instance::group::{DiskGroup, Redundancy};
-use blockstone_instance::{Instance, InstanceError, InstanceSpec, OpenSpec, Scan, TornProtection};
+use blockstone_instance::wait::Statistic;
+use blockstone_instance::{
+    Instance, InstanceError, InstanceSpec, OpenSpec, RedoStress, Scan, TornProtection,
+};
 
-use crate::world::{World, open_spec, spec};
+use crate::doomed::{Doom, Doomed, Fate};
+use crate::load::Memory;
+use crate::world::{ROWS, World, open_spec, spec};
 
 #[test]
 fn parameters_that_cannot_be_are_refused() {
@@ -72,4 +77,40 @@ fn any_damaged_copy_of_the_control_file_is_survived_and_all_are_named() {
     }
     let all = reopen(&[0, 4096, 8192, 12288]);
     assert!(matches!(all, Err(InstanceError::ControlDamaged)));
+}
+
+#[test]
+fn no_space_for_the_next_redo_log_is_said_and_the_group_opens_once_there_is_some() {
+    let (world, mut memory) = (World::new(1, 2), Memory::new());
+    let doom = Doom::new(Fate::Spared);
+    let disks = world.members(&|_, disk| Doomed::disk(disk, &doom));
+    let group = World::group_or(Redundancy::External, disks).unwrap();
+    Instance::create(&spec(), &group).unwrap();
+    let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
+    instance.load(2, &mut |_, _| {}).unwrap();
+    // Until something is in the last of the four stripes in which a log lies.
+    let mut session = instance.session(0).unwrap();
+    let log = spec().redo.get();
+    let written = || instance.snapshot().statistic(Statistic::RedoWrittenBytes);
+    for key in (0..ROWS).take_while(|_| written() < log * 4 / 5) {
+        session.update(0, key, 1, RedoStress::Lite).unwrap();
+        session.commit().unwrap();
+    }
+    memory.adopt(&instance);
+    assert_eq!(instance.snapshot().statistic(Statistic::LogSwitches), 0);
+    doom.change(Fate::Full);
+    let error = memory.load(&instance, 2, 10_000).unwrap_err().to_string();
+    assert!(error.contains("No space left on device"), "{error}");
+    assert!(error.contains("\nhint: free some space"), "{error}");
+    assert!(error.contains("lgwr: write"), "{error}");
+    assert!(written() <= log, "it got no further than the first log");
+    drop(session);
+    instance.shutdown().unwrap_err();
+    drop(group);
+    let reopened = DiskGroup::open_on(world.members(&|_, disk| disk)).unwrap();
+    let instance = Instance::open(&reopened, &open_spec(TornProtection::FullPage)).unwrap();
+    assert_eq!(memory.check(&instance, false).damaged, 0);
+    memory.load(&instance, 3, 200).unwrap();
+    assert!(instance.snapshot().statistic(Statistic::LogSwitches) > 0);
+    instance.shutdown().unwrap();
 }

@@ -1,11 +1,15 @@
-//! Disks that fail one operation, or lose their power during one.
+//! Disks that fail one operation, lose their power during one, or run out of space.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use blockstone_instance::disk::{Disk, DiskError};
 
 const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+/// What a disk without reserves is given at a time, as thin pools do it.
+const EXTENT_BYTES: u64 = 1 << 20;
 
 /// What befalls the disks that share it, counted over all their operations from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub enum Fate {
     FailsAt(u64),
     /// The power goes during this operation: a write has reached the disk's cache, perhaps.
     PowerGoesAt(u64),
+    /// No space is left: writes where nothing was ever written fail.
+    Full,
 }
 
 /// The operations of several disks so far, and what befalls them.
@@ -30,6 +36,8 @@ pub struct Doom {
 pub struct Doomed {
     inner: Arc<dyn Disk>,
     doom: Arc<Doom>,
+    /// The extents that hold something.
+    taken: Mutex<HashSet<u64>>,
 }
 
 enum Step {
@@ -47,10 +55,14 @@ impl Doom {
         self.operations.load(Ordering::Relaxed)
     }
 
+    /// What befalls the disks from now on.
+    pub fn change(&self, fate: Fate) {
+        *self.fate.lock().unwrap() = fate;
+    }
+
     /// The power goes during the `number`th operation from now.
     pub fn power_goes_in(&self, number: u64) {
-        let mut fate = self.fate.lock().unwrap();
-        *fate = Fate::PowerGoesAt(self.operations() + number);
+        self.change(Fate::PowerGoesAt(self.operations() + number));
     }
 
     fn step(&self) -> Step {
@@ -67,7 +79,21 @@ impl Doom {
 
 impl Doomed {
     pub fn disk(inner: Arc<dyn Disk>, doom: &Arc<Doom>) -> Arc<dyn Disk> {
-        Arc::new(Self { inner, doom: Arc::clone(doom) })
+        Arc::new(Self { inner, doom: Arc::clone(doom), taken: Mutex::default() })
+    }
+
+    /// Takes the extents of a write, if there is space for those that it does not have.
+    fn take(&self, offset: u64, data: &[u8]) -> Result<(), DiskError> {
+        let last = offset + data.len() as u64 - 1;
+        let mut taken = self.taken.lock().unwrap();
+        let full = *self.doom.fate.lock().unwrap() == Fate::Full;
+        for extent in offset / EXTENT_BYTES..=last / EXTENT_BYTES {
+            if full && !taken.contains(&extent) {
+                return Err(DiskError::new(self, "write", offset, ENOSPC));
+            }
+            taken.insert(extent);
+        }
+        Ok(())
     }
 
     fn fail(&self, operation: &'static str, offset: u64) -> Result<(), DiskError> {
@@ -85,7 +111,7 @@ impl Disk for Doomed {
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError> {
         match self.doom.step() {
-            Step::Done => self.inner.write_at(offset, data),
+            Step::Done => self.take(offset, data).and_then(|()| self.inner.write_at(offset, data)),
             Step::InFlight => self.inner.write_at(offset, data).and(self.fail("write", offset)),
             Step::Fails => self.fail("write", offset),
         }
@@ -93,7 +119,9 @@ impl Disk for Doomed {
 
     fn write_dsync_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError> {
         match self.doom.step() {
-            Step::Done => self.inner.write_dsync_at(offset, data),
+            Step::Done => {
+                self.take(offset, data).and_then(|()| self.inner.write_dsync_at(offset, data))
+            }
             Step::InFlight => self.inner.write_at(offset, data).and(self.fail("write", offset)),
             Step::Fails => self.fail("write", offset),
         }

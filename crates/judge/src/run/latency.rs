@@ -42,6 +42,7 @@ fn row(
         ns_p90: quantile(window, histogram, 0.9),
         ns_p99: quantile(window, histogram, 0.99),
         ns_p999: quantile(window, histogram, 0.999),
+        ns_p9999: quantile(window, histogram, 0.9999),
         ns_max: histogram.max_ns(),
     })
 }

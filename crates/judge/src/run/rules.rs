@@ -60,7 +60,18 @@ impl RunCase<'_> {
     /// What `look` concludes about the disks' files: about the first that does not pass, or else
     /// about the first.
     fn disk_files(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
-        let files = &self.manifest.disk_files;
+        Self::files(&self.manifest.disk_files, look)
+    }
+
+    /// As [`RunCase::disk_files`], or of the database's own files: how these lie is its business,
+    /// what is in them is not.
+    fn content(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
+        let of_disks = !self.manifest.disk_files.is_empty();
+        let files = if of_disks { &self.manifest.disk_files } else { &self.manifest.data_files };
+        Self::files(files, look)
+    }
+
+    fn files(files: &[FileEvidence], look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
         let judged: Vec<_> = files.iter().map(|file| (file, look(file))).collect();
         let passed = |judgement: &Judgement| judgement.outcome == Outcome::Pass;
         let Some((file, judgement)) =
@@ -70,8 +81,8 @@ impl RunCase<'_> {
         };
         let evidence = match files.len() {
             1 => judgement.evidence.clone(),
-            n if passed(judgement) => format!("{}, and so on of {n} disks", judgement.evidence),
-            n => format!("{}: {} (one of {n} disks)", file.path, judgement.evidence),
+            n if passed(judgement) => format!("{}, and so on of {n} files", judgement.evidence),
+            n => format!("{}: {} (one of {n} files)", file.path, judgement.evidence),
         };
         Judgement { evidence, ..judgement.clone() }
     }

@@ -223,14 +223,24 @@ fn transfers(caption: &str, all: &[Transfers]) -> Table {
 }
 
 fn latencies(findings: &RunFindings) -> Table {
-    let columns =
-        ["", "Role", "Count", "Mean µs", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "Max µs"];
+    let columns = [
+        "",
+        "Role",
+        "Count",
+        "Mean µs",
+        "p50 µs",
+        "p90 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "p99.99 µs",
+        "Max µs",
+    ];
     let mut table = Table::of_numbers("Percentiles by operation and event", &columns);
     for row in &findings.latencies {
         let mut cells =
             vec![row.role.clone(), thousands(row.count as i64), microseconds(row.ns_mean)];
-        let quantiles = [row.ns_p50, row.ns_p90, row.ns_p99, row.ns_p999];
-        cells.extend(quantiles.map(|quantile| microseconds(quantile.value)));
+        let told = |(_, ns)| optional(ns, |ns: Estimate| microseconds(ns.value));
+        cells.extend(row.quantiles().map(told));
         cells.push(microseconds(row.ns_max as f64));
         table.row(row.name.clone(), cells);
     }

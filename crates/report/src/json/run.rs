@@ -48,6 +48,7 @@ pub fn document(recording: &Recording, findings: &RunFindings) -> Value {
         "host": manifest.host,
         "target": manifest.target,
         "disk_files": manifest.disk_files,
+        "data_files": manifest.data_files,
         "settings": manifest.settings,
         "capabilities": manifest.capabilities,
     })

@@ -272,16 +272,17 @@ fn latencies(findings: &RunFindings, style: &Style) -> Vec<String> {
         return Vec::new();
     }
     let mut columns = Columns::new(2);
-    let words = ["latencies", "count", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    let words = ["latencies", "count", "mean", "p50", "p99", "p99.9", "p99.99", "max"];
     columns.numbers(heading(style, &words));
     for row in findings.latencies.iter().take(TOP_LATENCIES) {
         let of = match row.role.as_str() {
             "" | "session" => row.name.clone(),
             role => format!("{} ({role})", row.name),
         };
-        let quantiles = [row.ns_p50, row.ns_p90, row.ns_p99, row.ns_p999];
+        let [p50, _, p99, p999, p9999] = row.quantiles();
         let mut cells = vec![of, thousands(row.count as i64), format_ns(row.ns_mean)];
-        cells.extend(quantiles.map(|quantile| format_ns(quantile.value)));
+        let told = |(_, ns)| optional(ns, |ns: Estimate| format_ns(ns.value));
+        cells.extend([p50, p99, p999, p9999].map(told));
         cells.push(format_ns(row.ns_max as f64));
         columns.numbers(cells);
     }

@@ -1,7 +1,7 @@
 //! What the server counts, and what its threads cost.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,20 @@ use mysql::prelude::Queryable;
 use super::statement;
 use crate::sql::error::SqlError;
 use crate::sql::processes::{Processes, SESSION};
+use crate::sql::waits::SampledWaits;
 use crate::sql::{Member, Seen, Watcher};
 use crate::target::Description;
+
+const WAITS: &str = include_str!("../../sql/mariadb/waits.sql");
+/// Whether the server knows what its sessions wait for.
+const KNOWS_WAITS: &str = "SELECT COUNT(*) FROM performance_schema.setup_consumers
+    WHERE NAME = 'events_waits_current' AND ENABLED = 'YES' AND @@performance_schema = 1";
+/// Waits that sessions usually have.
+const USUAL_WAITS: [&str; 3] = [
+    "wait/io/file/innodb/innodb_data_file",
+    "wait/io/file/innodb/innodb_log_file",
+    "wait/io/file/sql/binlog",
+];
 
 /// Our columns and the status variables they are made of; summed where there are several.
 const STATISTICS: [(&str, &[&str]); 9] = [
@@ -59,12 +71,21 @@ pub struct Counters {
     pid: Option<u32>,
     page_bytes: u64,
     processes: Processes,
+    /// None where the server does not know its waits, or not for us.
+    waits: Option<SampledWaits>,
 }
 
 impl Counters {
     /// Over `link`, to the server in process `pid`.
-    pub fn new(link: Conn, pid: Option<u32>, page_bytes: u64) -> Self {
-        Self { link, pid, page_bytes, processes: Processes::default() }
+    pub fn new(mut link: Conn, pid: Option<u32>, page_bytes: u64) -> Self {
+        let waits = knows_waits(&mut link).then(|| SampledWaits::new(&USUAL_WAITS));
+        Self { link, pid, page_bytes, processes: Processes::default(), waits }
+    }
+
+    fn sample_waits(&mut self) -> Result<Vec<Reading>, SqlError> {
+        let Some(waits) = &mut self.waits else { return Ok(Vec::new()) };
+        let waiting = self.link.query::<(String, String, u64), _>(WAITS);
+        Ok(waits.add(waiting.map_err(|error| statement("sample waits", &error))?))
     }
 
     fn members(&self, sessions: &[Member]) -> Vec<(Member, String)> {
@@ -104,11 +125,16 @@ impl Watcher for Counters {
             object: "server".to_owned(),
             cells: cells.into(),
         });
+        seen.readings.extend(self.sample_waits()?);
         let mut processes = std::mem::take(&mut self.processes);
         seen.readings.extend(processes.look(exact, || self.members(sessions)));
         self.processes = processes;
         Ok(seen)
     }
+}
+
+fn knows_waits(link: &mut Conn) -> bool {
+    link.query_first::<u32, _>(KNOWS_WAITS).ok().flatten().is_some_and(|count| count > 0)
 }
 
 fn status(link: &mut Conn) -> Result<HashMap<String, u64>, SqlError> {
@@ -128,13 +154,26 @@ pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
     let settings: Vec<_> =
         all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str())).collect();
     let known = status(link)?;
+    let blind = (!knows_waits(link)).then(|| {
+        "waits are not sampled: performance_schema with its consumer events_waits_current is off, \
+         or not to be read by this user"
+            .to_owned()
+    });
     Ok(Description {
         server: format!("{product} {version}"),
         plans: Vec::new(),
         unmeasured: unmeasured(&known),
         settings,
-        notes: Vec::new(),
+        notes: blind.into_iter().collect(),
+        files: Vec::new(),
     })
+}
+
+/// The files of `tables`, on this machine, if each has one of its own.
+pub fn files(link: &mut Conn, tables: impl Iterator<Item = String>) -> Vec<PathBuf> {
+    let directory: Option<String> = link.query_first("SELECT @@datadir").ok().flatten();
+    let Some(directory) = directory.map(PathBuf::from) else { return Vec::new() };
+    tables.map(|table| directory.join(format!("{}.ibd", table.replace('.', "/")))).collect()
 }
 
 fn unmeasured(known: &HashMap<String, u64>) -> Vec<(&'static str, &'static str, Unmeasured)> {

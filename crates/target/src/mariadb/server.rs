@@ -16,6 +16,9 @@ const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/loca
 const USERS: [&str; 2] = ["mysql", "nobody"];
 /// Connections beside those of the sessions.
 const MORE_CONNECTIONS: u32 = 20;
+/// What lets us see what sessions wait for; of waits, files and locks are watched.
+const WAITS_SAMPLED: [&str; 2] =
+    ["--performance-schema=ON", "--performance-schema-consumer-events-waits-current=ON"];
 /// The socket within its home.
 const SOCKET: &str = "server.sock";
 
@@ -52,6 +55,7 @@ impl Scratch {
             command.arg(format!("--datadir={}", data.display()));
             command.arg(format!("--innodb-buffer-pool-size={}", spec.cache.get()));
             command.arg(format!("--max-connections={}", spec.sessions + MORE_CONNECTIONS));
+            command.args(WAITS_SAMPLED);
             for (name, value) in &spec.settings {
                 command.arg(format!("--{name}={value}"));
             }

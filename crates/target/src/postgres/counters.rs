@@ -1,17 +1,16 @@
 //! What the server's views say, by version; waits are sampled.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
-use blockstone_base::database::{EVENT, INSTANCE, ROLE, SQL};
+use blockstone_base::database::{INSTANCE, ROLE, SQL};
 use blockstone_sys::account;
 use postgres::{Client, Row, Statement};
 
 use super::statement;
 use crate::sql::error::SqlError;
 use crate::sql::processes::{Processes, SESSION};
+use crate::sql::waits::SampledWaits;
 use crate::sql::{Member, Seen, Watcher};
 use crate::target::Description;
 
@@ -32,8 +31,7 @@ const IO: [(u32, &str); 2] = [
     (18, include_str!("../../sql/postgres/io_18.sql")),
 ];
 
-/// Waits that sessions usually have. What has not happened yet may happen before the next look: its
-/// zero counts.
+/// Waits that sessions usually have.
 const USUAL_WAITS: [&str; 14] = [
     "IO/DataFileExtend",
     "IO/DataFileRead",
@@ -85,8 +83,7 @@ pub struct Counters {
     own: Option<Member>,
     processes: Processes,
     statements: Option<Vec<Statement>>,
-    waited_ns: BTreeMap<String, u64>,
-    last_look: Option<Instant>,
+    waits: SampledWaits,
 }
 
 impl Counters {
@@ -101,8 +98,7 @@ impl Counters {
             own,
             processes: Processes::default(),
             statements: None,
-            waited_ns: USUAL_WAITS.iter().map(|event| (format!("{SESSION}/{event}"), 0)).collect(),
-            last_look: None,
+            waits: SampledWaits::new(&USUAL_WAITS),
         }
     }
 
@@ -124,24 +120,11 @@ impl Counters {
         Ok(statements)
     }
 
-    /// Adds the time since the last look to whatever is waited for now.
     fn sample_waits(&mut self, waits: &Statement) -> Result<Vec<Reading>, SqlError> {
         let rows = self.link.query(waits, &[]);
         let rows = rows.map_err(|error| statement("sample waits", &error))?;
-        let now = Instant::now();
-        let passed_ns = self.last_look.map_or(0, |last| (now - last).as_nanos() as u64);
-        self.last_look = Some(now);
-        for row in rows {
-            let (role, event, count): (String, String, i64) = (row.get(0), row.get(1), row.get(2));
-            *self.waited_ns.entry(format!("{role}/{event}")).or_default() +=
-                passed_ns * count as u64;
-        }
-        let reading = |(object, ns): (&String, &u64)| Reading {
-            probe: EVENT.probe,
-            object: object.clone(),
-            cells: vec![Cell::Unmeasured, Cell::from(*ns)],
-        };
-        Ok(self.waited_ns.iter().map(reading).collect())
+        let waiting = rows.iter().map(|row| (row.get(0), row.get(1), row.get::<_, i64>(2) as u64));
+        Ok(self.waits.add(waiting))
     }
 
     fn members(&self, sessions: &[Member]) -> Vec<(Member, String)> {
@@ -269,7 +252,16 @@ pub fn describe(link: &mut Client, version: u32) -> Result<Description, SqlError
         unmeasured: unmeasured(version, &settings),
         settings,
         notes: Vec::new(),
+        files: Vec::new(),
     })
+}
+
+/// The first files of `tables`, on this machine; none where the user may not know.
+pub fn files(link: &mut Client, tables: impl Iterator<Item = String>) -> Vec<PathBuf> {
+    const WHERE: &str = "SELECT current_setting('data_directory') || '/'
+        || pg_relation_filepath($1::text::regclass)";
+    let file = |table: String| link.query_one(WHERE, &[&table]).ok()?.try_get(0).ok();
+    tables.map_while(file).map(|path: String| path.into()).collect()
 }
 
 fn unmeasured(

@@ -1,0 +1,70 @@
+//! `blockstone run --matrix`: a grid of runs, shown as one.
+
+use blockstone_testkit::run;
+use serde_json::Value;
+
+use super::bad_input::refused;
+use super::{Place, names};
+
+const SHORT: [&str; 6] = ["--scale", "8M", "--cache", "4M", "--run-time", "1s"];
+
+fn figure(cell: &Value, name: &str) -> f64 {
+    let figures = cell["figures"].as_array().unwrap();
+    let found = figures.iter().find(|figure| figure["name"] == name);
+    found.and_then(|figure| figure["value"].as_f64()).unwrap_or_else(|| panic!("{name}: {cell:#}"))
+}
+
+#[test]
+fn every_combination_is_run_as_often_as_asked_and_shown_in_one_table() {
+    let place = Place::new();
+    let mut command = place.command("run");
+    let dir = place.scratch.path().join("grid");
+    command.args(["--json", "--repeat", "2", "--out"]).arg(&dir).args(SHORT);
+    command.args(["--matrix", "update=0,100", "target=instance,null"]);
+    let ran = run(command.arg("--").arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let document = ran.json();
+    let schema = include_str!("../../../../docs/schema/grid-1.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    let faults: Vec<String> =
+        schema.iter_errors(&document).map(|error| error.to_string()).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+    let cells = document["grid"]["cells"].as_array().unwrap();
+    let values: Vec<String> = cells.iter().map(|cell| cell["values"].to_string()).collect();
+    let expected = [r#"["0","instance"]"#, r#"["0","null"]"#];
+    assert_eq!(values[..2], expected);
+    for cell in cells {
+        assert_eq!(cell["complete"], 2, "{cell:#}");
+        assert!(figure(cell, "operations_per_s") > 0.0);
+    }
+    assert!(figure(&cells[2], "commits_per_s") > 0.0, "updates commit");
+    assert_eq!(names(&dir).iter().filter(|name| name.ends_with("-2")).count(), 4);
+    let shown = run(place.command("report").arg(&dir));
+    assert_eq!(shown.code, ran.code, "{shown:#?}");
+    for word in ["update", "target", "null", "instance"] {
+        assert!(shown.stdout.contains(word), "{word}: {}", shown.stdout);
+    }
+    let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("</html>"));
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
+}
+
+#[test]
+fn a_combination_that_cannot_be_is_refused_before_the_first_run() {
+    let place = Place::new();
+    let cases = [
+        ("speed=1,2", "vary `speed`"),
+        ("update", "NAME=VALUE"),
+        ("update=1,,2", "a value is empty"),
+        ("update=0,many", "set update to many"),
+        ("update=0,101", "101"),
+        ("sessions=8,7", "7 sessions over 4 schemas"),
+        ("target=instance,oracle", "no such target"),
+    ];
+    for (axis, expected) in cases {
+        let mut command = place.command("run");
+        command.args(SHORT).args(["--matrix", axis]).arg("--").arg(place.data());
+        let what = refused(&place, &mut command);
+        assert!(what.contains(expected), "{axis}: {what}");
+    }
+}

@@ -1,0 +1,74 @@
+//! Waits that are sampled: what is waited for at a look is taken to have lasted since the last one.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::EVENT;
+
+use super::processes::SESSION;
+
+/// The time that was waited, by role and event.
+#[derive(Debug)]
+pub struct SampledWaits {
+    waited_ns: BTreeMap<String, u64>,
+    last_look: Option<Instant>,
+}
+
+impl SampledWaits {
+    /// Nothing is waited for yet. What sessions `usually` wait for is told from the start: what has
+    /// not happened yet may happen before the next look, and then its zero counts.
+    pub fn new(usually: &[&str]) -> Self {
+        let waited_ns = usually.iter().map(|event| (name(SESSION, event), 0)).collect();
+        Self { waited_ns, last_look: None }
+    }
+
+    /// Adds the time since the last look to what is waited for now: role, event and how many wait.
+    pub fn add(
+        &mut self,
+        waiting: impl IntoIterator<Item = (String, String, u64)>,
+    ) -> Vec<Reading> {
+        let now = Instant::now();
+        let passed_ns = self.last_look.map_or(0, |last| (now - last).as_nanos() as u64);
+        self.last_look = Some(now);
+        for (role, event, count) in waiting {
+            *self.waited_ns.entry(name(&role, &event)).or_default() += passed_ns * count;
+        }
+        let reading = |(object, ns): (&String, &u64)| Reading {
+            probe: EVENT.probe,
+            object: object.clone(),
+            cells: vec![Cell::Unmeasured, Cell::from(*ns)],
+        };
+        self.waited_ns.iter().map(reading).collect()
+    }
+}
+
+fn name(role: &str, event: &str) -> String {
+    format!("{role}/{event}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn waited_ns(readings: &[Reading], object: &str) -> u64 {
+        let found = readings.iter().find(|reading| reading.object == object).unwrap();
+        match found.cells[1] {
+            Cell::Value(ns) => ns as u64,
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_waited_for_at_a_look_has_lasted_since_the_last() {
+        let mut waits = SampledWaits::new(&["reading"]);
+        let two = || [("session".to_owned(), "reading".to_owned(), 2)];
+        assert_eq!(waited_ns(&waits.add(two()), "session/reading"), 0, "nothing has passed yet");
+        std::thread::sleep(Duration::from_millis(20));
+        let once = waited_ns(&waits.add(two()), "session/reading");
+        assert!(once >= 40_000_000, "{once} ns by two sessions");
+        assert_eq!(waited_ns(&waits.add([]), "session/reading"), once, "nobody waits any more");
+    }
+}
