@@ -260,10 +260,15 @@ impl<'a, 'b> Holding<'a, 'b> {
         self.latencies.set_windowed(false);
         let end_ns = self.last.t_ns;
         if stop == Stop::WorkDone {
-            // The other sessions finish their loops outside of the window.
-            while !self.running.all_ended() && self.observer.interrupted().is_none() {
-                self.session.wait_for_tick();
+            // The other sessions finish their loops outside of the window. The last look comes
+            // after the last of them has ended, else what it did would be missing.
+            loop {
+                let ended = self.running.all_ended() || self.observer.interrupted().is_some();
                 self.tick("last loops", false)?;
+                if ended {
+                    break;
+                }
+                self.session.wait_for_tick();
             }
         }
         Ok(Window { start_ns, end_ns, stop })
