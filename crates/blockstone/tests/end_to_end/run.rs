@@ -264,11 +264,11 @@ fn a_snapshot_on_a_full_file_system_fails_the_run_and_the_kept_file_opens_once_t
     let mut child = place.start(&mut command, |manifest| {
         manifest["settings"]["reused"] == true && phases(manifest) > 0
     });
-    // From then on every first write to a shared extent needs new space, and there is none.
+    device.fill(Bytes::mib(8)).unwrap();
+    // From then on every first write to a shared extent needs new space, and there is hardly any.
     let snapshot = mount.join("snapshot");
     let copied = run(Command::new("cp").arg("--reflink=always").args([&kept, &snapshot]));
     assert_eq!(copied.code, Some(0), "{copied:#?}");
-    device.fill(Bytes(0)).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
     let manifest = place.manifest().unwrap();
     assert_eq!(manifest["end"]["state"], "failed", "{}", manifest["end"]);
