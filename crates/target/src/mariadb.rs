@@ -27,10 +27,13 @@ use crate::spec::TargetSpec;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::host::{NAME_HINT, resolve, without_password};
+use crate::sql::private::{Holder, PrivateServer};
 use crate::sql::target::SqlTarget;
-use crate::sql::{Chunk, Database, Member, Table, Texts, Watcher, columns, with};
+use crate::sql::{
+    Chunk, Database, Member, SCHEMA, Table, Texts, Watcher, columns, removed_left, table_name, with,
+};
 use crate::target::{Demand, Description, Progress, Target, TargetError};
-use server::Scratch;
+use server::Programs;
 use session::Session;
 
 const CREATE: &str = include_str!("../sql/mariadb/create.sql");
@@ -40,8 +43,6 @@ const UPDATE: &str = include_str!("../sql/mariadb/update.sql");
 const SCAN: &str = include_str!("../sql/mariadb/scan.sql");
 const VERIFY: &str = include_str!("../sql/mariadb/verify.sql");
 
-/// All that a run makes lies in this schema.
-const SCHEMA: &str = "blockstone";
 /// A table by which the schema is known as a run's.
 const MARK: &str = "made_by_a_run";
 /// The private server, in place of an address.
@@ -206,7 +207,7 @@ struct Mariadb {
     page_bytes: u64,
     /// Holds the lock and cleans up; none once that is done.
     owner: Mutex<Option<Conn>>,
-    scratch: Mutex<Option<Scratch>>,
+    scratch: Holder<Address>,
     /// The server's process, where it is on this machine.
     pid: Option<u32>,
     /// Whether its process list shows the threads of the system: MariaDB's does.
@@ -222,7 +223,11 @@ impl fmt::Debug for Mariadb {
 
 impl Mariadb {
     fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
-        let scratch = if spec.address == SCRATCH { Some(Scratch::make(spec)?) } else { None };
+        let scratch = if spec.address == SCRATCH {
+            Some(PrivateServer::make(&Programs::find(spec)?, spec)?)
+        } else {
+            None
+        };
         let address = match &scratch {
             Some(scratch) => scratch.address.clone(),
             None => Address::parse(&spec.address)?,
@@ -235,19 +240,9 @@ impl Mariadb {
             None => {}
             Some(true) => {
                 drop_schema(&mut owner)?;
-                let name = &address.name;
-                notes.push(format!("removed schema {SCHEMA} from {name}, left by a killed run"));
+                notes.push(removed_left(&address.name));
             }
-            Some(false) => {
-                return Err(SqlError::Unsuitable {
-                    server: address.name.clone(),
-                    why: format!("it has a schema {SCHEMA} that this run did not make"),
-                    hint: format!(
-                        "`blockstone teardown {}` removes it with all that is in it",
-                        address.name
-                    ),
-                });
-            }
+            Some(false) => return Err(SqlError::not_ours(&address.name)),
         }
         let pid = match &scratch {
             Some(scratch) => Some(scratch.pid()),
@@ -258,13 +253,15 @@ impl Mariadb {
             let _ = drop_schema(&mut owner);
             return Err(error);
         }
-        let (owner, scratch) = (Mutex::new(Some(owner)), Mutex::new(scratch));
+        let (owner, scratch) = (Mutex::new(Some(owner)), Holder::new(scratch));
         Ok(Self { address, content, page_bytes, owner, scratch, pid, knows_tid, notes })
     }
 
     fn texts(&self) -> Texts {
         let texts = [SELECT, UPDATE, SCAN];
-        Texts::new(texts, self.content.schemas(), self.content.changed(), name, |_| "?".to_owned())
+        Texts::new(texts, self.content.schemas(), self.content.changed(), table_name, |_| {
+            "?".to_owned()
+        })
     }
 
     fn pinned(&self) -> Result<Conn, SqlError> {
@@ -278,7 +275,7 @@ impl Mariadb {
     /// Two rows that are visited share no page: between them lies a neighbour, and three rows are
     /// longer than a page. The server's own count of pages must not contradict that.
     fn verify(&self, link: &mut Conn, schema: u32, kind: Table) -> Result<(), SqlError> {
-        let (table, rows) = (name(schema, kind), self.content.rows(kind));
+        let (table, rows) = (table_name(schema, kind), self.content.rows(kind));
         let ballast = ballast_bytes(self.page_bytes);
         let text = with(
             VERIFY,
@@ -328,7 +325,7 @@ impl Database for Mariadb {
         chunk: &Chunk,
         tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), SqlError> {
-        let table = name(chunk.schema, chunk.table);
+        let table = table_name(chunk.schema, chunk.table);
         let failed = |error: mysql::Error| statement(&format!("load {table}"), &error);
         let mut link = self.address.connect()?;
         let one = format!("({})", vec!["?"; COLUMNS + 3].join(","));
@@ -368,11 +365,11 @@ impl Database for Mariadb {
     fn settle(&self) -> Result<(), SqlError> {
         let mut link = self.address.connect()?;
         for schema in 0..self.content.schemas() {
-            let table = name(schema, Table::Rows);
+            let table = table_name(schema, Table::Rows);
             link.query_drop(with(INDEX, &[("table", &table)]))
                 .map_err(|error| statement(&format!("index {table}"), &error))?;
             for kind in [Table::Rows, Table::Scan] {
-                let table = name(schema, kind);
+                let table = table_name(schema, kind);
                 let analysed = link.query_drop(format!("ANALYZE TABLE {table}"));
                 analysed.map_err(|error| statement(&format!("analyse {table}"), &error))?;
                 self.verify(&mut link, schema, kind)?;
@@ -399,23 +396,19 @@ impl Database for Mariadb {
         }
         description.notes.extend_from_slice(&self.notes);
         if self.address.local {
-            let tables = (0..self.content.schemas()).map(|schema| name(schema, Table::Rows));
+            let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));
             description.files = counters::files(&mut link, tables);
         }
         Ok(description)
     }
 
     fn explained(&self, error: SqlError) -> SqlError {
-        match self.scratch.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            Some(scratch) => scratch.explained(error),
-            None => error,
-        }
+        self.scratch.explained(error)
     }
 
     fn tear_down(&self) -> Result<(), SqlError> {
         let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(scratch) = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            drop(scratch);
+        if self.scratch.end() {
             return Ok(());
         }
         let Some(mut owner) = owner else { return Ok(()) };
@@ -424,17 +417,7 @@ impl Database for Mariadb {
         }
         // The server may have come back since.
         let again = self.address.connect().and_then(|mut owner| drop_schema(&mut owner));
-        again.map_err(|error| SqlError::Unsuitable {
-            server: self.address.name.clone(),
-            why: format!(
-                "the schema {SCHEMA} could not be removed: {}",
-                error.to_string().lines().next().unwrap_or_default()
-            ),
-            hint: format!(
-                "once it is back, `blockstone teardown {}` or the next run removes it",
-                self.address.name
-            ),
-        })
+        again.map_err(|error| SqlError::remains(&self.address.name, &error))
     }
 }
 
@@ -460,7 +443,7 @@ fn make_tables(owner: &mut Conn, content: &Content, page_bytes: u64) -> Result<(
     let ballast = ballast_bytes(page_bytes).to_string();
     for schema in 0..content.schemas() {
         for table in [Table::Rows, Table::Scan] {
-            let (name, columns) = (name(schema, table), columns("varbinary(128)"));
+            let (name, columns) = (table_name(schema, table), columns("varbinary(128)"));
             let values = [("table", &name), ("columns", &columns), ("ballast", &ballast)];
             let create = with(CREATE, &values.map(|(name, value)| (name, value.as_str())));
             owner
@@ -558,14 +541,6 @@ fn plan(row: &mysql::Row) -> String {
         (kind, key) => format!("{kind} by index {key}"),
     };
     if extra.is_empty() { how } else { format!("{how}; {extra}") }
-}
-
-/// The table of one kind of a schema.
-fn name(schema: u32, table: Table) -> String {
-    match table {
-        Table::Rows => format!("{SCHEMA}.rows_{schema}"),
-        Table::Scan => format!("{SCHEMA}.scan_{schema}"),
-    }
 }
 
 /// What the server or the system said, with the error's number.

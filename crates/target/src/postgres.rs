@@ -24,8 +24,11 @@ use crate::spec::TargetSpec;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::host::without_password;
+use crate::sql::private::{Holder, PrivateServer};
 use crate::sql::target::SqlTarget;
-use crate::sql::{Chunk, Database, Member, Table, Texts, Watcher, columns, with};
+use crate::sql::{
+    Chunk, Database, Member, SCHEMA, Table, Texts, Watcher, columns, removed_left, table_name, with,
+};
 use crate::target::{Demand, Description, Progress, Target, TargetError};
 use address::Address;
 use cluster::Cluster;
@@ -38,8 +41,6 @@ const UPDATE: &str = include_str!("../sql/postgres/update.sql");
 const SCAN: &str = include_str!("../sql/postgres/scan.sql");
 const VERIFY: &str = include_str!("../sql/postgres/verify.sql");
 
-/// All that a run makes lies in this schema.
-const SCHEMA: &str = "blockstone";
 /// The comment by which a schema is known as a run's.
 const MARK: &str = "made by blockstone run; may be removed";
 /// Held by a run for as long as it lives.
@@ -132,7 +133,7 @@ struct Postgres {
     content: Content,
     /// Holds the lock and cleans up; none once that is done.
     owner: Mutex<Option<Owner>>,
-    cluster: Mutex<Option<Cluster>>,
+    cluster: Holder<Address>,
     /// What a reader should know of how it began.
     notes: Vec<String>,
 }
@@ -147,13 +148,17 @@ impl std::fmt::Debug for Owner {
 
 impl Postgres {
     fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
-        let cluster = if spec.address == SCRATCH { Some(Cluster::make(spec)?) } else { None };
+        let cluster = if spec.address == SCRATCH {
+            Some(PrivateServer::make(&Cluster::find(spec)?, spec)?)
+        } else {
+            None
+        };
         let address = match &cluster {
             Some(cluster) => cluster.address.clone(),
             None => address::parse(&spec.address)?,
         };
         let (owner, version, notes) = Self::prepare(&address, spec, &content)?;
-        let (owner, cluster) = (Mutex::new(Some(Owner(owner))), Mutex::new(cluster));
+        let (owner, cluster) = (Mutex::new(Some(Owner(owner))), Holder::new(cluster));
         Ok(Self { address, version, content, owner, cluster, notes })
     }
 
@@ -171,21 +176,9 @@ impl Postgres {
             Some(comment) if comment == MARK => {
                 let left = owner.batch_execute(&format!("DROP SCHEMA {SCHEMA} CASCADE"));
                 left.map_err(|error| statement("remove what a run left", &error))?;
-                notes.push(format!(
-                    "removed schema {SCHEMA} from {}, left by a killed run",
-                    address.name
-                ));
+                notes.push(removed_left(&address.name));
             }
-            Some(_) => {
-                return Err(SqlError::Unsuitable {
-                    server: address.name.clone(),
-                    why: format!("it has a schema {SCHEMA} that this run did not make"),
-                    hint: format!(
-                        "`blockstone teardown {}` removes it with all that is in it",
-                        address.name
-                    ),
-                });
-            }
+            Some(_) => return Err(SqlError::not_ours(&address.name)),
         }
         let made = Self::make_tables(&mut owner, content);
         if made.is_err() {
@@ -205,7 +198,7 @@ impl Postgres {
         for schema in 0..content.schemas() {
             for table in [Table::Rows, Table::Scan] {
                 let columns = columns("bytea");
-                let name = name(schema, table);
+                let name = table_name(schema, table);
                 let create = with(CREATE, &[("table", &name), ("columns", &columns)]);
                 // Values that were moved out of line would not be read with their row.
                 let plain: String = (1..=COLUMNS)
@@ -222,12 +215,12 @@ impl Postgres {
 
     fn texts(&self) -> Texts {
         let texts = [SELECT, UPDATE, SCAN];
-        Texts::new(texts, self.content.schemas(), self.content.changed(), name, placeholder)
+        Texts::new(texts, self.content.schemas(), self.content.changed(), table_name, placeholder)
     }
 
     /// The size and layout of a table, looked at after the load.
     fn verify(&self, link: &mut Client, schema: u32, kind: Table) -> Result<(), SqlError> {
-        let (table, rows) = (name(schema, kind), self.content.rows(kind));
+        let (table, rows) = (table_name(schema, kind), self.content.rows(kind));
         let found = link
             .query_one(&with(VERIFY, &[("table", &table)]), &[])
             .map_err(|error| statement(&format!("verify {table}"), &error))?;
@@ -272,7 +265,7 @@ impl Database for Postgres {
     ) -> Result<(), SqlError> {
         const TELL_ROWS: u64 = 256;
         let mut link = connect(&self.address)?;
-        let table = name(chunk.schema, chunk.table);
+        let table = table_name(chunk.schema, chunk.table);
         let what = format!("load {table}");
         let copy = format!("COPY {table} FROM STDIN (FORMAT binary)");
         let mut writer = link.copy_in(&copy).map_err(|error| statement(&what, &error))?;
@@ -305,11 +298,11 @@ impl Database for Postgres {
     fn settle(&self) -> Result<(), SqlError> {
         let mut link = connect(&self.address)?;
         for schema in 0..self.content.schemas() {
-            let table = name(schema, Table::Rows);
+            let table = table_name(schema, Table::Rows);
             link.batch_execute(&with(INDEX, &[("table", &table)]))
                 .map_err(|error| statement(&format!("index {table}"), &error))?;
             for kind in [Table::Rows, Table::Scan] {
-                let table = name(schema, kind);
+                let table = table_name(schema, kind);
                 // Hint bits are set and rows frozen now, not under the measurement.
                 link.batch_execute(&format!("VACUUM (FREEZE, ANALYZE) {table}"))
                     .map_err(|error| statement(&format!("vacuum {table}"), &error))?;
@@ -338,23 +331,19 @@ impl Database for Postgres {
         }
         description.notes.clone_from(&self.notes);
         if self.address.local {
-            let tables = (0..self.content.schemas()).map(|schema| name(schema, Table::Rows));
+            let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));
             description.files = counters::files(&mut link, tables);
         }
         Ok(description)
     }
 
     fn explained(&self, error: SqlError) -> SqlError {
-        match self.cluster.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            Some(cluster) => cluster.explained(error),
-            None => error,
-        }
+        self.cluster.explained(error)
     }
 
     fn tear_down(&self) -> Result<(), SqlError> {
         let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(cluster) = self.cluster.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            drop(cluster);
+        if self.cluster.end() {
             return Ok(());
         }
         let Some(Owner(mut owner)) = owner else { return Ok(()) };
@@ -367,19 +356,8 @@ impl Database for Postgres {
             let dropped = owner.batch_execute(&drop_schema);
             dropped.map_err(|error| statement("remove the schema blockstone", &error))
         });
-        again.map_err(|error| SqlError::Unsuitable {
-            server: self.address.name.clone(),
-            why: format!("the schema {SCHEMA} could not be removed: {}", first_line(&error)),
-            hint: format!(
-                "once it is back, `blockstone teardown {}` or the next run removes it",
-                self.address.name
-            ),
-        })
+        again.map_err(|error| SqlError::remains(&self.address.name, &error))
     }
-}
-
-fn first_line(error: &SqlError) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 fn connect(address: &Address) -> Result<Client, SqlError> {
@@ -497,14 +475,6 @@ fn plan(link: &mut Client, kind: &str, text: &str, changed: usize) -> Result<Str
         _ => None,
     });
     Ok(lines.collect::<Vec<_>>().join("\n"))
-}
-
-/// The table of one kind of a schema.
-fn name(schema: u32, table: Table) -> String {
-    match table {
-        Table::Rows => format!("{SCHEMA}.rows_{schema}"),
-        Table::Scan => format!("{SCHEMA}.scan_{schema}"),
-    }
 }
 
 /// The first two parameters are the keys.

@@ -9,6 +9,7 @@ pub mod content;
 pub mod error;
 pub mod host;
 pub mod load;
+pub mod private;
 pub mod processes;
 pub mod scratch;
 pub mod session;
@@ -24,6 +25,22 @@ use blockstone_base::column::Reading;
 use crate::target::Description;
 use content::Change;
 use error::SqlError;
+
+/// All that a run makes on a server lies in this schema.
+pub const SCHEMA: &str = "blockstone";
+
+/// A note that what a killed run left on `server` is gone.
+pub fn removed_left(server: &str) -> String {
+    format!("removed schema {SCHEMA} from {server}, left by a killed run")
+}
+
+/// The name of a table in [`SCHEMA`].
+pub fn table_name(schema: u32, table: Table) -> String {
+    match table {
+        Table::Rows => format!("{SCHEMA}.rows_{schema}"),
+        Table::Scan => format!("{SCHEMA}.scan_{schema}"),
+    }
+}
 
 /// Which table of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

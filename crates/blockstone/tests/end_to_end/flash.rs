@@ -5,6 +5,8 @@ use std::process::Command;
 use blockstone_testkit::{ScratchDir, blockstone_binary, run};
 use serde_json::Value;
 
+use super::keeps_to_its_schema;
+
 fn flash(arguments: &[&str]) -> Command {
     let mut command = Command::new(blockstone_binary());
     command.arg("flash").args(arguments);
@@ -14,7 +16,9 @@ fn flash(arguments: &[&str]) -> Command {
 fn document(arguments: &[&str]) -> Value {
     let ran = run(flash(arguments).arg("--json"));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    ran.json()
+    let document = ran.json();
+    keeps_to_its_schema(&document);
+    document
 }
 
 #[test]
@@ -44,6 +48,7 @@ fn every_verb_answers() {
     assert!((hours - 176.0 * 1024.0 / 50.0 / 3600.0).abs() < 0.05, "{hours}");
     let life = document(&["life", "--write-rate", "50M", "--wa", "2", "--endurance", "3000"]);
     assert!(life["summary"]["years"].as_f64().unwrap() > 0.1);
+    assert!(!document(&["explain"])["stories"].as_array().unwrap().is_empty());
     let story = run(&mut flash(&["explain"]));
     assert!(story.stdout.contains("read-only"), "{}", story.stdout);
 }

@@ -4,7 +4,7 @@ use blockstone_testkit::run;
 use serde_json::Value;
 
 use super::bad_input::refused;
-use super::{Place, names};
+use super::{Place, keeps_to_its_schema, names};
 
 const SHORT: [&str; 6] = ["--scale", "8M", "--cache", "4M", "--run-time", "1s"];
 
@@ -24,11 +24,7 @@ fn every_combination_is_run_as_often_as_asked_and_shown_in_one_table() {
     let ran = run(command.arg("--").arg(place.data()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let document = ran.json();
-    let schema = include_str!("../../../../docs/schema/grid-1.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
-    let faults: Vec<String> =
-        schema.iter_errors(&document).map(|error| error.to_string()).collect();
-    assert!(faults.is_empty(), "{faults:#?}");
+    keeps_to_its_schema(&document);
     let cells = document["grid"]["cells"].as_array().unwrap();
     let values: Vec<String> = cells.iter().map(|cell| cell["values"].to_string()).collect();
     let expected = [r#"["0","instance"]"#, r#"["0","null"]"#];

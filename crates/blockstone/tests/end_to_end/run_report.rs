@@ -5,7 +5,7 @@ mod forms;
 use blockstone_testkit::run;
 use serde_json::Value;
 
-use super::{Place, names};
+use super::{Place, keeps_to_its_schema, names};
 
 const SMALL: [&str; 8] =
     ["--scale", "8M", "--run-time", "2s", "--cache", "4M", "--update-pct", "20"];
@@ -17,6 +17,7 @@ fn one_run_gives_figures_report_line_and_listing() {
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let document = ran.json();
     assert_eq!(document["schema"], "blockstone.run/1");
+    keeps_to_its_schema(&document);
     let summary = &document["summary"];
     for name in ["commits_per_s", "hardware_read_iops", "physical_reads_per_cpu_s"] {
         // A tmpfs condemns its figures; those are null then and stand apart.

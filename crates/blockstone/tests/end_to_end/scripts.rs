@@ -3,7 +3,7 @@
 use blockstone_base::Bytes;
 use blockstone_testkit::run;
 
-use super::Place;
+use super::{Place, keeps_to_its_schema};
 
 #[test]
 fn one_run_gives_figures_report_listing_and_comparison() {
@@ -12,6 +12,7 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
     assert_eq!(document["schema"], "blockstone.calibrate/1");
+    keeps_to_its_schema(&document);
     for name in ["max_iops", "max_mbps", "actual_latency_ns_mean", "commit_latency_ns_p50"] {
         let value = document["summary"][name].as_f64().unwrap();
         let interval = &document["summary"][format!("{name}_interval")];
@@ -33,6 +34,7 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     assert_eq!(listed["runs"][0]["id"], document["recording"]["id"]);
 
     let compared = run(place.command("compare").args(["--json", "last", "last"])).json();
+    keeps_to_its_schema(&compared);
     let rows = compared["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
     assert!(rows.iter().all(|row| row["outcome"] == "not-established"), "{compared:#}");

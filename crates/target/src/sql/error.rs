@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::SCHEMA;
+
 /// An error of a database, with what it is about and what helps.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
@@ -83,4 +85,28 @@ pub enum SqlError {
     /// A load was ended before its end.
     #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
     Interrupted,
+}
+
+impl SqlError {
+    /// There is a schema of our name on `server` that is somebody's own.
+    pub fn not_ours(server: &str) -> Self {
+        Self::Unsuitable {
+            server: server.to_owned(),
+            why: format!("it has a schema {SCHEMA} that this run did not make"),
+            hint: format!("`blockstone teardown {server}` removes it with all that is in it"),
+        }
+    }
+
+    /// What the run made on `server` is still there, because of `error`.
+    pub fn remains(server: &str, error: &Self) -> Self {
+        let said = error.to_string();
+        let why = said.lines().next().unwrap_or_default();
+        Self::Unsuitable {
+            server: server.to_owned(),
+            why: format!("the schema {SCHEMA} could not be removed: {why}"),
+            hint: format!(
+                "once it is back, `blockstone teardown {server}` or the next run removes it"
+            ),
+        }
+    }
 }
