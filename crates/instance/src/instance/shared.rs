@@ -111,6 +111,10 @@ impl Shared {
     /// Lets a background process run before the sessions that wait for it, as databases do: with
     /// hundreds of sessions on few processors, every commit would wait for all of them.
     pub fn favour(&self, role: Role) {
+        // The log writer works briefly and often, and every commit waits for it.
+        if role == Role::Lgwr && process::favour_thread_at_once().is_full() {
+            return;
+        }
         let nice = if role == Role::Lgwr { LOG_WRITER_NICE } else { BACKGROUND_NICE };
         let capability = process::favour_thread(nice);
         if !capability.is_full() {
