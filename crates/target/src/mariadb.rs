@@ -302,6 +302,9 @@ impl Database for Mariadb {
 
     fn link(&self) -> Result<Session, SqlError> {
         let mut link = self.pinned()?;
+        // By it, the server's views tell our sessions from those of others.
+        let used = link.query_drop(format!("USE {SCHEMA}"));
+        used.map_err(|error| statement("use the schema blockstone", &error))?;
         let ask = if self.knows_tid {
             "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()"
         } else {
@@ -364,6 +367,7 @@ impl Database for Mariadb {
 
     fn settle(&self) -> Result<(), SqlError> {
         let mut link = self.address.connect()?;
+        let mut tables = Vec::new();
         for schema in 0..self.content.schemas() {
             let table = table_name(schema, Table::Rows);
             link.query_drop(with(INDEX, &[("table", &table)]))
@@ -373,9 +377,10 @@ impl Database for Mariadb {
                 let analysed = link.query_drop(format!("ANALYZE TABLE {table}"));
                 analysed.map_err(|error| statement(&format!("analyse {table}"), &error))?;
                 self.verify(&mut link, schema, kind)?;
+                tables.push(table);
             }
         }
-        counters::write_out(&mut link)
+        counters::write_out(&mut link, &tables)
     }
 
     fn watcher(&self) -> Result<Box<dyn Watcher>, SqlError> {

@@ -24,7 +24,7 @@ mod unwritten;
 mod work_unit;
 
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
-use blockstone_record::manifest::{FileEvidence, Manifest};
+use blockstone_record::manifest::{DataSample, FileEvidence, Manifest};
 
 use super::summary::NAMES;
 use super::window::RunWindow;
@@ -64,11 +64,13 @@ impl RunCase<'_> {
     }
 
     /// As [`RunCase::disk_files`], or of the database's own files: how these lie is its business,
-    /// what is in them is not.
+    /// and pages of them that were never used are not read.
     fn content(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
-        let of_disks = !self.manifest.disk_files.is_empty();
-        let files = if of_disks { &self.manifest.disk_files } else { &self.manifest.data_files };
-        Self::files(files, look)
+        if !self.manifest.disk_files.is_empty() {
+            return self.disk_files(look);
+        }
+        let used: Vec<_> = self.manifest.data_files.iter().map(without_unused_pages).collect();
+        Self::files(&used, look)
     }
 
     fn files(files: &[FileEvidence], look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
@@ -96,6 +98,18 @@ impl RunCase<'_> {
     fn in_memory(&self) -> Option<String> {
         in_memory(&self.manifest.target)
     }
+}
+
+/// What was sampled of a file, without its pages of zeros.
+fn without_unused_pages(file: &FileEvidence) -> FileEvidence {
+    let used = file.sample.as_ref().map(|sample| DataSample {
+        sampled_bytes: sample.sampled_bytes - sample.zero_bytes,
+        zero_bytes: 0,
+        lz4_bytes: sample.lz4_bytes,
+        // All pages of zeros but the first occurred before.
+        duplicate_bytes: sample.duplicate_bytes.saturating_sub(sample.zero_bytes),
+    });
+    FileEvidence { sample: used, ..file.clone() }
 }
 
 /// Every figure.
@@ -176,5 +190,42 @@ fn verdict(rule: &RunRule, case: &RunCase) -> Verdict {
         evidence: judgement.evidence,
         cause: said(judgement.cause.unwrap_or_else(|| rule.cause.to_owned())),
         next: said(rule.next.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::Capability;
+    use blockstone_base::identity::FileMap;
+
+    use super::*;
+
+    #[test]
+    fn pages_that_were_never_used_do_not_make_a_database_compressible() {
+        let sample = DataSample {
+            sampled_bytes: 512 * 4096,
+            zero_bytes: 128 * 4096,
+            lz4_bytes: 380 * 4096,
+            duplicate_bytes: 127 * 4096,
+        };
+        let file = FileEvidence {
+            path: "/data/rows.ibd".to_owned(),
+            ours: false,
+            map: FileMap {
+                size_bytes: 64 << 20,
+                allocated_bytes: 64 << 20,
+                extents: 1,
+                mapped_bytes: 64 << 20,
+                hole_bytes: 0,
+                unwritten_bytes: 0,
+                encoded_bytes: 0,
+                shared_bytes: 0,
+                fiemap: Capability::Full,
+            },
+            sample: Some(sample),
+        };
+        let look = crate::rules::compressible::of;
+        assert_eq!(look(&file).outcome, Outcome::Fail);
+        assert_eq!(look(&without_unused_pages(&file)).outcome, Outcome::Pass);
     }
 }

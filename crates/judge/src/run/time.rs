@@ -135,10 +135,16 @@ fn class(event: &str) -> &'static str {
         "buffer busy waits" => "Concurrency",
         event if event.starts_with("log file switch") => "Configuration",
         event if event.starts_with("latch") => "Concurrency",
-        // PostgreSQL's names say their class.
         "commit" => "Commit",
-        event if event.starts_with("IO/") => "User I/O",
-        event if event.starts_with("Lock/") || event.starts_with("LWLock/") => "Concurrency",
+        // Names of PostgreSQL, and of MariaDB's performance schema, begin with their class.
+        event if event.starts_with("IO/") || event.starts_with("wait/io/") => "User I/O",
+        event
+            if ["Lock/", "LWLock/", "wait/lock/", "wait/synch/"]
+                .iter()
+                .any(|class| event.starts_with(class)) =>
+        {
+            "Concurrency"
+        }
         _ => "Other",
     }
 }

@@ -45,6 +45,17 @@ impl Sum {
         ])
     }
 
+    fn lacks_something(&self) -> bool {
+        self.0.contains(&None)
+    }
+
+    /// What is lacking, taken from `other`.
+    fn or(self, Self(other): &Self) -> Self {
+        let mut sums = self;
+        sums.0.iter_mut().zip(other).for_each(|(sum, other)| *sum = sum.or(*other));
+        sums
+    }
+
     fn add(&mut self, other: &Self) {
         for (sum, part) in self.0.iter_mut().zip(other.0) {
             *sum = sum.zip(part).map(|(sum, part)| sum + part);
@@ -78,10 +89,19 @@ impl Processes {
 
     fn refresh(&mut self, members: Vec<(Member, String)>) {
         let mut now = BTreeMap::new();
+        let look = |member: Member| account::account(Path::new("/"), member.pid, member.thread);
         for (member, role) in members {
-            if let Some(account) = account::account(Path::new("/"), member.pid, member.thread) {
-                now.insert(member, (role, Sum::of(&account)));
+            let Some(account) = look(member) else { continue };
+            let mut sum = Sum::of(&account);
+            if sum.lacks_something() {
+                // It may have ended in the middle of the look, and then has what it had before.
+                match (self.known.get(&member), look(member)) {
+                    (Some((_, before)), _) => sum = sum.or(before),
+                    (None, None) => continue,
+                    (None, Some(_)) => {}
+                }
             }
+            now.insert(member, (role, sum));
         }
         for (member, (role, sum)) in std::mem::take(&mut self.known) {
             if !now.contains_key(&member) {
