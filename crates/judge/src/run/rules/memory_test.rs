@@ -14,7 +14,10 @@ pub(super) const RULE: RunRule = RunRule {
     threshold: "More than 10 % of the bytes are missing (as for a calibration), where at least \
                 10 MB were read.",
     cause: "The page cache, a hole of the file or a file system in memory answered.",
-    next: "Run on a file system that supports direct I/O, on the storage itself.",
+    next: "Run on a file system that supports direct I/O, on the storage itself. A database that \
+           reads through the page cache needs a --scale several times larger than memory, or \
+           direct I/O of its own: --mariadb-conf innodb_flush_method=O_DIRECT, or from \
+           PostgreSQL 16 on --pg-conf debug_io_direct=data.",
     check,
 };
 
