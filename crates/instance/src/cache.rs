@@ -446,16 +446,21 @@ mod tests {
     use super::*;
     use crate::wait::Role;
 
+    /// A cache as one thread sees it: a ledger is a thread's own.
     struct Fixture {
-        cache: Cache,
+        cache: Arc<Cache>,
         ledger: Ledger,
         histograms: Histograms,
     }
 
     impl Fixture {
         fn new(frames: usize) -> Self {
-            let cache = Cache::new(frames, 4096).unwrap();
-            Self { cache, ledger: Ledger::new(Role::Session, 0), histograms: Histograms::new() }
+            Self::of(Arc::new(Cache::new(frames, 4096).unwrap()), 0)
+        }
+
+        fn of(cache: Arc<Cache>, thread: usize) -> Self {
+            let ledger = Ledger::new(Role::Session, thread);
+            Self { cache, ledger, histograms: Histograms::new() }
         }
 
         fn waits(&self) -> Waits<'_> {
@@ -541,9 +546,10 @@ mod tests {
         let fixture = Fixture::new(64);
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let fixture = &fixture;
+                let cache = Arc::clone(&fixture.cache);
                 scope.spawn(move || {
-                    let mut rng = rng::Rng::new(7, thread);
+                    let fixture = Fixture::of(cache, thread);
+                    let mut rng = rng::Rng::new(7, thread as u64);
                     for _ in 0..20_000 {
                         let number = rng.below(200);
                         if !fixture.holds(number)

@@ -469,7 +469,7 @@ impl Sample {
             return Stretch { elapsed_ns, cpu_ns: elapsed_ns, blocked_ns: 0 };
         }
         // Of one that did, the kernel's account holds what it had not charged before, up to a tick.
-        let charged_ns = after.cpu_ns() - before.cpu_ns();
+        let charged_ns = after.cpu_ns().saturating_sub(before.cpu_ns());
         let cpu_ns = charged_ns.saturating_sub(TICK_NS).min(elapsed_ns);
         // Who never gave up the processor by itself was ready to run.
         let blocked = after.switches_voluntary != before.switches_voluntary;

@@ -122,6 +122,13 @@ fn fit(args: &FitArgs, global: &Global, printer: Printer) -> Result<Exit> {
     let device = device::of(&args.device, None)?;
     let samples = curve::read(&args.curve, args.io_size, global, printer)?;
     let fit = fit::fit(&device, &samples)?;
+    if fit.fell && fit.drive_fills < 1.0 {
+        printer.note(&format!(
+            "warning: {:.2} drive fills were written in all; on a drive that was not full before, \
+             a fall then has other causes: caches, throttles, neighbours",
+            fit.drive_fills
+        ));
+    }
     let text = terminal::flash::fit(&fit, &printer.style());
     say(printer, &json::flash::fit(&fit), &text)?;
     Ok(Exit::Done)

@@ -38,11 +38,14 @@ pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> R
         return Ok(samples);
     }
     let recording = find_run::open(curve, &global.runs_dir)?;
-    let seconds = rates::bytes_by_second(&recording)?.into_iter().enumerate();
+    let seconds = rates::longest_curve(&recording)?.into_iter().enumerate();
     // Seconds in which nothing was written belong to other phases.
     let written = seconds.filter(|(_, (_, written))| *written > 0.0);
     let sample = |(second, (_, bytes))| Sample { from_s: second as f64, duration_s: 1.0, bytes };
-    Ok(written.map(sample).collect())
+    // The phase began and ended in the middle of a second.
+    let mut samples: Vec<Sample> = written.map(sample).skip(1).collect();
+    samples.pop();
+    Ok(samples)
 }
 
 /// Lines `time_ms, value, direction, block size[, …]`: KiB/s of a bandwidth log, or operations a

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use blockstone_flash::simulate::{Phase, Plan, Rate};
 use blockstone_record::Recording;
+use blockstone_record::manifest::Group;
 
 use super::super::find_run;
 use crate::cli::Global;
@@ -20,7 +21,7 @@ pub fn apply(path: &Path, global: &Global, plan: &mut Plan) -> Result<()> {
     let recording = find_run::open(&path.display().to_string(), &global.runs_dir)?;
     let request_bytes = f64::from(plan.device.page_bytes * plan.workload.pages_per_request);
     let requests = |bytes: f64| bytes / request_bytes;
-    let seconds = bytes_by_second(&recording)?;
+    let seconds = bytes_by_second(&recording, |_| true)?;
     let reads: f64 = seconds.iter().map(|second| requests(second.0)).sum();
     let writes: f64 = seconds.iter().map(|second| requests(second.1)).sum();
     if writes < 1.0 {
@@ -38,11 +39,36 @@ pub fn apply(path: &Path, global: &Global, plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// Bytes read and written in each second, as the kernel charged them to the process.
-pub fn bytes_by_second(recording: &Recording) -> Result<Vec<(f64, f64)>> {
+/// What was written second by second in the phase of `recording` that wrote most: a curve is one
+/// load. Laying out and loading are others, and write in order.
+pub fn longest_curve(recording: &Recording) -> Result<Vec<(f64, f64)>> {
+    let of = |index: usize| bytes_by_second(recording, |other| other == index);
+    let mut most = (0.0, Vec::new());
+    for (index, phase) in recording.manifest.phases.iter().enumerate() {
+        if matches!(phase.group, Group::Layout | Group::Load) {
+            continue;
+        }
+        let seconds = of(index)?;
+        let written = seconds.iter().map(|second| second.1).sum();
+        if written > most.0 {
+            most = (written, seconds);
+        }
+    }
+    Ok(most.1)
+}
+
+/// Bytes read and written in each second of the phases that are `wanted` by their index, as the
+/// kernel charged them to the process.
+pub fn bytes_by_second(
+    recording: &Recording,
+    wanted: impl Fn(usize) -> bool,
+) -> Result<Vec<(f64, f64)>> {
     let process = recording.series("process")?;
     let mut seconds: Vec<(f64, f64)> = Vec::new();
     for (index, phase) in recording.manifest.phases.iter().enumerate() {
+        if !wanted(index) {
+            continue;
+        }
         let track = |column: &str| {
             let (from_ns, to_ns) = (phase.start_ns, phase.end_ns.max(phase.window_end_ns));
             process.track(index as i32, "", from_ns, to_ns, column)
