@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(zeros.zero_bytes, zeros.sampled_bytes);
         assert_eq!(zeros.duplicate_bytes, zeros.sampled_bytes - BLOCK_BYTES);
 
-        let text = sample_of(&b"XXXX padded like a database row ".repeat(1 << 15));
+        let text = sample_of(&b"padded like the row of a table   ".repeat(1 << 15));
         assert!(text.lz4_bytes * 10 < text.sampled_bytes, "{text:?}");
 
         let mut random = vec![0; 1 << 20];

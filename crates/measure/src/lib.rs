@@ -11,7 +11,7 @@
 //! use blockstone_base::units::Nanos;
 //! use blockstone_measure::{Session, SessionSpec};
 //! use blockstone_record::manifest::{End, Manifest};
-//! # fn manifest() -> Manifest { unimplemented!() }
+//! # fn manifest() -> Manifest { panic!("this example is compiled, never run") }
 //!
 //! const STEPS: Schema = Schema {
 //!     probe: "steps",
