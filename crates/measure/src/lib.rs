@@ -50,7 +50,9 @@ mod observer;
 mod opening;
 pub mod scratch;
 mod session;
+mod ticks;
 
 pub use observer::{Live, Observer, Rate};
 pub use opening::Opening;
 pub use session::{Session, SessionSpec};
+pub use ticks::Ticks;

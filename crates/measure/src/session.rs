@@ -9,6 +9,8 @@ use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{RecordError, Recorder};
 use blockstone_sys::clock;
 
+use crate::ticks::Ticks;
+
 /// The recording while it is made.
 pub struct Session {
     recorder: Recorder,
@@ -18,7 +20,7 @@ pub struct Session {
     readings: Vec<Reading>,
     tick: Nanos,
     origin_ns: u64,
-    deadline_ns: u64,
+    ticks: Ticks,
 }
 
 /// What a recording begins with.
@@ -43,8 +45,8 @@ impl Session {
     /// When the directory cannot be written.
     pub fn start(spec: SessionSpec<'_>) -> Result<Self, RecordError> {
         let SessionSpec { dir, manifest, devices, series, tick } = spec;
-        let context = Context { root: "/".into(), devices };
-        let probes: Vec<_> = registry::ALL.iter().map(|entry| (entry.open)(&context)).collect();
+        let context = Context::of_target(Path::new("/"), devices);
+        let probes: Vec<_> = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
         let schemas: Vec<_> =
             series.iter().copied().chain(probes.iter().map(|probe| probe.schema())).collect();
         let mut recorder = Recorder::create(dir, manifest, &schemas)?;
@@ -61,7 +63,8 @@ impl Session {
         }
         let origin_ns = clock::now_ns();
         let (rows, readings) = (Vec::new(), Vec::new());
-        Ok(Self { recorder, probes, series, rows, readings, tick, origin_ns, deadline_ns: 0 })
+        let ticks = Ticks::start(tick);
+        Ok(Self { recorder, probes, series, rows, readings, tick, origin_ns, ticks })
     }
 
     /// The instant all `_ns` of the recording count from, on the monotonic clock.
@@ -91,20 +94,15 @@ impl Session {
 
     /// Sets the first deadline of a series of ticks.
     pub fn start_ticks(&mut self) {
-        self.deadline_ns = self.now_ns() + self.tick.get();
+        self.ticks = Ticks::start(self.tick);
     }
 
-    /// Sleeps until the next tick is due. Deadlines are absolute: a late tick delays no other, and
-    /// those that passed while this thread could not run are counted as missed.
+    /// Sleeps until the next tick is due. Deadlines that passed while this thread could not run are
+    /// counted as missed.
     pub fn wait_for_tick(&mut self) {
-        clock::sleep_until_ns(self.origin_ns + self.deadline_ns);
-        self.deadline_ns += self.tick.get();
-        let now_ns = self.now_ns();
-        while self.deadline_ns <= now_ns {
-            self.deadline_ns += self.tick.get();
-            if let Some(first) = self.series.first() {
-                self.recorder.missed_tick(first.probe);
-            }
+        let missed = self.ticks.wait();
+        if let Some(first) = self.series.first() {
+            self.recorder.missed_ticks(first.probe, missed);
         }
     }
 

@@ -23,7 +23,7 @@ fn main() -> std::io::Result<()> {
     let devices = survey::target(root, Path::new(".")).map_or(Vec::new(), |target| {
         target.devices.into_iter().map(|device| device.name).collect()
     });
-    let context = Context { root: root.to_owned(), devices };
+    let context = Context::of_target(root, devices);
     let mut rows = Vec::new();
     let mut tick_ns = 0;
     for entry in registry::ALL {

@@ -1,13 +1,15 @@
 //! The block layer: what reached each device of the target's chain, and how long it took there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::identity::DeviceKind;
 use blockstone_sys::proc::{number, numbers, under};
+use blockstone_sys::survey;
 
 use crate::rising::Rising;
 use crate::source::Source;
-use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+use crate::{Cell, Context, Probe, Row, Schema, Scope, Unmeasured};
 
 /// What the probe records, one row a device.
 ///
@@ -17,8 +19,16 @@ use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 /// half range.
 pub const SCHEMA: Schema = Schema {
     probe: "block",
-    doc: "Each block device of the target: requests, bytes, time in the device, queue, flushes.",
+    doc: "Each block device, of the target or of the host: requests, bytes, time in the device, \
+          queue, flushes.",
     columns: &[
+        state("device_kind", "What it is: `disk`, `partition`, `loop`, `dm`, `md` or `zram`."),
+        state(
+            "beneath",
+            "Kernel names of the devices that it lies on, with blanks between: what these count \
+             contains what it counts. The file of a loop device; the paths of an NVMe disk that \
+             has several.",
+        ),
         counter("read_ios", Unit::Count, "Reads completed."),
         counter("read_merges", Unit::Count, "Reads merged into a queued neighbour."),
         counter("read_bytes", Unit::Bytes, "Bytes read (kept in sectors of 512)."),
@@ -75,6 +85,8 @@ const FIELDS: [(usize, u64); 15] = [
     (15, 1),
     (16, MILLISECOND_NS),
 ];
+/// Columns before those.
+const STATES: usize = 2;
 /// Fields of the newest layout, and of those without flushes.
 const NEWEST: usize = 17;
 const WITHOUT_FLUSHES: usize = 15;
@@ -93,20 +105,51 @@ const fn time(name: &'static str, doc: &'static str) -> Column {
     }
 }
 
+const fn state(name: &'static str, doc: &'static str) -> Column {
+    Column { name, unit: Unit::Text, kind: Kind::State, source: "/sys/class/block/*", doc }
+}
+
 /// Starts the probe on the devices of the context.
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    let devices = context.devices.iter().map(|name| Device::open(&context.root, name)).collect();
-    Box::new(Block { devices })
+    let (names, listed) = match &context.scope {
+        Scope::Target(devices) => (devices.clone(), false),
+        Scope::Host(_) => (survey::device_names(&context.root), true),
+    };
+    let root = context.root.clone();
+    let devices = names.iter().map(|name| Device::open(&root, name)).collect();
+    Box::new(Block { root, listed, devices })
 }
 
 #[derive(Debug)]
 struct Block {
+    root: PathBuf,
+    /// Whether devices are listed anew at each tick.
+    listed: bool,
     devices: Vec<Device>,
+}
+
+impl Block {
+    /// Opens the devices that came and forgets those that went.
+    fn list(&mut self) {
+        let names = survey::device_names(&self.root);
+        if self.devices.iter().map(|device| &device.name).eq(&names) {
+            return;
+        }
+        self.devices.retain(|device| names.contains(&device.name));
+        for name in names {
+            if !self.devices.iter().any(|device| device.name == name) {
+                self.devices.push(Device::open(&self.root, &name));
+            }
+        }
+        self.devices.sort_by(|a, b| a.name.cmp(&b.name));
+    }
 }
 
 #[derive(Debug)]
 struct Device {
     name: String,
+    /// What it is and what it lies on.
+    states: [Cell; STATES],
     stat: Source,
     /// Whether its driver takes requests from hardware queues. Others (partitions, dm, md, zram)
     /// share the layout, but their flushes are never counted and stay zero.
@@ -122,6 +165,9 @@ impl Probe for Block {
     }
 
     fn sample(&mut self, rows: &mut Vec<Row>) {
+        if self.listed {
+            self.list();
+        }
         rows.extend(self.devices.iter_mut().map(Device::sample));
     }
 
@@ -150,7 +196,8 @@ impl Device {
             Source::open(root, &path, "the device is not there")
         };
         let counters = [Rising::default(); FIELDS.len()];
-        Self { name: name.to_owned(), stat, request_based, counters, fields: NEWEST }
+        let states = states(root, name);
+        Self { name: name.to_owned(), states, stat, request_based, counters, fields: NEWEST }
     }
 
     fn sample(&mut self) -> Row {
@@ -163,13 +210,14 @@ impl Device {
             self.fields = raw.iter().flatten().count();
         }
         let cell = |(index, &(field, unit)): (usize, &(usize, u64))| {
-            let value = raw[field].map(|value| match SCHEMA.columns[index].kind {
+            let value = raw[field].map(|value| match SCHEMA.columns[STATES + index].kind {
                 Kind::Counter => self.counters[index].at(value) * unit,
                 Kind::Gauge | Kind::State => value * unit,
             });
             Cell::from(value)
         };
-        let cells = FIELDS.iter().enumerate().map(cell).collect();
+        let cells = self.states.iter().cloned();
+        let cells = cells.chain(FIELDS.iter().enumerate().map(cell)).collect();
         Row { object: self.name.clone(), cells }
     }
 
@@ -177,7 +225,12 @@ impl Device {
         if let Some(why) = self.stat.unmeasured() {
             return Some(why.clone());
         }
-        let field = FIELDS[column].0;
+        let Some(index) = column.checked_sub(STATES) else {
+            let missing = self.states[column] == Cell::Unmeasured;
+            let why = || Unmeasured::NotInVersion(format!("no /sys/class/block/{}", self.name));
+            return missing.then(why);
+        };
+        let field = FIELDS[index].0;
         (field >= self.fields).then(|| {
             Unmeasured::NotInVersion(if field >= WITHOUT_FLUSHES && !self.request_based {
                 "the kernel counts flushes of whole devices with request queues only".to_owned()
@@ -186,4 +239,17 @@ impl Device {
             })
         })
     }
+}
+
+fn states(root: &Path, name: &str) -> [Cell; STATES] {
+    let Some(device) = survey::device(root, name) else { return [const { Cell::Unmeasured }; 2] };
+    let kind = match device.kind {
+        DeviceKind::Disk => "disk",
+        DeviceKind::Partition => "partition",
+        DeviceKind::Loop => "loop",
+        DeviceKind::DeviceMapper => "dm",
+        DeviceKind::Raid => "md",
+        DeviceKind::Zram => "zram",
+    };
+    [Cell::Text(kind.to_owned()), Cell::Text(device.beneath.join(" "))]
 }

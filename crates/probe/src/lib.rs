@@ -1,4 +1,5 @@
-//! What is observed beside the load: this process, the host and the block layer.
+//! What is observed beside the load: this process, the host, the processes of databases and the
+//! block layer.
 //!
 //! A [`Probe`] keeps its files open and gives, at each tick, one [`Row`] an object: raw counters as
 //! the kernel keeps them, made monotonic where the kernel lets them wrap. It knows neither the load
@@ -10,9 +11,9 @@
 //! ```
 //! use blockstone_probe::{Context, registry};
 //!
-//! let context = Context { root: "/".into(), devices: Vec::new() };
+//! let context = Context::of_host("/".as_ref());
 //! let mut rows = Vec::new();
-//! for entry in registry::ALL {
+//! for entry in registry::of(&context) {
 //!     let mut probe = (entry.open)(&context);
 //!     rows.clear();
 //!     probe.sample(&mut rows);
@@ -21,25 +22,55 @@
 //! ```
 
 pub mod block;
+pub mod cgroup;
+pub mod cpu;
 pub mod host;
+pub mod memory;
+pub mod network;
+pub mod nfs;
 mod page;
 pub mod process;
+pub mod processes;
 pub mod registry;
 mod rising;
+pub mod roles;
 mod source;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use blockstone_base::column::{Cell, Schema, Unmeasured};
 pub use page::columns_page;
+pub use roles::Roles;
 
 /// Where probes look.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Context {
     /// Root of `/proc` and `/sys`: `/` on a machine, a fixture tree in a test.
     pub root: PathBuf,
-    /// Kernel names of the devices to observe: the target's chain, top first.
-    pub devices: Vec<String>,
+    /// How much of it.
+    pub scope: Scope,
+}
+
+/// How much of a machine is observed.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// What lies beneath one target: the devices of its chain by their kernel names, top first.
+    Target(Vec<String>),
+    /// All of the host: every device, interface and mount, those included that come later, and the
+    /// processes that these rules name.
+    Host(Roles),
+}
+
+impl Context {
+    /// The devices of one target's chain on the machine at `root`.
+    pub fn of_target(root: &Path, devices: Vec<String>) -> Self {
+        Self { root: root.to_owned(), scope: Scope::Target(devices) }
+    }
+
+    /// All of the machine at `root`, with the processes of every database that is recognised.
+    pub fn of_host(root: &Path) -> Self {
+        Self { root: root.to_owned(), scope: Scope::Host(Roles::default()) }
+    }
 }
 
 /// What a probe saw of one object at one tick.

@@ -1,19 +1,34 @@
 //! All probes. Adding one is a file and a line here.
 
-use crate::{Context, Probe, Schema, block, host, process};
+use crate::{Context, Probe, Schema, Scope};
+use crate::{block, cgroup, cpu, host, memory, network, nfs, process, processes};
 
 /// A probe as it is registered.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its name and columns.
     pub schema: &'static Schema,
+    /// Whether it has something to tell beside a load on one target, or of whole hosts only.
+    pub beside_load: bool,
     /// Starts it. What cannot be opened becomes unmeasured, so this cannot fail.
     pub open: fn(&Context) -> Box<dyn Probe>,
 }
 
 /// Every probe, in the order in which they are sampled: nearest to the load first.
 pub const ALL: &[Entry] = &[
-    Entry { schema: &process::SCHEMA, open: process::open },
-    Entry { schema: &block::SCHEMA, open: block::open },
-    Entry { schema: &host::SCHEMA, open: host::open },
+    Entry { schema: &process::SCHEMA, beside_load: true, open: process::open },
+    Entry { schema: &processes::SCHEMA, beside_load: false, open: processes::open },
+    Entry { schema: &block::SCHEMA, beside_load: true, open: block::open },
+    Entry { schema: &nfs::SCHEMA, beside_load: false, open: nfs::open },
+    Entry { schema: &cgroup::SCHEMA, beside_load: false, open: cgroup::open },
+    Entry { schema: &network::SCHEMA, beside_load: false, open: network::open },
+    Entry { schema: &memory::SCHEMA, beside_load: false, open: memory::open },
+    Entry { schema: &cpu::SCHEMA, beside_load: false, open: cpu::open },
+    Entry { schema: &host::SCHEMA, beside_load: true, open: host::open },
 ];
+
+/// The probes that have something to tell in `context`.
+pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
+    let host = matches!(context.scope, Scope::Host(_));
+    ALL.iter().filter(move |entry| host || entry.beside_load)
+}

@@ -40,6 +40,11 @@ impl Source {
         self.state.as_ref().ok().map(PseudoFile::content)
     }
 
+    /// What the last [`Self::read`] gave.
+    pub fn content(&self) -> Option<&[u8]> {
+        self.state.as_ref().ok().map(PseudoFile::content)
+    }
+
     /// Where it is.
     pub fn path(&self) -> &str {
         &self.path

@@ -25,7 +25,7 @@ static READING: Mutex<()> = Mutex::new(());
 
 fn open(entry: Entry, root: &Path, devices: &[&str]) -> Box<dyn Probe> {
     let devices = devices.iter().map(ToString::to_string).collect();
-    (entry.open)(&Context { root: root.to_owned(), devices })
+    (entry.open)(&Context::of_target(root, devices))
 }
 
 fn rows(probe: &mut dyn Probe) -> Vec<Row> {
@@ -62,9 +62,9 @@ fn read_direct(path: &Path) {
     }
 }
 
-const PROCESS: Entry = Entry { schema: &process::SCHEMA, open: process::open };
-const BLOCK: Entry = Entry { schema: &block::SCHEMA, open: block::open };
-const HOST: Entry = Entry { schema: &host::SCHEMA, open: host::open };
+const PROCESS: Entry = Entry { schema: &process::SCHEMA, beside_load: true, open: process::open };
+const BLOCK: Entry = Entry { schema: &block::SCHEMA, beside_load: true, open: block::open };
+const HOST: Entry = Entry { schema: &host::SCHEMA, beside_load: true, open: host::open };
 
 #[test]
 fn a_known_amount_of_direct_reads_is_seen_by_process_and_device() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use blockstone_base::capability::Capability;
 pub use blockstone_base::column::Unmeasured;
-use blockstone_base::column::{Kind, Unit};
+use blockstone_base::column::{Kind, Schema, Unit};
 use blockstone_base::identity::{FileMap, Host, StorageTarget};
 use blockstone_base::load::LoadSpec;
 use blockstone_base::stats::Estimate;
@@ -155,6 +155,8 @@ pub enum Group {
     Workload,
     /// Sessions that share one scan past the buffer cache: a point of the direct-path matrix.
     Scan,
+    /// A host watched, whatever ran on it.
+    Watch,
 }
 
 /// One phase: a load held for a while, or a preparation.
@@ -216,6 +218,27 @@ pub struct ProbeInfo {
     pub ticks: u64,
     /// Ticks whose deadline passed before they could be taken.
     pub missed_ticks: u64,
+}
+
+impl ProbeInfo {
+    /// A probe of this schema, without ticks.
+    pub fn of(schema: &Schema) -> Self {
+        let columns = schema.columns.iter().map(|column| ColumnInfo {
+            name: column.name.to_owned(),
+            unit: column.unit,
+            kind: column.kind,
+            source: column.source.to_owned(),
+            doc: column.doc.to_owned(),
+            unmeasured: None,
+        });
+        Self {
+            probe: schema.probe.to_owned(),
+            doc: schema.doc.to_owned(),
+            columns: columns.collect(),
+            ticks: 0,
+            missed_ticks: 0,
+        }
+    }
 }
 
 /// A column as recorded.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::disk::{Disk, System, publish};
 use crate::error::RecordError;
-use crate::manifest::{ColumnInfo, End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
+use crate::manifest::{End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
 use crate::parquet_file::Meta;
 use crate::recording::read_manifest;
 use crate::rows::{self, EVENTS, HISTOGRAMS, HistogramRow};
@@ -105,7 +105,7 @@ impl Recorder {
         }
         FORMAT.clone_into(&mut manifest.format);
         manifest.end = End::Running;
-        manifest.probes = probes.iter().map(|schema| probe_info(schema)).collect();
+        manifest.probes = probes.iter().map(|schema| ProbeInfo::of(schema)).collect();
         let id = &manifest.id;
         let plain = |table, fields| Open::new(TableFiles::plain(dir, id, table), fields);
         let (histograms, events) =
@@ -210,10 +210,10 @@ impl Recorder {
         Ok(())
     }
 
-    /// Counts a tick of a probe whose deadline passed before it could be taken.
-    pub fn missed_tick(&mut self, probe: &str) {
+    /// Counts ticks of a probe whose deadlines passed before they could be taken.
+    pub fn missed_ticks(&mut self, probe: &str, missed: u64) {
         if let Some(series) = self.series.iter_mut().find(|series| series.probe == probe) {
-            series.missed_ticks += 1;
+            series.missed_ticks += missed;
         }
     }
 
@@ -317,24 +317,6 @@ fn value(cell: &Cell) -> Value<'_> {
         Cell::Value(value) => Value::Number(*value),
         Cell::Text(text) => Value::Text(text),
         Cell::Unmeasured => Value::Empty,
-    }
-}
-
-fn probe_info(schema: &Schema) -> ProbeInfo {
-    let columns = schema.columns.iter().map(|column| ColumnInfo {
-        name: column.name.to_owned(),
-        unit: column.unit,
-        kind: column.kind,
-        source: column.source.to_owned(),
-        doc: column.doc.to_owned(),
-        unmeasured: None,
-    });
-    ProbeInfo {
-        probe: schema.probe.to_owned(),
-        doc: schema.doc.to_owned(),
-        columns: columns.collect(),
-        ticks: 0,
-        missed_ticks: 0,
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Io {
     pub requested_read_bytes: u64,
     /// Bytes that writing system calls took.
     pub requested_write_bytes: u64,
+    /// Reading system calls.
+    pub read_calls: u64,
+    /// Writing system calls.
+    pub write_calls: u64,
     /// Bytes that storage had to deliver.
     pub read_bytes: u64,
     /// Bytes that go to storage, now or later.
@@ -75,6 +79,8 @@ fn io_of(text: &[u8]) -> Option<Io> {
     Some(Io {
         requested_read_bytes: value("rchar")?,
         requested_write_bytes: value("wchar")?,
+        read_calls: value("syscr")?,
+        write_calls: value("syscw")?,
         read_bytes: value("read_bytes")?,
         write_bytes: value("write_bytes")?,
     })
@@ -94,6 +100,19 @@ pub fn process(root: &Path, pid: u32) -> Option<Process> {
         command => command.to_owned(),
     };
     Some(Process { pid, parent, title })
+}
+
+/// All processes of the machine.
+pub fn all(root: &Path) -> Vec<u32> {
+    ids(&under(root, "/proc"))
+}
+
+/// How many threads process `pid` has; none when it has ended.
+pub fn thread_count(root: &Path, pid: u32) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    // The directory has one subdirectory a thread, and counts its own two names too.
+    let tasks = fs::metadata(under(root, format!("/proc/{pid}/task"))).ok()?;
+    Some(tasks.nlink().saturating_sub(2).max(1))
 }
 
 /// All processes that `parent` started and that still run.

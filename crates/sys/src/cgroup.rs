@@ -1,4 +1,4 @@
-//! Control groups of this process, version 1, version 2 and both at once: what they limit.
+//! Control groups of a process, version 1, version 2 and both at once: what they limit and used.
 //!
 //! A limit holds for a whole subtree, so the process's own group and all its ancestors count.
 //! Groups above the mount's root (outside a container) cannot be seen; their limits show only as
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::identity::{CapKind, CgroupCap};
 use procfs::{FromRead, ProcessCGroups};
 
-use crate::proc::{number, text, under};
+use crate::proc::{number, numbers_after, text, under};
 use crate::survey::Mounts;
 
 /// Limits above this mean "none": version 1 prints the largest page-aligned number instead.
@@ -24,7 +24,32 @@ pub struct MemoryLimit {
     pub used_bytes: u64,
 }
 
-/// The control groups this process is in.
+/// What a control group has used so far. Times are cumulative since it was made, and so are bytes
+/// and requests of I/O, which are those of all devices together; a number that its version does
+/// not keep, or whose controller is off, is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupUsage {
+    /// Processor time in nanoseconds.
+    pub cpu_ns: Option<u64>,
+    /// Time in which it was not let run for want of quota, in nanoseconds.
+    pub throttled_ns: Option<u64>,
+    /// Periods of the quota in which that happened.
+    pub throttled_periods: Option<u64>,
+    /// Memory in use in bytes, page cache included.
+    pub memory_bytes: Option<u64>,
+    /// The limit on it in bytes; none without one.
+    pub memory_limit_bytes: Option<u64>,
+    /// Bytes read from devices.
+    pub read_bytes: Option<u64>,
+    /// Bytes written to devices.
+    pub write_bytes: Option<u64>,
+    /// Reads from devices.
+    pub read_ios: Option<u64>,
+    /// Writes to devices.
+    pub write_ios: Option<u64>,
+}
+
+/// The control groups a process is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
     root: PathBuf,
@@ -32,16 +57,30 @@ pub struct Groups {
     unified: Vec<PathBuf>,
     /// The same for each version-1 controller that matters here.
     cpu: Vec<PathBuf>,
+    cpuacct: Vec<PathBuf>,
     memory: Vec<PathBuf>,
     blkio: Vec<PathBuf>,
+    /// The name of the innermost group that the kernel gave.
+    name: String,
 }
 
 impl Groups {
     /// Reads the membership of this process. A machine without control groups gives an empty one.
     pub fn read(root: &Path) -> Self {
+        Self::of(root, "self")
+    }
+
+    /// The same of a process by its number.
+    pub fn of_process(root: &Path, pid: u32) -> Self {
+        Self::of(root, &pid.to_string())
+    }
+
+    fn of(root: &Path, process: &str) -> Self {
         let mounts = Mounts::read(root);
-        let membership = ProcessCGroups::from_file(under(root, "/proc/self/cgroup"))
+        let membership = ProcessCGroups::from_file(under(root, format!("/proc/{process}/cgroup")))
             .unwrap_or(ProcessCGroups(Vec::new()));
+        let names = membership.0.iter().map(|group| group.pathname.as_str());
+        let name = names.max_by_key(|name| name.len()).unwrap_or("/").to_owned();
         let directories = |controller: Option<&str>| {
             membership
                 .0
@@ -56,9 +95,67 @@ impl Groups {
             root: root.to_owned(),
             unified: directories(None),
             cpu: directories(Some("cpu")),
+            cpuacct: directories(Some("cpuacct")),
             memory: directories(Some("memory")),
             blkio: directories(Some("blkio")),
+            name,
         }
+    }
+
+    /// The innermost group's name, as in `/system.slice/postgresql.service`; `/` for the root.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the innermost group has used.
+    pub fn usage(&self) -> GroupUsage {
+        let unified = |file: &str| self.own(&self.unified, file);
+        let of = |text: &Option<String>, key: &str| {
+            numbers_after(text.as_deref()?.as_bytes(), key)?.next()
+        };
+        let micro = |value: Option<u64>| value.map(|us| us * 1000);
+        let stat = unified("cpu.stat");
+        let v1 = self.own(&self.cpu, "cpu.stat");
+        let number = |directories, file| self.own(directories, file)?.parse().ok();
+        let io = self.io_usage();
+        let limit = number(&self.unified, "memory.max")
+            .or_else(|| number(&self.memory, "memory.limit_in_bytes"));
+        GroupUsage {
+            cpu_ns: micro(of(&stat, "usage_usec"))
+                .or_else(|| number(&self.cpuacct, "cpuacct.usage")),
+            throttled_ns: micro(of(&stat, "throttled_usec")).or_else(|| of(&v1, "throttled_time")),
+            throttled_periods: of(&stat, "nr_throttled").or_else(|| of(&v1, "nr_throttled")),
+            memory_bytes: number(&self.unified, "memory.current")
+                .or_else(|| number(&self.memory, "memory.usage_in_bytes")),
+            memory_limit_bytes: limit.filter(|bytes| *bytes < UNLIMITED_BYTES),
+            read_bytes: io.map(|io| io[0]),
+            write_bytes: io.map(|io| io[1]),
+            read_ios: io.map(|io| io[2]),
+            write_ios: io.map(|io| io[3]),
+        }
+    }
+
+    /// Bytes read and written, reads and writes, of all devices together.
+    fn io_usage(&self) -> Option<[u64; 4]> {
+        if let Some(text) = self.own(&self.unified, "io.stat") {
+            let sum = |key: &str| {
+                let values = text.split_whitespace().filter_map(|pair| pair.strip_prefix(key));
+                values.filter_map(|value| value.parse::<u64>().ok()).sum()
+            };
+            return Some(["rbytes=", "wbytes=", "rios=", "wios="].map(sum));
+        }
+        let sum = |file: &str, key: &str| {
+            let text = self.own(&self.blkio, file)?;
+            let lines = text.lines().filter_map(|line| line.split_once(key));
+            Some(lines.filter_map(|(_, value)| value.trim().parse::<u64>().ok()).sum())
+        };
+        let (bytes, ios) = ("blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced");
+        Some([sum(bytes, "Read")?, sum(bytes, "Write")?, sum(ios, "Read")?, sum(ios, "Write")?])
+    }
+
+    /// A file of the innermost group.
+    fn own(&self, directories: &[PathBuf], file: &str) -> Option<String> {
+        text(&under(&self.root, directories.first()?.join(file)))
     }
 
     /// The tightest processor quota, in thousandths of a processor.

@@ -129,6 +129,44 @@ fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDe
     DirectIo { capability, offset_align_bytes, memory_align_bytes, source: source.to_owned() }
 }
 
+/// The block device of that kernel name; none when there is none.
+pub fn device(root: &Path, name: &str) -> Option<BlockDevice> {
+    devices::named(root, name)
+}
+
+/// Kernel names of the block devices that hold something, in order: every disk and what is built
+/// over disks, but no loop device without its file.
+pub fn device_names(root: &Path) -> Vec<String> {
+    let class = proc::under(root, "/sys/class/block");
+    let entries = std::fs::read_dir(&class).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> =
+        names.filter(|name| proc::number(&class.join(name).join("size")) != Some(0)).collect();
+    names.sort_unstable();
+    names
+}
+
+/// All of a host, as a target: every device that it has.
+pub fn whole_host(root: &Path) -> StorageTarget {
+    let devices: Vec<_> =
+        device_names(root).iter().filter_map(|name| devices::named(root, name)).collect();
+    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
+    StorageTarget {
+        path: "/".to_owned(),
+        kind: PathKind::Directory,
+        file_system: None,
+        caps: Groups::read(root).io_caps(&numbers),
+        direct_io: DirectIo {
+            capability: Capability::degraded("a whole host is watched, not one path"),
+            offset_align_bytes: 512,
+            memory_align_bytes: 512,
+            source: "not asked".to_owned(),
+        },
+        free_bytes: 0,
+        devices,
+    }
+}
+
 /// What holds the block device `device` (a path as `/dev/sdb`), if anything does: the mount point
 /// of a file system on it, on a partition of it or on a device built over it; swap; or the name of
 /// a device built over it, which may be used in ways the mount table does not show.

@@ -145,7 +145,7 @@ fn ticks_missed_ticks_and_reasons_are_in_the_recording() {
     recorder.manifest().probes[0].columns[1].unmeasured = Some(why.clone());
     super::record_tick(&mut recorder, 0).unwrap();
     super::record_tick(&mut recorder, 1).unwrap();
-    recorder.missed_tick("cpu");
+    recorder.missed_ticks("cpu", 1);
     recorder.close(End::Complete).unwrap();
     let recording = Recording::open(&dir).unwrap();
     let probes = &recording.manifest.probes;

@@ -25,6 +25,11 @@ pub fn chain_of_number(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Vec<
     walk.found
 }
 
+/// The device of that kernel name; none when there is none.
+pub fn named(root: &Path, name: &str) -> Option<BlockDevice> {
+    Some(block_device(root, name, &directory(root, name)?))
+}
+
 /// What uses a device, a partition of it, or a device built over it.
 pub fn user_of(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Option<String> {
     let name = name_of_number(root, &format!("{}:{}", number.0, number.1))?;
@@ -183,7 +188,7 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
         physical_block_bytes: block("physical_block_size"),
         queue_depth: queue("nr_requests").map(|depth| depth as u32),
         max_request_bytes: queue("max_sectors_kb").map(|kib| kib * 1024),
-        beneath: beneath(kind, directory, parent),
+        beneath: beneath(root, kind, directory, parent),
         backing_file_system: None,
         link: link::of_device(root, directory),
     }
@@ -206,7 +211,7 @@ fn kind_of(name: &str, directory: &Path) -> DeviceKind {
     }
 }
 
-fn beneath(kind: DeviceKind, directory: &Path, parent: &Path) -> Vec<String> {
+fn beneath(root: &Path, kind: DeviceKind, directory: &Path, parent: &Path) -> Vec<String> {
     match kind {
         DeviceKind::Partition => name_of(parent).into_iter().collect(),
         DeviceKind::Loop => text(&directory.join("loop/backing_file")).into_iter().collect(),
@@ -215,10 +220,29 @@ fn beneath(kind: DeviceKind, directory: &Path, parent: &Path) -> Vec<String> {
             .and_then(|path| Some(path.strip_prefix("/dev/")?.to_owned()))
             .into_iter()
             .collect(),
-        DeviceKind::Disk | DeviceKind::DeviceMapper | DeviceKind::Raid => {
-            names(&directory.join("slaves"))
-        }
+        DeviceKind::Disk => nvme_paths(root, &name_of(directory).unwrap_or_default()),
+        DeviceKind::DeviceMapper | DeviceKind::Raid => names(&directory.join("slaves")),
     }
+}
+
+/// The paths to an NVMe disk that has several: `nvme0c0n1` and `nvme0c1n1` for `nvme0n1`. They have
+/// no node under /dev, but requests are sent to them, and counted there.
+fn nvme_paths(root: &Path, name: &str) -> Vec<String> {
+    let parts = |name: &str| {
+        let rest = name.strip_prefix("nvme")?;
+        let (subsystem, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+        Some((subsystem.to_owned(), rest.to_owned()))
+    };
+    let Some((subsystem, namespace)) = parts(name).filter(|(_, rest)| rest.starts_with('n')) else {
+        return Vec::new();
+    };
+    let is_path = |other: &String| {
+        parts(other).is_some_and(|(of, rest)| {
+            let controller = rest.strip_prefix('c').and_then(|rest| rest.find('n'));
+            of == subsystem && controller.is_some_and(|at| rest[1 + at..] == namespace)
+        })
+    };
+    names(&under(root, "/sys/class/block")).into_iter().filter(is_path).collect()
 }
 
 /// Vendor and model of a disk; `LVM vg-data` of a mapped device; `raid1` of an array.

@@ -1,0 +1,59 @@
+//! The instants at which everything is looked at.
+
+use blockstone_base::units::Nanos;
+use blockstone_sys::clock;
+
+/// Deadlines at equal distances on the monotonic clock. They are absolute: a late tick delays no
+/// other.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticks {
+    tick_ns: u64,
+    deadline_ns: u64,
+}
+
+impl Ticks {
+    /// The first deadline is one `tick` from now.
+    pub fn start(tick: Nanos) -> Self {
+        let tick_ns = tick.get().max(1);
+        Self { tick_ns, deadline_ns: clock::now_ns() + tick_ns }
+    }
+
+    /// When the next tick is due, on the monotonic clock.
+    pub fn deadline_ns(&self) -> u64 {
+        self.deadline_ns
+    }
+
+    /// Sleeps until it is due, and sets the next one. Returns how many deadlines passed before
+    /// this thread could run again.
+    pub fn wait(&mut self) -> u64 {
+        clock::sleep_until_ns(self.deadline_ns);
+        self.pass()
+    }
+
+    /// Sets the next deadline after this instant. Returns how many were missed.
+    pub fn pass(&mut self) -> u64 {
+        self.deadline_ns += self.tick_ns;
+        let late_ns = clock::now_ns().checked_sub(self.deadline_ns);
+        let missed = late_ns.map_or(0, |late_ns| late_ns / self.tick_ns + 1);
+        self.deadline_ns += missed * self.tick_ns;
+        missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_tick_delays_no_other_and_what_passed_is_counted() {
+        let mut ticks = Ticks::start(Nanos::millis(10));
+        let first_ns = ticks.deadline_ns();
+        assert_eq!(ticks.wait(), 0);
+        assert_eq!(ticks.deadline_ns(), first_ns + 10_000_000);
+        clock::sleep_until_ns(first_ns + 35_000_000);
+        let missed = ticks.wait();
+        assert!((2..100).contains(&missed), "{missed}");
+        assert_eq!((ticks.deadline_ns() - first_ns) % 10_000_000, 0);
+        assert!(ticks.deadline_ns() > clock::now_ns());
+    }
+}

@@ -1,0 +1,145 @@
+//! The control groups of the watched processes and of this one: processor time, throttling, memory,
+//! I/O.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::account;
+use blockstone_sys::cgroup::{GroupUsage, Groups};
+
+use crate::rising::Rising;
+use crate::{Cell, Context, Probe, Roles, Row, Schema, Scope, Unmeasured};
+
+/// What the probe records, one row a group.
+pub const SCHEMA: Schema = Schema {
+    probe: "cgroup",
+    doc: "The control groups of the watched processes and of this one.",
+    columns: &[
+        counter("cpu_ns", Unit::Nanoseconds, CPU, "Processor time."),
+        counter(
+            "throttled_ns",
+            Unit::Nanoseconds,
+            CPU,
+            "Time in which the group was not let run for want of quota.",
+        ),
+        counter("throttled_periods", Unit::Count, CPU, "Periods in which that happened."),
+        level("memory_bytes", "memory.current", "Memory in use, page cache included."),
+        level("memory_limit_bytes", "memory.max", "The limit on it; empty without one."),
+        counter("read_bytes", Unit::Bytes, IO, "Bytes read from devices."),
+        counter("write_bytes", Unit::Bytes, IO, "Bytes written to devices."),
+        counter("read_ios", Unit::Count, IO, "Reads from devices."),
+        counter("write_ios", Unit::Count, IO, "Writes to devices."),
+    ],
+};
+
+const CPU: &str = "cpu.stat, or cpu.stat and cpuacct.usage of version 1";
+const IO: &str = "io.stat, or blkio.throttle.* of version 1";
+const OFF: &str = "the controller is off here";
+/// Counters among the columns, by place.
+const COUNTERS: [usize; 7] = [0, 1, 2, 5, 6, 7, 8];
+/// Ticks after which membership is looked up again: processes seldom move.
+const LOOK_EVERY: u32 = 10;
+
+const fn counter(
+    name: &'static str,
+    unit: Unit,
+    source: &'static str,
+    doc: &'static str,
+) -> Column {
+    Column { name, unit, kind: Kind::Counter, source, doc }
+}
+
+const fn level(name: &'static str, source: &'static str, doc: &'static str) -> Column {
+    Column { name, unit: Unit::Bytes, kind: Kind::Gauge, source, doc }
+}
+
+/// Starts the probe.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    let roles = match &context.scope {
+        Scope::Host(roles) => roles.clone(),
+        Scope::Target(_) => Roles::default(),
+    };
+    let root = context.root.clone();
+    Box::new(Cgroup { root, roles, groups: BTreeMap::new(), ticks: 0, lacking: Vec::new() })
+}
+
+#[derive(Debug)]
+struct Cgroup {
+    root: PathBuf,
+    roles: Roles,
+    groups: BTreeMap<String, Group>,
+    ticks: u32,
+    /// Columns that no group has.
+    lacking: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Group {
+    groups: Groups,
+    counters: [Rising; SCHEMA.columns.len()],
+}
+
+impl Cgroup {
+    fn look(&mut self) {
+        let members = account::all(&self.root).into_iter().filter(|&pid| {
+            let process = account::process(&self.root, pid);
+            process.is_some_and(|process| self.roles.of(&process).is_some())
+        });
+        let of_member = members.map(|pid| Groups::of_process(&self.root, pid));
+        let mut found: BTreeMap<String, Groups> =
+            of_member.map(|groups| (groups.name().to_owned(), groups)).collect();
+        let own = Groups::read(&self.root);
+        found.insert(own.name().to_owned(), own);
+        self.groups.retain(|name, _| found.contains_key(name));
+        for (name, groups) in found {
+            let group = || Group { groups, counters: Default::default() };
+            self.groups.entry(name).or_insert_with(group);
+        }
+    }
+}
+
+impl Probe for Cgroup {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        if self.ticks.is_multiple_of(LOOK_EVERY) {
+            self.look();
+        }
+        self.ticks = self.ticks.wrapping_add(1);
+        self.lacking = (0..SCHEMA.columns.len()).collect();
+        for (name, group) in &mut self.groups {
+            let mut values = values(&group.groups.usage());
+            for index in COUNTERS {
+                values[index] = values[index].map(|raw| group.counters[index].at(raw));
+            }
+            self.lacking.retain(|&index| values[index].is_none());
+            rows.push(Row { object: name.clone(), cells: values.map(Cell::from).into() });
+        }
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let why = |index: &usize| {
+            let column = &SCHEMA.columns[*index];
+            let off = if column.name == "memory_limit_bytes" { "no limit is set" } else { OFF };
+            (column.name, Unmeasured::Off(format!("no group has {}: {off}", column.source)))
+        };
+        self.lacking.iter().map(why).collect()
+    }
+}
+
+fn values(usage: &GroupUsage) -> [Option<u64>; SCHEMA.columns.len()] {
+    [
+        usage.cpu_ns,
+        usage.throttled_ns,
+        usage.throttled_periods,
+        usage.memory_bytes,
+        usage.memory_limit_bytes,
+        usage.read_bytes,
+        usage.write_bytes,
+        usage.read_ios,
+        usage.write_ios,
+    ]
+}

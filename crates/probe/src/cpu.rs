@@ -1,0 +1,85 @@
+//! Each processor: where its time went.
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::proc::numbers;
+
+use crate::rising::Rising;
+use crate::source::Source;
+use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+
+/// What the probe records, one row a processor.
+pub const SCHEMA: Schema = Schema {
+    probe: "cpu",
+    doc: "Each processor: time by use.",
+    columns: &[
+        cpu("cpu_user_ns", "In user mode, guests of this machine included."),
+        cpu("cpu_nice_ns", "In user mode at a lowered priority."),
+        cpu("cpu_system_ns", "In the kernel."),
+        cpu("cpu_irq_ns", "In hardware interrupts."),
+        cpu("cpu_softirq_ns", "In software interrupts, where I/O completes."),
+        cpu("cpu_iowait_ns", "Idle while a task that ran here waits for I/O."),
+        cpu("cpu_idle_ns", "Idle."),
+        cpu("cpu_steal_ns", "Ready to run while the hypervisor ran somebody else."),
+    ],
+};
+
+/// `/proc/stat` counts in `USER_HZ` ticks, which is 100 on x86-64 and aarch64 whatever HZ is.
+const TICK_NS: u64 = 10_000_000;
+/// Where a line of `/proc/stat` has each column: user nice system idle iowait irq softirq steal.
+const FIELDS: [usize; 8] = [0, 1, 2, 5, 6, 4, 3, 7];
+
+const fn cpu(name: &'static str, doc: &'static str) -> Column {
+    Column {
+        name,
+        unit: Unit::Nanoseconds,
+        kind: Kind::Counter,
+        source: "/proc/stat cpuN (resolution 10 ms; sampled at the kernel's tick)",
+        doc,
+    }
+}
+
+/// Starts the probe.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    let stat = Source::open(&context.root, "/proc/stat", "procfs is not mounted");
+    Box::new(Cpu { stat, counters: Vec::new() })
+}
+
+#[derive(Debug)]
+struct Cpu {
+    stat: Source,
+    /// By the processor's number; idle time may fall back a little.
+    counters: Vec<[Rising; FIELDS.len()]>,
+}
+
+impl Probe for Cpu {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        let Some(text) = self.stat.read() else { return };
+        for line in text.split(|&b| b == b'\n') {
+            let Some(rest) = line.strip_prefix(b"cpu") else { continue };
+            if !rest.first().is_some_and(u8::is_ascii_digit) {
+                continue;
+            }
+            let mut values = numbers(rest);
+            let Some(index) = values.next().map(|index| index as usize) else { continue };
+            let ticks: Vec<u64> = values.collect();
+            if self.counters.len() <= index {
+                self.counters.resize(index + 1, Default::default());
+            }
+            let pairs = self.counters[index].iter_mut().zip(FIELDS);
+            let cell = |(counter, field): (&mut Rising, usize)| {
+                Cell::from(ticks.get(field).map(|&raw| counter.at(raw) * TICK_NS))
+            };
+            rows.push(Row { object: format!("cpu{index}"), cells: pairs.map(cell).collect() });
+        }
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let why = self.stat.unmeasured();
+        let all = |why: &Unmeasured| SCHEMA.columns.iter().map(|c| (c.name, why.clone())).collect();
+        why.map_or(Vec::new(), all)
+    }
+}

@@ -1,0 +1,139 @@
+//! Main memory: what fills it, what moves in and out, and how long tasks stood still for want of it.
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::proc::{numbers, numbers_after};
+
+use crate::source::Source;
+use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+
+/// What the probe records.
+pub const SCHEMA: Schema = Schema {
+    probe: "memory",
+    doc: "Main memory: what fills it, paging and swapping, pressure stalls.",
+    columns: &[
+        level("memory_bytes", "/proc/meminfo MemTotal", "Memory of the machine."),
+        level("free_bytes", "/proc/meminfo MemFree", "Memory in no use at all."),
+        level(
+            "available_bytes",
+            "/proc/meminfo MemAvailable",
+            "Memory that a program could get without swapping, as the kernel estimates it.",
+        ),
+        level("buffers_bytes", "/proc/meminfo Buffers", "Page cache of block devices."),
+        level("file_cache_bytes", "/proc/meminfo Cached", "Page cache of files, tmpfs included."),
+        level("shared_bytes", "/proc/meminfo Shmem", "Shared memory and tmpfs."),
+        level("anonymous_bytes", "/proc/meminfo AnonPages", "Memory of processes without a file."),
+        level("slab_bytes", "/proc/meminfo Slab", "The kernel's own objects."),
+        level("page_tables_bytes", "/proc/meminfo PageTables", "Tables of virtual memory."),
+        level("swap_total_bytes", "/proc/meminfo SwapTotal", "Swap space."),
+        level("swap_free_bytes", "/proc/meminfo SwapFree", "Swap space in no use."),
+        level("huge_pages_bytes", "/proc/meminfo Hugetlb", "Memory set aside as huge pages."),
+        kib("paged_in_bytes", "/proc/vmstat pgpgin", "Bytes read from block devices."),
+        kib("paged_out_bytes", "/proc/vmstat pgpgout", "Bytes written to block devices."),
+        event("swapped_in_pages", "/proc/vmstat pswpin", "Pages read from swap."),
+        event("swapped_out_pages", "/proc/vmstat pswpout", "Pages written to swap."),
+        event("page_faults", "/proc/vmstat pgfault", "Page faults of all kinds."),
+        event("major_page_faults", "/proc/vmstat pgmajfault", "Page faults that waited for I/O."),
+        event(
+            "direct_reclaims",
+            "/proc/vmstat allocstall_normal",
+            "Allocations that had to free memory first.",
+        ),
+        event("dirtied_pages", "/proc/vmstat nr_dirtied", "Pages made dirty."),
+        event("written_pages", "/proc/vmstat nr_written", "Dirty pages written."),
+        stall("psi_memory_some_ns", "some", "At least one task waited for memory."),
+        stall("psi_memory_full_ns", "full", "All tasks that were not idle waited for memory."),
+    ],
+};
+
+const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
+
+const fn level(name: &'static str, source: &'static str, doc: &'static str) -> Column {
+    Column { name, unit: Unit::Bytes, kind: Kind::Gauge, source, doc }
+}
+
+const fn kib(name: &'static str, source: &'static str, doc: &'static str) -> Column {
+    Column { name, unit: Unit::Bytes, kind: Kind::Counter, source, doc }
+}
+
+const fn event(name: &'static str, source: &'static str, doc: &'static str) -> Column {
+    Column { name, unit: Unit::Count, kind: Kind::Counter, source, doc }
+}
+
+const fn stall(name: &'static str, kind: &'static str, doc: &'static str) -> Column {
+    let source = match kind.as_bytes() {
+        b"some" => "/proc/pressure/memory some",
+        _ => "/proc/pressure/memory full",
+    };
+    Column { name, unit: Unit::Nanoseconds, kind: Kind::Counter, source, doc }
+}
+
+/// Starts the probe.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    let source = |path, absent| Source::open(&context.root, path, absent);
+    Box::new(Memory {
+        meminfo: source("/proc/meminfo", "procfs is not mounted"),
+        vmstat: source("/proc/vmstat", "procfs is not mounted"),
+        pressure: source("/proc/pressure/memory", NO_PSI),
+        lacking: Vec::new(),
+    })
+}
+
+#[derive(Debug)]
+struct Memory {
+    meminfo: Source,
+    vmstat: Source,
+    pressure: Source,
+    /// Columns that this kernel's files do not have.
+    lacking: Vec<&'static Column>,
+}
+
+impl Memory {
+    fn value(&self, column: &Column) -> Option<u64> {
+        let (file, key) = column.source.split_once(' ')?;
+        match file {
+            "/proc/meminfo" => {
+                Some(numbers_after(self.meminfo.content()?, &format!("{key}:"))?.next()? * 1024)
+            }
+            "/proc/vmstat" => {
+                let value = numbers_after(self.vmstat.content()?, key)?.next()?;
+                // pgpgin and pgpgout are in KiB, the rest in pages or events.
+                Some(if column.unit == Unit::Bytes { value * 1024 } else { value })
+            }
+            _ => {
+                let text = self.pressure.content()?;
+                let mut lines = text.split(|&b| b == b'\n');
+                let line = lines.find(|line| line.starts_with(key.as_bytes()))?;
+                Some(numbers(line).last()? * 1000)
+            }
+        }
+    }
+}
+
+impl Probe for Memory {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        for source in [&mut self.meminfo, &mut self.vmstat, &mut self.pressure] {
+            source.read();
+        }
+        let values: Vec<_> = SCHEMA.columns.iter().map(|column| self.value(column)).collect();
+        let columns = SCHEMA.columns.iter().zip(&values);
+        self.lacking = columns.filter(|(_, value)| value.is_none()).map(|(c, _)| c).collect();
+        let cells = values.into_iter().map(Cell::from).collect();
+        rows.push(Row { object: String::new(), cells });
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let sources = [&self.meminfo, &self.vmstat, &self.pressure];
+        let why = |column: &&'static Column| {
+            let source = sources.iter().find(|source| column.source.starts_with(source.path()));
+            let read = source.and_then(|source| source.unmeasured().cloned());
+            let absent =
+                || Unmeasured::NotInVersion(format!("this kernel has no {}", column.source));
+            (column.name, read.unwrap_or_else(absent))
+        };
+        self.lacking.iter().map(why).collect()
+    }
+}

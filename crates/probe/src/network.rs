@@ -1,0 +1,131 @@
+//! The network: what each interface carried, and how often TCP had to send again.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::proc::numbers;
+
+use crate::rising::Rising;
+use crate::source::Source;
+use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+
+/// What the probe records, one row an interface.
+pub const SCHEMA: Schema = Schema {
+    probe: "network",
+    doc: "Each network interface of this network namespace; the object `tcp` has what TCP sent \
+          and sent again.",
+    columns: &[
+        counter("received_bytes", Unit::Bytes, "Bytes received."),
+        counter("received_packets", Unit::Count, "Packets received, or segments of TCP."),
+        counter("receive_errors", Unit::Count, "Packets received damaged, or segments of TCP."),
+        counter("receive_drops", Unit::Count, "Packets dropped on their way in."),
+        counter("sent_bytes", Unit::Bytes, "Bytes sent."),
+        counter("sent_packets", Unit::Count, "Packets sent, or segments of TCP."),
+        counter("send_errors", Unit::Count, "Packets that could not be sent."),
+        counter("send_drops", Unit::Count, "Packets dropped on their way out."),
+        Column {
+            name: "retransmits",
+            unit: Unit::Count,
+            kind: Kind::Counter,
+            source: "/proc/net/snmp Tcp",
+            doc: "Segments of TCP that were sent again.",
+        },
+    ],
+};
+
+const SOURCE: &str = "/proc/net/dev";
+const COLUMNS: usize = 9;
+/// Where a line of `/proc/net/dev` has each column but the last.
+const FIELDS: [usize; COLUMNS - 1] = [0, 1, 2, 3, 8, 9, 10, 11];
+/// The object that has what TCP did.
+const TCP: &str = "tcp";
+
+const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
+    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
+}
+
+/// Starts the probe.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    let source = |path| Source::open(&context.root, path, "procfs is not mounted");
+    Box::new(Network {
+        interfaces: source("/proc/net/dev"),
+        snmp: source("/proc/net/snmp"),
+        counters: BTreeMap::new(),
+    })
+}
+
+#[derive(Debug)]
+struct Network {
+    interfaces: Source,
+    snmp: Source,
+    counters: BTreeMap<String, [Rising; COLUMNS]>,
+}
+
+impl Probe for Network {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        let mut seen = BTreeMap::new();
+        let text = self.interfaces.read().unwrap_or_default();
+        for line in String::from_utf8_lossy(text).lines() {
+            let Some((name, values)) = line.split_once(':') else { continue };
+            let values: Vec<u64> = numbers(values.as_bytes()).collect();
+            let raw = FIELDS.map(|field| values.get(field).copied());
+            let raw = std::array::from_fn(|index| raw.get(index).copied().flatten());
+            seen.insert(name.trim().to_owned(), raw);
+        }
+        if let Some(tcp) = self.snmp.read().and_then(tcp) {
+            seen.insert(TCP.to_owned(), tcp);
+        }
+        self.counters.retain(|name, _| seen.contains_key(name));
+        for (object, raw) in seen {
+            let counters = self.counters.entry(object.clone()).or_default();
+            let pairs = counters.iter_mut().zip(raw);
+            let cells = pairs.map(|(c, raw): (_, Option<u64>)| Cell::from(raw.map(|v| c.at(v))));
+            rows.push(Row { cells: cells.collect(), object });
+        }
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let of = |source: &Source, columns: &'static [Column]| {
+            let why = source.unmeasured().cloned();
+            why.map(|why| columns.iter().map(move |c| (c.name, why.clone())))
+        };
+        let (interfaces, tcp) = SCHEMA.columns.split_at(COLUMNS - 1);
+        let interfaces = of(&self.interfaces, interfaces).into_iter().flatten();
+        interfaces.chain(of(&self.snmp, tcp).into_iter().flatten()).collect()
+    }
+}
+
+/// The `Tcp` lines of `/proc/net/snmp`: names, then values in the same order.
+fn tcp(text: &[u8]) -> Option<[Option<u64>; COLUMNS]> {
+    let text = String::from_utf8_lossy(text);
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let value = |wanted: &str| {
+        let at = names.split(' ').position(|name| name == wanted)?;
+        values.split(' ').nth(at)?.parse().ok()
+    };
+    let mut row = [None; COLUMNS];
+    row[1] = value("InSegs");
+    row[2] = value("InErrs");
+    row[5] = value("OutSegs");
+    row[8] = value("RetransSegs");
+    Some(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_is_read_by_the_names_of_its_columns() {
+        let text = b"Ip: Forwarding\nIp: 1\nTcp: MaxConn InSegs OutSegs RetransSegs InErrs\n\
+                     Tcp: -1 7 8 9 10\nUdp: InDatagrams\nUdp: 3\n";
+        let row = tcp(text).unwrap();
+        assert_eq!((row[1], row[5], row[8], row[2]), (Some(7), Some(8), Some(9), Some(10)));
+        assert_eq!((row[0], tcp(b"Ip: 1\n")), (None, None));
+    }
+}

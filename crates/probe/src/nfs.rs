@@ -1,0 +1,154 @@
+//! NFS as its client sees it: each mount's reads, writes and commits, and where their time went.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::proc::numbers;
+
+use crate::rising::Rising;
+use crate::source::Source;
+use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+
+/// What the probe records, one row a mount point.
+pub const SCHEMA: Schema = Schema {
+    probe: "nfs",
+    doc: "Each NFS mount: requests, bytes, time waiting to be sent and time at the server.",
+    columns: &[
+        counter("read_ios", Unit::Count, "READ requests completed."),
+        counter("read_bytes", Unit::Bytes, "Bytes read from the server."),
+        time("read_queue_ns", "Time READ requests waited to be sent, summed."),
+        time("read_server_ns", "Time from sending a READ request to its answer, summed."),
+        time("read_ns", "Time from the making of a READ request to its end, summed."),
+        counter("write_ios", Unit::Count, "WRITE requests completed."),
+        counter("write_bytes", Unit::Bytes, "Bytes written to the server."),
+        time("write_queue_ns", "Time WRITE requests waited to be sent, summed."),
+        time("write_server_ns", "Time from sending a WRITE request to its answer, summed."),
+        time("write_ns", "Time from the making of a WRITE request to its end, summed."),
+        counter("flush_ios", Unit::Count, "COMMIT requests completed."),
+        time("flush_ns", "Time from the making of a COMMIT request to its end, summed."),
+        counter("retransmits", Unit::Count, "READ, WRITE and COMMIT requests sent again."),
+        counter("timeouts", Unit::Count, "READ, WRITE and COMMIT requests that took too long."),
+    ],
+};
+
+const SOURCE: &str = "/proc/self/mountstats";
+const COLUMNS: usize = SCHEMA.columns.len();
+const MILLISECOND_NS: u64 = 1_000_000;
+
+const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
+    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
+}
+
+const fn time(name: &'static str, doc: &'static str) -> Column {
+    Column {
+        name,
+        unit: Unit::Nanoseconds,
+        kind: Kind::Counter,
+        source: "/proc/self/mountstats (resolution 1 ms)",
+        doc,
+    }
+}
+
+/// Starts the probe.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    let absent = "the kernel is built without an NFS client";
+    let stats = Source::open(&context.root, SOURCE, absent);
+    Box::new(Nfs { stats, counters: BTreeMap::new() })
+}
+
+#[derive(Debug)]
+struct Nfs {
+    stats: Source,
+    counters: BTreeMap<String, [Rising; COLUMNS]>,
+}
+
+impl Probe for Nfs {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        let text = self.stats.read().unwrap_or_default();
+        let mounts = mounts(&String::from_utf8_lossy(text));
+        self.counters.retain(|mount, _| mounts.contains_key(mount));
+        for (object, raw) in mounts {
+            let counters = self.counters.entry(object.clone()).or_default();
+            let pairs = counters.iter_mut().zip(raw);
+            let cells = pairs.map(|(c, raw): (_, Option<u64>)| Cell::from(raw.map(|v| c.at(v))));
+            rows.push(Row { cells: cells.collect(), object });
+        }
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let all = |why: &Unmeasured| SCHEMA.columns.iter().map(|c| (c.name, why.clone())).collect();
+        self.stats.unmeasured().map_or(Vec::new(), all)
+    }
+}
+
+/// The columns of each NFS mount, by mount point, of the text of mountstats: a line
+/// `device SERVER:/PATH mounted on /MOUNT with fstype nfs4 statvers=1.1` begins a mount; `bytes:`
+/// has six totals before the pages, of which the fifth and sixth are what the server read and
+/// wrote; an operation has requests, transmissions, timeouts, bytes sent, bytes received, and ms in
+/// the queue, at the server and in all.
+fn mounts(text: &str) -> BTreeMap<String, [Option<u64>; COLUMNS]> {
+    let mut found = BTreeMap::new();
+    let mut current: Option<(String, [Option<u64>; COLUMNS])> = None;
+    for line in text.lines() {
+        if line.starts_with("device ") {
+            found.extend(current.take());
+            let rest = line.split_once(" mounted on ").map_or("", |(_, rest)| rest);
+            let parts = rest.split_once(" with fstype ");
+            let nfs =
+                parts.filter(|(_, kind)| kind.starts_with("nfs") && kind.contains("statvers"));
+            current = nfs.map(|(mount, _)| (mount.to_owned(), [None; COLUMNS]));
+            continue;
+        }
+        let Some((_, row)) = &mut current else { continue };
+        let Some((name, values)) = line.trim().split_once(':') else { continue };
+        let values: Vec<u64> = numbers(values.as_bytes()).collect();
+        let ms = |index: usize| values.get(index).map(|ms| ms * MILLISECOND_NS);
+        match name {
+            "bytes" => (row[1], row[6]) = (values.get(4).copied(), values.get(5).copied()),
+            "READ" => row_of(&mut row[0..5], values.first().copied(), [ms(5), ms(6), ms(7)]),
+            "WRITE" => row_of(&mut row[5..10], values.first().copied(), [ms(5), ms(6), ms(7)]),
+            "COMMIT" => (row[10], row[11]) = (values.first().copied(), ms(7)),
+            _ => {}
+        }
+        if let ("READ" | "WRITE" | "COMMIT", [requests, sent, timeouts, ..]) = (name, &values[..]) {
+            row[12] = Some(row[12].unwrap_or(0) + sent.saturating_sub(*requests));
+            row[13] = Some(row[13].unwrap_or(0) + timeouts);
+        }
+    }
+    found.extend(current);
+    found
+}
+
+/// Requests and times of one operation, around its bytes, which stand elsewhere.
+fn row_of(row: &mut [Option<u64>], requests: Option<u64>, times: [Option<u64>; 3]) {
+    row[0] = requests;
+    row[2..5].copy_from_slice(&times);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_nfs_mount_is_read_and_others_are_not() {
+        let text = "device proc mounted on /proc with fstype proc\n\
+            device filer:/vol/ora mounted on /u02/ora data with fstype nfs4 statvers=1.1\n\
+            \topts:\trw,vers=4.1\n\tage:\t12\n\
+            \tbytes:\t1 2 3 4 81920 16384 20 4\n\
+            \tper-op statistics\n\
+            \t        READ: 10 11 1 2000 82000 5 70 80 0\n\
+            \t       WRITE: 2 2 0 17000 300 1 9 11 0\n\
+            \t      COMMIT: 1 1 0 200 200 0 4 4 0\n\
+            device tmpfs mounted on /tmp with fstype tmpfs\n";
+        let found = mounts(text);
+        let row = found["/u02/ora data"].map(Option::unwrap);
+        assert_eq!(found.len(), 1);
+        assert_eq!(row[..5], [10, 81_920, 5_000_000, 70_000_000, 80_000_000]);
+        assert_eq!(row[5..10], [2, 16_384, 1_000_000, 9_000_000, 11_000_000]);
+        assert_eq!(row[10..], [1, 4_000_000, 1, 1]);
+    }
+}

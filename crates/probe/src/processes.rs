@@ -1,0 +1,237 @@
+//! The processes of databases and whatever else is asked for, by role: processor, run queue, system
+//! calls, storage. A process or thread that ended keeps counting, with what it had at the last look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_sys::account;
+
+use crate::roles::Role;
+use crate::{Cell, Context, Probe, Roles, Row, Schema, Scope, Unmeasured};
+
+/// What the probe records, one row a role.
+pub const SCHEMA: Schema = Schema {
+    probe: "processes",
+    doc: "Processes and threads by role, as `postgres/checkpointer`: processor time, run queue, \
+          system calls, storage I/O.",
+    columns: &[
+        Column {
+            name: "processes",
+            unit: Unit::Count,
+            kind: Kind::Gauge,
+            source: "/proc",
+            doc: "Processes in this role, or threads where a process has several roles.",
+        },
+        counter("cpu_ns", Unit::Nanoseconds, SCHEDSTAT, "Time on a processor."),
+        counter(
+            "run_queue_ns",
+            Unit::Nanoseconds,
+            SCHEDSTAT,
+            "Time ready to run but waiting for a processor.",
+        ),
+        counter("requested_read_bytes", Unit::Bytes, IO, "Bytes that reading system calls gave."),
+        counter("requested_write_bytes", Unit::Bytes, IO, "Bytes that writing system calls took."),
+        counter("read_calls", Unit::Count, IO, "Reading system calls; io_uring makes none."),
+        counter("write_calls", Unit::Count, IO, "Writing system calls; io_uring makes none."),
+        counter("read_bytes", Unit::Bytes, IO, "Bytes that storage had to deliver."),
+        counter(
+            "write_bytes",
+            Unit::Bytes,
+            IO,
+            "Bytes sent, or to be sent, to storage: direct writes as they are sent, buffered ones \
+             as pages become dirty.",
+        ),
+    ],
+};
+
+const SCHEDSTAT: &str = "/proc/PID/task/*/schedstat";
+const IO: &str = "/proc/PID/io";
+/// Counters: all columns but the first.
+const COUNTERS: usize = 8;
+/// The first of them that stands in `io`.
+const FIRST_OF_IO: usize = 2;
+/// A new process may still carry its parent's title, or be about to become another program.
+const LOOKS: u32 = 3;
+
+const fn counter(
+    name: &'static str,
+    unit: Unit,
+    source: &'static str,
+    doc: &'static str,
+) -> Column {
+    Column { name, unit, kind: Kind::Counter, source, doc }
+}
+
+/// Starts the probe.
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    let roles = match &context.scope {
+        Scope::Host(roles) => roles.clone(),
+        Scope::Target(_) => Roles::default(),
+    };
+    Box::new(Processes {
+        root: context.root.clone(),
+        roles,
+        seen: BTreeMap::new(),
+        known: BTreeMap::new(),
+        ended: BTreeMap::new(),
+        not_permitted: None,
+    })
+}
+
+/// A process, or a thread of it.
+type Member = (u32, Option<u32>);
+
+#[derive(Debug)]
+struct Processes {
+    root: PathBuf,
+    roles: Roles,
+    /// Every process of the machine: its role, if it has one, and how often it was looked at.
+    seen: BTreeMap<u32, (Option<Role>, u32)>,
+    known: BTreeMap<Member, (String, Sum)>,
+    ended: BTreeMap<String, Sum>,
+    /// A process whose `io` this user may not read.
+    not_permitted: Option<u32>,
+}
+
+/// What members consumed; none where one of them may not be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum([Option<u64>; COUNTERS]);
+
+impl Sum {
+    const ZERO: Self = Self([Some(0); COUNTERS]);
+
+    fn add(&mut self, other: &Self) {
+        for (sum, part) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.zip(part).map(|(sum, part)| sum + part);
+        }
+    }
+
+    /// The greater of what was and what is, for a number that cannot fall: a member that ends in
+    /// the middle of a look has what it had before.
+    fn since(self, Self(before): &Self) -> Self {
+        let mut sums = self;
+        for (sum, before) in sums.0.iter_mut().zip(before) {
+            *sum = (*sum).max(*before);
+        }
+        sums
+    }
+}
+
+impl Processes {
+    fn look(&mut self) {
+        self.not_permitted = None;
+        let pids: BTreeSet<u32> = account::all(&self.root).into_iter().collect();
+        self.seen.retain(|pid, _| pids.contains(pid));
+        let mut now = BTreeMap::new();
+        for pid in pids {
+            let (role, looks) = self.seen.entry(pid).or_default();
+            if *looks < LOOKS || self.roles.told(pid, None).is_some() {
+                *looks = looks.saturating_add(1);
+                *role = account::process(&self.root, pid).and_then(|found| self.roles.of(&found));
+            }
+            match role.clone() {
+                Some(Role::Process(role)) => self.look_at_process(pid, &role, &mut now),
+                Some(Role::Threads(above)) => self.look_at_threads(pid, &above, &mut now),
+                None => {}
+            }
+        }
+        for (member, (role, sum)) in std::mem::take(&mut self.known) {
+            match now.get_mut(&member) {
+                Some((_, present)) => *present = present.since(&sum),
+                None => self.ended.entry(role).or_insert(Sum::ZERO).add(&sum),
+            }
+        }
+        self.known = now;
+    }
+
+    /// A process counts as one member with its I/O; its other threads as members with their
+    /// processor time.
+    fn look_at_process(&mut self, pid: u32, role: &str, now: &mut BTreeMap<Member, (String, Sum)>) {
+        let Some(sum) = self.sum(pid, None) else { return };
+        now.insert((pid, None), (role.to_owned(), sum));
+        if account::thread_count(&self.root, pid).is_none_or(|count| count < 2) {
+            return;
+        }
+        for (thread, _) in account::threads(&self.root, pid) {
+            if thread != pid
+                && let Some(mut sum) = self.sum(pid, Some(thread))
+            {
+                sum.0[FIRST_OF_IO..].fill(Some(0));
+                now.insert((pid, Some(thread)), (role.to_owned(), sum));
+            }
+        }
+    }
+
+    fn look_at_threads(
+        &mut self,
+        pid: u32,
+        above: &str,
+        now: &mut BTreeMap<Member, (String, Sum)>,
+    ) {
+        for (thread, name) in account::threads(&self.root, pid) {
+            let role = self.roles.of_thread(above, pid, thread, &name);
+            if let Some(sum) = self.sum(pid, Some(thread)) {
+                now.insert((pid, Some(thread)), (role, sum));
+            }
+        }
+    }
+
+    fn sum(&mut self, pid: u32, thread: Option<u32>) -> Option<Sum> {
+        let account = account::account(&self.root, pid, thread)?;
+        let io = account.io;
+        if io.is_none() {
+            self.not_permitted = Some(pid);
+        }
+        Some(Sum([
+            account.cpu_ns,
+            account.run_queue_ns,
+            io.map(|io| io.requested_read_bytes),
+            io.map(|io| io.requested_write_bytes),
+            io.map(|io| io.read_calls),
+            io.map(|io| io.write_calls),
+            io.map(|io| io.read_bytes),
+            io.map(|io| io.write_bytes),
+        ]))
+    }
+}
+
+impl Probe for Processes {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        self.look();
+        let ended = self.ended.iter().map(|(role, sum)| (role.clone(), (0, *sum)));
+        let mut roles: BTreeMap<String, (u64, Sum)> = ended.collect();
+        for ((pid, thread), (role, sum)) in &self.known {
+            let (processes, total) = roles.entry(role.clone()).or_insert((0, Sum::ZERO));
+            total.add(sum);
+            // Threads of a process that counts as one are not counted again.
+            let counted = thread.is_none() || !self.known.contains_key(&(*pid, None));
+            *processes += u64::from(counted);
+        }
+        for (object, (processes, Sum(values))) in roles {
+            let cells = std::iter::once(Cell::from(processes));
+            rows.push(Row { object, cells: cells.chain(values.map(Cell::from)).collect() });
+        }
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let why = |pid: u32| {
+            let owner = owner(&self.root, pid)
+                .map_or(String::new(), |uid| format!(" of user {uid}; that user or root may"));
+            Unmeasured::NotPermitted(format!("read /proc/{pid}/io{owner}"))
+        };
+        let columns = SCHEMA.columns.iter().filter(|column| column.source == IO);
+        let of = |pid: u32| columns.map(|column| (column.name, why(pid))).collect();
+        self.not_permitted.map_or(Vec::new(), of)
+    }
+}
+
+fn owner(root: &Path, pid: u32) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let dir = blockstone_sys::proc::under(root, format!("/proc/{pid}"));
+    Some(std::fs::metadata(dir).ok()?.uid())
+}

@@ -1,0 +1,182 @@
+//! Which processes are watched, and as what: the role that a database gives each of its processes,
+//! read from how they call themselves; processes that the user names; and what a database itself
+//! says of its processes and threads, which counts most.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use blockstone_sys::account::Process;
+use regex::Regex;
+
+/// The rules by which processes have roles. Clones share what databases told.
+#[derive(Clone, Debug, Default)]
+pub struct Roles {
+    pids: Vec<u32>,
+    groups: Vec<(String, Regex)>,
+    told: Arc<Mutex<HashMap<(u32, Option<u32>), String>>>,
+}
+
+/// What a process is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// All of it has one role.
+    Process(String),
+    /// Its threads have roles of their own, below this one.
+    Threads(String),
+}
+
+impl Roles {
+    /// Also watches the processes `pids`, and those whose command line matches a pattern, under
+    /// the name that stands before it.
+    pub fn with(pids: Vec<u32>, groups: Vec<(String, Regex)>) -> Self {
+        Self { pids, groups, told: Arc::default() }
+    }
+
+    /// Takes what a database says of its processes and threads, in place of what it said before.
+    pub fn tell(&self, members: impl IntoIterator<Item = ((u32, Option<u32>), String)>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.clear();
+        told.extend(members);
+    }
+
+    /// The role that a database gave process `pid`, or its thread.
+    pub fn told(&self, pid: u32, thread: Option<u32>) -> Option<String> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.get(&(pid, thread)).cloned()
+    }
+
+    /// What a process is; none when nobody asked for it.
+    pub fn of(&self, process: &Process) -> Option<Role> {
+        if let Some(role) = self.told(process.pid, None) {
+            return Some(Role::Process(role));
+        }
+        let named = self.groups.iter().find(|(_, pattern)| pattern.is_match(&process.title));
+        if let Some((name, _)) = named {
+            return Some(Role::Process(name.clone()));
+        }
+        let known = known(&process.title);
+        let asked = || {
+            let program = program(&process.title);
+            self.pids.contains(&process.pid).then(|| Role::Process(program.to_owned()))
+        };
+        known.or_else(asked)
+    }
+
+    /// The role of a thread, by its name, of a process whose threads have roles below `above`.
+    pub fn of_thread(&self, above: &str, pid: u32, thread: u32, name: &str) -> String {
+        self.told(pid, Some(thread)).unwrap_or_else(|| {
+            // Sessions are numbered; their role is not.
+            let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_:/".contains(c));
+            if name.is_empty() { above.to_owned() } else { format!("{above}/{name}") }
+        })
+    }
+}
+
+/// Titles of PostgreSQL's processes by how they begin, and the roles they mean.
+const POSTGRES: [(&str, &str); 14] = [
+    ("checkpointer", "checkpointer"),
+    ("background writer", "background writer"),
+    ("walwriter", "walwriter"),
+    ("wal writer", "walwriter"),
+    ("walsender", "walsender"),
+    ("walreceiver", "walreceiver"),
+    ("autovacuum launcher", "autovacuum launcher"),
+    ("autovacuum worker", "autovacuum worker"),
+    ("logical replication", "logical replication"),
+    ("parallel worker", "parallel worker"),
+    ("io worker", "io worker"),
+    ("startup", "startup"),
+    ("archiver", "archiver"),
+    ("stats collector", "stats collector"),
+];
+
+/// Oracle's background processes by how their names begin after `ora_`.
+const ORACLE: [(&str, &str); 9] = [
+    ("dbw", "DBWR"),
+    ("bw", "DBWR"),
+    ("lgwr", "LGWR"),
+    ("lg", "LGWR"),
+    ("ckpt", "CKPT"),
+    ("arc", "ARCn"),
+    ("smon", "SMON"),
+    ("pmon", "PMON"),
+    ("mmon", "MMON"),
+];
+
+/// What a process of a database that is known here calls itself.
+fn known(title: &str) -> Option<Role> {
+    if let Some(rest) = title.strip_prefix("postgres: ") {
+        // A cluster's name may stand before the rest, and a role of its own ends with a blank.
+        let starts = |text: &str| POSTGRES.iter().find(|(start, _)| text.starts_with(start));
+        let named = rest.split_once(": ").and_then(|(_, rest)| starts(rest));
+        let role = starts(rest).or(named).map_or("client backend", |(_, role)| role);
+        return Some(Role::Process(format!("postgres/{role}")));
+    }
+    if let Some(rest) = title.strip_prefix("ora_") {
+        let role = ORACLE.iter().find(|(start, _)| rest.starts_with(start));
+        return Some(Role::Process(format!("oracle/{}", role.map_or("other", |(_, role)| role))));
+    }
+    if title.starts_with("oracle") && title.contains("(LOCAL=") {
+        return Some(Role::Process("oracle/foreground".to_owned()));
+    }
+    match program(title) {
+        "postgres" | "postmaster" => Some(Role::Process("postgres/postmaster".to_owned())),
+        "mariadbd" | "mysqld" => Some(Role::Threads("mariadb".to_owned())),
+        "blockstone" => Some(Role::Threads("blockstone".to_owned())),
+        _ => None,
+    }
+}
+
+/// The name of the program in a command line.
+fn program(title: &str) -> &str {
+    let path = title.split(' ').next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(title: &str) -> Option<String> {
+        let process = Process { pid: 7, parent: 1, title: title.to_owned() };
+        Roles::default().of(&process).map(|role| match role {
+            Role::Process(role) => role,
+            Role::Threads(above) => format!("{above}/*"),
+        })
+    }
+
+    #[test]
+    fn databases_are_known_by_what_their_processes_call_themselves() {
+        for (title, wanted) in [
+            ("postgres: checkpointer ", "postgres/checkpointer"),
+            ("postgres: 15/main: background writer ", "postgres/background writer"),
+            ("postgres: me bench [local] SELECT", "postgres/client backend"),
+            ("postgres: 15/main: me bench 10.0.0.1(5) idle", "postgres/client backend"),
+            ("postgres: io worker 2", "postgres/io worker"),
+            ("/usr/lib/postgresql/15/bin/postgres -D /data", "postgres/postmaster"),
+            ("ora_dbw0_ORCL", "oracle/DBWR"),
+            ("ora_lgwr_ORCL", "oracle/LGWR"),
+            ("oracleORCL (LOCAL=NO)", "oracle/foreground"),
+            ("/usr/sbin/mariadbd --no-defaults", "mariadb/*"),
+            ("blockstone run .", "blockstone/*"),
+        ] {
+            assert_eq!(role(title).as_deref(), Some(wanted), "{title}");
+        }
+        assert_eq!(role("/usr/bin/vim postgres.conf"), None);
+    }
+
+    #[test]
+    fn what_is_named_and_told_counts_before_what_is_guessed() {
+        let process = |pid, title: &str| Process { pid, parent: 1, title: title.to_owned() };
+        let pattern = Regex::new("checkpointer").unwrap();
+        let roles = Roles::with(vec![9], vec![("mine".to_owned(), pattern)]);
+        let writer = process(3, "postgres: checkpointer");
+        assert_eq!(roles.of(&writer), Some(Role::Process("mine".to_owned())));
+        roles.tell([((3, None), "told".to_owned()), ((4, Some(5)), "log writer".to_owned())]);
+        assert_eq!(roles.clone().of(&writer), Some(Role::Process("told".to_owned())));
+        assert_eq!(roles.of(&process(9, "/bin/fio a")), Some(Role::Process("fio".to_owned())));
+        assert_eq!(roles.of(&process(8, "/bin/fio a")), None);
+        assert_eq!(roles.of_thread("mariadb", 4, 5, "io"), "log writer");
+        assert_eq!(roles.of_thread("blockstone", 4, 6, "session-12"), "blockstone/session");
+    }
+}

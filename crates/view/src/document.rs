@@ -1,0 +1,78 @@
+//! An interval as one JSON document: what every recorded column did, under the column's own name,
+//! and every view's table.
+
+use blockstone_base::column::{Kind, Unit};
+use serde_json::{Map, Value as Json, json};
+
+use crate::interval::{Interval, Known, Missing};
+use crate::registry;
+use crate::table::{Table, Value};
+
+/// The format of the document.
+pub const FORMAT: &str = "blockstone.interval/1";
+
+/// The document. Of a counter it says what it moved a second, of a time that grew what share of
+/// the time that passed it grew, of a level and a state where they stood at the end.
+pub fn document(interval: &Interval<'_>) -> Json {
+    let probes = interval.probes().map(|probe| (probe.to_owned(), objects(interval, probe)));
+    let tables = registry::ALL.iter().filter_map(|view| view.table(interval));
+    let views = tables.map(|table| (table.view.name.to_owned(), rows(&table)));
+    json!({
+        "format": FORMAT,
+        "from_ns": interval.from_ns,
+        "to_ns": interval.to_ns,
+        "probes": probes.collect::<Map<_, _>>(),
+        "views": views.collect::<Map<_, _>>(),
+    })
+}
+
+fn objects(interval: &Interval<'_>, probe: &str) -> Json {
+    let objects = interval.objects(probe).into_iter();
+    let objects = objects.map(|object| (object.to_owned(), columns(interval, probe, object)));
+    Json::Object(objects.collect())
+}
+
+fn columns(interval: &Interval<'_>, probe: &str, object: &str) -> Json {
+    let columns = interval.columns(probe).iter().map(|column| {
+        let name = column.name.as_str();
+        let value = match column.kind {
+            Kind::Counter if column.unit == Unit::Nanoseconds => {
+                known(interval.share(probe, object, name))
+            }
+            Kind::Counter => known(interval.per_s(probe, object, name)),
+            Kind::Gauge => known(interval.level(probe, object, name)),
+            Kind::State => interval.text(probe, object, name).map_or(Json::Null, Json::from),
+        };
+        (name.to_owned(), value)
+    });
+    Json::Object(columns.collect())
+}
+
+fn rows(table: &Table) -> Json {
+    let row = |row: &Vec<Value>| {
+        let cells = table.view.columns.iter().zip(row);
+        let cells = cells.map(|(column, value)| (column.key.to_owned(), cell(value)));
+        Json::Object(cells.collect())
+    };
+    table.rows.iter().map(row).collect()
+}
+
+fn cell(value: &Value) -> Json {
+    match value {
+        Value::Number(number) => json!(number),
+        Value::Text(text) => json!(text),
+        Value::Missing(missing) => absent(*missing),
+    }
+}
+
+fn known(value: Known) -> Json {
+    value.map_or_else(absent, |number| json!(number))
+}
+
+/// Nothing that could have happened is null; what could not be told says why.
+fn absent(missing: Missing) -> Json {
+    match missing {
+        Missing::Nothing => Json::Null,
+        _ => json!({ "unmeasured": missing.word() }),
+    }
+}

@@ -1,0 +1,134 @@
+//! Raw rows in memory, by probe and object, in the order of time.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use blockstone_base::column::{Cell, Unmeasured};
+use blockstone_record::manifest::ProbeInfo;
+use blockstone_record::{RecordError, Recording};
+
+use crate::interval::Interval;
+
+/// The probe whose instants are those of the ticks: it looks at every one, and always tells.
+const TICKS: &str = "host";
+
+/// What probes told, for as long as it is kept.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    probes: Vec<Probe>,
+    ticks: BTreeSet<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    pub(crate) info: ProbeInfo,
+    pub(crate) objects: BTreeMap<String, Track>,
+}
+
+/// The rows of one object.
+pub(crate) type Track = VecDeque<(u64, Vec<Cell>)>;
+
+impl History {
+    /// Without rows, of these probes.
+    pub fn new(probes: Vec<ProbeInfo>) -> Self {
+        let probe = |info| Probe { info, objects: BTreeMap::new() };
+        Self { probes: probes.into_iter().map(probe).collect(), ticks: BTreeSet::new() }
+    }
+
+    /// All of a recording.
+    ///
+    /// # Errors
+    /// When a series cannot be read.
+    pub fn read(recording: &Recording) -> Result<Self, RecordError> {
+        let mut history = Self::new(recording.manifest.probes.clone());
+        let names: Vec<String> = history.probes.iter().map(|p| p.info.probe.clone()).collect();
+        for name in names {
+            let series = recording.series(&name)?;
+            let width = series.columns().len();
+            // Rows come by phase first; time is what counts here.
+            let mut rows: Vec<_> = series.rows().collect();
+            rows.sort_by_key(|row| row.t_ns);
+            for row in rows {
+                let cells = (0..width).map(|column| row.cell(column)).collect();
+                history.push(&name, row.t_ns, row.object, cells);
+            }
+        }
+        Ok(history)
+    }
+
+    /// Adds a row; rows of an object come in the order of time. A row of an unknown probe is left
+    /// out.
+    pub fn push(&mut self, probe: &str, t_ns: u64, object: &str, cells: Vec<Cell>) {
+        if probe == TICKS {
+            self.ticks.insert(t_ns);
+        }
+        let Some(known) = self.probes.iter_mut().find(|known| known.info.probe == probe) else {
+            return;
+        };
+        match known.objects.get_mut(object) {
+            Some(track) => track.push_back((t_ns, cells)),
+            None => {
+                known.objects.insert(object.to_owned(), VecDeque::from([(t_ns, cells)]));
+            }
+        }
+    }
+
+    /// Notes why a column is empty.
+    pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
+        let known = self.probes.iter_mut().filter(|known| known.info.probe == probe);
+        for info in known.flat_map(|known| &mut known.info.columns) {
+            if info.name == column {
+                info.unmeasured = Some(why.clone());
+            }
+        }
+    }
+
+    /// Forgets all rows before an instant, and objects without others.
+    pub fn forget_before(&mut self, t_ns: u64) {
+        self.ticks = self.ticks.split_off(&t_ns);
+        for probe in &mut self.probes {
+            for track in probe.objects.values_mut() {
+                while track.front().is_some_and(|(t, _)| *t < t_ns) {
+                    track.pop_front();
+                }
+            }
+            probe.objects.retain(|_, track| !track.is_empty());
+        }
+    }
+
+    /// The instants at which everything was looked at, in order.
+    pub fn ticks(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.ticks.iter().copied()
+    }
+
+    /// The last tick at or before an instant.
+    pub fn tick_at(&self, t_ns: u64) -> Option<u64> {
+        self.ticks.range(..=t_ns).next_back().copied()
+    }
+
+    /// The last two ticks: the latest interval.
+    pub fn latest(&self) -> Option<Interval<'_>> {
+        let mut ticks = self.ticks().rev();
+        let to_ns = ticks.next()?;
+        Some(self.interval(ticks.next()?, to_ns))
+    }
+
+    /// From the first tick to the last.
+    pub fn whole(&self) -> Option<Interval<'_>> {
+        let (from_ns, to_ns) = (self.ticks.first()?, self.ticks.last()?);
+        (from_ns < to_ns).then(|| self.interval(*from_ns, *to_ns))
+    }
+
+    /// What happened from one instant to another, both of them ticks.
+    pub fn interval(&self, from_ns: u64, to_ns: u64) -> Interval<'_> {
+        Interval::new(self, from_ns, to_ns)
+    }
+
+    /// What the probes are and what they measure.
+    pub fn probes(&self) -> impl Iterator<Item = &ProbeInfo> {
+        self.probes.iter().map(|probe| &probe.info)
+    }
+
+    pub(crate) fn probe(&self, name: &str) -> Option<&Probe> {
+        self.probes.iter().find(|probe| probe.info.probe == name)
+    }
+}

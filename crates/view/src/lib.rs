@@ -1,0 +1,38 @@
+//! What happened on a host between two instants, as tables: rates, sizes, times and shares, derived
+//! from the raw counters of a [`History`].
+//!
+//! A history is filled by probes as they look, or from a recording; an [`Interval`] of it knows how
+//! far every counter moved; a [`View`] makes a [`Table`] of that. There is no other way from
+//! counters to figures, so a replay shows to the last digit what was on the screen.
+//!
+//! Must not know: the machine, where its rows come from, and how tables are drawn. A cell is a
+//! number, a text, empty where nothing happened that it could be about, or missing with the reason.
+//!
+//! ```
+//! use blockstone_base::column::Cell;
+//! use blockstone_view::{History, registry};
+//! # use blockstone_record::manifest::ProbeInfo;
+//! # let probes: Vec<ProbeInfo> = serde_json::from_value(serde_json::json!([{
+//! #   "probe": "network", "doc": "", "ticks": 0, "missed_ticks": 0, "columns": [
+//! #   { "name": "received_bytes", "unit": "bytes", "kind": "counter", "source": "", "doc": "",
+//! #     "unmeasured": null }] }])).unwrap();
+//!
+//! let mut history = History::new(probes);
+//! history.push("network", 0, "eth0", vec![Cell::Value(1_000)]);
+//! history.push("network", 2_000_000_000, "eth0", vec![Cell::Value(5_000)]);
+//! let interval = history.interval(0, 2_000_000_000);
+//! assert_eq!(interval.per_s("network", "eth0", "received_bytes"), Ok(2_000.0));
+//! assert!(registry::ALL.iter().any(|view| view.name == "network"));
+//! ```
+
+mod document;
+mod history;
+mod interval;
+pub mod registry;
+mod table;
+mod views;
+
+pub use document::{FORMAT, document};
+pub use history::History;
+pub use interval::{Interval, Known, Missing, Sample};
+pub use table::{Heading, Measure, Shape, Table, Value, View};

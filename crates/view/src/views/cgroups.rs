@@ -1,0 +1,47 @@
+//! The control groups of what is watched: what they use, and whether a quota holds them.
+
+use crate::interval::Interval;
+use crate::table::{Shape, Value, View, bytes, count, flow, share, text};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "cgroups",
+    title: "Control groups",
+    doc: "Control groups of the watched processes: processor, throttling, memory, I/O.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("cgroup", "group", "The group."),
+        share("cpu_share", "CPU", "Processor time, of one processor's."),
+        share("throttled_share", "throttled", "Time in which it was not let run."),
+        count("throttled_periods_per_s", "periods/s", "Periods in which that happened a second."),
+        bytes("memory_bytes", "memory", "Memory in use, page cache included."),
+        bytes("memory_limit_bytes", "limit", "The limit on it."),
+        count("read_ios_per_s", "r/s", "Reads from devices a second."),
+        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        count("write_ios_per_s", "w/s", "Writes to devices a second."),
+        flow("write_bytes_per_s", "write", "Bytes written a second."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "cgroup";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let row = |group: &str| {
+        let per_s = |column| Value::from(interval.per_s(PROBE, group, column));
+        vec![
+            Value::from(group),
+            interval.share(PROBE, group, "cpu_ns").into(),
+            interval.share(PROBE, group, "throttled_ns").into(),
+            per_s("throttled_periods"),
+            interval.level(PROBE, group, "memory_bytes").into(),
+            interval.level(PROBE, group, "memory_limit_bytes").into(),
+            per_s("read_ios"),
+            per_s("read_bytes"),
+            per_s("write_ios"),
+            per_s("write_bytes"),
+        ]
+    };
+    interval.objects(PROBE).into_iter().map(row).collect()
+}

@@ -1,0 +1,94 @@
+//! Each block device, and the disks together, each request counted where it ends.
+
+use crate::interval::{Interval, Known, Missing, ratio, sum};
+use crate::table::{Shape, Value, View, bytes, count, flow, share, text, time};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "disks",
+    title: "Disks",
+    doc: "Each block device: requests, throughput, sizes, times, queue; first all disks together.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("device", "device", "Kernel name; `all` for the disks beneath everything."),
+        text("device_kind", "kind", "What it is."),
+        count("read_ios_per_s", "r/s", "Reads completed a second."),
+        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        bytes("read_size_bytes", "r size", "Mean size of a read."),
+        time("read_await_ns", "r await", "Mean time of a read, from the queue to completion."),
+        count("write_ios_per_s", "w/s", "Writes completed a second."),
+        flow("write_bytes_per_s", "write", "Bytes written a second."),
+        bytes("write_size_bytes", "w size", "Mean size of a write."),
+        time("write_await_ns", "w await", "Mean time of a write, from the queue to completion."),
+        count("flush_ios_per_s", "flush/s", "Cache flushes completed a second."),
+        time("flush_await_ns", "f await", "Mean time of a flush."),
+        flow("discard_bytes_per_s", "discard", "Bytes discarded a second."),
+        count("queue_depth", "queue", "Mean number of requests waiting or in flight."),
+        count("in_flight", "in flight", "Requests in flight at the end."),
+        share("busy_share", "busy", "Time with at least one request in flight."),
+        text("beneath", "beneath", "What it lies on."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "block";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let names = interval.objects(PROBE);
+    let kind = |name: &str| interval.text(PROBE, name, "device_kind");
+    let beneath = |name: &str| interval.text(PROBE, name, "beneath").unwrap_or_default();
+    // Where a request ends: not at a partition, a mapped device or a disk whose paths are counted,
+    // and not in memory.
+    let ends = names.iter().copied();
+    let ends: Vec<&str> =
+        ends.filter(|name| kind(name) == Some("disk") && beneath(name).is_empty()).collect();
+    let mut rows = Vec::new();
+    if ends.len() > 1 {
+        rows.push(row(interval, "all", Value::from(""), &ends, Value::from("")));
+    }
+    let each = names
+        .iter()
+        .map(|name| row(interval, name, kind(name).into(), &[*name], Value::from(beneath(name))));
+    rows.extend(each);
+    rows
+}
+
+fn row(
+    interval: &Interval<'_>,
+    name: &str,
+    kind: Value,
+    devices: &[&str],
+    beneath: Value,
+) -> Vec<Value> {
+    let moved = |column: &str| -> Known {
+        sum(devices.iter().map(|device| interval.moved(PROBE, device, column)))
+    };
+    let per_s = |column: &str| Value::from(moved(column).map(|sum| sum / interval.seconds()));
+    let mean = |what: &str, ios: &str| Value::from(ratio(moved(what), moved(ios)));
+    let in_flight = sum(devices.iter().map(|device| interval.level(PROBE, device, "in_flight")));
+    let busy = match devices {
+        [device] => interval.share(PROBE, device, "busy_ns"),
+        // Two disks that are busy in turn are not one that always is.
+        _ => Err(Missing::Nothing),
+    };
+    vec![
+        Value::from(name),
+        kind,
+        per_s("read_ios"),
+        per_s("read_bytes"),
+        mean("read_bytes", "read_ios"),
+        mean("read_ns", "read_ios"),
+        per_s("write_ios"),
+        per_s("write_bytes"),
+        mean("write_bytes", "write_ios"),
+        mean("write_ns", "write_ios"),
+        per_s("flush_ios"),
+        mean("flush_ns", "flush_ios"),
+        per_s("discard_bytes"),
+        moved("queue_ns").map(|ns| ns / interval.ns()).into(),
+        in_flight.into(),
+        busy.into(),
+        beneath,
+    ]
+}

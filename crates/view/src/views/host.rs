@@ -1,0 +1,70 @@
+//! The host as a whole, in one look: processors, queues, what waits to be written, pressure.
+
+use crate::interval::{Interval, Known, ratio, sum};
+use crate::table::{Shape, Value, View, bytes, count, share};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "host",
+    title: "Host",
+    doc: "The host as a whole: processors, run queue, dirty memory, pressure.",
+    probe: PROBE,
+    shape: Shape::Record,
+    columns: &[
+        share("cpu_user_share", "user", "Processors in user mode, of all their time."),
+        share("cpu_system_share", "system", "Processors in the kernel."),
+        share("cpu_irq_share", "interrupts", "Processors in interrupts, where I/O completes."),
+        share("cpu_iowait_share", "iowait", "Processors idle while a task waits for I/O."),
+        share("cpu_idle_share", "idle", "Processors idle."),
+        share("cpu_steal_share", "steal", "Processors ready, but the hypervisor ran others."),
+        count("runnable", "runnable", "Tasks running or ready to run."),
+        count("switches_per_s", "switches/s", "Context switches a second."),
+        bytes("dirty_bytes", "dirty", "Memory that waits to be written to storage."),
+        bytes("writeback_bytes", "writeback", "Memory being written to storage."),
+        bytes("cached_bytes", "page cache", "Page cache, tmpfs and shared memory included."),
+        share("psi_cpu_some_share", "CPU some", "Time in which a task waited for a processor."),
+        share("psi_io_some_share", "I/O some", "Time in which a task waited for I/O."),
+        share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "host";
+
+/// The uses of processor time, of which the sum is all of it.
+pub(super) const USES: [&str; 8] = [
+    "cpu_user_ns",
+    "cpu_nice_ns",
+    "cpu_system_ns",
+    "cpu_irq_ns",
+    "cpu_softirq_ns",
+    "cpu_iowait_ns",
+    "cpu_idle_ns",
+    "cpu_steal_ns",
+];
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let level = |column| interval.level(PROBE, "", column).into();
+    let stalled = |column| interval.share(PROBE, "", column).into();
+    let mut row = uses(interval, PROBE, "").to_vec();
+    row.push(level("runnable"));
+    row.push(interval.per_s(PROBE, "", "switches").into());
+    row.extend(["dirty_bytes", "writeback_bytes", "cached_bytes"].map(level));
+    row.extend(["psi_cpu_some_ns", "psi_io_some_ns", "psi_io_full_ns"].map(stalled));
+    vec![row]
+}
+
+/// User, system, interrupts, iowait, idle and steal, of all the time of these processors.
+pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value; 6] {
+    let moved = |column: &str| interval.moved(probe, object, column);
+    let all: Known = sum(USES.map(moved));
+    let of = |columns: &[&str]| ratio(sum(columns.iter().map(|column| moved(column))), all).into();
+    [
+        of(&["cpu_user_ns", "cpu_nice_ns"]),
+        of(&["cpu_system_ns"]),
+        of(&["cpu_irq_ns", "cpu_softirq_ns"]),
+        of(&["cpu_iowait_ns"]),
+        of(&["cpu_idle_ns"]),
+        of(&["cpu_steal_ns"]),
+    ]
+}

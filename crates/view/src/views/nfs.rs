@@ -1,0 +1,59 @@
+//! Each NFS mount, as its client sees it.
+
+use crate::interval::{Interval, ratio};
+use crate::table::{Shape, Value, View, bytes, count, flow, text, time};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "nfs",
+    title: "NFS mounts",
+    doc: "Each NFS mount: requests, throughput, time in all and at the server, retransmits.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("mount", "mount", "Where it is mounted."),
+        count("read_ios_per_s", "r/s", "READ requests a second."),
+        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        bytes("read_size_bytes", "r size", "Mean size of a READ."),
+        time("read_await_ns", "r await", "Mean time of a READ."),
+        time("read_server_await_ns", "r server", "Mean time from its sending to its answer."),
+        count("write_ios_per_s", "w/s", "WRITE requests a second."),
+        flow("write_bytes_per_s", "write", "Bytes written a second."),
+        bytes("write_size_bytes", "w size", "Mean size of a WRITE."),
+        time("write_await_ns", "w await", "Mean time of a WRITE."),
+        time("write_server_await_ns", "w server", "Mean time from its sending to its answer."),
+        count("flush_ios_per_s", "commit/s", "COMMIT requests a second."),
+        time("flush_await_ns", "c await", "Mean time of a COMMIT."),
+        count("retransmits_per_s", "again/s", "Requests sent again a second."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "nfs";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let row = |mount: &str| {
+        let per_s = |column| Value::from(interval.per_s(PROBE, mount, column));
+        let mean = |what, ios| {
+            let moved = |column| interval.moved(PROBE, mount, column);
+            Value::from(ratio(moved(what), moved(ios)))
+        };
+        vec![
+            Value::from(mount),
+            per_s("read_ios"),
+            per_s("read_bytes"),
+            mean("read_bytes", "read_ios"),
+            mean("read_ns", "read_ios"),
+            mean("read_server_ns", "read_ios"),
+            per_s("write_ios"),
+            per_s("write_bytes"),
+            mean("write_bytes", "write_ios"),
+            mean("write_ns", "write_ios"),
+            mean("write_server_ns", "write_ios"),
+            per_s("flush_ios"),
+            mean("flush_ns", "flush_ios"),
+            per_s("retransmits"),
+        ]
+    };
+    interval.objects(PROBE).into_iter().map(row).collect()
+}

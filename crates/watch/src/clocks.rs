@@ -1,0 +1,91 @@
+//! What other clocks did while the monotonic one went on: a wall clock that was set, and a machine
+//! that slept.
+
+use blockstone_base::units::format_ns;
+use rustix::time::{ClockId, clock_gettime};
+
+/// A smaller step of the wall clock is its regulation.
+const STEP_NS: i128 = 200_000_000;
+
+/// The distances of two clocks to the monotonic one.
+#[derive(Debug)]
+pub struct Clocks {
+    wall_ns: i128,
+    boot_ns: i128,
+}
+
+/// Something that a reader of a recording has to know about its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// `clock-step` or `suspend`.
+    pub kind: &'static str,
+    /// In words.
+    pub detail: String,
+}
+
+impl Clocks {
+    /// As they are now.
+    pub fn now() -> Self {
+        let monotonic_ns = read(ClockId::Monotonic);
+        Self {
+            wall_ns: read(ClockId::Realtime) - monotonic_ns,
+            boot_ns: read(ClockId::Boottime) - monotonic_ns,
+        }
+    }
+
+    /// What happened since the last look.
+    pub fn look(&mut self) -> Vec<Jump> {
+        let now = Self::now();
+        let jumps = self.jumps_to(&now);
+        *self = now;
+        jumps
+    }
+
+    fn jumps_to(&self, now: &Self) -> Vec<Jump> {
+        let slept_ns = now.boot_ns - self.boot_ns;
+        // Sleep moves the wall clock on, too; what is left was set.
+        let set_ns = now.wall_ns - self.wall_ns - slept_ns;
+        let long = |ns: i128| format_ns(ns.unsigned_abs() as f64);
+        let mut jumps = Vec::new();
+        if slept_ns > STEP_NS {
+            let detail = format!("the machine slept for {}", long(slept_ns));
+            jumps.push(Jump { kind: "suspend", detail });
+        }
+        if set_ns.abs() > STEP_NS {
+            let direction = if set_ns > 0 { "forward" } else { "back" };
+            let detail = format!("the wall clock was set {direction} by {}", long(set_ns));
+            jumps.push(Jump { kind: "clock-step", detail });
+        }
+        jumps
+    }
+}
+
+fn read(clock: ClockId) -> i128 {
+    let now = clock_gettime(clock);
+    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleep_and_a_clock_that_is_set_are_told_apart() {
+        let before = Clocks { wall_ns: 1_000, boot_ns: 0 };
+        let kinds = |wall_ns: i128, boot_ns: i128| -> Vec<&str> {
+            let jumps = before.jumps_to(&Clocks { wall_ns, boot_ns });
+            jumps.iter().map(|jump| jump.kind).collect()
+        };
+        assert!(kinds(1_500, 300).is_empty());
+        assert_eq!(kinds(9_000_001_000, 9_000_000_000), ["suspend"]);
+        assert_eq!(kinds(-3_600_000_000_000, 0), ["clock-step"]);
+        assert_eq!(kinds(20_000_000_000, 9_000_000_000), ["suspend", "clock-step"]);
+        let detail = &before.jumps_to(&Clocks { wall_ns: -5_000_000_000, boot_ns: 0 })[0].detail;
+        assert!(detail.contains("back by 5"), "{detail}");
+    }
+
+    #[test]
+    fn nothing_jumps_while_nothing_happens() {
+        assert!(Clocks::now().look().is_empty());
+    }
+}

@@ -1,0 +1,38 @@
+//! A host watched: every layer looked at on one clock, kept as a history for whoever shows it, and
+//! recorded if that is asked for.
+//!
+//! Must not know the command line, how tables look or who draws them. [`Watch`] looks;
+//! the same history comes from a recording by [`blockstone_view::History::read`].
+//!
+//! ```no_run
+//! use blockstone_base::units::Nanos;
+//! use blockstone_probe::Roles;
+//! use blockstone_watch::{Settings, Watch};
+//!
+//! let mut watch = Watch::start(&Settings {
+//!     argv: Vec::new(),
+//!     interval: Nanos::millis(1_000),
+//!     keep: Nanos::millis(600_000),
+//!     roles: Roles::default(),
+//!     record: None,
+//! })?;
+//! watch.wait_and_look()?;
+//! watch.wait_and_look()?;
+//! assert!(watch.history().latest().is_some());
+//! # Ok::<(), blockstone_watch::WatchError>(())
+//! ```
+
+mod clocks;
+mod recorder;
+mod watch;
+
+pub use recorder::Destination;
+pub use watch::{Settings, Watch};
+
+/// Why a host could not be watched, or not any longer.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The recording could not be written.
+    #[error(transparent)]
+    Record(#[from] blockstone_record::RecordError),
+}

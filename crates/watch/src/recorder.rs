@@ -1,0 +1,135 @@
+//! The recording of a watched host: one phase from its first tick to its last.
+
+use std::path::PathBuf;
+
+use blockstone_base::column::{Cell, Schema, Unmeasured};
+use blockstone_base::units::Nanos;
+use blockstone_measure::{Opening, capability};
+use blockstone_record::manifest::{End, Group, Phase, Stop};
+use blockstone_record::{RecordError, Recorder};
+use blockstone_sys::survey;
+use serde_json::Value;
+
+use crate::watch::Settings;
+
+/// The index of the only phase.
+const PHASE: i32 = 0;
+/// The shortest segment.
+const SEGMENT: Nanos = Nanos::millis(10_000);
+/// A longer recording has longer segments: a crash costs at most one part in so many of it.
+const SEGMENT_SHARE: u64 = 20;
+/// The longest segment.
+const SEGMENT_MAX: Nanos = Nanos::millis(300_000);
+
+/// Where a recording goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// A directory that does not exist or is empty.
+    pub dir: PathBuf,
+    /// The identity that it was given.
+    pub id: String,
+}
+
+/// Writes what is looked at.
+pub struct Written {
+    recorder: Recorder,
+    segment_since_ns: u64,
+    first_ns: Option<u64>,
+    last_ns: u64,
+}
+
+impl Written {
+    /// Begins a recording of these series.
+    pub fn begin(
+        destination: &Destination,
+        settings: &Settings,
+        series: &[&'static Schema],
+    ) -> Result<Self, RecordError> {
+        let root = std::path::Path::new("/");
+        let manifest = Opening {
+            id: &destination.id,
+            verb: "watch",
+            argv: &settings.argv,
+            settings: [("interval_ns", Value::from(settings.interval.get()))].into(),
+            seed: 0,
+            host: &survey::host(root),
+            target: &survey::whole_host(root),
+            capabilities: &[capability::privilege()],
+        };
+        let recorder = Recorder::create(&destination.dir, manifest.manifest(), series)?;
+        Ok(Self { recorder, segment_since_ns: 0, first_ns: None, last_ns: 0 })
+    }
+
+    /// Records a row.
+    pub fn row(
+        &mut self,
+        probe: &str,
+        t_ns: u64,
+        object: &str,
+        cells: &[Cell],
+    ) -> Result<(), RecordError> {
+        self.recorder.row(probe, t_ns, PHASE, object, cells)
+    }
+
+    /// Records that something happened.
+    pub fn event(&mut self, t_ns: u64, kind: &str, detail: &str) -> Result<(), RecordError> {
+        self.recorder.event(t_ns, PHASE, kind, detail)
+    }
+
+    /// Counts ticks that could not be taken.
+    pub fn missed(&mut self, probe: &str, missed: u64) {
+        self.recorder.missed_ticks(probe, missed);
+    }
+
+    /// Notes why a column is empty.
+    pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
+        let infos = self.recorder.manifest().probes.iter_mut().filter(|info| info.probe == probe);
+        for info in infos.flat_map(|info| &mut info.columns).filter(|info| info.name == column) {
+            info.unmeasured = Some(why.clone());
+        }
+    }
+
+    /// A tick is complete: puts a segment on disk when one is due.
+    pub fn ticked(&mut self, t_ns: u64) -> Result<(), RecordError> {
+        self.first_ns.get_or_insert(t_ns);
+        self.last_ns = t_ns;
+        let length_ns = (t_ns / SEGMENT_SHARE).clamp(SEGMENT.get(), SEGMENT_MAX.get());
+        if t_ns < self.segment_since_ns + length_ns {
+            return Ok(());
+        }
+        self.segment_since_ns = t_ns;
+        self.recorder.end_segment()?;
+        self.note_phase(Stop::TimeLimit);
+        self.recorder.save()
+    }
+
+    /// Ends it.
+    pub fn close(mut self, end: End) -> Result<(), RecordError> {
+        let stop = match end {
+            End::Complete | End::Running => Stop::TimeLimit,
+            End::Interrupted { .. } => Stop::Interrupted,
+            End::Failed { .. } => Stop::Failed,
+        };
+        self.note_phase(stop);
+        self.recorder.close(end)
+    }
+
+    fn note_phase(&mut self, stop: Stop) {
+        let Some(start_ns) = self.first_ns else { return };
+        let end_ns = self.last_ns;
+        self.recorder.manifest().phases = vec![Phase {
+            label: "watch".to_owned(),
+            group: Group::Watch,
+            repeat: 0,
+            load: None,
+            background: None,
+            start_ns,
+            window_start_ns: start_ns,
+            window_end_ns: end_ns,
+            end_ns,
+            stop,
+            first_error: None,
+            note: None,
+        }];
+    }
+}

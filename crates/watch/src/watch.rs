@@ -1,0 +1,208 @@
+//! Looking at everything, tick by tick.
+
+use std::path::Path;
+
+use blockstone_base::column::{Cell, Column, Kind, Schema, Unit, Unmeasured};
+use blockstone_base::units::Nanos;
+use blockstone_measure::Ticks;
+use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
+use blockstone_record::manifest::{End, ProbeInfo};
+use blockstone_sys::clock;
+use blockstone_view::History;
+
+use crate::WatchError;
+use crate::clocks::{Clocks, Jump};
+use crate::recorder::{Destination, Written};
+
+/// What watching says about itself.
+pub const SCHEMA: Schema = Schema {
+    probe: "watch",
+    doc: "The watching itself: ticks, those that were missed, and how long looking took.",
+    columns: &[
+        own("ticks", Unit::Count, "Ticks taken."),
+        own("missed_ticks", Unit::Count, "Ticks whose time had passed before they could be taken."),
+        own("look_ns", Unit::Nanoseconds, "Time in which probes were read."),
+    ],
+};
+
+/// Ticks after which probes are asked again what they cannot measure.
+const ASK_EVERY: u64 = 10;
+
+const fn own(name: &'static str, unit: Unit, doc: &'static str) -> Column {
+    Column { name, unit, kind: Kind::Counter, source: "Blockstone", doc }
+}
+
+/// What is watched, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The command line, for the manifest.
+    pub argv: Vec<String>,
+    /// Time between two ticks.
+    pub interval: Nanos,
+    /// How much of the past is kept in memory.
+    pub keep: Nanos,
+    /// Which processes are watched, and as what.
+    pub roles: Roles,
+    /// Where it is recorded, if it is.
+    pub record: Option<Destination>,
+}
+
+/// A host under watch.
+pub struct Watch {
+    probes: Vec<Box<dyn Probe>>,
+    rows: Vec<Row>,
+    history: History,
+    keep_ns: u64,
+    written: Option<Written>,
+    origin_ns: u64,
+    ticks: Ticks,
+    clocks: Clocks,
+    jumps: Vec<Jump>,
+    /// Ticks taken, ticks missed and time spent looking.
+    own: [u64; 3],
+}
+
+impl Watch {
+    /// Begins. Nothing was looked at yet; the first tick is one interval away.
+    ///
+    /// # Errors
+    /// When the recording cannot be begun.
+    pub fn start(settings: &Settings) -> Result<Self, WatchError> {
+        let scope = Scope::Host(settings.roles.clone());
+        let context = Context { root: Path::new("/").to_owned(), scope };
+        let probes: Vec<_> = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
+        let series: Vec<&'static Schema> =
+            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).collect();
+        let begin = |to| Written::begin(to, settings, &series);
+        let written = settings.record.as_ref().map(begin).transpose()?;
+        Ok(Self {
+            history: History::new(series.iter().map(|schema| ProbeInfo::of(schema)).collect()),
+            probes,
+            rows: Vec::new(),
+            keep_ns: settings.keep.get(),
+            written,
+            origin_ns: clock::now_ns(),
+            ticks: Ticks::start(settings.interval),
+            clocks: Clocks::now(),
+            jumps: Vec::new(),
+            own: [0; 3],
+        })
+    }
+
+    /// What was seen so far, as far back as it is kept.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// When the next tick is due, on the monotonic clock.
+    pub fn due_ns(&self) -> u64 {
+        self.ticks.deadline_ns()
+    }
+
+    /// What happened to the clocks at the last tick.
+    pub fn jumps(&self) -> impl Iterator<Item = &str> {
+        self.jumps.iter().map(|jump| jump.detail.as_str())
+    }
+
+    /// Sleeps until the next tick is due and takes it.
+    ///
+    /// # Errors
+    /// When the recording cannot be written.
+    pub fn wait_and_look(&mut self) -> Result<(), WatchError> {
+        clock::sleep_until_ns(self.due_ns());
+        self.look_when_due()
+    }
+
+    /// Takes the tick that is due.
+    ///
+    /// # Errors
+    /// When the recording cannot be written.
+    pub fn look_when_due(&mut self) -> Result<(), WatchError> {
+        let missed = self.ticks.pass();
+        if let Some(written) = &mut self.written {
+            written.missed(SCHEMA.probe, missed);
+        }
+        self.own[1] += missed;
+        self.look()
+    }
+
+    /// Looks at everything now.
+    ///
+    /// # Errors
+    /// When the recording cannot be written.
+    pub fn look(&mut self) -> Result<(), WatchError> {
+        let begun_ns = clock::now_ns();
+        let t_ns = begun_ns - self.origin_ns;
+        for index in 0..self.probes.len() {
+            let mut rows = std::mem::take(&mut self.rows);
+            let probe = &mut self.probes[index];
+            rows.clear();
+            probe.sample(&mut rows);
+            let name = probe.schema().probe;
+            for Row { object, cells } in rows.drain(..) {
+                self.add(name, t_ns, &object, cells)?;
+            }
+            self.rows = rows;
+        }
+        if self.own[0].is_multiple_of(ASK_EVERY) {
+            self.ask();
+        }
+        self.own[0] += 1;
+        self.own[2] += clock::now_ns() - begun_ns;
+        self.add(SCHEMA.probe, t_ns, "", self.own.map(Cell::from).into())?;
+        self.jumps = self.clocks.look();
+        if let Some(written) = &mut self.written {
+            for jump in &self.jumps {
+                written.event(t_ns, jump.kind, &jump.detail)?;
+            }
+            written.ticked(t_ns)?;
+        }
+        self.history.forget_before(t_ns.saturating_sub(self.keep_ns));
+        Ok(())
+    }
+
+    /// Ends the watch and its recording.
+    ///
+    /// # Errors
+    /// When the recording cannot be written.
+    pub fn close(self, end: End) -> Result<(), WatchError> {
+        Ok(self.written.map_or(Ok(()), |written| written.close(end))?)
+    }
+
+    fn add(
+        &mut self,
+        probe: &str,
+        t_ns: u64,
+        object: &str,
+        cells: Vec<Cell>,
+    ) -> Result<(), WatchError> {
+        if let Some(written) = &mut self.written {
+            written.row(probe, t_ns, object, &cells)?;
+        }
+        self.history.push(probe, t_ns, object, cells);
+        Ok(())
+    }
+
+    /// Asks the probes what they cannot measure, and notes it where figures are read.
+    fn ask(&mut self) {
+        for probe in &self.probes {
+            let name = probe.schema().probe;
+            for (column, why) in probe.unmeasured() {
+                note(&mut self.history, &mut self.written, name, column, &why);
+            }
+        }
+    }
+}
+
+fn note(
+    history: &mut History,
+    written: &mut Option<Written>,
+    probe: &str,
+    column: &str,
+    why: &Unmeasured,
+) {
+    history.unmeasured(probe, column, why);
+    if let Some(written) = written {
+        written.unmeasured(probe, column, why);
+    }
+}
