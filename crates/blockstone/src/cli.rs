@@ -3,6 +3,7 @@
 
 pub mod flash;
 pub mod run;
+pub mod watch;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -82,6 +83,9 @@ pub enum Command {
     },
     /// Simulate a flash device: what garbage collection does to writes and reads, and when
     Flash(Box<flash::FlashArgs>),
+    /// Watch a host: processors, disks, memory, network, databases' processes; live, recorded,
+    /// replayed
+    Watch(Box<watch::WatchArgs>),
     /// Show a recording again, or write its HTML report anew
     Report(ReportArgs),
     /// Compare two recordings: faster, slower, or difference not established

@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod runs;
 mod teardown;
+mod watch;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
@@ -25,6 +26,7 @@ pub fn dispatch(cli: Cli, printer: Printer) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(&args, &cli.global, printer),
         Command::Teardown { target } => teardown::run(&target, printer),
         Command::Flash(args) => flash::run(&args, &cli.global, printer),
+        Command::Watch(args) => watch::run(&args, &cli.global, printer),
         Command::Report(args) => report::run(&args, &cli.global, printer),
         Command::Compare(args) => compare::run(&args, &cli.global, printer),
         Command::Runs => runs::run(&cli.global, printer),

@@ -46,11 +46,9 @@ pub const SCHEMA: Schema = Schema {
 };
 
 const SCHEDSTAT: &str = "/proc/PID/task/*/schedstat";
-const IO: &str = "/proc/PID/io";
+const IO: &str = "/proc/PID/task/*/io";
 /// Counters: all columns but the first.
 const COUNTERS: usize = 8;
-/// The first of them that stands in `io`.
-const FIRST_OF_IO: usize = 2;
 /// A new process may still carry its parent's title, or be about to become another program.
 const LOOKS: u32 = 3;
 
@@ -79,8 +77,8 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
     })
 }
 
-/// A process, or a thread of it.
-type Member = (u32, Option<u32>);
+/// A process and a thread of it.
+type Member = (u32, u32);
 
 #[derive(Debug)]
 struct Processes {
@@ -130,10 +128,8 @@ impl Processes {
                 *looks = looks.saturating_add(1);
                 *role = account::process(&self.root, pid).and_then(|found| self.roles.of(&found));
             }
-            match role.clone() {
-                Some(Role::Process(role)) => self.look_at_process(pid, &role, &mut now),
-                Some(Role::Threads(above)) => self.look_at_threads(pid, &above, &mut now),
-                None => {}
+            if let Some(role) = role.clone() {
+                self.look_at(pid, &role, &mut now);
             }
         }
         for (member, (role, sum)) in std::mem::take(&mut self.known) {
@@ -145,40 +141,22 @@ impl Processes {
         self.known = now;
     }
 
-    /// A process counts as one member with its I/O; its other threads as members with their
-    /// processor time.
-    fn look_at_process(&mut self, pid: u32, role: &str, now: &mut BTreeMap<Member, (String, Sum)>) {
-        let Some(sum) = self.sum(pid, None) else { return };
-        now.insert((pid, None), (role.to_owned(), sum));
-        if account::thread_count(&self.root, pid).is_none_or(|count| count < 2) {
-            return;
-        }
-        for (thread, _) in account::threads(&self.root, pid) {
-            if thread != pid
-                && let Some(mut sum) = self.sum(pid, Some(thread))
-            {
-                sum.0[FIRST_OF_IO..].fill(Some(0));
-                now.insert((pid, Some(thread)), (role.to_owned(), sum));
-            }
-        }
-    }
-
-    fn look_at_threads(
-        &mut self,
-        pid: u32,
-        above: &str,
-        now: &mut BTreeMap<Member, (String, Sum)>,
-    ) {
+    /// A process is looked at thread by thread: what the kernel keeps of it as a whole contains
+    /// what its children did, once it knows that they ended, and not the time of its threads.
+    fn look_at(&mut self, pid: u32, role: &Role, now: &mut BTreeMap<Member, (String, Sum)>) {
         for (thread, name) in account::threads(&self.root, pid) {
-            let role = self.roles.of_thread(above, pid, thread, &name);
-            if let Some(sum) = self.sum(pid, Some(thread)) {
-                now.insert((pid, Some(thread)), (role, sum));
+            let role = match role {
+                Role::Process(role) => role.clone(),
+                Role::Threads(above) => self.roles.of_thread(above, pid, thread, &name),
+            };
+            if let Some(sum) = self.sum(pid, thread) {
+                now.insert((pid, thread), (role, sum));
             }
         }
     }
 
-    fn sum(&mut self, pid: u32, thread: Option<u32>) -> Option<Sum> {
-        let account = account::account(&self.root, pid, thread)?;
+    fn sum(&mut self, pid: u32, thread: u32) -> Option<Sum> {
+        let account = account::account(&self.root, pid, Some(thread))?;
         let io = account.io;
         if io.is_none() {
             self.not_permitted = Some(pid);
@@ -208,9 +186,8 @@ impl Probe for Processes {
         for ((pid, thread), (role, sum)) in &self.known {
             let (processes, total) = roles.entry(role.clone()).or_insert((0, Sum::ZERO));
             total.add(sum);
-            // Threads of a process that counts as one are not counted again.
-            let counted = thread.is_none() || !self.known.contains_key(&(*pid, None));
-            *processes += u64::from(counted);
+            let by_thread = matches!(self.seen.get(pid), Some((Some(Role::Threads(_)), _)));
+            *processes += u64::from(by_thread || thread == pid);
         }
         for (object, (processes, Sum(values))) in roles {
             let cells = std::iter::once(Cell::from(processes));
@@ -222,7 +199,7 @@ impl Probe for Processes {
         let why = |pid: u32| {
             let owner = owner(&self.root, pid)
                 .map_or(String::new(), |uid| format!(" of user {uid}; that user or root may"));
-            Unmeasured::NotPermitted(format!("read /proc/{pid}/io{owner}"))
+            Unmeasured::NotPermitted(format!("read /proc/{pid}/task/*/io{owner}"))
         };
         let columns = SCHEMA.columns.iter().filter(|column| column.source == IO);
         let of = |pid: u32| columns.map(|column| (column.name, why(pid))).collect();

@@ -5,6 +5,7 @@ use blockstone_base::load::{LoadSpec, Op};
 use blockstone_base::units::{Bytes, format_ns, three_digits};
 use blockstone_base::{Access, Estimate};
 use blockstone_judge::compare::{Change, Row};
+use blockstone_view::{Measure, Missing, Value};
 
 /// From this size on a read is a multiblock read, counted in megabytes rather than in operations.
 const LARGE: u64 = 256 << 10;
@@ -50,6 +51,46 @@ pub fn percent(ratio: f64) -> String {
 /// A quantity that may be unmeasured: a dash is not a zero.
 pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), write)
+}
+
+/// A cell of a view's table. What is missing says why in a few letters; a dash is where nothing
+/// happened.
+pub fn value(value: &Value, measure: Measure) -> String {
+    let number = match value {
+        Value::Number(number) => *number,
+        Value::Text(text) => return text.clone(),
+        Value::Missing(missing) => return absent(*missing).to_owned(),
+    };
+    match measure {
+        Measure::Text | Measure::Count => three_digits(number),
+        Measure::Bytes => Bytes(number.max(0.0).round() as u64).to_string(),
+        Measure::BytesPerS if number == 0.0 => "0".to_owned(),
+        Measure::BytesPerS => rate(number),
+        Measure::Nanoseconds => format_ns(number),
+        Measure::Share => percent(number),
+    }
+}
+
+/// The letters for a number that is missing.
+pub fn absent(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Off => "off",
+        Missing::NotInVersion => "n/v",
+        Missing::NotPermitted => "n/p",
+        Missing::Unknown => "?",
+        Missing::Nothing => "–",
+    }
+}
+
+/// Bytes a second, decimal as rates are.
+fn rate(bytes_per_s: f64) -> String {
+    const UNITS: [&str; 4] = ["B/s", "kB/s", "MB/s", "GB/s"];
+    let (mut value, mut index) = (bytes_per_s, 0);
+    while value.abs() >= 999.5 && index + 1 < UNITS.len() {
+        value /= 1e3;
+        index += 1;
+    }
+    format!("{} {}", three_digits(value), UNITS[index])
 }
 
 /// Microseconds with up to three digits, without the unit: for columns headed by it.
@@ -177,6 +218,16 @@ mod tests {
         }
         assert_eq!(instant("2026-11-21T21:28:02.5+01:00"), "2026-11-21T21:28:02+01:00");
         assert_eq!(instant("2026.5"), "2026");
+    }
+
+    #[test]
+    fn cells_of_tables_have_their_units_or_say_why_they_are_empty() {
+        let text = |number, measure| value(&Value::Number(number), measure);
+        assert_eq!(text(0.0, Measure::BytesPerS), "0");
+        assert_eq!(text(245_600_000.0, Measure::BytesPerS), "246 MB/s");
+        assert_eq!(text(8192.0, Measure::Bytes), "8 KiB");
+        assert_eq!(text(0.126, Measure::Share), "13 %");
+        assert_eq!(value(&Value::Missing(Missing::Off), Measure::Count), "off");
     }
 
     #[test]

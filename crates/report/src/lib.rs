@@ -28,6 +28,7 @@ mod format;
 mod select;
 
 pub use awr::awr_info;
+pub use format::value as cell;
 
 /// Why a report could not be rendered.
 #[derive(Debug, thiserror::Error)]

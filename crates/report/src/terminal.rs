@@ -10,6 +10,7 @@ mod paint;
 mod run;
 mod tables;
 mod verdicts;
+mod views;
 
 use std::collections::BTreeSet;
 
@@ -30,6 +31,7 @@ pub(crate) use run::ledger;
 pub(crate) use run::noise::itself as noise_itself;
 pub use run::render as run_terminal;
 pub(crate) use run::{amount, workload};
+pub use views::render as views_terminal;
 
 /// The figures, a row of related ones a line: heading, then (prefix, name of the figure).
 const ROWS: [(&str, &[(&str, &str)]); 7] = [

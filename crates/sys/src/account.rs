@@ -14,7 +14,8 @@ pub struct Account {
     pub cpu_ns: Option<u64>,
     /// Time ready to run but waiting for a processor, likewise.
     pub run_queue_ns: Option<u64>,
-    /// I/O of the thread, or of the whole process.
+    /// I/O of the thread, or of the whole process with its children that have ended and were waited
+    /// for.
     pub io: Option<Io>,
 }
 
@@ -105,14 +106,6 @@ pub fn process(root: &Path, pid: u32) -> Option<Process> {
 /// All processes of the machine.
 pub fn all(root: &Path) -> Vec<u32> {
     ids(&under(root, "/proc"))
-}
-
-/// How many threads process `pid` has; none when it has ended.
-pub fn thread_count(root: &Path, pid: u32) -> Option<u64> {
-    use std::os::unix::fs::MetadataExt;
-    // The directory has one subdirectory a thread, and counts its own two names too.
-    let tasks = fs::metadata(under(root, format!("/proc/{pid}/task"))).ok()?;
-    Some(tasks.nlink().saturating_sub(2).max(1))
 }
 
 /// All processes that `parent` started and that still run.

@@ -188,6 +188,11 @@ impl<'a> Interval<'a> {
         columns.iter().find(|info| info.name == column)?.unmeasured.as_ref()
     }
 
+    /// Why columns of a probe are empty, in the words of the probe.
+    pub fn reasons(&self, probe: &str) -> impl Iterator<Item = &'a Unmeasured> {
+        self.columns(probe).iter().filter_map(|info| info.unmeasured.as_ref())
+    }
+
     pub(crate) fn probes(&self) -> impl Iterator<Item = &'a str> {
         self.history.probes().map(|info| info.probe.as_str())
     }

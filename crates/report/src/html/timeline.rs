@@ -359,5 +359,6 @@ fn name(group: Group) -> &'static str {
         Group::Load => "load",
         Group::Workload => "workload",
         Group::Scan => "scans",
+        Group::Watch => "watch",
     }
 }

@@ -31,6 +31,12 @@ impl Columns {
         self.rows.push(cells.into_iter().enumerate().map(|(i, cell)| (cell, align(i))).collect());
     }
 
+    /// A row of texts and, where it says so, numbers.
+    pub fn mixed(&mut self, cells: Vec<(String, bool)>) {
+        let align = |number| if number { Align::Right } else { Align::Left };
+        self.rows.push(cells.into_iter().map(|(cell, number)| (cell, align(number))).collect());
+    }
+
     /// The rows as lines, without trailing blanks.
     pub fn lines(&self) -> Vec<String> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -1,0 +1,110 @@
+//! The options of `watch`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use blockstone_base::units::Nanos;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueHint};
+use regex::Regex;
+
+/// Arguments of `watch`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone watch                                 this host, live
+  blockstone watch --once                          one second of it, as text
+  blockstone watch --once --json | jq .views.disks
+  blockstone watch --group backup=pg_dump --pid 4711
+  blockstone watch --record night --for 8h         recorded; also without a terminal
+  blockstone watch --replay night                  the same again, forwards and backwards
+  blockstone watch --replay night --once --from 10m --to 12m --view disks")]
+pub struct WatchArgs {
+    /// Time between two looks
+    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = interval)]
+    pub interval: Nanos,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "replay")]
+    pub duration: Option<Nanos>,
+    /// Also watch these processes
+    #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "What is watched",
+          conflicts_with = "replay")]
+    pub pid: Vec<u32>,
+    /// Also watch processes whose command line matches, under this name
+    #[arg(long, value_name = "NAME=REGEX", value_parser = group, help_heading = "What is watched",
+          conflicts_with = "replay")]
+    pub group: Vec<(String, Regex)>,
+    /// Record to this directory (new or empty)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
+          help_heading = "Where it goes", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+    /// Show a recording: its directory, its id, or `last`
+    #[arg(long, value_name = "RUN", help_heading = "Where it goes")]
+    pub replay: Option<String>,
+    /// Print one interval as text, or with --json as a document, and end
+    #[arg(long, help_heading = "Where it goes")]
+    pub once: bool,
+    /// Of a replay: from this time after its beginning
+    #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Where it goes")]
+    pub from: Option<Nanos>,
+    /// Of a replay: to this time after its beginning
+    #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Where it goes")]
+    pub to: Option<Nanos>,
+    /// Show only these tables
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = views(),
+          help_heading = "Where it goes")]
+    pub view: Vec<String>,
+    /// Answer Prometheus at this address: http://ADDRESS/metrics
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Where it goes",
+          conflicts_with = "replay")]
+    pub listen: Option<SocketAddr>,
+    /// Allow --listen on an address that other hosts reach
+    #[arg(long, requires = "listen", help_heading = "Where it goes")]
+    pub allow_remote: bool,
+}
+
+fn interval(text: &str) -> Result<Nanos, String> {
+    let interval: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    if interval < Nanos::millis(100) {
+        return Err("counters of the kernel are too coarse for less than 100ms".to_owned());
+    }
+    Ok(interval)
+}
+
+fn group(text: &str) -> Result<(String, Regex), String> {
+    let (name, pattern) = text.split_once('=').ok_or("it must be NAME=REGEX")?;
+    if name.is_empty() {
+        return Err("a name must stand before the =".to_owned());
+    }
+    let pattern = Regex::new(pattern).map_err(|error| {
+        let text = error.to_string();
+        text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    })?;
+    Ok((name.to_owned(), pattern))
+}
+
+fn views() -> PossibleValuesParser {
+    let value = |view: &&blockstone_view::View| {
+        clap::builder::PossibleValue::new(view.name).help(view.doc)
+    };
+    PossibleValuesParser::new(blockstone_view::registry::ALL.iter().map(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_a_name_and_a_pattern() {
+        let (name, pattern) = group("backup=pg_(dump|restore)").unwrap();
+        assert!(name == "backup" && pattern.is_match("/usr/bin/pg_dump db"));
+        assert!(group("backup").unwrap_err().contains("NAME=REGEX"));
+        assert!(group("=x").is_err());
+        assert!(!group("a=(").unwrap_err().contains('\n'));
+    }
+
+    #[test]
+    fn intervals_shorter_than_the_kernel_counts_are_refused() {
+        assert!(interval("10ms").is_err() && interval("100ms").is_ok() && interval("x").is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! What keys do. The list that help shows is the one that is obeyed.
+
+use blockstone_view::{History, registry};
+
+use crate::state::State;
+
+/// A key, as far as the screen cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A letter, digit or sign.
+    Char(char),
+    /// Enter.
+    Enter,
+    /// Escape.
+    Escape,
+    /// Backspace.
+    Backspace,
+    /// Tab.
+    Tab,
+    /// Shift and tab.
+    BackTab,
+    /// An arrow.
+    Up,
+    /// An arrow.
+    Down,
+    /// An arrow.
+    Left,
+    /// An arrow.
+    Right,
+    /// To the beginning.
+    Home,
+    /// To the end.
+    End,
+}
+
+/// What the keys do, for help.
+pub const HELP: [(&str, &str); 13] = [
+    ("1…9, Tab, ← →", "choose a pane"),
+    ("↑ ↓", "choose a row"),
+    ("Enter, Esc", "look into the row, and back"),
+    ("s S", "order by the next column, by the one before"),
+    ("/ text Enter", "show only rows that contain the text; Esc shows all"),
+    ("< >", "scroll columns"),
+    ("+ -", "let figures cover more or fewer ticks"),
+    ("space", "stand still, and follow again"),
+    ("[ ]", "one tick back, one forward"),
+    ("{ }", "ten ticks back, ten forward"),
+    ("Home End", "to the first tick, to the latest"),
+    ("?", "this help"),
+    ("q", "leave"),
+];
+
+/// Obeys a key.
+pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
+    if state.typing {
+        type_filter(state, key);
+        return;
+    }
+    if state.help {
+        state.help = false;
+        state.leave = key == Key::Char('q');
+        return;
+    }
+    match key {
+        Key::Char('q') => state.leave = true,
+        Key::Char('?' | 'h') => state.help = true,
+        Key::Char(digit @ '1'..='9') => state.go_to(digit as usize - '1' as usize),
+        Key::Tab | Key::Right => state.go_to((state.view + 1) % registry::ALL.len()),
+        Key::BackTab | Key::Left => {
+            state.go_to((state.view + registry::ALL.len() - 1) % registry::ALL.len());
+        }
+        Key::Up => state.row = state.row.saturating_sub(1),
+        Key::Down => state.row = (state.row + 1).min(rows.saturating_sub(1)),
+        Key::Enter => state.detail = true,
+        Key::Escape if state.detail => state.detail = false,
+        Key::Escape => state.filter.clear(),
+        Key::Char('s') => state.sort_by_next(false),
+        Key::Char('S') => state.sort_by_next(true),
+        Key::Char('/') => {
+            state.filter.clear();
+            (state.typing, state.row) = (true, 0);
+        }
+        Key::Char('>') => {
+            state.scrolled = (state.scrolled + 1).min(state.view().columns.len() - 1);
+        }
+        Key::Char('<') => state.scrolled = state.scrolled.saturating_sub(1),
+        Key::Char('+' | '=') => state.widen(true),
+        Key::Char('-') => state.widen(false),
+        Key::Char(' ' | 'p') => state.pause(history),
+        Key::Char('[') => state.step(history, -1),
+        Key::Char(']') => state.step(history, 1),
+        Key::Char('{') => state.step(history, -10),
+        Key::Char('}') => state.step(history, 10),
+        Key::Home => state.step(history, i64::from(i32::MIN)),
+        Key::End => state.at_ns = None,
+        Key::Char(_) | Key::Backspace => {}
+    }
+}
+
+fn type_filter(state: &mut State, key: Key) {
+    match key {
+        Key::Char(letter) => state.filter.push(letter),
+        Key::Backspace => {
+            state.filter.pop();
+        }
+        Key::Escape => {
+            state.filter.clear();
+            state.typing = false;
+        }
+        Key::Enter => state.typing = false,
+        _ => {}
+    }
+}

@@ -1,0 +1,118 @@
+//! Running the screen: keys in, paint out, and looks when they are due.
+
+use std::io;
+use std::time::Duration;
+
+use blockstone_view::History;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::draw::draw;
+use crate::keys::{Key, press};
+use crate::state::{Frame, State};
+
+/// Where the history comes from.
+pub trait Source {
+    /// What was seen so far.
+    fn history(&self) -> &History;
+    /// How long until the next look is due; none when there will be none.
+    fn due(&self) -> Option<Duration>;
+    /// Takes the look that is due.
+    ///
+    /// # Errors
+    /// With what there is to say, when looking has to end.
+    fn look(&mut self) -> Result<(), String>;
+    /// What surrounds the tables now.
+    fn frame(&self) -> Frame;
+    /// Whether it is over.
+    fn over(&self) -> bool;
+}
+
+/// How the screen was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// By its user.
+    ByUser,
+    /// Because it was over.
+    Over,
+}
+
+/// Why the screen ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ScreenError {
+    /// The terminal failed.
+    #[error("draw on the terminal: {0}\nhint: --once prints one interval without one")]
+    Terminal(#[from] io::Error),
+    /// Looking failed.
+    #[error("{0}")]
+    Source(String),
+}
+
+/// How often the keyboard is asked while nothing is due.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Shows `source` until its user leaves or it is over. The terminal is as it was before, however
+/// this ends.
+///
+/// # Errors
+/// When the terminal or the source fails.
+pub fn show(source: &mut dyn Source, mut state: State) -> Result<Left, ScreenError> {
+    let mut terminal = ratatui::try_init()?;
+    let result = run(&mut terminal, source, &mut state);
+    ratatui::try_restore()?;
+    result
+}
+
+fn run(
+    terminal: &mut ratatui::DefaultTerminal,
+    source: &mut dyn Source,
+    state: &mut State,
+) -> Result<Left, ScreenError> {
+    loop {
+        if source.due().is_some_and(|due| due.is_zero()) {
+            source.look().map_err(ScreenError::Source)?;
+        }
+        let mut rows = 0;
+        terminal.draw(|frame| {
+            let area = frame.area();
+            rows = draw(state, source.history(), &source.frame(), area, frame.buffer_mut());
+        })?;
+        if state.leave {
+            return Ok(Left::ByUser);
+        }
+        if source.over() {
+            return Ok(Left::Over);
+        }
+        let wait = source.due().unwrap_or(PATIENCE).min(PATIENCE);
+        if event::poll(wait)?
+            && let Event::Key(pressed) = event::read()?
+            && let Some(key) = key(pressed)
+        {
+            press(state, key, source.history(), rows);
+        }
+    }
+}
+
+fn key(pressed: KeyEvent) -> Option<Key> {
+    if pressed.kind == KeyEventKind::Release {
+        return None;
+    }
+    // The terminal passes no signals on while keys are read one by one.
+    if pressed.modifiers.contains(KeyModifiers::CONTROL) && pressed.code == KeyCode::Char('c') {
+        return Some(Key::Char('q'));
+    }
+    Some(match pressed.code {
+        KeyCode::Char(letter) => Key::Char(letter),
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::BackTab => Key::BackTab,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        _ => return None,
+    })
+}
