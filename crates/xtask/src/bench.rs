@@ -7,6 +7,7 @@ mod agreement;
 mod engine;
 mod flash;
 mod instance;
+mod pgio;
 mod registry;
 mod side;
 

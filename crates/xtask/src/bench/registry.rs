@@ -3,7 +3,7 @@
 use anyhow::Result;
 use blockstone_testkit::Need;
 
-use super::{Options, agreement, engine, flash, instance};
+use super::{Options, agreement, engine, flash, instance, pgio};
 use crate::goals::Results;
 
 /// A comparison as it is registered.
@@ -44,5 +44,11 @@ pub const ALL: &[Entry] = &[
         doc: "Flash pages a second that the simulated translation layer writes, and its memory",
         needs: &[],
         run: flash::run,
+    },
+    Entry {
+        name: "pgio",
+        doc: "Blocks that PostgreSQL reads a CPU-second beside pgio, and CPU of our side",
+        needs: &[Need::Postgres],
+        run: pgio::run,
     },
 ];
