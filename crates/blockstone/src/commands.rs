@@ -6,6 +6,7 @@ mod completions;
 mod conclude;
 mod find_run;
 mod flash;
+mod interval;
 mod judged;
 mod man;
 mod matrix;

@@ -13,8 +13,11 @@ use regex::Regex;
 pub struct Roles {
     pids: Vec<u32>,
     groups: Vec<(String, Regex)>,
-    told: Arc<Mutex<HashMap<(u32, Option<u32>), String>>>,
+    told: Arc<Mutex<HashMap<Member, String>>>,
 }
+
+/// A process, or one thread of it.
+pub type Member = (u32, Option<u32>);
 
 /// What a process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +36,7 @@ impl Roles {
     }
 
     /// Takes what a database says of its processes and threads, in place of what it said before.
-    pub fn tell(&self, members: impl IntoIterator<Item = ((u32, Option<u32>), String)>) {
+    pub fn tell(&self, members: impl IntoIterator<Item = (Member, String)>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.clear();
         told.extend(members);

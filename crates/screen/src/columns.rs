@@ -31,7 +31,8 @@ pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<Drawn> {
     let mut used = 0;
     for column in all {
         let first = shown.is_empty();
-        let left_out = crowded && (!says_something(table, column.index) || column.index <= scrolled);
+        let left_out =
+            crowded && (!says_something(table, column.index) || column.index <= scrolled);
         if left_out && !first {
             continue;
         }

@@ -27,8 +27,8 @@ pub fn draw(
     buffer: &mut Buffer,
 ) -> usize {
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        let text = format!("{}×{} is too small; {}×{} will do", area.width, area.height, LEAST.0,
-            LEAST.1);
+        let text =
+            format!("{}×{} is too small; {}×{} will do", area.width, area.height, LEAST.0, LEAST.1);
         Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }).render(area, buffer);
         return 0;
     }
@@ -80,8 +80,11 @@ fn header(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let mut pieces = vec![Piece::from("blockstone watch").bold(), Piece::raw(" "),
-        Piece::from(frame.title.clone())];
+    let mut pieces = vec![
+        Piece::from("blockstone watch").bold(),
+        Piece::raw(" "),
+        Piece::from(frame.title.clone()),
+    ];
     if let Some(interval) = interval {
         let first = history.ticks().next().unwrap_or(0);
         let at = Nanos(interval.to_ns.saturating_sub(first));
@@ -165,13 +168,7 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
 }
 
 /// The table, or the chosen row with all its columns.
-fn pane(
-    state: &State,
-    interval: &Interval<'_>,
-    table: &Table,
-    area: Rect,
-    buffer: &mut Buffer,
-) {
+fn pane(state: &State, interval: &Interval<'_>, table: &Table, area: Rect, buffer: &mut Buffer) {
     if table.view.shape == Shape::Record || state.detail {
         let row = table.rows.get(state.row.min(table.rows.len().saturating_sub(1)));
         return match row {
@@ -230,13 +227,7 @@ fn line<'a>(
 }
 
 /// Names and values below each other, in as many columns as there is room for.
-fn record(
-    interval: &Interval<'_>,
-    table: &Table,
-    row: &[Value],
-    area: Rect,
-    buffer: &mut Buffer,
-) {
+fn record(interval: &Interval<'_>, table: &Table, row: &[Value], area: Rect, buffer: &mut Buffer) {
     const WIDTH: usize = 38;
     let pairs: Vec<(&str, String)> = table
         .view
@@ -281,9 +272,11 @@ fn trend_of(state: &State, history: &History, table: &Table, area: Rect, buffer:
     };
     let is_number = |index: &usize| table.view.columns[*index].measure != Measure::Text;
     let sorted = state.sort[state.view].filter(|index| is_number(index));
-    let busiest = || (0..row.len()).filter(is_number).find(|index| {
-        matches!(row[*index], Value::Number(number) if number != 0.0)
-    });
+    let busiest = || {
+        (0..row.len())
+            .filter(is_number)
+            .find(|index| matches!(row[*index], Value::Number(number) if number != 0.0))
+    };
     let Some(column) = sorted.or_else(busiest) else { return };
     let name = first_text(row);
     let trend = state.trend(history, name, column, usize::from(area.width));
@@ -311,8 +304,9 @@ fn help(area: Rect, buffer: &mut Buffer) {
     Clear.render(place, buffer);
     let mut lines: Vec<Line<'_>> = HELP
         .iter()
-        .map(|(key, what)| Line::from(vec![Piece::from(format!("{key:>16}  ")).bold(),
-            Piece::from(*what)]))
+        .map(|(key, what)| {
+            Line::from(vec![Piece::from(format!("{key:>16}  ")).bold(), Piece::from(*what)])
+        })
         .collect();
     let legend = "? unknown   – nothing happened   n/v not in version   n/p not permitted";
     lines.push(Line::from(""));

@@ -144,9 +144,9 @@ impl State {
     pub fn step(&mut self, history: &History, steps: i64) {
         let ticks: Vec<u64> = history.ticks().collect();
         let Some(last) = ticks.len().checked_sub(1) else { return };
-        let now = self.at_ns.map_or(last, |at| {
-            ticks.partition_point(|tick| *tick <= at).saturating_sub(1)
-        });
+        let now = self
+            .at_ns
+            .map_or(last, |at| ticks.partition_point(|tick| *tick <= at).saturating_sub(1));
         let next = now.saturating_add_signed(steps as isize).clamp(1.min(last), last);
         self.at_ns = (next < last || (steps <= 0 && self.at_ns.is_some())).then(|| ticks[next]);
     }

@@ -128,6 +128,18 @@ impl History {
         self.probes.iter().map(|probe| &probe.info)
     }
 
+    /// The objects that a probe saw at the last tick, with their cells.
+    pub fn last_rows(&self, probe: &str) -> Vec<(&str, &[Cell])> {
+        let (Some(last_ns), Some(probe)) = (self.ticks.last(), self.probe(probe)) else {
+            return Vec::new();
+        };
+        let last = probe.objects.iter().filter_map(|(object, track)| {
+            let (t_ns, cells) = track.back()?;
+            (t_ns == last_ns).then_some((object.as_str(), cells.as_slice()))
+        });
+        last.collect()
+    }
+
     pub(crate) fn probe(&self, name: &str) -> Option<&Probe> {
         self.probes.iter().find(|probe| probe.info.probe == name)
     }

@@ -23,9 +23,12 @@
 //! ```
 
 mod clocks;
+mod exposition;
+mod listen;
 mod recorder;
 mod watch;
 
+pub use listen::Listener;
 pub use recorder::Destination;
 pub use watch::{Settings, Watch};
 
@@ -35,4 +38,14 @@ pub enum WatchError {
     /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
+    /// Nobody can be answered at this address.
+    #[error(
+        "listen on {address}: {why}\nhint: is another program there, or is it not of this host?"
+    )]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why not.
+        why: String,
+    },
 }

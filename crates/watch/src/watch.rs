@@ -12,6 +12,7 @@ use blockstone_view::History;
 
 use crate::WatchError;
 use crate::clocks::{Clocks, Jump};
+use crate::listen::Listener;
 use crate::recorder::{Destination, Written};
 
 /// What watching says about itself.
@@ -25,6 +26,8 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
+/// Probes whose rows are single sessions that come and go.
+const SAMPLED: &[&str] = &[];
 /// Ticks after which probes are asked again what they cannot measure.
 const ASK_EVERY: u64 = 10;
 
@@ -58,6 +61,7 @@ pub struct Watch {
     ticks: Ticks,
     clocks: Clocks,
     jumps: Vec<Jump>,
+    listener: Option<Listener>,
     /// Ticks taken, ticks missed and time spent looking.
     own: [u64; 3],
 }
@@ -85,8 +89,14 @@ impl Watch {
             ticks: Ticks::start(settings.interval),
             clocks: Clocks::now(),
             jumps: Vec::new(),
+            listener: None,
             own: [0; 3],
         })
+    }
+
+    /// Tells `listener` what is seen at each tick from now on.
+    pub fn tell(&mut self, listener: Listener) {
+        self.listener = Some(listener);
     }
 
     /// What was seen so far, as far back as it is kept.
@@ -156,6 +166,9 @@ impl Watch {
                 written.event(t_ns, jump.kind, &jump.detail)?;
             }
             written.ticked(t_ns)?;
+        }
+        if let Some(listener) = &self.listener {
+            listener.tell(&self.history, SAMPLED);
         }
         self.history.forget_before(t_ns.saturating_sub(self.keep_ns));
         Ok(())

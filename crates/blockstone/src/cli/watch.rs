@@ -27,8 +27,13 @@ pub struct WatchArgs {
     #[arg(long = "for", value_name = "TIME", conflicts_with = "replay")]
     pub duration: Option<Nanos>,
     /// Also watch these processes
-    #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "What is watched",
-          conflicts_with = "replay")]
+    #[arg(
+        long,
+        value_name = "PID",
+        value_delimiter = ',',
+        help_heading = "What is watched",
+        conflicts_with = "replay"
+    )]
     pub pid: Vec<u32>,
     /// Also watch processes whose command line matches, under this name
     #[arg(long, value_name = "NAME=REGEX", value_parser = group, help_heading = "What is watched",
@@ -54,9 +59,13 @@ pub struct WatchArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = views(),
           help_heading = "Where it goes")]
     pub view: Vec<String>,
-    /// Answer Prometheus at this address: http://ADDRESS/metrics
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Where it goes",
-          conflicts_with = "replay")]
+    /// Answer Prometheus at this address, below `/metrics`
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        help_heading = "Where it goes",
+        conflicts_with = "replay"
+    )]
     pub listen: Option<SocketAddr>,
     /// Allow --listen on an address that other hosts reach
     #[arg(long, requires = "listen", help_heading = "Where it goes")]
@@ -84,9 +93,8 @@ fn group(text: &str) -> Result<(String, Regex), String> {
 }
 
 fn views() -> PossibleValuesParser {
-    let value = |view: &&blockstone_view::View| {
-        clap::builder::PossibleValue::new(view.name).help(view.doc)
-    };
+    let value =
+        |view: &&blockstone_view::View| clap::builder::PossibleValue::new(view.name).help(view.doc);
     PossibleValuesParser::new(blockstone_view::registry::ALL.iter().map(value))
 }
 

@@ -23,6 +23,14 @@ pub fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit
             b.manifest.verb
         );
     }
+    if a.manifest.verb == report::WATCH {
+        bail!(
+            "compare {} with {}: what was watched has no findings to compare\n\
+             hint: blockstone report --json --from TIME --to TIME of each gives the figures",
+            a.dir.display(),
+            b.dir.display()
+        );
+    }
     let judged = |recording| Judged::of(recording, &global.runs_dir);
     let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
     let comparison = blockstone_judge::compare((&a.0, &a.1), (&b.0, &b.1));

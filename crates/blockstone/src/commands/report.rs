@@ -2,14 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use blockstone_record::Recording;
 use blockstone_record::manifest::End;
+use blockstone_view::History;
 
 use super::judged::Judged;
-use super::{find_run, matrix};
+use super::{find_run, interval, matrix};
 use crate::cli::{Global, ReportArgs};
 use crate::exit::Exit;
 use crate::printer::{Printer, answer};
+
+/// The verb whose recordings have no findings.
+pub const WATCH: &str = "watch";
 
 pub fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit> {
     let dir = Path::new(&args.run);
@@ -20,6 +25,9 @@ pub fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit>
     for warning in recording.warnings() {
         printer.note(&format!("warning: {warning}"));
     }
+    if recording.manifest.verb == WATCH || args.from.is_some() || args.to.is_some() {
+        return layers(&recording, args, printer);
+    }
     let judged = Judged::of(recording, &global.runs_dir)?;
     match &args.html {
         Some(file) => write_page(&judged.page()?, file, printer)?,
@@ -27,6 +35,20 @@ pub fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit>
         None => answer(&judged.text(printer)?)?,
     }
     Ok(exit_code(&judged))
+}
+
+/// What every layer did in a part of the recording's time.
+fn layers(recording: &Recording, args: &ReportArgs, printer: Printer) -> Result<Exit> {
+    if args.html.is_some() || args.awr_info {
+        bail!(
+            "report {}: what was watched has no page of its own\n\
+             hint: leave out --html and --awr-info, or take --json",
+            recording.dir.display()
+        );
+    }
+    let history = History::read(recording)?;
+    interval::print(interval::window(&history, args.from, args.to)?, &[], printer)?;
+    Ok(Exit::Done)
 }
 
 /// Writes an HTML page to `file`, or to standard output for `-`.

@@ -3,24 +3,24 @@
 mod screen;
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
 use blockstone_record::{End, out_run_dir};
-use blockstone_report::terminal;
 use blockstone_screen::{State, show};
-use blockstone_view::{History, Interval};
-use blockstone_watch::{Destination, Settings, Watch};
+use blockstone_view::History;
+use blockstone_watch::{Destination, Listener, Settings, Watch};
 
-use super::find_run;
-use screen::{Live, Recorded};
+use super::{find_run, interval};
 use crate::cli::Global;
 use crate::cli::watch::WatchArgs;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::printer::{Printer, answer};
+use crate::printer::Printer;
+use screen::{Live, Recorded};
 
 /// How much of the past the screen can go back to.
 const KEEP: Nanos = Nanos::millis(600_000);
@@ -30,7 +30,12 @@ pub fn run(args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> 
         return replay(name, args, global, printer);
     }
     let interrupt = Interrupt::install()?;
-    let mut watch = Watch::start(&settings(args)?)?;
+    let settings = settings(args)?;
+    let listener = args.listen.map(|address| listen(address, args, printer)).transpose()?;
+    let mut watch = Watch::start(&settings)?;
+    if let Some(listener) = listener {
+        watch.tell(listener);
+    }
     let ended = attend(&mut watch, args, printer, &interrupt);
     let end = match (&ended, interrupt.signal()) {
         (Err(error), _) => End::Failed { error: format!("{error:#}") },
@@ -57,16 +62,16 @@ fn attend(
     watch.look()?;
     let ticks = args.duration.map(|time| time.get().div_ceil(args.interval.get()).max(1));
     let ticks = if args.once { Some(ticks.unwrap_or(1)) } else { ticks };
-    let title = blockstone_sys::survey::host(Path::new("/")).hostname;
+    let title = hostname();
     if !args.once && draws() {
         let mut live = Live { watch, ticks, taken: 0, interrupt, title };
         show(&mut live, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(());
     }
-    if !args.once && args.record.is_none() {
+    if !args.once && args.record.is_none() && args.listen.is_none() {
         bail!(
             "watch without a terminal: nothing to draw on\n\
-             hint: --once prints one interval, --record DIR records"
+             hint: --once prints one interval, --record DIR records, --listen answers Prometheus"
         );
     }
     let mut taken = 0;
@@ -78,8 +83,7 @@ fn attend(
         taken += 1;
     }
     if args.once {
-        let interval = watch.history().whole();
-        print(interval, args, printer)?;
+        interval::print(watch.history().whole(), &args.view, printer)?;
     }
     Ok(())
 }
@@ -104,6 +108,24 @@ fn settings(args: &WatchArgs) -> Result<Settings> {
     })
 }
 
+fn hostname() -> String {
+    blockstone_sys::survey::host(Path::new("/")).hostname
+}
+
+fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Listener> {
+    if !address.ip().is_loopback() && !args.allow_remote {
+        bail!(
+            "listen on {address}: other hosts would reach it, and nobody is asked for a password\n\
+             hint: --listen 127.0.0.1:{}, or add --allow-remote",
+            address.port()
+        );
+    }
+    let listener = Listener::start(address, &hostname())?;
+    let at = listener.address().unwrap_or(address);
+    printer.note(&format!("listening: http://{at}/metrics"));
+    Ok(listener)
+}
+
 fn destination(dir: &Path) -> Result<Destination> {
     let run = out_run_dir(dir)?;
     Ok(Destination { dir: run.path, id: run.id })
@@ -122,41 +144,6 @@ fn replay(name: &str, args: &WatchArgs, global: &Global, printer: Printer) -> Re
         show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(Exit::Done);
     }
-    print(window(&history, args)?, args, printer)?;
+    interval::print(interval::window(&history, args.from, args.to)?, &args.view, printer)?;
     Ok(Exit::Done)
-}
-
-/// The part of a recording that was asked for: all of it, or between two instants counted from its
-/// first tick.
-fn window<'a>(history: &'a History, args: &WatchArgs) -> Result<Option<Interval<'a>>> {
-    let (Some(first), Some(last)) = (history.ticks().next(), history.ticks().next_back()) else {
-        return Ok(None);
-    };
-    let at = |time: Option<Nanos>, default: u64| match time {
-        None => default,
-        Some(time) => history.tick_at(first + time.get()).unwrap_or(default),
-    };
-    let (from_ns, to_ns) = (at(args.from, first), at(args.to, last));
-    if from_ns >= to_ns {
-        bail!(
-            "show from {} to {}: there is no tick between them\n\
-             hint: the recording lasts {}",
-            args.from.unwrap_or(Nanos(0)),
-            args.to.unwrap_or(Nanos(last - first)),
-            Nanos(last - first)
-        );
-    }
-    Ok(Some(history.interval(from_ns, to_ns)))
-}
-
-fn print(interval: Option<Interval<'_>>, args: &WatchArgs, printer: Printer) -> Result<()> {
-    let Some(interval) = interval else {
-        bail!("show an interval: there are not two ticks\nhint: it ended too early");
-    };
-    let text = if printer.json {
-        format!("{}\n", serde_json::to_string_pretty(&blockstone_view::document(&interval))?)
-    } else {
-        terminal::views_terminal(&interval, &args.view, &printer.style())
-    };
-    Ok(answer(&text)?)
 }

@@ -60,8 +60,7 @@ fn wrap_pairs(text: &str, width: usize) -> Vec<String> {
 fn columns(table: &Table, style: &Style) -> Vec<String> {
     let mut shown: Vec<usize> = (0..table.view.columns.len()).collect();
     let mut lines = draw(table, &shown, style);
-    let too_wide =
-        |lines: &[String]| lines.iter().any(|line| visible_width(line) > style.width);
+    let too_wide = |lines: &[String]| lines.iter().any(|line| visible_width(line) > style.width);
     if too_wide(&lines) {
         shown.retain(|&index| index == 0 || has_something(table, index));
         lines = draw(table, &shown, style);
@@ -70,9 +69,8 @@ fn columns(table: &Table, style: &Style) -> Vec<String> {
         shown.pop();
         lines = draw(table, &shown, style);
     }
-    let hidden = (0..table.view.columns.len()).filter(|index| {
-        !shown.contains(index) && has_something(table, *index)
-    });
+    let hidden = (0..table.view.columns.len())
+        .filter(|index| !shown.contains(index) && has_something(table, *index));
     let hidden: Vec<&str> = hidden.map(|index| table.view.columns[index].heading).collect();
     if !hidden.is_empty() {
         let text = format!("no room for: {}", hidden.join(", "));
@@ -84,9 +82,7 @@ fn columns(table: &Table, style: &Style) -> Vec<String> {
 fn draw(table: &Table, shown: &[usize], style: &Style) -> Vec<String> {
     let mut columns = Columns::new(2);
     let is_number = |index: usize| table.view.columns[index].measure != Measure::Text;
-    let heading = |&index: &usize| {
-        (style.dim(table.view.columns[index].heading), is_number(index))
-    };
+    let heading = |&index: &usize| (style.dim(table.view.columns[index].heading), is_number(index));
     columns.mixed(shown.iter().map(heading).collect());
     for row in &table.rows {
         let cell = |&index: &usize| {

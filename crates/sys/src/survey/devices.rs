@@ -225,8 +225,8 @@ fn beneath(root: &Path, kind: DeviceKind, directory: &Path, parent: &Path) -> Ve
     }
 }
 
-/// The paths to an NVMe disk that has several: `nvme0c0n1` and `nvme0c1n1` for `nvme0n1`. They have
-/// no node under /dev, but requests are sent to them, and counted there.
+/// The paths to an `NVMe` disk that has several: `nvme0c0n1` and `nvme0c1n1` for `nvme0n1`. They
+/// have no node under /dev, but requests are sent to them, and counted there.
 fn nvme_paths(root: &Path, name: &str) -> Vec<String> {
     let parts = |name: &str| {
         let rest = name.strip_prefix("nvme")?;

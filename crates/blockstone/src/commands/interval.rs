@@ -1,0 +1,48 @@
+//! A part of a recording's time: which one is meant, and how it is printed.
+
+use anyhow::{Result, bail};
+use blockstone_base::units::Nanos;
+use blockstone_report::terminal;
+use blockstone_view::{History, Interval};
+
+use crate::printer::{Printer, answer};
+
+/// From one instant to another, both counted from the first tick: without them, from the first tick
+/// to the last. None when there are no two ticks.
+pub fn window(
+    history: &History,
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+) -> Result<Option<Interval<'_>>> {
+    let (Some(first), Some(last)) = (history.ticks().next(), history.ticks().next_back()) else {
+        return Ok(None);
+    };
+    let at = |time: Option<Nanos>, default: u64| match time {
+        None => default,
+        Some(time) => history.tick_at(first.saturating_add(time.get())).unwrap_or(default),
+    };
+    let (from_ns, to_ns) = (at(from, first), at(to, last));
+    if from_ns >= to_ns && first < last {
+        bail!(
+            "show from {} to {}: there are no two ticks between them\n\
+             hint: the recording lasts {}",
+            from.unwrap_or(Nanos(0)),
+            to.unwrap_or(Nanos(last - first)),
+            Nanos(last - first)
+        );
+    }
+    Ok((from_ns < to_ns).then(|| history.interval(from_ns, to_ns)))
+}
+
+/// Prints the tables of an interval, of these views or of all; or one document.
+pub fn print(interval: Option<Interval<'_>>, views: &[String], printer: Printer) -> Result<()> {
+    let Some(interval) = interval else {
+        bail!("show an interval: there are no two ticks\nhint: it ended too early");
+    };
+    let text = if printer.json {
+        format!("{}\n", serde_json::to_string_pretty(&blockstone_view::document(&interval))?)
+    } else {
+        terminal::views_terminal(&interval, views, &printer.style())
+    };
+    Ok(answer(&text)?)
+}

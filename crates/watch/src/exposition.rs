@@ -1,0 +1,174 @@
+//! What was seen at the last tick, as `OpenMetrics`: raw counters and levels, from which Prometheus
+//! makes rates of its own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use blockstone_base::column::{Cell, Kind, Unit};
+use blockstone_record::manifest::{ColumnInfo, ProbeInfo};
+use blockstone_view::History;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+/// A label is no place for long texts, as those of statements.
+const LABEL_BYTES: usize = 80;
+
+/// The rows of one tick.
+#[derive(Debug, Default)]
+pub struct Seen {
+    host: String,
+    probes: Vec<SeenByProbe>,
+}
+
+#[derive(Debug)]
+struct SeenByProbe {
+    info: ProbeInfo,
+    /// Objects with their cells.
+    rows: Vec<(String, Vec<Cell>)>,
+}
+
+impl Seen {
+    /// The last tick of a history, on this host. Probes that sample single sessions have no place
+    /// in it.
+    pub fn last(history: &History, host: &str, sampled: &[&str]) -> Self {
+        let probes = history.probes().filter(|info| !sampled.contains(&info.probe.as_str()));
+        let seen = |info: &ProbeInfo| {
+            let rows = history.last_rows(&info.probe).into_iter();
+            let rows = rows.map(|(object, cells)| (object.to_owned(), cells.to_vec()));
+            SeenByProbe { info: info.clone(), rows: rows.collect() }
+        };
+        Self { host: host.to_owned(), probes: probes.map(seen).collect() }
+    }
+}
+
+/// The text that a scrape is answered with.
+///
+/// # Errors
+/// When it cannot be put together.
+pub fn text(seen: Arc<Seen>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Rows(seen)));
+    let mut text = String::new();
+    text::encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Rows(Arc<Seen>);
+
+impl Collector for Rows {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        for SeenByProbe { info, rows } in &self.0.probes {
+            for (index, column) in info.columns.iter().enumerate() {
+                if column.kind != Kind::State {
+                    family(&mut encoder, &self.0.host, info, index, rows)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All rows of one column. A cell that was not measured is left out: it is not zero.
+fn family(
+    encoder: &mut DescriptorEncoder<'_>,
+    host: &str,
+    info: &ProbeInfo,
+    index: usize,
+    rows: &[(String, Vec<Cell>)],
+) -> Result<(), fmt::Error> {
+    let column = &info.columns[index];
+    let measured: Vec<(&str, &[Cell], i64)> = rows
+        .iter()
+        .filter_map(|(object, cells)| match cells.get(index) {
+            Some(Cell::Value(value)) => Some((object.as_str(), cells.as_slice(), *value)),
+            _ => None,
+        })
+        .collect();
+    if measured.is_empty() {
+        return Ok(());
+    }
+    let kind = match column.kind {
+        Kind::Counter => MetricType::Counter,
+        Kind::Gauge | Kind::State => MetricType::Gauge,
+    };
+    let name = name(&info.probe, column);
+    let help = column.doc.trim_end_matches('.');
+    let mut metric = encoder.encode_descriptor(&name, help, None, kind)?;
+    for (object, cells, value) in measured {
+        let labels = labels(host, info, object, cells);
+        let sample = metric.encode_family(&labels)?;
+        let value =
+            if column.unit == Unit::Nanoseconds { value as f64 / 1e9 } else { value as f64 };
+        match column.kind {
+            Kind::Counter => ConstCounter::new(value).encode(sample)?,
+            Kind::Gauge | Kind::State => ConstGauge::new(value).encode(sample)?,
+        }
+    }
+    Ok(())
+}
+
+/// `blockstone_block_read_bytes`; a time is in seconds there, as Prometheus has it.
+fn name(probe: &str, column: &ColumnInfo) -> String {
+    let name = match (column.unit, column.name.strip_suffix("_ns")) {
+        (Unit::Nanoseconds, Some(stem)) => format!("{stem}_seconds"),
+        _ => column.name.clone(),
+    };
+    format!("blockstone_{probe}_{name}")
+}
+
+fn labels(host: &str, info: &ProbeInfo, object: &str, cells: &[Cell]) -> Vec<(String, String)> {
+    let mut labels = vec![("host".to_owned(), host.to_owned())];
+    if !object.is_empty() {
+        labels.push(("object".to_owned(), object.to_owned()));
+    }
+    for (column, cell) in info.columns.iter().zip(cells) {
+        if let Cell::Text(text) = cell
+            && !text.is_empty()
+            && text.len() <= LABEL_BYTES
+        {
+            labels.push((column.name.clone(), text.clone()));
+        }
+    }
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Column, Schema};
+
+    use super::*;
+
+    const fn column(name: &'static str, unit: Unit, kind: Kind) -> Column {
+        Column { name, unit, kind, source: "a test", doc: "What it means." }
+    }
+
+    const DISK: Schema = Schema {
+        probe: "host",
+        doc: "A probe.",
+        columns: &[
+            column("read_ns", Unit::Nanoseconds, Kind::Counter),
+            column("in_flight", Unit::Count, Kind::Gauge),
+            column("device_kind", Unit::Text, Kind::State),
+        ],
+    };
+
+    #[test]
+    fn times_are_seconds_counters_are_totals_and_what_is_unmeasured_is_not_there() {
+        let mut history = History::new(vec![ProbeInfo::of(&DISK)]);
+        let row = |ns, level| vec![Cell::Value(ns), level, Cell::Text("di\"sk".to_owned())];
+        history.push("host", 1, "vda", row(2_500_000_000, Cell::Unmeasured));
+        let text = text(Arc::new(Seen::last(&history, "db1", &[]))).unwrap();
+        let labels = r#"host="db1",object="vda",device_kind="di\"sk""#;
+        let wanted = format!("blockstone_host_read_seconds_total{{{labels}}} 2.5\n");
+        assert!(text.contains(&wanted), "{text}");
+        assert!(!text.contains("in_flight") && text.ends_with("# EOF\n"), "{text}");
+        assert!(text.contains("# TYPE blockstone_host_read_seconds counter"), "{text}");
+        let none = Seen::last(&history, "db1", &["host"]);
+        assert!(!super::text(Arc::new(none)).unwrap().contains("read"));
+    }
+}
