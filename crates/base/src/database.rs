@@ -1,6 +1,13 @@
 //! The series a workload run records about itself and about the database it drives, miniature or
 //! real: one declaration for the target that samples them and for whoever judges them. All are
-//! cumulative since the database was opened, unless marked as a level.
+//! cumulative since the database was opened, unless marked as a level. What a database that is only
+//! watched tells beyond that is declared here too.
+
+mod monitored;
+
+pub use monitored::{
+    DATABASE, IO, MONITORED, SESSION, SESSION_STATISTICS, SESSIONS, STATEMENT, STATEMENT_TEXT,
+};
 
 use crate::column::{Column, Kind, Schema, Unit};
 
@@ -121,7 +128,7 @@ pub const INSTANCE: Schema = Schema {
             name: "dirty_blocks",
             unit: Unit::Count,
             kind: Kind::Gauge,
-            source: DATABASE,
+            source: SOURCE,
             doc: "Changed blocks in the cache that are not written yet.",
         },
     ],
@@ -164,10 +171,10 @@ pub const SQL: Schema = Schema {
     ],
 };
 
-/// All of them.
+/// All that a run records.
 pub const ALL: &[&Schema] = &[&OPERATION, &EVENT, &ROLE, &DISK, &INSTANCE, &SERVER, &SQL];
 
-const DATABASE: &str = "database";
+const SOURCE: &str = "database";
 
 const TRANSFERS: [Column; 6] = [
     seen("read_ios", Unit::Count, "Read requests completed."),
@@ -183,7 +190,7 @@ const fn sent(name: &'static str, unit: Unit, doc: &'static str) -> Column {
 }
 
 const fn seen(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: DATABASE, doc }
+    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
 }
 
 const fn charged(name: &'static str, unit: Unit, doc: &'static str) -> Column {

@@ -1,19 +1,26 @@
-//! docs/probes.md, generated from the schemas of the registry and of the load itself.
+//! docs/probes.md, generated from the schemas of the registry, of the load itself and of databases.
 
 use std::fmt::Write;
 
-use blockstone_base::{Kind, Schema, Unit, load};
+use blockstone_base::{Kind, Schema, Unit, database, load};
 
 use crate::registry;
 
 /// The page, ending in one newline. `cargo xtask` writes it and checks that it is current.
 pub fn columns_page() -> String {
     let mut page = String::from(INTRODUCTION);
-    let schemas = registry::ALL.iter().map(|entry| entry.schema);
-    for schema in std::iter::once(&load::SERIES).chain(schemas) {
+    for schema in schemas() {
         section(&mut page, schema);
     }
     page
+}
+
+/// The load, the probes, what a database says that is driven, and what one says that is watched.
+fn schemas() -> impl Iterator<Item = &'static Schema> {
+    let probes = registry::ALL.iter().map(|entry| entry.schema);
+    let watched = database::MONITORED.iter().filter(|schema| !database::ALL.contains(schema));
+    let databases = database::ALL.iter().chain(watched).copied();
+    std::iter::once(&load::SERIES).chain(probes).chain(databases)
 }
 
 const INTRODUCTION: &str = "\
@@ -56,7 +63,7 @@ mod tests {
     #[test]
     fn every_column_has_its_row() {
         let page = columns_page();
-        for schema in registry::ALL.iter().map(|entry| entry.schema) {
+        for schema in schemas() {
             for column in schema.columns {
                 assert!(page.contains(&format!("| `{}` |", column.name)), "{}", column.name);
             }

@@ -6,6 +6,8 @@
 //! cumulative counters in the series of [`blockstone_base::database`]. It knows nothing of
 //! schedules, windows or recordings.
 //!
+//! A database that somebody else drives is only looked at: see [`monitor`].
+//!
 //! To add a target: one file, one line in `registry.rs`; the contract suite then runs on it.
 //!
 //! ```
@@ -26,6 +28,7 @@
 
 mod instance;
 mod mariadb;
+pub mod monitor;
 mod null;
 mod postgres;
 pub mod registry;
@@ -36,6 +39,8 @@ mod target;
 
 pub use blockstone_instance::SCAN_READ_MAX;
 pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
+pub use sql::Member;
+pub use sql::error::SqlError;
 pub use target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
     TargetError, TargetSession,

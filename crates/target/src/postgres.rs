@@ -4,10 +4,11 @@
 //! pinned: a select by key walks the index and visits one page after the other, as keys have it,
 //! not as pages lie.
 
-mod address;
+pub mod address;
 mod cluster;
 mod counters;
 mod session;
+pub mod views;
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -48,7 +49,7 @@ const LOCK: i64 = 0x626c_6f63_6b73_746f;
 /// The private cluster, in place of an address.
 pub const SCRATCH: &str = "scratch";
 /// The oldest version whose views are known.
-const VERSION_MIN: u32 = 13;
+pub const VERSION_MIN: u32 = 13;
 /// Places that a loader takes on at once.
 const CHUNK: u64 = 4096;
 /// A fresh cluster with its log, and the index of the rows.
@@ -360,7 +361,8 @@ impl Database for Postgres {
     }
 }
 
-fn connect(address: &Address) -> Result<Client, SqlError> {
+/// Connects.
+pub fn connect(address: &Address) -> Result<Client, SqlError> {
     address.config.connect(NoTls).map_err(|error| {
         let hint = match error.code() {
             Some(code) if *code == SqlState::INVALID_PASSWORD => {
@@ -448,7 +450,7 @@ fn schema_comment(owner: &mut Client) -> Result<Option<String>, SqlError> {
 }
 
 /// The session's process, if it is one of this machine.
-fn member(address: &Address, link: &mut Client) -> Option<Member> {
+pub fn member(address: &Address, link: &mut Client) -> Option<Member> {
     let row = link.query_one("SELECT pg_backend_pid()", &[]).ok()?;
     let pid = row.get::<_, i32>(0) as u32;
     let here = account::process(Path::new("/"), pid)?.title.starts_with("postgres");
@@ -509,7 +511,8 @@ fn said(error: &postgres::Error) -> String {
     }
 }
 
-fn statement(what: &str, error: &postgres::Error) -> SqlError {
+/// An error of a statement.
+pub fn statement(what: &str, error: &postgres::Error) -> SqlError {
     let code = error.code();
     let is = |state: &SqlState| code == Some(state);
     let hint = if is(&SqlState::DISK_FULL) {

@@ -1,13 +1,15 @@
 //! What the server's views say, by version; waits are sampled.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
 use blockstone_base::database::{INSTANCE, ROLE, SQL};
-use blockstone_sys::account;
 use postgres::{Client, Row, Statement};
 
 use super::statement;
+use super::views::{
+    CHECKPOINTS, Forms, WAL, form, identity, old_transfers, postmaster, processes, statistics,
+};
 use crate::sql::error::SqlError;
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::waits::SampledWaits;
@@ -17,16 +19,11 @@ use crate::target::Description;
 const STATISTICS: &str = include_str!("../../sql/postgres/statistics.sql");
 const WAITS: &str = include_str!("../../sql/postgres/waits.sql");
 
-/// Views that differ between versions: the first version that has it in this form.
-const CHECKPOINTS: [(u32, &str); 2] = [
-    (13, include_str!("../../sql/postgres/checkpoints_13.sql")),
-    (17, include_str!("../../sql/postgres/checkpoints_17.sql")),
-];
-const WAL: [(u32, &str); 2] = [
-    (14, include_str!("../../sql/postgres/wal_14.sql")),
-    (18, include_str!("../../sql/postgres/wal_18.sql")),
-];
-const IO: [(u32, &str); 2] = [
+/// A target's server has pages of this size, or is refused.
+const BLOCK_BYTES: u64 = 8192;
+
+/// What each kind of process reads and writes.
+const IO: &Forms = &[
     (16, include_str!("../../sql/postgres/io_16.sql")),
     (18, include_str!("../../sql/postgres/io_18.sql")),
 ];
@@ -49,31 +46,6 @@ const USUAL_WAITS: [&str; 14] = [
     "Lock/tuple",
 ];
 
-/// Settings that decide what a run shows.
-const SETTINGS: [&str; 16] = [
-    "shared_buffers",
-    "block_size",
-    "fsync",
-    "synchronous_commit",
-    "full_page_writes",
-    "wal_level",
-    "wal_compression",
-    "data_checksums",
-    "max_wal_size",
-    "checkpoint_timeout",
-    "autovacuum",
-    "track_io_timing",
-    "huge_pages",
-    "max_connections",
-    "io_method",
-    "debug_io_direct",
-];
-
-/// The form of a view that `version` has; none when it came later.
-fn form(forms: &[(u32, &'static str)], version: u32) -> Option<&'static str> {
-    forms.iter().rev().find(|(since, _)| *since <= version).map(|(_, text)| *text)
-}
-
 /// Looks at the views.
 pub struct Counters {
     link: Client,
@@ -89,8 +61,7 @@ pub struct Counters {
 impl Counters {
     /// Over `link`, whose process is `own`.
     pub fn new(link: Client, version: u32, own: Option<Member>) -> Self {
-        let root = Path::new("/");
-        let postmaster = own.and_then(|own| Some(account::process(root, own.pid)?.parent));
+        let postmaster = postmaster(own);
         Self {
             link,
             version,
@@ -106,13 +77,13 @@ impl Counters {
         if let Some(statements) = &self.statements {
             return Ok(statements.clone());
         }
-        let texts = [Some(STATISTICS), form(&CHECKPOINTS, self.version), form(&WAL, self.version)];
+        let texts = [Some(STATISTICS), form(CHECKPOINTS, self.version), form(WAL, self.version)];
         let mut statements = Vec::new();
         for text in [Some(WAITS)].into_iter().chain(texts).flatten() {
             let prepared = self.link.prepare(text);
             statements.push(prepared.map_err(|error| statement("read the counters", &error))?);
         }
-        if let Some(text) = form(&IO, self.version) {
+        if let Some(text) = form(IO, self.version) {
             let prepared = self.link.prepare(text);
             statements.push(prepared.map_err(|error| statement("read the counters", &error))?);
         }
@@ -129,13 +100,10 @@ impl Counters {
 
     fn members(&self, sessions: &[Member]) -> Vec<(Member, String)> {
         let ours = sessions.iter().map(|&member| (member, SESSION.to_owned()));
-        let root = Path::new("/");
-        let children = self.postmaster.map(|pid| account::children(root, pid)).unwrap_or_default();
-        let others = children.into_iter().filter_map(|process| {
-            let member = Member { pid: process.pid, thread: None };
-            let known = sessions.contains(&member) || Some(member) == self.own;
-            (!known).then(|| (member, role(&process.title)))
-        });
+        let all = self.postmaster.map(processes).unwrap_or_default().into_iter();
+        let others =
+            all.filter(|(member, _)| !sessions.contains(member) && Some(*member) != self.own);
+        let others = others.map(|(member, role)| (member, role.to_owned()));
         ours.chain(others).collect()
     }
 }
@@ -144,18 +112,15 @@ impl Watcher for Counters {
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
         let statements = self.prepare()?;
         let [waits, rest @ ..] = statements.as_slice() else { return Ok(Seen::default()) };
-        let (plain, io) = match form(&IO, self.version) {
+        let (plain, io) = match form(IO, self.version) {
             Some(_) => rest.split_at(rest.len() - 1),
             None => (rest, &[][..]),
         };
         let mut seen = Seen::default();
-        let mut rows = Vec::new();
         for one in plain {
             let row = self.link.query_one(one, &[]);
-            rows.push(row.map_err(|error| statement("read the counters", &error))?);
-        }
-        for row in &rows {
-            seen.statistics.extend(statistics(row));
+            let row = row.map_err(|error| statement("read the counters", &error))?;
+            seen.statistics.extend(statistics(&row));
         }
         match io.first() {
             Some(io) => {
@@ -163,7 +128,7 @@ impl Watcher for Counters {
                 let rows = rows.map_err(|error| statement("read pg_stat_io", &error))?;
                 seen.readings.extend(rows.iter().map(transfers));
             }
-            None => seen.readings.extend(old_transfers(&rows, &seen.statistics)),
+            None => seen.readings.extend(old_transfers(&seen.statistics, BLOCK_BYTES)),
         }
         seen.readings.extend(self.sample_waits(waits)?);
         let mut processes = std::mem::take(&mut self.processes);
@@ -171,17 +136,6 @@ impl Watcher for Counters {
         self.processes = processes;
         Ok(seen)
     }
-}
-
-/// The columns of a row that are statistics of a series.
-fn statistics(row: &Row) -> Vec<(&'static str, u64)> {
-    let known = INSTANCE.columns.iter().chain(SQL.columns).map(|column| column.name);
-    known
-        .filter_map(|name| {
-            let index = row.columns().iter().position(|column| column.name() == name)?;
-            Some((name, row.try_get::<_, Option<i64>>(index).ok()?? as u64))
-        })
-        .collect()
 }
 
 /// A row of `pg_stat_io`. Times are there only if the server takes them: none of I/O that happened
@@ -199,55 +153,11 @@ fn transfers(row: &Row) -> Reading {
     Reading { probe: ROLE.probe, object, cells: values.map(Cell::from).into() }
 }
 
-/// What older versions tell of I/O by role: reads of all sessions, and who wrote a page.
-fn old_transfers(rows: &[Row], statistics: &[(&str, u64)]) -> Vec<Reading> {
-    const BLOCK_BYTES: u64 = 8192;
-    let reads = statistics.iter().find(|(name, _)| *name == "physical_reads").map(|(_, n)| *n);
-    let written = |name: &str| {
-        rows.iter().find_map(|row| row.try_get::<_, i64>(name).ok()).map(|count| count as u64)
-    };
-    let roles = [
-        (SESSION, reads, written("backend")),
-        ("checkpointer", Some(0), written("checkpointer")),
-        ("background writer", Some(0), written("writer")),
-    ];
-    let reading = |(role, reads, writes): (&str, Option<u64>, Option<u64>)| {
-        let bytes = |ios: Option<u64>| ios.map(|ios| ios * BLOCK_BYTES);
-        let values = [reads, bytes(reads), None, writes, bytes(writes), None];
-        Reading { probe: ROLE.probe, object: role.to_owned(), cells: values.map(Cell::from).into() }
-    };
-    roles.into_iter().map(reading).collect()
-}
-
-/// The role of a server process by its title, as in `postgres: 15/main: checkpointer `.
-fn role(title: &str) -> String {
-    const ROLES: [&str; 9] = [
-        "checkpointer",
-        "background writer",
-        "walwriter",
-        "autovacuum launcher",
-        "autovacuum worker",
-        "logical replication launcher",
-        "io worker",
-        "stats collector",
-        "archiver",
-    ];
-    let last = title.rsplit(": ").next().unwrap_or_default();
-    let known = ROLES.iter().find(|role| last.starts_with(**role));
-    known.map_or("other sessions", |role| role).to_owned()
-}
-
 /// Version, settings, and what this version does not count.
 pub fn describe(link: &mut Client, version: u32) -> Result<Description, SqlError> {
-    let failed = |error: postgres::Error| statement("ask for settings", &error);
-    let row = link.query_one("SELECT current_setting('server_version')", &[]).map_err(failed)?;
-    let names: Vec<&str> = SETTINGS.to_vec();
-    let ask = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
-    let rows = link.query(ask, &[&names]).map_err(failed)?;
-    let settings: Vec<(String, String)> =
-        rows.into_iter().map(|row| (row.get(0), row.get(1))).collect();
+    let (said, settings) = identity(link)?;
     Ok(Description {
-        server: format!("PostgreSQL {}", row.get::<_, String>(0)),
+        server: format!("PostgreSQL {said}"),
         plans: Vec::new(),
         unmeasured: unmeasured(version, &settings),
         settings,
@@ -318,19 +228,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_version_has_its_views() {
-        assert!(form(&WAL, 13).is_none() && form(&IO, 15).is_none());
-        assert!(form(&CHECKPOINTS, 16).unwrap().contains("buffers_backend"));
-        assert!(form(&CHECKPOINTS, 17).unwrap().contains("pg_stat_checkpointer"));
-        assert!(form(&IO, 17).unwrap().contains("op_bytes"));
-        assert!(form(&IO, 18).unwrap().contains("read_bytes"));
-    }
-
-    #[test]
-    fn roles_are_read_from_titles() {
-        assert_eq!(role("postgres: 15/main: checkpointer "), "checkpointer");
-        assert_eq!(role("postgres: io worker 2"), "io worker");
-        assert_eq!(role("postgres: me bench [local] SELECT"), "other sessions");
+    fn each_version_has_its_view_of_io() {
+        assert!(form(IO, 15).is_none());
+        assert!(form(IO, 17).unwrap().contains("op_bytes"));
+        assert!(form(IO, 18).unwrap().contains("read_bytes"));
     }
 
     #[test]

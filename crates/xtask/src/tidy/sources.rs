@@ -34,6 +34,11 @@ const REGISTRIES: &[Registry] = &[
         marker: "Target for ",
     },
     Registry {
+        list: "crates/target/src/monitor/registry.rs",
+        folder: "crates/target/src/monitor/",
+        marker: "Monitor for ",
+    },
+    Registry {
         list: "crates/judge/src/rules/registry.rs",
         folder: "crates/judge/src/rules/",
         marker: "const RULE: Rule",

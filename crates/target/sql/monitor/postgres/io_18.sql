@@ -1,0 +1,7 @@
+SELECT backend_type, object, context, reads AS read_ios, read_bytes::bigint AS read_bytes,
+    (read_time * 1e6)::bigint AS read_ns, writes AS write_ios, write_bytes::bigint AS write_bytes,
+    (write_time * 1e6)::bigint AS write_ns, extends AS extend_ios,
+    extend_bytes::bigint AS extend_bytes, (extend_time * 1e6)::bigint AS extend_ns,
+    writebacks AS writeback_ios, (writeback_time * 1e6)::bigint AS writeback_ns,
+    fsyncs AS flushes, (fsync_time * 1e6)::bigint AS flush_ns, hits, evictions, reuses
+FROM pg_stat_io

@@ -1,0 +1,119 @@
+//! Looking at a database that somebody else drives: its counters at each tick, samples of its
+//! sessions in between.
+//!
+//! A [`Monitor`] is opened from an address through the [`registry`]. It makes nothing in the
+//! server and needs no schema there; what its user may not see, or the server does not count, is
+//! unmeasured and says why. Its own session is in nothing that it tells, as far as a server tells
+//! the sessions apart: what its queries visit in the catalogue is not taken off.
+//!
+//! To add a database: one file, one line in `monitor/registry.rs`, its queries in
+//! `sql/monitor/<database>/*.sql`; the suite in `tests/monitor.rs` then runs on it.
+//!
+//! ```no_run
+//! let mut monitor = blockstone_target::monitor::open("postgres://me@localhost/bench")?;
+//! let mut readings = Vec::new();
+//! monitor.counters(&mut readings)?;
+//! monitor.sessions(&mut readings)?;
+//! assert!(readings.iter().any(|reading| reading.probe == "sessions"));
+//! # Ok::<(), blockstone_target::SqlError>(())
+//! ```
+
+mod own;
+mod pace;
+mod postgres;
+mod recent;
+pub mod registry;
+mod steady;
+mod text;
+mod values;
+
+use blockstone_base::column::{Reading, Schema, Unmeasured};
+
+use crate::sql::Member;
+use crate::sql::error::SqlError;
+use crate::sql::host::without_password;
+
+/// What the sessions of monitors call themselves.
+pub const APPLICATION: &str = "blockstone watch";
+
+/// Looks at one server.
+pub trait Monitor: Send {
+    /// The series that it tells, as [`blockstone_base::database`] declares them.
+    fn series(&self) -> &'static [&'static Schema];
+
+    /// Appends what the server counted so far: rows of all series but `session` and `sessions`.
+    /// Meant for once a second; what takes long may be as of an earlier call, or left out until it
+    /// is due again.
+    ///
+    /// # Errors
+    /// When the server does not answer. Then only [`Monitor::reconnect`] makes sense.
+    fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
+
+    /// Appends what each session that works does now, how many there are, and the text of
+    /// statements that were not seen before. One query, meant for up to ten times a second.
+    ///
+    /// # Errors
+    /// When the server does not answer. Then only [`Monitor::reconnect`] makes sense.
+    fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
+
+    /// Columns of its series that were not measured, as of the last call: probe, column, reason.
+    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)>;
+
+    /// What the server is, as of the last connection.
+    fn describe(&self) -> Server;
+
+    /// The server's processes, or its threads, with their roles; empty when it is not on this
+    /// machine.
+    fn processes(&mut self) -> Vec<(Member, String)>;
+
+    /// Connects anew, after the server went away. Counters go on where they were.
+    ///
+    /// # Errors
+    /// When the server is not back yet, or is another one that cannot be watched.
+    fn reconnect(&mut self) -> Result<(), SqlError>;
+}
+
+/// What a server is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// Its address, without the password.
+    pub address: String,
+    /// The product, as in `PostgreSQL`.
+    pub product: String,
+    /// Its version, as it says it itself.
+    pub version: String,
+    /// Settings that decide what it does with its storage.
+    pub settings: Vec<(String, String)>,
+    /// Whether it runs on this machine.
+    pub is_local: bool,
+    /// Its main process, if that is on this machine.
+    pub pid: Option<u32>,
+}
+
+/// Connects to the server at `address`, whose scheme says which database it is.
+///
+/// # Errors
+/// When no monitor knows the scheme, or the server cannot be reached or watched.
+pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
+    let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
+    match registry::find(scheme) {
+        Some(entry) => (entry.open)(rest),
+        None => Err(SqlError::Address {
+            address: without_password(address),
+            why: format!("no monitor knows {scheme:?}"),
+            hint: "postgres://user@host/database",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_nobody_knows_is_refused() {
+        let error = open("oracle://scott:tiger@host/db").err().unwrap().to_string();
+        assert!(error.contains("oracle") && error.contains("\nhint: "), "{error}");
+        assert!(!error.contains("tiger"), "{error}");
+    }
+}

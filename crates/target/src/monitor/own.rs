@@ -1,0 +1,101 @@
+//! This program's own part in what a server counts.
+
+use std::time::{Duration, Instant};
+
+use super::steady::Rising;
+
+/// What a monitor's own session did, to be taken off.
+#[derive(Debug, Default)]
+pub struct Own {
+    transactions: i64,
+    busy: Duration,
+    commits: Option<Commits>,
+    time: Option<Time>,
+}
+
+#[derive(Debug)]
+struct Commits {
+    total: Rising,
+    /// What makes it go on from where it was, over a connection made anew.
+    shift: Option<i64>,
+    told: i64,
+}
+
+#[derive(Debug)]
+struct Time {
+    /// The server's and ours at the last look; none over a connection made anew.
+    last_ns: Option<(u64, u64)>,
+    told_ns: u64,
+}
+
+impl Own {
+    /// A transaction was sent at `begun` and is answered.
+    pub fn sent(&mut self, begun: Instant) {
+        self.transactions += 1;
+        self.busy += begun.elapsed();
+    }
+
+    /// The connection was made anew: what that took is nobody's.
+    pub fn connected_anew(&mut self) {
+        self.commits.iter_mut().for_each(|commits| commits.shift = None);
+        self.time.iter_mut().for_each(|time| time.last_ns = None);
+    }
+
+    /// `commits` without our own. The server may count ours later than we do: so it is never less
+    /// than before.
+    pub fn off_commits(&mut self, commits: u64) -> u64 {
+        let (raw, own) = (commits as i64, self.transactions);
+        let fresh = || Commits { total: Rising::new(raw), shift: None, told: raw };
+        let known = self.commits.get_or_insert_with(fresh);
+        let others = known.total.at(raw) - own;
+        let shift = *known.shift.get_or_insert(known.told - others);
+        known.told = known.told.max(others + shift);
+        known.told as u64
+    }
+
+    /// `db_time_ns` without our own, which the server measures a little shorter than we do: what
+    /// is taken off too much is not owed by others later.
+    pub fn off_time(&mut self, db_time_ns: u64) -> u64 {
+        let own_ns = self.busy.as_nanos() as u64;
+        let fresh = || Time { last_ns: None, told_ns: db_time_ns };
+        let known = self.time.get_or_insert_with(fresh);
+        if let Some((last, own)) = known.last_ns {
+            known.told_ns += db_time_ns.saturating_sub(last).saturating_sub(own_ns - own);
+        }
+        known.last_ns = Some((db_time_ns, own_ns));
+        known.told_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_keep_what_is_theirs() {
+        let mut own = Own::default();
+        assert_eq!((own.off_commits(10), own.off_time(500)), (10, 500));
+        own.sent(Instant::now());
+        own.busy = Duration::from_nanos(40);
+        assert_eq!((own.off_commits(14), own.off_time(530)), (13, 500));
+        assert_eq!((own.off_commits(14), own.off_time(630)), (13, 600));
+    }
+
+    #[test]
+    fn what_the_server_counts_late_is_not_taken_for_somebody_elses() {
+        let mut own = Own::default();
+        assert_eq!(own.off_commits(50), 50);
+        (0..3).for_each(|_| own.sent(Instant::now()));
+        assert_eq!([50, 53, 54].map(|total| own.off_commits(total)), [50, 50, 51]);
+    }
+
+    #[test]
+    fn a_server_that_came_back_goes_on() {
+        let mut own = Own::default();
+        own.off_commits(50);
+        assert_eq!((own.off_commits(60), own.off_time(9)), (60, 9));
+        own.connected_anew();
+        assert_eq!((own.off_commits(4), own.off_time(2)), (60, 9));
+        assert_eq!((own.off_commits(6), own.off_time(3)), (62, 10));
+    }
+}

@@ -1,0 +1,293 @@
+//! PostgreSQL, 13 and later: its views, and the operating system's accounts of its processes where
+//! they are on this machine.
+
+mod io;
+mod link;
+mod missing;
+mod sample;
+mod statements;
+
+use std::time::Instant;
+
+use blockstone_base::column::{Cell, Reading, Schema, Unmeasured};
+use blockstone_base::database::{DATABASE, INSTANCE, MONITORED, SESSION_STATISTICS, SQL};
+use postgres::Row;
+
+use super::own::Own;
+use super::pace::Pace;
+use super::recent::{Recent, charged};
+use super::steady::Steady;
+use super::values::{Values, row, whole};
+use super::{APPLICATION, Monitor, Server};
+use crate::postgres::address::{self, Address};
+use crate::postgres::views::{CHECKPOINTS, Forms, OTHERS, WAL, processes, statistics};
+use crate::sql::Member;
+use crate::sql::error::SqlError;
+use crate::sql::processes::{Processes, SESSION as CLIENT};
+use link::{Link, Query};
+use sample::Sample;
+use statements::Statements;
+
+const TOTALS: &Forms = &[
+    (13, include_str!("../../sql/monitor/postgres/database_13.sql")),
+    (14, include_str!("../../sql/monitor/postgres/database_14.sql")),
+];
+const REDO: &Forms = &[(13, include_str!("../../sql/monitor/postgres/redo.sql"))];
+const MAINTENANCE: &Forms = &[(13, include_str!("../../sql/monitor/postgres/maintenance.sql"))];
+const PER_SESSION: &Forms =
+    &[(18, include_str!("../../sql/monitor/postgres/session_statistics_18.sql"))];
+/// What this session has done itself shows at once, and can be taken off.
+const HAND_OVER: &Forms = &[(15, "SELECT pg_stat_force_next_flush()")];
+
+const UNTIMED: &str = "track_io_timing is off";
+const REDO_UNTIMED: &str = "track_wal_io_timing is off";
+
+/// Connects to `postgres:{rest}`.
+pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
+    let mut address = address::parse(rest)?;
+    address.config.application_name(APPLICATION);
+    let mut link = Link::open(&address)?;
+    let queries = Queries::new(&mut link)?;
+    Ok(Box::new(Postgres {
+        address,
+        link,
+        queries,
+        maintenance_runs: None,
+        timed: Timed::default(),
+        values: Values::new(),
+        recent: Recent::default(),
+        processes: Processes::default(),
+        members: Vec::new(),
+        io_of_processes: None,
+        steady: Steady::default(),
+    }))
+}
+
+struct Postgres {
+    address: Address,
+    link: Link,
+    queries: Queries,
+    /// As of when it was last asked for.
+    maintenance_runs: Option<u64>,
+    timed: Timed,
+    /// What was known of the server as a whole at the last look.
+    values: Values,
+    recent: Recent,
+    processes: Processes,
+    members: Vec<(Member, String)>,
+    /// Whether the system told the I/O of all of them; none before it was asked.
+    io_of_processes: Option<bool>,
+    steady: Steady,
+}
+
+/// All that is asked over one connection.
+struct Queries {
+    hand_over: Query,
+    totals: Query,
+    redo: Query,
+    checkpoints: Query,
+    wal: Query,
+    maintenance: Query,
+    maintenance_pace: Pace,
+    io: Query,
+    per_session: Query,
+    sample: Sample,
+    statements: Statements,
+}
+
+/// What the server takes the time of, which a reload may change.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timed {
+    io: bool,
+    redo: bool,
+}
+
+impl Queries {
+    fn new(link: &mut Link) -> Result<Self, SqlError> {
+        let query = |forms| Query::new(forms, link.version);
+        Ok(Self {
+            hand_over: query(HAND_OVER),
+            totals: query(TOTALS),
+            redo: query(REDO),
+            checkpoints: query(CHECKPOINTS),
+            wal: query(WAL),
+            maintenance: query(MAINTENANCE),
+            maintenance_pace: Pace::default(),
+            io: query(io::FORMS),
+            per_session: query(PER_SESSION),
+            sample: Sample::new(link.version),
+            statements: Statements::find(link)?,
+        })
+    }
+}
+
+impl Postgres {
+    /// The counters of the server as a whole.
+    fn look(&mut self) -> Result<(), SqlError> {
+        let (link, queries) = (&mut self.link, &mut self.queries);
+        link.ask(&mut queries.hand_over, &[])?;
+        let mut values = Values::new();
+        for query in [&mut queries.totals, &mut queries.checkpoints, &mut queries.wal] {
+            values.extend(link.ask(query, &[])?.iter().flat_map(statistics));
+        }
+        if let Some(row) = link.ask(&mut queries.redo, &[])?.first() {
+            self.timed = Timed { io: row.get("timed"), redo: row.get("redo_timed") };
+            values.extend(statistics(row));
+        }
+        if queries.maintenance_pace.is_due() {
+            let begun = Instant::now();
+            let rows = link.ask(&mut queries.maintenance, &[])?;
+            let runs = rows.iter().flat_map(statistics).map(|(_, runs)| runs).next();
+            self.maintenance_runs = runs.or(self.maintenance_runs);
+            queries.maintenance_pace.done(begun);
+        }
+        values.extend(self.maintenance_runs.map(|runs| ("maintenance_runs", runs)));
+        for (name, off) in [
+            ("commits", Own::off_commits as fn(&mut Own, u64) -> u64),
+            ("db_time_ns", Own::off_time),
+        ] {
+            values.entry(name).and_modify(|value| *value = off(&mut link.own, *value));
+        }
+        values.retain(|name, _| !missing::untimed(name, self.timed));
+        self.values = values;
+        Ok(())
+    }
+
+    /// What the operating system charges, by role.
+    fn look_at_processes(&mut self, readings: &mut Vec<Reading>) {
+        let (postmaster, own) = (self.link.postmaster, self.link.own_process);
+        let mut fresh = None;
+        let seen = self.processes.look(false, || {
+            let members = members(postmaster, own);
+            fresh = Some(members.clone());
+            members
+        });
+        self.members = fresh.unwrap_or(std::mem::take(&mut self.members));
+        let rows = seen.iter().filter(|row| row.probe == blockstone_base::database::SERVER.probe);
+        let told = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
+        self.io_of_processes = told.reduce(|one, other| one && other);
+        readings.extend(seen);
+    }
+
+    /// Sessions that worked lately, and processes in the background, one by one.
+    fn look_at_each(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        let sessions = self.recent.take();
+        let pids: Vec<i32> = sessions.iter().map(|(pid, _)| *pid as i32).collect();
+        let mut rows = Vec::new();
+        if !pids.is_empty() {
+            rows = self.link.ask(&mut self.queries.per_session, &[&pids])?;
+        }
+        let of = |pid: u32| rows.iter().find(|row| row.get::<_, i32>(0) as u32 == pid);
+        for (pid, member) in sessions {
+            let charged = member.map(charged);
+            if charged.as_ref().is_some_and(Option::is_none) {
+                continue; // It has ended.
+            }
+            readings.push(self.each(pid, CLIENT, charged.flatten(), of(pid)));
+        }
+        let background = self.members.iter().filter(|(_, role)| role != CLIENT);
+        for (member, role) in background {
+            if let Some(charged) = charged(*member) {
+                readings.push(self.each(member.pid, role, Some(charged), None));
+            }
+        }
+        Ok(())
+    }
+
+    fn each(
+        &self,
+        pid: u32,
+        role: &str,
+        charged: Option<Vec<(&'static str, Cell)>>,
+        counted: Option<&Row>,
+    ) -> Reading {
+        let charged = charged.unwrap_or_default();
+        row(&SESSION_STATISTICS, pid.to_string(), |name| {
+            if name == "role" {
+                return Cell::Text(role.to_owned());
+            }
+            if let Some((_, cell)) = charged.iter().find(|(known, _)| *known == name) {
+                return cell.clone();
+            }
+            if missing::untimed(name, self.timed) {
+                return Cell::Unmeasured;
+            }
+            let value = counted.and_then(|row| row.try_get::<_, Option<i64>>(name).ok().flatten());
+            Cell::from(value.map(|value| value as u64))
+        })
+    }
+}
+
+/// The server's processes with their roles, without our own.
+fn members(postmaster: Option<u32>, own: Option<Member>) -> Vec<(Member, String)> {
+    let Some(postmaster) = postmaster else { return Vec::new() };
+    let children = processes(postmaster).into_iter().filter(|(member, _)| Some(*member) != own);
+    let named = |(member, role)| {
+        let role = if role == OTHERS { CLIENT } else { role };
+        (member, role.to_owned())
+    };
+    let main = (Member { pid: postmaster, thread: None }, "postmaster".to_owned());
+    std::iter::once(main).chain(children.map(named)).collect()
+}
+
+impl Monitor for Postgres {
+    fn series(&self) -> &'static [&'static Schema] {
+        MONITORED
+    }
+
+    fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        let first = readings.len();
+        self.look()?;
+        readings.extend([&INSTANCE, &SQL, &DATABASE].map(|schema| whole(schema, &self.values)));
+        if self.queries.io.is_answered() {
+            let rows = self.link.ask(&mut self.queries.io, &[])?;
+            readings.extend(io::readings(&rows, self.timed));
+        } else {
+            let block_bytes = self.link.block_bytes();
+            readings.extend(io::old_readings(&self.values, block_bytes));
+        }
+        self.look_at_processes(readings);
+        self.look_at_each(readings)?;
+        let Queries { statements, sample, .. } = &mut self.queries;
+        statements.look(&mut self.link, sample, self.timed.io, readings)?;
+        self.steady.hold(MONITORED, &mut readings[first..]);
+        Ok(())
+    }
+
+    fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        let Queries { statements, sample, .. } = &mut self.queries;
+        let (recent, is_local) = (&mut self.recent, self.link.own_process.is_some());
+        sample.look(&mut self.link, statements.has_texts(), readings, |pid| {
+            recent.works(pid, is_local.then_some(Member { pid, thread: None }));
+        })
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)> {
+        missing::missing(self)
+    }
+
+    fn describe(&self) -> Server {
+        Server {
+            address: self.address.name.clone(),
+            product: "PostgreSQL".to_owned(),
+            version: self.link.release.clone(),
+            settings: self.link.settings.clone(),
+            is_local: self.link.own_process.is_some(),
+            pid: self.link.postmaster,
+        }
+    }
+
+    fn processes(&mut self) -> Vec<(Member, String)> {
+        members(self.link.postmaster, self.link.own_process)
+    }
+
+    fn reconnect(&mut self) -> Result<(), SqlError> {
+        let mut link = Link::open(&self.address)?;
+        self.queries = Queries::new(&mut link)?;
+        std::mem::swap(&mut link.own, &mut self.link.own);
+        link.own.connected_anew();
+        self.link = link;
+        self.recent.forget();
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! The connection: what is asked over it, and what is not because it cannot be answered.
+
+use std::time::Instant;
+
+use blockstone_base::column::Unmeasured;
+use postgres::error::SqlState;
+use postgres::types::ToSql;
+use postgres::{Client, Row, Statement};
+
+use crate::monitor::own::Own;
+use crate::postgres::address::Address;
+use crate::postgres::views::{Forms, form, identity, postmaster};
+use crate::postgres::{VERSION_MIN, connect, member, statement};
+use crate::sql::Member;
+use crate::sql::error::SqlError;
+
+/// By it, our own statements are known among those of others.
+pub const MARK: &str = "/* blockstone watch */";
+
+/// What a session of a monitor is like: it changes nothing, waits for nothing, and asks no other
+/// process for help.
+const SETTINGS: [&str; 6] = [
+    "default_transaction_read_only = on",
+    "statement_timeout = '5s'",
+    "lock_timeout = '1s'",
+    "max_parallel_workers_per_gather = 0",
+    "jit = off",
+    "search_path = pg_catalog",
+];
+
+/// A connection to a server, and what it is.
+pub struct Link {
+    client: Client,
+    /// The major version.
+    pub version: u32,
+    /// As the server says it.
+    pub release: String,
+    /// Settings that decide what it does with its storage.
+    pub settings: Vec<(String, String)>,
+    /// Who asks, and in which database.
+    pub user: String,
+    /// The database that is connected to.
+    pub database: String,
+    /// Whether the user sees what other users do.
+    pub sees_all: bool,
+    /// Our own process, where the server is on this machine.
+    pub own_process: Option<Member>,
+    /// The server's main process, likewise.
+    pub postmaster: Option<u32>,
+    /// What this session did.
+    pub own: Own,
+}
+
+/// A query in the form that the server's version has, and why it is not sent any more.
+#[derive(Default)]
+pub struct Query {
+    text: Option<String>,
+    prepared: Option<Statement>,
+    /// Why it is not answered, if it is not.
+    pub unanswered: Option<Unmeasured>,
+}
+
+impl Query {
+    /// The one among `forms` that `version` has.
+    pub fn new(forms: &Forms, version: u32) -> Self {
+        Self::from_text(form(forms, version).map(str::to_owned))
+    }
+
+    /// One that is the same in all versions.
+    pub fn from_text(text: Option<String>) -> Self {
+        // Behind the first word: a comment in front of all is not kept with the statement.
+        let text = text.map(|text| text.trim().replacen(' ', &format!(" {MARK} "), 1));
+        Self { text, ..Self::default() }
+    }
+
+    /// Whether this version has it, and nothing kept it from being answered.
+    pub fn is_answered(&self) -> bool {
+        self.text.is_some() && self.unanswered.is_none()
+    }
+}
+
+impl Link {
+    /// Connects, and asks what is there.
+    pub fn open(address: &Address) -> Result<Self, SqlError> {
+        const ASK: &str = "SELECT current_setting('server_version_num')::int,
+            current_user::text, current_database()::text,
+            pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')";
+        let mut client = connect(address)?;
+        for setting in SETTINGS {
+            let set = client.batch_execute(&format!("SET {MARK} {setting}"));
+            set.map_err(|error| statement("set up the session", &error))?;
+        }
+        let row = client.query_one(ASK, &[]);
+        let row = row.map_err(|error| statement("ask what it is", &error))?;
+        let version = row.get::<_, i32>(0) as u32 / 10_000;
+        let (release, settings) = identity(&mut client)?;
+        if version < VERSION_MIN {
+            return Err(SqlError::Unsuitable {
+                server: address.name.clone(),
+                why: format!("it is version {release}"),
+                hint: format!("PostgreSQL {VERSION_MIN} and later are supported"),
+            });
+        }
+        let own_process = member(address, &mut client);
+        Ok(Self {
+            client,
+            version,
+            release,
+            settings,
+            user: row.get(1),
+            database: row.get(2),
+            sees_all: row.get(3),
+            own_process,
+            postmaster: postmaster(own_process),
+            own: Own::default(),
+        })
+    }
+
+    /// The bytes of its blocks.
+    pub fn block_bytes(&self) -> u64 {
+        let known = self.settings.iter().find(|(name, _)| name == "block_size");
+        known.and_then(|(_, value)| value.parse().ok()).unwrap_or(8192)
+    }
+
+    /// What would let this user see more.
+    pub fn hint(&self) -> String {
+        format!("GRANT pg_monitor TO {}", self.user)
+    }
+
+    /// The rows of `query`; none of one that is not answered, which is then not sent again.
+    pub fn ask(
+        &mut self,
+        query: &mut Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, SqlError> {
+        let Some(text) = query.text.as_deref().filter(|_| query.unanswered.is_none()) else {
+            return Ok(Vec::new());
+        };
+        let begun = Instant::now();
+        let prepared = match &query.prepared {
+            Some(prepared) => Ok(prepared.clone()),
+            None => self.client.prepare(text),
+        };
+        if query.prepared.is_none() {
+            self.own.sent(begun);
+        }
+        let begun = Instant::now();
+        let rows = prepared.and_then(|prepared| {
+            query.prepared = Some(prepared.clone());
+            self.client.query(&prepared, parameters)
+        });
+        self.own.sent(begun);
+        rows.or_else(|error| {
+            query.unanswered = self.excused(&error)?;
+            Ok(Vec::new())
+        })
+    }
+
+    /// Why a query is not answered while the server is well; none when it may be the next time.
+    fn excused(&self, error: &postgres::Error) -> Result<Option<Unmeasured>, SqlError> {
+        let Some(said) = error.as_db_error() else {
+            return Err(statement("ask for counters", error));
+        };
+        let code = said.code();
+        if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+            return Ok(Some(Unmeasured::NotPermitted(format!(
+                "{}: {}",
+                said.message(),
+                self.hint()
+            ))));
+        }
+        if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
+            || *code == SqlState::UNDEFINED_FUNCTION
+        {
+            return Ok(Some(Unmeasured::Off(said.message().to_owned())));
+        }
+        if *code == SqlState::QUERY_CANCELED || *code == SqlState::LOCK_NOT_AVAILABLE {
+            return Ok(None);
+        }
+        Err(statement("ask for counters", error))
+    }
+}

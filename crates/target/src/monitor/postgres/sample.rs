@@ -1,0 +1,157 @@
+//! What sessions do at one moment.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
+use postgres::Row;
+
+use super::link::{Link, Query};
+use crate::monitor::text::{identity, normalised, one_line};
+use crate::monitor::values::{level, row};
+use crate::postgres::views::Forms;
+use crate::sql::error::SqlError;
+use crate::sql::processes::SESSION as CLIENT;
+
+const SAMPLE: &Forms = &[
+    (13, include_str!("../../../sql/monitor/postgres/sessions_13.sql")),
+    (14, include_str!("../../../sql/monitor/postgres/sessions_14.sql")),
+];
+const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
+/// More statements than these are not remembered as told.
+const TOLD_MAX: usize = 50_000;
+
+/// Looks at the sessions.
+pub struct Sample {
+    query: Query,
+    names: Query,
+    databases: HashMap<u32, String>,
+    /// Statements whose text was told.
+    told: HashSet<String>,
+    /// Statements that were seen at work and whose text was not told yet.
+    pub untold: BTreeSet<i64>,
+    /// Whether the server was told not to track what sessions do.
+    pub is_untracked: bool,
+}
+
+impl Sample {
+    /// As `version` has it.
+    pub fn new(version: u32) -> Self {
+        Self {
+            query: Query::new(SAMPLE, version),
+            names: Query::from_text(Some(DATABASES.to_owned())),
+            databases: HashMap::new(),
+            told: HashSet::new(),
+            untold: BTreeSet::new(),
+            is_untracked: false,
+        }
+    }
+
+    /// Appends a sample, and calls `works` with the process of each session at work. `has_texts`
+    /// says whether the server keeps the texts of statements elsewhere.
+    pub fn look(
+        &mut self,
+        link: &mut Link,
+        has_texts: bool,
+        readings: &mut Vec<Reading>,
+        mut works: impl FnMut(u32),
+    ) -> Result<(), SqlError> {
+        let rows = link.ask(&mut self.query, &[&!has_texts])?;
+        let Some(first) = rows.first() else { return Ok(()) };
+        readings.push(self.totals(first, link.sees_all));
+        for sample in rows.iter().filter(|row| row.get::<_, Option<i32>>(7).is_some()) {
+            let (role, pid) = (role(sample.get(11)), sample.get::<_, i32>(7) as u32);
+            if role == CLIENT {
+                works(pid);
+            }
+            let query_id = self.statement(sample, readings);
+            let database = self.database(link, sample.get(8))?;
+            readings.push(session(sample, pid, role, query_id, database));
+        }
+        Ok(())
+    }
+
+    /// Remembers that the text of statement `id` was told; `false` when it had been.
+    pub fn tells(&mut self, id: &str) -> bool {
+        if self.told.len() > TOLD_MAX {
+            self.told.clear();
+        }
+        self.told.insert(id.to_owned())
+    }
+
+    /// Whether the text of statement `id` was told.
+    pub fn was_told(&self, id: &str) -> bool {
+        self.told.contains(id)
+    }
+
+    fn totals(&mut self, first: &Row, sees_all: bool) -> Reading {
+        let hidden = !sees_all && first.get::<_, i64>(0) > 0;
+        self.is_untracked = first.get::<_, i64>(1) > 0;
+        let count = |index: usize| match (hidden, self.is_untracked) {
+            (false, false) => level(Some(first.get(index))),
+            _ => Cell::Unmeasured,
+        };
+        let cells = (2..7).map(count).collect();
+        Reading { probe: SESSIONS.probe, object: String::new(), cells }
+    }
+
+    /// The identity of a session's statement; tells its text if that is new.
+    fn statement(&mut self, sample: &Row, readings: &mut Vec<Reading>) -> String {
+        let (id, text): (Option<i64>, Option<String>) = (sample.get(15), sample.get(16));
+        let text = text.map(|text| normalised(&text)).filter(|text| !text.is_empty());
+        let name = match (id, &text) {
+            (Some(id), _) => id.to_string(),
+            (None, Some(text)) => identity(text),
+            (None, None) => return String::new(),
+        };
+        match (id, text) {
+            (_, Some(text)) if self.tells(&name) => {
+                let said = Cell::Text(one_line(&text));
+                readings.push(row(&STATEMENT_TEXT, name.clone(), |_| said.clone()));
+            }
+            (Some(id), None) if !self.was_told(&name) => {
+                self.untold.insert(id);
+            }
+            _ => {}
+        }
+        name
+    }
+
+    /// The name of a database; empty for none.
+    fn database(&mut self, link: &mut Link, oid: Option<u32>) -> Result<String, SqlError> {
+        let Some(oid) = oid.filter(|oid| *oid != 0) else { return Ok(String::new()) };
+        if !self.databases.contains_key(&oid) {
+            let rows = link.ask(&mut self.names, &[])?;
+            self.databases = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+            // One that was dropped since is not looked for again and again.
+            self.databases.entry(oid).or_default();
+        }
+        Ok(self.databases[&oid].clone())
+    }
+}
+
+/// What a backend type is called here.
+pub fn role(backend_type: String) -> String {
+    if backend_type == "client backend" { CLIENT.to_owned() } else { backend_type }
+}
+
+fn session(sample: &Row, pid: u32, role: String, query_id: String, database: String) -> Reading {
+    let said = |index: usize| sample.get::<_, Option<String>>(index);
+    let text = |text: Option<String>| Cell::Text(text.unwrap_or_default());
+    let cells = vec![
+        Cell::Text(role),
+        text(said(9)),
+        Cell::Text(database),
+        text(said(10)),
+        // Processes in the background have none, and work where they are told.
+        Cell::Text(said(12).unwrap_or_else(|| "active".to_owned())),
+        Cell::Text(said(13).unwrap_or_else(|| "On CPU".to_owned())),
+        text(said(14)),
+        Cell::Text(query_id),
+        text(said(17)),
+        Cell::from(u64::from(pid)),
+        level(sample.get(18)),
+        level(sample.get(19)),
+    ];
+    Reading { probe: SESSION.probe, object: pid.to_string(), cells }
+}

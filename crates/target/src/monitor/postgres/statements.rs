@@ -1,0 +1,146 @@
+//! What single statements did: `pg_stat_statements`, where that is installed.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use blockstone_base::column::{Cell, Reading, Unmeasured};
+use blockstone_base::database::{STATEMENT, STATEMENT_TEXT};
+use postgres::Row;
+
+use super::link::{Link, MARK, Query};
+use super::sample::Sample;
+use crate::monitor::pace::Pace;
+use crate::monitor::text::one_line;
+use crate::monitor::values::{Missing, all, row, some};
+use crate::postgres::views::{Forms, form};
+use crate::sql::error::SqlError;
+use crate::sql::with;
+
+const STATEMENTS: &Forms = &[
+    (13, include_str!("../../../sql/monitor/postgres/statements_13.sql")),
+    (17, include_str!("../../../sql/monitor/postgres/statements_17.sql")),
+];
+const TEXTS: &str = include_str!("../../../sql/monitor/postgres/texts.sql");
+const SCHEMA: &str = "SELECT quote_ident(nspname)::text
+    FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+    WHERE extname = 'pg_stat_statements'";
+/// The columns that are times of I/O.
+pub const TIMED: [&str; 2] = ["read_ns", "write_ns"];
+
+/// Looks at the statements.
+pub struct Statements {
+    counts: Query,
+    texts: Query,
+    /// Those that monitors send.
+    ours: BTreeSet<i64>,
+    pace: Pace,
+}
+
+impl Statements {
+    /// Where the server keeps them, if it does.
+    pub fn find(link: &mut Link) -> Result<Self, SqlError> {
+        let rows = link.ask(&mut Query::from_text(Some(SCHEMA.to_owned())), &[])?;
+        let schema: Option<String> = rows.first().map(|row| row.get(0));
+        let query = |text: &str| {
+            let text = schema.as_ref().map(|schema| with(text, &[("schema", schema)]));
+            Query::from_text(text)
+        };
+        let counts = query(form(STATEMENTS, link.version).unwrap_or_default());
+        let texts = query(TEXTS);
+        Ok(Self { counts, texts, ours: BTreeSet::new(), pace: Pace::default() })
+    }
+
+    /// Whether it tells what statements say.
+    pub fn has_texts(&self) -> bool {
+        self.counts.is_answered() && self.texts.is_answered()
+    }
+
+    /// Appends those that took most time, and texts that were not told before.
+    pub fn look(
+        &mut self,
+        link: &mut Link,
+        sample: &mut Sample,
+        timed: bool,
+        readings: &mut Vec<Reading>,
+    ) -> Result<(), SqlError> {
+        if !self.pace.is_due() {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let known: Vec<i64> = self.ours.iter().copied().collect();
+        let rows = link.ask(&mut self.counts, &[&known])?;
+        let mut unknown = std::mem::take(&mut sample.untold);
+        let seen: Vec<i64> = rows.iter().filter_map(|row| row.get(0)).collect();
+        unknown.extend(&seen);
+        self.tell(link, sample, &unknown, readings)?;
+        for counts in &rows {
+            // Those of sessions of which this user may not know have no identity.
+            let Some(id) = counts.get::<_, Option<i64>>(0) else { continue };
+            if !self.ours.contains(&id) {
+                readings.push(statement(counts, id, timed));
+            }
+        }
+        self.pace.done(begun);
+        Ok(())
+    }
+
+    /// Tells the texts of those among `seen` that were not told yet, but those of monitors.
+    fn tell(
+        &mut self,
+        link: &mut Link,
+        sample: &mut Sample,
+        seen: &BTreeSet<i64>,
+        readings: &mut Vec<Reading>,
+    ) -> Result<(), SqlError> {
+        let new = seen.iter().filter(|id| !self.ours.contains(id));
+        let new: Vec<i64> = new.filter(|id| !sample.was_told(&id.to_string())).copied().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for said in link.ask(&mut self.texts, &[&new])? {
+            let (id, text): (i64, Option<String>) = (said.get(0), said.get(1));
+            let text = text.unwrap_or_default();
+            if text.contains(MARK) {
+                self.ours.insert(id);
+            } else if sample.tells(&id.to_string()) {
+                let said = Cell::Text(one_line(&text));
+                readings.push(row(&STATEMENT_TEXT, id.to_string(), |_| said.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// What it does not tell, and why.
+    pub fn missing(&self, link: &Link, timed: bool) -> Missing {
+        if let Some(why) = &self.counts.unanswered {
+            return all(&STATEMENT, why);
+        }
+        if !self.counts.is_answered() {
+            let why = format!(
+                "pg_stat_statements is not installed in database {}: add it to \
+                 shared_preload_libraries, start the server anew and CREATE EXTENSION \
+                 pg_stat_statements",
+                link.database
+            );
+            return all(&STATEMENT, &Unmeasured::Off(why));
+        }
+        if !link.sees_all {
+            let why = format!("only statements of {} are seen: {}", link.user, link.hint());
+            return all(&STATEMENT, &Unmeasured::NotPermitted(why));
+        }
+        if timed {
+            return Missing::new();
+        }
+        some(&STATEMENT, &TIMED, &Unmeasured::Off(super::UNTIMED.to_owned()))
+    }
+}
+
+fn statement(counts: &Row, id: i64, timed: bool) -> Reading {
+    row(&STATEMENT, id.to_string(), |name| {
+        if !timed && TIMED.contains(&name) {
+            return Cell::Unmeasured;
+        }
+        let value = counts.try_get::<_, Option<i64>>(name).ok().flatten();
+        Cell::from(value.map(|value| value as u64))
+    })
+}

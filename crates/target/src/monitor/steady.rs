@@ -1,0 +1,92 @@
+//! Counters that only rise, whatever the server does: it may set them back, lose them in a crash,
+//! or drop a database with all that was counted in it.
+
+use std::collections::HashMap;
+
+use blockstone_base::column::{Cell, Kind, Reading, Schema};
+
+/// More rows than these are not remembered.
+const ROWS_MAX: usize = 20_000;
+
+/// What was told of each row, to go on from.
+#[derive(Debug, Default)]
+pub struct Steady {
+    rows: HashMap<(&'static str, String), Row>,
+    round: u64,
+}
+
+#[derive(Debug, Default)]
+struct Row {
+    counters: Vec<Option<Rising>>,
+    seen: u64,
+}
+
+/// A counter that adds nothing where the server's falls.
+#[derive(Clone, Copy, Debug)]
+pub struct Rising {
+    last: i64,
+    total: i64,
+}
+
+impl Rising {
+    /// From its first value on.
+    pub fn new(first: i64) -> Self {
+        Self { last: first, total: first }
+    }
+
+    /// Its total at the server's value `raw`.
+    pub fn at(&mut self, raw: i64) -> i64 {
+        self.total += (raw - self.last).max(0);
+        self.last = raw;
+        self.total
+    }
+}
+
+impl Steady {
+    /// Makes the counters of `readings`, which are rows of `series`, go on from what they were.
+    pub fn hold(&mut self, series: &[&'static Schema], readings: &mut [Reading]) {
+        self.round += 1;
+        for reading in readings {
+            let Some(schema) = series.iter().find(|schema| schema.probe == reading.probe) else {
+                continue;
+            };
+            let row = self.rows.entry((reading.probe, reading.object.clone())).or_default();
+            row.seen = self.round;
+            row.counters.resize(schema.columns.len(), None);
+            let cells = schema.columns.iter().zip(&mut reading.cells);
+            for ((column, cell), counter) in cells.zip(&mut row.counters) {
+                if let (Kind::Counter, Cell::Value(value)) = (column.kind, cell) {
+                    let rising = counter.get_or_insert_with(|| Rising::new(*value));
+                    *value = rising.at(*value);
+                }
+            }
+        }
+        if self.rows.len() > ROWS_MAX {
+            let round = self.round;
+            self.rows.retain(|_, row| row.seen == round);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::database::SQL;
+
+    use super::*;
+
+    fn reading(value: i64) -> Reading {
+        let cells = vec![Cell::Unmeasured, Cell::Unmeasured, Cell::Value(value)];
+        Reading { probe: SQL.probe, object: String::new(), cells }
+    }
+
+    #[test]
+    fn a_counter_that_is_set_back_goes_on_from_where_it_was() {
+        let mut steady = Steady::default();
+        let told = [100, 107, 3, 10, 9, 12].map(|raw| {
+            let mut readings = [reading(raw)];
+            steady.hold(&[&SQL], &mut readings);
+            readings[0].cells[2].clone()
+        });
+        assert_eq!(told, [100, 107, 107, 114, 114, 117].map(Cell::Value));
+    }
+}

@@ -1,0 +1,146 @@
+//! Views whose form differs between versions, what their columns are called here, and what the
+//! server's processes are called.
+
+use std::path::Path;
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::{DATABASE, INSTANCE, ROLE, SQL};
+use blockstone_sys::account;
+use postgres::{Client, Row};
+
+use super::statement;
+use crate::sql::Member;
+use crate::sql::error::SqlError;
+use crate::sql::processes::SESSION;
+
+/// The forms of one view: the first version that has it in each.
+pub type Forms = [(u32, &'static str)];
+
+/// Checkpoints, and who wrote how many blocks.
+pub const CHECKPOINTS: &Forms = &[
+    (13, include_str!("../../sql/postgres/checkpoints_13.sql")),
+    (17, include_str!("../../sql/postgres/checkpoints_17.sql")),
+    (18, include_str!("../../sql/postgres/checkpoints_18.sql")),
+];
+/// Redo.
+pub const WAL: &Forms = &[
+    (14, include_str!("../../sql/postgres/wal_14.sql")),
+    (16, include_str!("../../sql/postgres/wal_16.sql")),
+    (18, include_str!("../../sql/postgres/wal_18.sql")),
+];
+
+/// Settings that decide what a server does with its storage.
+const SETTINGS: [&str; 16] = [
+    "shared_buffers",
+    "block_size",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_level",
+    "wal_compression",
+    "data_checksums",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "autovacuum",
+    "track_io_timing",
+    "huge_pages",
+    "max_connections",
+    "io_method",
+    "debug_io_direct",
+];
+
+/// The form of a view that `version` has; none when it came later.
+pub fn form(forms: &Forms, version: u32) -> Option<&'static str> {
+    forms.iter().rev().find(|(since, _)| *since <= version).map(|(_, text)| *text)
+}
+
+/// The columns of a row that are those of a series on the server as a whole.
+pub fn statistics(row: &Row) -> Vec<(&'static str, u64)> {
+    let known = [&INSTANCE, &SQL, &DATABASE].into_iter().flat_map(|schema| schema.columns);
+    known
+        .filter_map(|column| {
+            let index = row.columns().iter().position(|found| found.name() == column.name)?;
+            Some((column.name, row.try_get::<_, Option<i64>>(index).ok()?? as u64))
+        })
+        .collect()
+}
+
+/// What versions without `pg_stat_io` tell of I/O by role: reads of all sessions, and who wrote a
+/// block.
+pub fn old_transfers(statistics: &[(&str, u64)], block_bytes: u64) -> Vec<Reading> {
+    let known = |name: &str| statistics.iter().find(|(known, _)| *known == name).map(|(_, n)| *n);
+    let roles = [
+        (SESSION, known("physical_reads"), known("session_written_blocks")),
+        ("checkpointer", Some(0), known("checkpoint_written_blocks")),
+        ("background writer", Some(0), known("writer_written_blocks")),
+    ];
+    let reading = |(role, reads, writes): (&str, Option<u64>, Option<u64>)| {
+        let bytes = |ios: Option<u64>| ios.map(|ios| ios * block_bytes);
+        let values = [reads, bytes(reads), None, writes, bytes(writes), None];
+        Reading { probe: ROLE.probe, object: role.to_owned(), cells: values.map(Cell::from).into() }
+    };
+    roles.into_iter().map(reading).collect()
+}
+
+/// The server's version, as it says it, and its settings.
+pub fn identity(link: &mut Client) -> Result<(String, Vec<(String, String)>), SqlError> {
+    let failed = |error: postgres::Error| statement("ask for settings", &error);
+    let row = link.query_one("SELECT current_setting('server_version')", &[]).map_err(failed)?;
+    let names: Vec<&str> = SETTINGS.to_vec();
+    let ask = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
+    let rows = link.query(ask, &[&names]).map_err(failed)?;
+    Ok((row.get(0), rows.into_iter().map(|row| (row.get(0), row.get(1))).collect()))
+}
+
+/// The main process of the server that `own`, one of its processes, belongs to.
+pub fn postmaster(own: Option<Member>) -> Option<u32> {
+    Some(account::process(Path::new("/"), own?.pid)?.parent)
+}
+
+/// What processes are called that serve somebody's sessions.
+pub const OTHERS: &str = "other sessions";
+
+/// The processes of the server, by their main process: each with its role.
+pub fn processes(postmaster: u32) -> Vec<(Member, &'static str)> {
+    let children = account::children(Path::new("/"), postmaster).into_iter();
+    children
+        .map(|process| (Member { pid: process.pid, thread: None }, role(&process.title)))
+        .collect()
+}
+
+/// The role of a server process by its title, as in `postgres: 15/main: checkpointer `.
+fn role(title: &str) -> &'static str {
+    const ROLES: [&str; 9] = [
+        "checkpointer",
+        "background writer",
+        "walwriter",
+        "autovacuum launcher",
+        "autovacuum worker",
+        "logical replication launcher",
+        "io worker",
+        "stats collector",
+        "archiver",
+    ];
+    let last = title.rsplit(": ").next().unwrap_or_default();
+    ROLES.into_iter().find(|role| last.starts_with(role)).unwrap_or(OTHERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_its_views() {
+        assert!(form(WAL, 13).is_none());
+        assert!(form(CHECKPOINTS, 16).unwrap().contains("buffers_backend"));
+        assert!(form(CHECKPOINTS, 17).unwrap().contains("pg_stat_checkpointer"));
+        assert!(form(CHECKPOINTS, 18).unwrap().contains("num_done"));
+    }
+
+    #[test]
+    fn roles_are_read_from_titles() {
+        assert_eq!(role("postgres: 15/main: checkpointer "), "checkpointer");
+        assert_eq!(role("postgres: io worker 2"), "io worker");
+        assert_eq!(role("postgres: me bench [local] SELECT"), OTHERS);
+    }
+}
