@@ -40,7 +40,8 @@ pub const SCHEMA: Schema = Schema {
             Unit::Bytes,
             IO,
             "Bytes sent, or to be sent, to storage: direct writes as they are sent, buffered ones \
-             as pages become dirty.",
+             as pages become dirty. A file system with large folios charges a whole folio then, \
+             which may be many times what was asked.",
         ),
     ],
 };
@@ -72,7 +73,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
         roles,
         seen: BTreeMap::new(),
         known: BTreeMap::new(),
-        ended: BTreeMap::new(),
+        left: BTreeMap::new(),
         not_permitted: None,
     })
 }
@@ -86,10 +87,30 @@ struct Processes {
     roles: Roles,
     /// Every process of the machine: its role, if it has one, and how often it was looked at.
     seen: BTreeMap<u32, (Option<Role>, u32)>,
-    known: BTreeMap<Member, (String, Sum)>,
-    ended: BTreeMap<String, Sum>,
+    known: BTreeMap<Member, Known>,
+    /// What each role had of members that ended or changed their role.
+    left: BTreeMap<String, Sum>,
     /// A process whose `io` this user may not read.
     not_permitted: Option<u32>,
+}
+
+/// A member as it was at the last look.
+#[derive(Clone, Debug)]
+struct Known {
+    role: String,
+    sum: Sum,
+    /// What it had when it took this role: that counts for the role before.
+    before: Sum,
+}
+
+impl Known {
+    fn in_role(&self) -> Sum {
+        let mut sum = self.sum;
+        for (sum, before) in sum.0.iter_mut().zip(self.before.0) {
+            *sum = sum.map(|sum| sum - before.unwrap_or(0).min(sum));
+        }
+        sum
+    }
 }
 
 /// What members consumed; none where one of them may not be looked at.
@@ -132,10 +153,18 @@ impl Processes {
                 self.look_at(pid, &role, &mut now);
             }
         }
-        for (member, (role, sum)) in std::mem::take(&mut self.known) {
-            match now.get_mut(&member) {
-                Some((_, present)) => *present = present.since(&sum),
-                None => self.ended.entry(role).or_insert(Sum::ZERO).add(&sum),
+        for (member, before) in std::mem::take(&mut self.known) {
+            let Some(present) = now.get_mut(&member) else {
+                self.left.entry(before.role.clone()).or_insert(Sum::ZERO).add(&before.in_role());
+                continue;
+            };
+            present.sum = present.sum.since(&before.sum);
+            if present.role == before.role {
+                present.before = before.before;
+            } else {
+                let part = Known { sum: present.sum, ..before };
+                self.left.entry(part.role.clone()).or_insert(Sum::ZERO).add(&part.in_role());
+                present.before = present.sum;
             }
         }
         self.known = now;
@@ -143,14 +172,17 @@ impl Processes {
 
     /// A process is looked at thread by thread: what the kernel keeps of it as a whole contains
     /// what its children did, once it knows that they ended, and not the time of its threads.
-    fn look_at(&mut self, pid: u32, role: &Role, now: &mut BTreeMap<Member, (String, Sum)>) {
-        for (thread, name) in account::threads(&self.root, pid) {
+    fn look_at(&mut self, pid: u32, role: &Role, now: &mut BTreeMap<Member, Known>) {
+        for thread in account::thread_ids(&self.root, pid) {
             let role = match role {
                 Role::Process(role) => role.clone(),
-                Role::Threads(above) => self.roles.of_thread(above, pid, thread, &name),
+                Role::Threads(above) => {
+                    let name = account::thread_name(&self.root, pid, thread).unwrap_or_default();
+                    self.roles.of_thread(above, pid, thread, &name)
+                }
             };
             if let Some(sum) = self.sum(pid, thread) {
-                now.insert((pid, thread), (role, sum));
+                now.insert((pid, thread), Known { role, sum, before: Sum::ZERO });
             }
         }
     }
@@ -181,11 +213,11 @@ impl Probe for Processes {
 
     fn sample(&mut self, rows: &mut Vec<Row>) {
         self.look();
-        let ended = self.ended.iter().map(|(role, sum)| (role.clone(), (0, *sum)));
-        let mut roles: BTreeMap<String, (u64, Sum)> = ended.collect();
-        for ((pid, thread), (role, sum)) in &self.known {
-            let (processes, total) = roles.entry(role.clone()).or_insert((0, Sum::ZERO));
-            total.add(sum);
+        let left = self.left.iter().map(|(role, sum)| (role.clone(), (0, *sum)));
+        let mut roles: BTreeMap<String, (u64, Sum)> = left.collect();
+        for ((pid, thread), known) in &self.known {
+            let (processes, total) = roles.entry(known.role.clone()).or_insert((0, Sum::ZERO));
+            total.add(&known.in_role());
             let by_thread = matches!(self.seen.get(pid), Some((Some(Role::Threads(_)), _)));
             *processes += u64::from(by_thread || thread == pid);
         }
@@ -211,4 +243,34 @@ fn owner(root: &Path, pid: u32) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     let dir = blockstone_sys::proc::under(root, format!("/proc/{pid}"));
     Some(std::fs::metadata(dir).ok()?.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_changes_its_role_takes_nothing_from_the_role_before() {
+        let roles = Roles::with(vec![std::process::id()], Vec::new());
+        let scope = Scope::Host(roles.clone());
+        let mut probe = open(&Context { root: "/".into(), scope });
+        let cpu = |probe: &mut dyn Probe| -> BTreeMap<String, i64> {
+            let mut rows = Vec::new();
+            probe.sample(&mut rows);
+            let value = |cell: &Cell| match cell {
+                Cell::Value(value) => *value,
+                other => panic!("{other:?}"),
+            };
+            rows.iter().map(|row| (row.object.clone(), value(&row.cells[1]))).collect()
+        };
+        let before = cpu(probe.as_mut());
+        let (own, had) = before.iter().find(|(role, _)| role.contains("blockstone")).unwrap();
+        roles.tell([((std::process::id(), None), "told".to_owned())]);
+        std::hint::black_box((0..50_000_000_u64).fold(0, |sum, n| sum ^ n));
+        // Titles are read again for as long as a process is new.
+        let after = cpu(probe.as_mut());
+        assert!(after[own] >= *had, "{after:?}");
+        let later = cpu(probe.as_mut());
+        assert!(later["told"] < *had + 50_000_000_000 && later[own] == after[own], "{later:?}");
+    }
 }

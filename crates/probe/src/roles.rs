@@ -76,7 +76,7 @@ impl Roles {
 }
 
 /// Titles of PostgreSQL's processes by how they begin, and the roles they mean.
-const POSTGRES: [(&str, &str); 14] = [
+const POSTGRES: [(&str, &str); 15] = [
     ("checkpointer", "checkpointer"),
     ("background writer", "background writer"),
     ("walwriter", "walwriter"),
@@ -85,7 +85,8 @@ const POSTGRES: [(&str, &str); 14] = [
     ("walreceiver", "walreceiver"),
     ("autovacuum launcher", "autovacuum launcher"),
     ("autovacuum worker", "autovacuum worker"),
-    ("logical replication", "logical replication"),
+    ("logical replication launcher", "logical replication launcher"),
+    ("logical replication", "logical replication worker"),
     ("parallel worker", "parallel worker"),
     ("io worker", "io worker"),
     ("startup", "startup"),
@@ -112,7 +113,7 @@ fn known(title: &str) -> Option<Role> {
         // A cluster's name may stand before the rest, and a role of its own ends with a blank.
         let starts = |text: &str| POSTGRES.iter().find(|(start, _)| text.starts_with(start));
         let named = rest.split_once(": ").and_then(|(_, rest)| starts(rest));
-        let role = starts(rest).or(named).map_or("client backend", |(_, role)| role);
+        let role = starts(rest).or(named).map_or("session", |(_, role)| role);
         return Some(Role::Process(format!("postgres/{role}")));
     }
     if let Some(rest) = title.strip_prefix("ora_") {
@@ -153,8 +154,8 @@ mod tests {
         for (title, wanted) in [
             ("postgres: checkpointer ", "postgres/checkpointer"),
             ("postgres: 15/main: background writer ", "postgres/background writer"),
-            ("postgres: me bench [local] SELECT", "postgres/client backend"),
-            ("postgres: 15/main: me bench 10.0.0.1(5) idle", "postgres/client backend"),
+            ("postgres: me bench [local] SELECT", "postgres/session"),
+            ("postgres: 15/main: me bench 10.0.0.1(5) idle", "postgres/session"),
             ("postgres: io worker 2", "postgres/io worker"),
             ("/usr/lib/postgresql/15/bin/postgres -D /data", "postgres/postmaster"),
             ("ora_dbw0_ORCL", "oracle/DBWR"),

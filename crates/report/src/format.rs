@@ -62,6 +62,8 @@ pub fn value(value: &Value, measure: Measure) -> String {
         Value::Missing(missing) => return absent(*missing).to_owned(),
     };
     match measure {
+        // A thousandth of a second for each transaction is not nothing.
+        Measure::Count if number != 0.0 && number.abs() < 0.1 => small(number),
         Measure::Text | Measure::Count => three_digits(number),
         Measure::Bytes => Bytes(number.max(0.0).round() as u64).to_string(),
         Measure::BytesPerS if number == 0.0 => "0".to_owned(),
@@ -69,6 +71,13 @@ pub fn value(value: &Value, measure: Measure) -> String {
         Measure::Nanoseconds => format_ns(number),
         Measure::Share => percent(number),
     }
+}
+
+/// A number below a tenth, with two digits that are not zero.
+fn small(number: f64) -> String {
+    let places = (1.0 - number.abs().log10().floor()).clamp(2.0, 9.0);
+    let text = format!("{number:.*}", places as usize);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The letters for a number that is missing.
@@ -227,6 +236,8 @@ mod tests {
         assert_eq!(text(245_600_000.0, Measure::BytesPerS), "246 MB/s");
         assert_eq!(text(8192.0, Measure::Bytes), "8 KiB");
         assert_eq!(text(0.126, Measure::Share), "13 %");
+        assert_eq!(text(0.001_94, Measure::Count), "0.0019");
+        assert_eq!(text(0.05, Measure::Count), "0.05");
         assert_eq!(value(&Value::Missing(Missing::Off), Measure::Count), "off");
     }
 

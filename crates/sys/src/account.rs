@@ -116,12 +116,25 @@ pub fn children(root: &Path, parent: u32) -> Vec<Process> {
 
 /// The threads of process `pid`, with their names.
 pub fn threads(root: &Path, pid: u32) -> Vec<(u32, String)> {
+    let named = |thread: u32| Some((thread, thread_name(root, pid, thread)?));
+    thread_ids(root, pid).into_iter().filter_map(named).collect()
+}
+
+/// The numbers of the threads of process `pid`; none when it has ended.
+pub fn thread_ids(root: &Path, pid: u32) -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt;
     let tasks = under(root, format!("/proc/{pid}/task"));
-    let named = |thread: u32| {
-        let name = fs::read_to_string(tasks.join(format!("{thread}/comm"))).ok()?;
-        Some((thread, name.trim_end().to_owned()))
-    };
-    ids(&tasks).into_iter().filter_map(named).collect()
+    // A directory links to itself twice and to each directory in it once.
+    match fs::metadata(&tasks) {
+        Ok(one) if one.nlink() == 3 => vec![pid],
+        _ => ids(&tasks),
+    }
+}
+
+/// What a thread calls itself; none when it has ended.
+pub fn thread_name(root: &Path, pid: u32, thread: u32) -> Option<String> {
+    let name = under(root, format!("/proc/{pid}/task/{thread}/comm"));
+    Some(fs::read_to_string(name).ok()?.trim_end().to_owned())
 }
 
 /// The processes whose working directory lies at or below `dir`.

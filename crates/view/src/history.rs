@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use blockstone_base::column::{Cell, Unmeasured};
+use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_record::manifest::ProbeInfo;
 use blockstone_record::{RecordError, Recording};
 
@@ -55,8 +55,7 @@ impl History {
         Ok(history)
     }
 
-    /// Adds a row; rows of an object come in the order of time. A row of an unknown probe is left
-    /// out.
+    /// Adds a row. One of an unknown probe is left out.
     pub fn push(&mut self, probe: &str, t_ns: u64, object: &str, cells: Vec<Cell>) {
         if probe == TICKS {
             self.ticks.insert(t_ns);
@@ -64,12 +63,13 @@ impl History {
         let Some(known) = self.probes.iter_mut().find(|known| known.info.probe == probe) else {
             return;
         };
-        match known.objects.get_mut(object) {
-            Some(track) => track.push_back((t_ns, cells)),
-            None => {
-                known.objects.insert(object.to_owned(), VecDeque::from([(t_ns, cells)]));
-            }
-        }
+        let Some(track) = known.objects.get_mut(object) else {
+            known.objects.insert(object.to_owned(), VecDeque::from([(t_ns, cells)]));
+            return;
+        };
+        // A database may answer for a tick after it was sampled once more.
+        let place = track.iter().rev().position(|(t, _)| *t <= t_ns);
+        track.insert(track.len() - place.unwrap_or(track.len()), (t_ns, cells));
     }
 
     /// Notes why a column is empty.
@@ -82,10 +82,14 @@ impl History {
         }
     }
 
-    /// Forgets all rows before an instant, and objects without others.
+    /// Forgets all rows before an instant, and objects without others. What was said once and for
+    /// all, in states alone, is kept.
     pub fn forget_before(&mut self, t_ns: u64) {
         self.ticks = self.ticks.split_off(&t_ns);
         for probe in &mut self.probes {
+            if probe.info.columns.iter().all(|column| column.kind == Kind::State) {
+                continue;
+            }
             for track in probe.objects.values_mut() {
                 while track.front().is_some_and(|(t, _)| *t < t_ns) {
                     track.pop_front();

@@ -118,12 +118,14 @@ impl<'a> Interval<'a> {
     /// or it was set back in between.
     pub fn moved(&self, probe: &str, object: &str, column: &str) -> Known {
         let (track, index) = self.find(probe, object, column, Kind::Counter)?;
-        let mut values = Vec::new();
-        for (_, cells) in self.rows(track) {
-            match cells[index] {
-                Cell::Value(value) => values.push(value),
-                _ => return Err(self.why(probe, column)),
-            }
+        let rows = self.rows(track);
+        let number = |row: &&(u64, Vec<Cell>)| match row.1[index] {
+            Cell::Value(value) => Some(value),
+            _ => None,
+        };
+        let values: Vec<i64> = rows.iter().filter_map(number).collect();
+        if values.len() < rows.len() {
+            return Err(self.why(probe, column, values.is_empty()));
         }
         match values[..] {
             [first, .., last] if values.is_sorted() => Ok((last - first) as f64),
@@ -155,7 +157,7 @@ impl<'a> Interval<'a> {
         let (track, index) = self.find(probe, object, column, Kind::Gauge)?;
         match self.rows(track).last().map(|(_, cells)| &cells[index]) {
             Some(Cell::Value(value)) => Ok(*value as f64),
-            Some(_) => Err(self.why(probe, column)),
+            Some(_) => Err(self.why(probe, column, true)),
             None => Err(Missing::Unknown),
         }
     }
@@ -164,6 +166,16 @@ impl<'a> Interval<'a> {
     pub fn text(&self, probe: &str, object: &str, column: &str) -> Option<&'a str> {
         let (track, index) = self.find(probe, object, column, Kind::State).ok()?;
         match self.rows(track).last().map(|(_, cells)| &cells[index]) {
+            Some(Cell::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What was said of an object once, at any time up to the end.
+    pub fn said(&self, probe: &str, object: &str, column: &str) -> Option<&'a str> {
+        let (track, index) = self.find(probe, object, column, Kind::State).ok()?;
+        let before = track.partition_point(|(t_ns, _)| *t_ns <= self.to_ns);
+        match track.get(before.checked_sub(1)?).map(|(_, cells)| &cells[index]) {
             Some(Cell::Text(text)) => Some(text),
             _ => None,
         }
@@ -222,11 +234,14 @@ impl<'a> Interval<'a> {
         track.range(first..end).collect()
     }
 
-    fn why(&self, probe: &str, column: &str) -> Missing {
+    /// Why cells of a column are empty. Where nobody says why and none has a value, there is no such
+    /// thing: a process that never reads has no reads.
+    fn why(&self, probe: &str, column: &str, never: bool) -> Missing {
         match self.reason(probe, column) {
             Some(Unmeasured::Off(_)) => Missing::Off,
             Some(Unmeasured::NotInVersion(_)) => Missing::NotInVersion,
             Some(Unmeasured::NotPermitted(_)) => Missing::NotPermitted,
+            None if never => Missing::Nothing,
             None => Missing::Unknown,
         }
     }

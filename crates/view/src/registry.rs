@@ -1,14 +1,27 @@
 //! All views. Adding one is a file and a line here.
 
 use crate::table::View;
-use crate::views::{cgroups, disks, host, memory, network, nfs, own, processes, processors};
+use crate::views::{
+    active_sessions, cgroups, database_io, disks, durability, events, host, ledger, load_profile,
+    memory, network, nfs, own, processes, processors, sessions, snapper, statements,
+};
 
 /// Every view, in the order in which they are shown.
 pub const ALL: &[&View] = &[
     &host::VIEW,
-    &processors::VIEW,
     &disks::VIEW,
+    &load_profile::VIEW,
+    &active_sessions::VIEW,
+    &sessions::VIEW,
+    &statements::VIEW,
+    &database_io::VIEW,
+    &durability::VIEW,
     &processes::VIEW,
+    &ledger::VIEW,
+    &events::VIEW,
+    &active_sessions::CLASSES,
+    &snapper::VIEW,
+    &processors::VIEW,
     &memory::VIEW,
     &network::VIEW,
     &nfs::VIEW,

@@ -1,11 +1,20 @@
 //! The views, one file each.
 
+pub mod active_sessions;
 pub mod cgroups;
+pub mod database_io;
 pub mod disks;
+pub mod durability;
+pub mod events;
 pub mod host;
+pub mod ledger;
+pub mod load_profile;
 pub mod memory;
 pub mod network;
 pub mod nfs;
 pub mod own;
 pub mod processes;
 pub mod processors;
+pub mod sessions;
+pub mod snapper;
+pub mod statements;

@@ -15,6 +15,8 @@
 //!     keep: Nanos::millis(600_000),
 //!     roles: Roles::default(),
 //!     record: None,
+//!     database: None,
+//!     samples: Nanos::millis(100),
 //! })?;
 //! watch.wait_and_look()?;
 //! watch.wait_and_look()?;
@@ -23,6 +25,7 @@
 //! ```
 
 mod clocks;
+mod database;
 mod exposition;
 mod listen;
 mod recorder;
@@ -38,6 +41,12 @@ pub enum WatchError {
     /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
+    /// The database could not be watched.
+    #[error(transparent)]
+    Database(#[from] blockstone_target::SqlError),
+    /// There is no thread to be had.
+    #[error("start a thread: {0}\nhint: ulimit -u and the cgroup's pids.max limit them")]
+    Thread(std::io::Error),
     /// Nobody can be answered at this address.
     #[error(
         "listen on {address}: {why}\nhint: is another program there, or is it not of this host?"

@@ -2,16 +2,19 @@
 
 use std::path::Path;
 
-use blockstone_base::column::{Cell, Column, Kind, Schema, Unit, Unmeasured};
+use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit, Unmeasured};
+use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
 use blockstone_base::units::Nanos;
 use blockstone_measure::Ticks;
 use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
 use blockstone_record::manifest::{End, ProbeInfo};
 use blockstone_sys::clock;
+use blockstone_target::monitor::Server;
 use blockstone_view::History;
 
 use crate::WatchError;
 use crate::clocks::{Clocks, Jump};
+use crate::database::Database;
 use crate::listen::Listener;
 use crate::recorder::{Destination, Written};
 
@@ -22,12 +25,16 @@ pub const SCHEMA: Schema = Schema {
     columns: &[
         own("ticks", Unit::Count, "Ticks taken."),
         own("missed_ticks", Unit::Count, "Ticks whose time had passed before they could be taken."),
-        own("look_ns", Unit::Nanoseconds, "Time in which probes were read."),
+        own(
+            "look_ns",
+            Unit::Nanoseconds,
+            "Time in which probes were read; databases are asked meanwhile.",
+        ),
     ],
 };
 
 /// Probes whose rows are single sessions that come and go.
-const SAMPLED: &[&str] = &[];
+const SAMPLED: &[&str] = &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe];
 /// Ticks after which probes are asked again what they cannot measure.
 const ASK_EVERY: u64 = 10;
 
@@ -48,6 +55,10 @@ pub struct Settings {
     pub roles: Roles,
     /// Where it is recorded, if it is.
     pub record: Option<Destination>,
+    /// The address of a database that is watched too.
+    pub database: Option<String>,
+    /// Time between two samples of its sessions.
+    pub samples: Nanos,
 }
 
 /// A host under watch.
@@ -62,6 +73,10 @@ pub struct Watch {
     clocks: Clocks,
     jumps: Vec<Jump>,
     listener: Option<Listener>,
+    roles: Roles,
+    database: Option<Database>,
+    /// Why the database says nothing.
+    silent: Option<String>,
     /// Ticks taken, ticks missed and time spent looking.
     own: [u64; 3],
 }
@@ -75,8 +90,12 @@ impl Watch {
         let scope = Scope::Host(settings.roles.clone());
         let context = Context { root: Path::new("/").to_owned(), scope };
         let probes: Vec<_> = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
+        let origin_ns = clock::now_ns();
+        let watched = |address: &String| Database::start(address, settings.samples, origin_ns);
+        let database = settings.database.as_ref().map(watched).transpose()?;
+        let told = database.iter().flat_map(|database| database.series().iter().copied());
         let series: Vec<&'static Schema> =
-            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).collect();
+            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(told).collect();
         let begin = |to| Written::begin(to, settings, &series);
         let written = settings.record.as_ref().map(begin).transpose()?;
         Ok(Self {
@@ -85,11 +104,14 @@ impl Watch {
             rows: Vec::new(),
             keep_ns: settings.keep.get(),
             written,
-            origin_ns: clock::now_ns(),
+            origin_ns,
             ticks: Ticks::start(settings.interval),
             clocks: Clocks::now(),
             jumps: Vec::new(),
             listener: None,
+            roles: settings.roles.clone(),
+            database,
+            silent: None,
             own: [0; 3],
         })
     }
@@ -112,6 +134,16 @@ impl Watch {
     /// What happened to the clocks at the last tick.
     pub fn jumps(&self) -> impl Iterator<Item = &str> {
         self.jumps.iter().map(|jump| jump.detail.as_str())
+    }
+
+    /// Why the database says nothing, while it does not.
+    pub fn silent(&self) -> Option<&str> {
+        self.silent.as_deref()
+    }
+
+    /// What the watched database is.
+    pub fn server(&self) -> Option<&Server> {
+        self.database.as_ref().map(Database::server)
     }
 
     /// Sleeps until the next tick is due and takes it.
@@ -143,6 +175,9 @@ impl Watch {
     pub fn look(&mut self) -> Result<(), WatchError> {
         let begun_ns = clock::now_ns();
         let t_ns = begun_ns - self.origin_ns;
+        if let Some(database) = &self.database {
+            database.ask(t_ns);
+        }
         for index in 0..self.probes.len() {
             let mut rows = std::mem::take(&mut self.rows);
             let probe = &mut self.probes[index];
@@ -159,6 +194,7 @@ impl Watch {
         }
         self.own[0] += 1;
         self.own[2] += clock::now_ns() - begun_ns;
+        self.hear()?;
         self.add(SCHEMA.probe, t_ns, "", self.own.map(Cell::from).into())?;
         self.jumps = self.clocks.look();
         if let Some(written) = &mut self.written {
@@ -180,6 +216,32 @@ impl Watch {
     /// When the recording cannot be written.
     pub fn close(self, end: End) -> Result<(), WatchError> {
         Ok(self.written.map_or(Ok(()), |written| written.close(end))?)
+    }
+
+    /// Takes what the database's thread said.
+    fn hear(&mut self) -> Result<(), WatchError> {
+        let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
+        let family = self.server().map(|server| family(&server.product));
+        for answer in answers {
+            for Reading { probe, object, cells } in answer.readings {
+                self.add(probe, answer.t_ns, &object, cells)?;
+            }
+            for (probe, column, why) in &answer.unmeasured {
+                note(&mut self.history, &mut self.written, probe, column, why);
+            }
+            if let (Some(members), Some(family)) = (answer.processes, &family) {
+                let members = members.into_iter().map(|(member, role)| {
+                    ((member.pid, member.thread), format!("{family}/{role}"))
+                });
+                self.roles.tell(members);
+            }
+            let began = self.silent.is_none();
+            self.silent = answer.error;
+            if let (Some(why), Some(written), true) = (&self.silent, &mut self.written, began) {
+                written.event(answer.t_ns, "database-gone", why)?;
+            }
+        }
+        Ok(())
     }
 
     fn add(
@@ -205,6 +267,11 @@ impl Watch {
             }
         }
     }
+}
+
+/// What stands before the roles of a product's processes, as probes recognise them too.
+fn family(product: &str) -> String {
+    if product == "PostgreSQL" { "postgres".to_owned() } else { product.to_lowercase() }
 }
 
 fn note(

@@ -15,6 +15,7 @@ Examples:
   blockstone watch                                 this host, live
   blockstone watch --once                          one second of it, as text
   blockstone watch --once --json | jq .views.disks
+  blockstone watch --db postgres://me@localhost/bench
   blockstone watch --group backup=pg_dump --pid 4711
   blockstone watch --record night --for 8h         recorded; also without a terminal
   blockstone watch --replay night                  the same again, forwards and backwards
@@ -26,6 +27,13 @@ pub struct WatchArgs {
     /// End after this time
     #[arg(long = "for", value_name = "TIME", conflicts_with = "replay")]
     pub duration: Option<Nanos>,
+    /// Also watch this database: postgres://user@host/database or mysql://user@host
+    #[arg(long, value_name = "URL", help_heading = "What is watched", conflicts_with = "replay")]
+    pub db: Option<String>,
+    /// Time between two samples of the database's sessions
+    #[arg(long, default_value = "100ms", value_name = "TIME", value_parser = interval,
+          help_heading = "What is watched")]
+    pub sample: Nanos,
     /// Also watch these processes
     #[arg(
         long,

@@ -74,12 +74,16 @@ fn attend(
              hint: --once prints one interval, --record DIR records, --listen answers Prometheus"
         );
     }
-    let mut taken = 0;
+    let (mut taken, mut told) = (0, false);
     while ticks.is_none_or(|ticks| taken < ticks) && interrupt.signal().is_none() {
         watch.wait_and_look()?;
         for jump in watch.jumps() {
             printer.note(&format!("warning: {jump}"));
         }
+        if let Some(why) = watch.silent().filter(|_| !told) {
+            printer.note(&format!("warning: {}", why.replace('\n', "; ")));
+        }
+        told = watch.silent().is_some();
         taken += 1;
     }
     if args.once {
@@ -105,6 +109,8 @@ fn settings(args: &WatchArgs) -> Result<Settings> {
         keep: args.duration.map_or(KEEP, |time| Nanos(time.get() + args.interval.get())),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
         record,
+        database: args.db.clone(),
+        samples: args.sample,
     })
 }
 

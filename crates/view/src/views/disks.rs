@@ -38,11 +38,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let names = interval.objects(PROBE);
     let kind = |name: &str| interval.text(PROBE, name, "device_kind");
     let beneath = |name: &str| interval.text(PROBE, name, "beneath").unwrap_or_default();
-    // Where a request ends: not at a partition, a mapped device or a disk whose paths are counted,
-    // and not in memory.
-    let ends = names.iter().copied();
-    let ends: Vec<&str> =
-        ends.filter(|name| kind(name) == Some("disk") && beneath(name).is_empty()).collect();
+    let ends = ends(interval);
     let mut rows = Vec::new();
     if ends.len() > 1 {
         rows.push(row(interval, "all", Value::from(""), &ends, Value::from("")));
@@ -52,6 +48,16 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         .map(|name| row(interval, name, kind(name).into(), &[*name], Value::from(beneath(name))));
     rows.extend(each);
     rows
+}
+
+/// Where requests end: not at a partition, a mapped device or a disk whose paths are counted, and
+/// not in memory.
+pub(super) fn ends<'a>(interval: &Interval<'a>) -> Vec<&'a str> {
+    let is_end = |name: &&str| {
+        let text = |column| interval.text(PROBE, name, column);
+        text("device_kind") == Some("disk") && text("beneath").is_none_or(str::is_empty)
+    };
+    interval.objects(PROBE).into_iter().filter(is_end).collect()
 }
 
 fn row(

@@ -41,8 +41,13 @@ impl Source for Live<'_> {
     }
 
     fn frame(&self) -> Frame {
-        let note = self.watch.jumps().next().map(str::to_owned);
-        Frame { title: self.title.clone(), live: true, note }
+        let silent = self.watch.silent().map(|why| why.lines().next().unwrap_or_default());
+        let note = silent.or_else(|| self.watch.jumps().next()).map(str::to_owned);
+        let server = self
+            .watch
+            .server()
+            .map_or(String::new(), |server| format!(" · {} {}", server.product, server.version));
+        Frame { title: format!("{}{server}", self.title), live: true, note }
     }
 
     fn over(&self) -> bool {

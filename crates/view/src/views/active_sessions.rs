@@ -1,0 +1,121 @@
+//! What sessions were doing, by samples of them: average active sessions by wait, where being on a
+//! processor is a line like the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::interval::{Interval, Sample};
+use crate::table::{Shape, Value, View, count, share, text};
+
+/// The view by event.
+pub const VIEW: View = View {
+    name: "active-sessions",
+    title: "Active sessions by wait",
+    doc: "What sessions were doing, sampled: average active sessions by wait event and on CPU.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("wait_class", "class", "The kind of wait; `Lock` queues, `LWLock` are latches."),
+        text("event", "event", "What they waited for."),
+        count("average_active_sessions", "AAS", "Sessions doing it, on average."),
+        share("db_time_share", "of DB time", "Its share of what all sessions did."),
+        count("sessions", "sessions", "Different sessions that did it."),
+        count("statements", "statements", "Different statements in which they did it."),
+        text("top_statement", "most in", "The statement in which it was seen most often."),
+    ],
+    rows: by_event,
+};
+
+/// The view by class.
+pub const CLASSES: View = View {
+    name: "wait-classes",
+    title: "Wait classes",
+    doc: "Average active sessions by kind of wait, of sessions and of processes in the background.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("role", "role", "Who: `session`, or a kind of process in the background."),
+        text("wait_class", "class", "The kind of wait."),
+        count("average_active_sessions", "AAS", "How many did it, on average."),
+        share("db_time_share", "of all", "Its share of what this role did."),
+    ],
+    rows: by_class,
+};
+
+const PROBE: &str = "session";
+/// Those who serve clients.
+const SESSION: &str = "session";
+/// How states begin outside of a call, in a transaction or not.
+const IDLE: &str = "idle";
+
+fn by_event(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    #[derive(Default)]
+    struct Seen<'a> {
+        samples: f64,
+        sessions: BTreeSet<&'a str>,
+        statements: BTreeMap<&'a str, u64>,
+    }
+    let mut events: BTreeMap<(&str, &str), Seen<'_>> = BTreeMap::new();
+    let mut all = 0.0;
+    for sample in interval.samples(PROBE).filter(|sample| works(sample, SESSION)) {
+        let key = |column| sample.text(column).unwrap_or_default();
+        let seen = events.entry((key("wait_class"), key("event"))).or_default();
+        all += 1.0;
+        seen.samples += 1.0;
+        seen.sessions.insert(sample.object);
+        *seen.statements.entry(key("query_id")).or_default() += 1;
+    }
+    let looks = looks(interval);
+    let mut events: Vec<_> = events.into_iter().collect();
+    events.sort_by(|a, b| b.1.samples.total_cmp(&a.1.samples));
+    let row = |((class, event), seen): ((&str, &str), Seen<'_>)| {
+        let most = seen.statements.iter().max_by_key(|(_, count)| **count).map(|(id, _)| *id);
+        vec![
+            Value::from(class),
+            Value::from(event),
+            Value::Number(seen.samples / looks),
+            Value::Number(seen.samples / all),
+            Value::Number(seen.sessions.len() as f64),
+            Value::Number(seen.statements.len() as f64),
+            Value::from(statement(interval, most.unwrap_or_default())),
+        ]
+    };
+    events.into_iter().map(row).collect()
+}
+
+fn by_class(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let mut classes: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    let mut roles: BTreeMap<&str, f64> = BTreeMap::new();
+    for sample in interval.samples(PROBE) {
+        let key = |column| sample.text(column).unwrap_or_default();
+        if works(&sample, key("role")) {
+            *classes.entry((key("role"), key("wait_class"))).or_default() += 1.0;
+            *roles.entry(key("role")).or_default() += 1.0;
+        }
+    }
+    let looks = looks(interval);
+    let row = |((role, class), samples): (&(&str, &str), &f64)| {
+        vec![
+            Value::from(*role),
+            Value::from(*class),
+            Value::Number(samples / looks),
+            Value::Number(samples / roles[role]),
+        ]
+    };
+    classes.iter().map(row).collect()
+}
+
+/// Whether the sample is of somebody in this role who works.
+fn works(sample: &Sample<'_>, role: &str) -> bool {
+    let idle = sample.text("state").is_some_and(|state| state.starts_with(IDLE));
+    sample.text("role") == Some(role) && !idle
+}
+
+/// How often sessions were looked at; never zero.
+pub(super) fn looks(interval: &Interval<'_>) -> f64 {
+    (interval.samples("sessions").count() as f64).max(1.0)
+}
+
+/// The text of a statement, or its identity where the text is not known.
+pub(super) fn statement<'a>(interval: &Interval<'a>, id: &'a str) -> &'a str {
+    interval.said("statement_text", id, "text").unwrap_or(id)
+}

@@ -1,0 +1,46 @@
+//! Wait events as the database times them, every single one.
+
+use crate::interval::{Interval, ratio};
+use crate::table::{Shape, Value, View, count, text, time};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "events",
+    title: "Events",
+    doc: "Wait events as the database or the operating system times them, by role; CPU among them.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("event", "role/event", "Who, and what it waited for; CPU and run queue as well."),
+        count("average_active_sessions", "AAS", "How many were in it, on average."),
+        count("waits_per_s", "waits/s", "Waits that ended a second."),
+        time("wait_ns", "mean wait", "Mean time of a wait."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "event";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let mut rows: Vec<Vec<Value>> = interval
+        .objects(PROBE)
+        .into_iter()
+        .map(|event| {
+            let moved = |column| interval.moved(PROBE, event, column);
+            vec![
+                Value::from(event),
+                interval.share(PROBE, event, "time_ns").into(),
+                interval.per_s(PROBE, event, "waits").into(),
+                ratio(moved("time_ns"), moved("waits")).into(),
+            ]
+        })
+        .filter(|row| row[1] != Value::Number(0.0))
+        .collect();
+    rows.sort_by(|a, b| match (&a[1], &b[1]) {
+        (Value::Number(a), Value::Number(b)) => b.total_cmp(a),
+        (Value::Number(_), _) => std::cmp::Ordering::Less,
+        (_, Value::Number(_)) => std::cmp::Ordering::Greater,
+        _ => std::cmp::Ordering::Equal,
+    });
+    rows
+}

@@ -1,0 +1,67 @@
+//! The same bytes as three layers count them: the database, the operating system for its processes,
+//! the block devices.
+
+use super::disks;
+use crate::interval::{Interval, Known, ratio, sum};
+use crate::table::{Shape, Value, View, flow, share, text};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "ledger",
+    title: "Ledger",
+    doc: "The same bytes in three layers: what the database says, what its processes asked for and \
+          were charged, what the disks did.",
+    probe: "server",
+    shape: Shape::Table,
+    columns: &[
+        text("direction", "", "Reads or writes."),
+        flow("claimed_bytes_per_s", "database", "Bytes that the database says it read or wrote."),
+        flow("requested_bytes_per_s", "system calls", "Bytes that its system calls moved."),
+        flow("charged_bytes_per_s", "charged", "Bytes of it that storage had to move."),
+        flow("device_bytes_per_s", "disks", "Bytes that the disks moved, whoever asked."),
+        share("page_cache_share", "page cache", "What system calls moved without storage."),
+        share("foreign_share", "others", "What the disks moved for others than this database."),
+    ],
+    rows,
+};
+
+const SERVER: &str = "server";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    if interval.objects(SERVER).is_empty() {
+        return Vec::new();
+    }
+    let redo = interval.moved("instance", "", "redo_written_bytes");
+    vec![
+        row(interval, "reads", ["read_bytes", "requested_read_bytes"], Ok(0.0)),
+        row(interval, "writes", ["write_bytes", "requested_write_bytes"], redo.or(Ok(0.0))),
+    ]
+}
+
+fn row(
+    interval: &Interval<'_>,
+    name: &str,
+    [bytes, requested]: [&str; 2],
+    redo: Known,
+) -> Vec<Value> {
+    let all = |probe: &str, column: &str| -> Known {
+        sum(interval.objects(probe).iter().map(|object| interval.moved(probe, object, column)))
+    };
+    let claimed = sum([all("role", bytes), redo]);
+    let (asked, charged) = (all(SERVER, requested), all(SERVER, bytes));
+    let disks = sum(disks::ends(interval).iter().map(|disk| interval.moved("block", disk, bytes)));
+    let per_s = |moved: Known| Value::from(moved.map(|moved| moved / interval.seconds()));
+    let rest = |part: Known, whole: Known| {
+        let gone = whole.and_then(|whole| Ok((whole - part?).max(0.0)));
+        Value::from(ratio(gone, whole))
+    };
+    vec![
+        Value::from(name),
+        per_s(claimed),
+        per_s(asked),
+        per_s(charged),
+        per_s(disks),
+        rest(charged, asked),
+        rest(charged, disks),
+    ]
+}

@@ -1,0 +1,91 @@
+//! The load profile: what a database did, a second and a transaction.
+
+use blockstone_base::column::Unit;
+
+use crate::interval::{Interval, Known, Missing, ratio, sum};
+use crate::table::{Shape, Value, View, count, text};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "load",
+    title: "Load profile",
+    doc: "What the database did, a second and a transaction: calls, reads, writes, redo.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("statistic", "statistic", "What, and in which unit where it is no number of things."),
+        count("per_s", "per second", "So much a second; of a time, average active sessions."),
+        count("per_transaction", "per transaction", "So much for each commit and rollback."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "instance";
+
+/// What it consists of: the series, the column, and what DBAs call it.
+const STATISTICS: [(&str, &str, &str); 34] = [
+    (PROBE, "db_time_ns", "DB time (s)"),
+    ("database", "idle_in_transaction_ns", "idle in transaction (s)"),
+    (PROBE, "logical_reads", "logical reads (blocks)"),
+    (PROBE, "block_changes", "block changes"),
+    (PROBE, "physical_reads", "physical reads (blocks)"),
+    ("database", "read_ns", "read time (s)"),
+    (PROBE, "physical_writes", "physical writes (blocks)"),
+    ("database", "write_ns", "write time (s)"),
+    (PROBE, "redo_bytes", "redo (bytes)"),
+    ("database", "redo_records", "redo records"),
+    ("sql", "full_page_images", "full-page images"),
+    (PROBE, "redo_writes", "redo writes"),
+    ("database", "redo_flushes", "redo flushes"),
+    ("sql", "flushes", "flushes"),
+    ("database", "statements", "statements"),
+    (PROBE, "commits", "commits"),
+    ("database", "rollbacks", "rollbacks"),
+    ("database", "logons", "logons"),
+    ("database", "rows_read", "rows read"),
+    ("database", "rows_fetched", "rows fetched"),
+    ("database", "rows_sent", "rows sent"),
+    ("database", "rows_inserted", "rows inserted"),
+    ("database", "rows_updated", "rows updated"),
+    ("database", "rows_deleted", "rows deleted"),
+    ("database", "temp_files", "temporary files"),
+    ("database", "temp_bytes", "temporary (bytes)"),
+    ("database", "row_lock_waits", "row lock waits"),
+    ("database", "row_lock_ns", "row lock time (s)"),
+    ("database", "deadlocks", "deadlocks"),
+    (PROBE, "single_block_reads", "single-block reads"),
+    (PROBE, "multiblock_reads", "multiblock reads"),
+    (PROBE, "direct_reads", "direct path reads"),
+    (PROBE, "log_switches", "log switches"),
+    ("sql", "maintenance_runs", "maintenance runs"),
+];
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    if interval.objects(PROBE).is_empty() {
+        return Vec::new();
+    }
+    let transactions = transactions(interval);
+    let row = |(probe, column, name): &(&str, &str, &str)| {
+        let columns = interval.columns(probe);
+        let time = columns.iter().any(|c| c.name == *column && c.unit == Unit::Nanoseconds);
+        let scale = if time { 1e-9 } else { 1.0 };
+        let moved = interval.moved(probe, "", column).map(|moved| moved * scale);
+        // What this database never counts has no line.
+        let told = !matches!(moved, Err(Missing::NotInVersion));
+        told.then(|| {
+            vec![
+                Value::from(*name),
+                moved.map(|moved| moved / interval.seconds()).into(),
+                ratio(moved, transactions).into(),
+            ]
+        })
+    };
+    STATISTICS.iter().filter_map(row).collect()
+}
+
+/// Commits and, where the database counts them, rollbacks.
+pub(super) fn transactions(interval: &Interval<'_>) -> Known {
+    let commits = interval.moved(PROBE, "", "commits");
+    let rollbacks = interval.moved("database", "", "rollbacks").or(Ok(0.0));
+    sum([commits, rollbacks])
+}

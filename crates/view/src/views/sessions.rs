@@ -1,0 +1,73 @@
+//! Each session that worked: what it does, for whom, who blocks it.
+
+use std::collections::BTreeMap;
+
+use super::active_sessions::{looks, statement};
+use crate::interval::{Interval, Missing, Sample};
+use crate::table::{Shape, Value, View, share, text, time};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "sessions",
+    title: "Sessions",
+    doc: "Each session that worked: how much of the time, what it does now, who blocks it.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("session", "session", "Its number in the database."),
+        share("active_share", "active", "Samples that found it at work."),
+        text("wait_class", "class", "What it did at the last sample."),
+        text("event", "event", "What it waited for then."),
+        text("blockers", "blocked by", "Who held the lock it waited for."),
+        time("statement_age_ns", "for", "Time since its statement began."),
+        time("transaction_age_ns", "transaction", "Time since its transaction began."),
+        text("role", "role", "What kind of process it is."),
+        text("state", "state", "Its state."),
+        text("user", "user", "Who it works for."),
+        text("database", "database", "The database that it is connected to."),
+        text("application", "application", "What the client calls itself."),
+        text("statement", "statement", "What it executes."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "session";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let mut sessions: BTreeMap<&str, (f64, Sample<'_>)> = BTreeMap::new();
+    for sample in interval.samples(PROBE) {
+        let (count, last) = sessions.entry(sample.object).or_insert((0.0, sample));
+        let idle = sample.text("state").is_some_and(|state| state.starts_with("idle"));
+        *count += f64::from(u8::from(!idle));
+        if sample.t_ns >= last.t_ns {
+            *last = sample;
+        }
+    }
+    let looks = looks(interval);
+    let row = |(session, (count, last)): (&&str, &(f64, Sample<'_>))| {
+        let text = |column| Value::from(last.text(column).unwrap_or_default());
+        let age = |column| Value::from(last.number(column).ok_or(Missing::Nothing));
+        let id = last.text("query_id").unwrap_or_default();
+        vec![
+            Value::from(*session),
+            Value::Number((count / looks).min(1.0)),
+            text("wait_class"),
+            text("event"),
+            text("blockers"),
+            age("statement_age_ns"),
+            age("transaction_age_ns"),
+            text("role"),
+            text("state"),
+            text("user"),
+            text("database"),
+            text("application"),
+            Value::from(statement(interval, id)),
+        ]
+    };
+    let mut rows: Vec<Vec<Value>> = sessions.iter().map(row).collect();
+    rows.sort_by(|a, b| match (&a[1], &b[1]) {
+        (Value::Number(a), Value::Number(b)) => b.total_cmp(a),
+        _ => std::cmp::Ordering::Equal,
+    });
+    rows
+}

@@ -1,0 +1,68 @@
+//! What single sessions did, with the averages that tell what kind of work it was.
+
+use crate::interval::{Interval, ratio};
+use crate::table::{Shape, Table, Value, View, bytes, count, flow, share, text, time};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "snapper",
+    title: "Sessions one by one",
+    doc: "What single sessions and background processes did, and averages: bytes a read, time a \
+          read.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("session", "session", "Its number in the database."),
+        text("role", "role", "What kind of process it is."),
+        share("cpu_share", "CPU", "Time on a processor."),
+        share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
+        count("read_ios_per_s", "r/s", "Read requests a second."),
+        bytes("read_size_bytes", "r size", "Mean size of a read."),
+        time("read_await_ns", "r time", "Mean time of a read."),
+        count("write_ios_per_s", "w/s", "Write requests a second."),
+        bytes("write_size_bytes", "w size", "Mean size of a write."),
+        time("write_await_ns", "w time", "Mean time of a write."),
+        count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
+        flow("redo_bytes_per_s", "redo", "Redo generated a second."),
+        bytes("redo_record_bytes", "a record", "Redo for each record of it."),
+        flow("requested_read_bytes_per_s", "asked r", "Bytes that reading system calls gave."),
+        flow("charged_read_bytes_per_s", "storage r", "Bytes that storage had to deliver."),
+        flow("requested_write_bytes_per_s", "asked w", "Bytes that writing system calls took."),
+        flow("charged_write_bytes_per_s", "storage w", "Bytes sent, or to be sent, to storage."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "session_statistics";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let row = |session: &&str| {
+        let moved = |column| interval.moved(PROBE, session, column);
+        let per_s = |column| Value::from(interval.per_s(PROBE, session, column));
+        let share = |column| Value::from(interval.share(PROBE, session, column));
+        let mean = |what, ios| Value::from(ratio(moved(what), moved(ios)));
+        vec![
+            Value::from(*session),
+            interval.text(PROBE, session, "role").into(),
+            share("cpu_ns"),
+            share("run_queue_ns"),
+            per_s("read_ios"),
+            mean("read_bytes", "read_ios"),
+            mean("read_ns", "read_ios"),
+            per_s("write_ios"),
+            mean("write_bytes", "write_ios"),
+            mean("write_ns", "write_ios"),
+            per_s("hits"),
+            per_s("redo_bytes"),
+            mean("redo_bytes", "redo_records"),
+            per_s("requested_read_bytes"),
+            per_s("charged_read_bytes"),
+            per_s("requested_write_bytes"),
+            per_s("charged_write_bytes"),
+        ]
+    };
+    let rows = interval.objects(PROBE).iter().map(row).collect();
+    let mut table = Table { view: &VIEW, rows };
+    table.sort(2);
+    table.rows
+}

@@ -1,0 +1,57 @@
+//! The statements that took most time.
+
+use super::active_sessions::statement;
+use crate::interval::{Interval, ratio};
+use crate::table::{Shape, Table, Value, View, bytes, count, text, time};
+
+/// The view.
+pub const VIEW: View = View {
+    name: "statements",
+    title: "Statements",
+    doc: "The statements that took most time: executions, time, blocks and redo of each.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("statement", "statement", "What it says."),
+        count("average_active_sessions", "AAS", "Sessions that executed it, on average."),
+        count("calls_per_s", "calls/s", "Executions that ended a second."),
+        time("call_ns", "mean", "Mean time of an execution."),
+        count("rows_per_call", "rows", "Rows an execution."),
+        count("blocks_hit_per_call", "hit", "Blocks found in the cache, an execution."),
+        count("blocks_read_per_call", "read", "Blocks read into the cache, an execution."),
+        time("read_ns_per_call", "reading", "Time of reads, an execution."),
+        count("blocks_dirtied_per_call", "dirtied", "Blocks first changed, an execution."),
+        count("blocks_written_per_call", "written", "Blocks it had to write, an execution."),
+        bytes("redo_bytes_per_call", "redo", "Redo, an execution."),
+        text("query_id", "id", "Its identity."),
+    ],
+    rows,
+};
+
+const PROBE: &str = "statement";
+
+fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let row = |id: &&str| {
+        let moved = |column| interval.moved(PROBE, id, column);
+        let each = |column| Value::from(ratio(moved(column), moved("calls")));
+        vec![
+            Value::from(statement(interval, id)),
+            interval.share(PROBE, id, "total_ns").into(),
+            interval.per_s(PROBE, id, "calls").into(),
+            each("total_ns"),
+            each("rows"),
+            each("blocks_hit"),
+            each("blocks_read"),
+            each("read_ns"),
+            each("blocks_dirtied"),
+            each("blocks_written"),
+            each("redo_bytes"),
+            Value::from(*id),
+        ]
+    };
+    let executed = |row: &Vec<Value>| row[2] != Value::Number(0.0);
+    let rows = interval.objects(PROBE).iter().map(row).filter(executed).collect();
+    let mut table = Table { view: &VIEW, rows };
+    table.sort(1);
+    table.rows
+}
