@@ -80,29 +80,31 @@ fn header(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let mut pieces = vec![
-        Piece::from("blockstone watch").bold(),
-        Piece::raw(" "),
-        Piece::from(frame.title.clone()),
-    ];
+    let mode = match (state.at_ns, frame.live) {
+        (Some(_), true) => Piece::from("STOPPED").yellow(),
+        (None, true) => Piece::from("live").green(),
+        (_, false) => Piece::from("replay").cyan(),
+    };
+    let mut pieces = vec![Piece::from("blockstone ").bold(), mode];
     if let Some(interval) = interval {
         let first = history.ticks().next().unwrap_or(0);
         let at = Nanos(interval.to_ns.saturating_sub(first));
         let span = Nanos(interval.to_ns - interval.from_ns);
-        pieces.push(Piece::raw(format!("  at {at}, over {span}")));
+        pieces.push(Piece::raw(format!(" at {at}, over {span} ")));
         let own = registry::find("own").and_then(|view| view.table(interval));
         let cost = own.as_ref().and_then(|table| table.rows.first());
         if let Some(row) = cost {
-            let missed = cell(&row[6], Measure::Count);
-            let text = format!("  own CPU {}, {missed} missed", cell(&row[0], Measure::Share));
+            let cpu = cell(&row[0], Measure::Share);
+            let text = match &row[6] {
+                missed @ Value::Number(_) => {
+                    format!(" own CPU {cpu}, {} missed ", cell(missed, Measure::Count))
+                }
+                _ => format!(" own CPU {cpu} "),
+            };
             pieces.push(Piece::from(text).dim());
         }
     }
-    match (state.at_ns, frame.live) {
-        (Some(_), true) => pieces.push(Piece::from("  STANDING STILL").yellow()),
-        (None, true) => pieces.push(Piece::from("  live").green()),
-        (_, false) => pieces.push(Piece::from("  replay").cyan()),
-    }
+    pieces.push(Piece::raw(format!(" {}", frame.title)));
     Line::from(pieces).render(area, buffer);
 }
 
@@ -157,8 +159,7 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
         Line::from(note.clone()).yellow()
     } else if state.filter.is_empty() {
         let text = format!(
-            "? help  q leave  ↑↓ row  Enter look into  s order  / filter  space stop  [ ] step  \
-             + - {span}"
+            "? help  q leave  Enter look into  s order  / filter  space stop  [ ] back  + - {span}"
         );
         Line::from(text).dim()
     } else {

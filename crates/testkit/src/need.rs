@@ -47,11 +47,15 @@ pub enum Need {
     PostgresVersions,
     /// The programs of a MariaDB server.
     Mariadb,
+    /// The peer iostat.
+    Iostat,
+    /// A Prometheus server, which scrapes what watches tell.
+    Prometheus,
 }
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
@@ -64,6 +68,8 @@ impl Need {
         Self::Postgres,
         Self::PostgresVersions,
         Self::Mariadb,
+        Self::Iostat,
+        Self::Prometheus,
     ];
 
     /// Its name in `BLOCKSTONE_REQUIRE`.
@@ -81,6 +87,8 @@ impl Need {
             Self::Postgres => "postgres",
             Self::PostgresVersions => "postgres-versions",
             Self::Mariadb => "mariadb",
+            Self::Iostat => "iostat",
+            Self::Prometheus => "prometheus",
         }
     }
 
@@ -95,6 +103,8 @@ impl Need {
             // Without the package that starts a server of its own.
             Self::Mariadb => &["mariadb-server-core", "mariadb-client-core"],
             Self::PostgresVersions => &["curl", "libarchive-tools"],
+            Self::Iostat => &["sysstat"],
+            Self::Prometheus => &["prometheus", "curl"],
             Self::Root | Self::Blkio | Self::Zram | Self::Uring | Self::Tmpfs => &[],
         }
     }
@@ -131,6 +141,8 @@ impl Need {
                 given(kind.is_ok_and(|kind| kind == 0x0102_1994), "/dev/shm is not a tmpfs")
             }
             Self::Chromium => from(programs(&["chromium"])),
+            Self::Iostat => from(programs(&["iostat"])),
+            Self::Prometheus => from(programs(&["prometheus", "curl"])),
             Self::Postgres => {
                 let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
                 let mut servers = versions.map(|version| version.path().join("bin/initdb"));

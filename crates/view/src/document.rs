@@ -8,8 +8,8 @@ use crate::interval::{Interval, Known, Missing};
 use crate::registry;
 use crate::table::{Table, Value};
 
-/// The format of the document.
-pub const FORMAT: &str = "blockstone.interval/1";
+/// The name of the document's schema.
+const SCHEMA: &str = "blockstone.interval/1";
 
 /// The document. Of a counter it says what it moved a second, of a time that grew what share of
 /// the time that passed it grew, of a level and a state where they stood at the end.
@@ -18,7 +18,7 @@ pub fn document(interval: &Interval<'_>) -> Json {
     let tables = registry::ALL.iter().filter_map(|view| view.table(interval));
     let views = tables.map(|table| (table.view.name.to_owned(), rows(&table)));
     json!({
-        "format": FORMAT,
+        "schema": SCHEMA,
         "from_ns": interval.from_ns,
         "to_ns": interval.to_ns,
         "probes": probes.collect::<Map<_, _>>(),

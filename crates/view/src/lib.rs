@@ -32,7 +32,7 @@ pub mod registry;
 mod table;
 mod views;
 
-pub use document::{FORMAT, document};
+pub use document::document;
 pub use history::History;
 pub use interval::{Interval, Known, Missing, Sample};
 pub use table::{Heading, Measure, Shape, Table, Value, View};

@@ -145,7 +145,7 @@ fn replay(name: &str, args: &WatchArgs, global: &Global, printer: Printer) -> Re
     let history = History::read(&recording)?;
     if !args.once && draws() {
         let manifest = &recording.manifest;
-        let title = format!("{} {}", manifest.host.hostname, manifest.started_at);
+        let title = format!("{} {}", manifest.host.hostname, recording.dir.display());
         let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
         show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(Exit::Done);

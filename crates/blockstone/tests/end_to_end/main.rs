@@ -13,6 +13,7 @@ mod redundancy;
 mod run;
 mod run_report;
 mod scripts;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

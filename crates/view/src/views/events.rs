@@ -1,7 +1,7 @@
 //! Wait events as the database times them, every single one.
 
 use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Value, View, count, text, time};
+use crate::table::{Shape, Table, Value, View, count, text, time};
 
 /// The view.
 pub const VIEW: View = View {
@@ -22,7 +22,7 @@ pub const VIEW: View = View {
 const PROBE: &str = "event";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let mut rows: Vec<Vec<Value>> = interval
+    let rows = interval
         .objects(PROBE)
         .into_iter()
         .map(|event| {
@@ -34,13 +34,10 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
                 ratio(moved("time_ns"), moved("waits")).into(),
             ]
         })
-        .filter(|row| row[1] != Value::Number(0.0))
+        // An event that came up just now has no time yet.
+        .filter(|row| matches!(row[1], Value::Number(share) if share != 0.0))
         .collect();
-    rows.sort_by(|a, b| match (&a[1], &b[1]) {
-        (Value::Number(a), Value::Number(b)) => b.total_cmp(a),
-        (Value::Number(_), _) => std::cmp::Ordering::Less,
-        (_, Value::Number(_)) => std::cmp::Ordering::Greater,
-        _ => std::cmp::Ordering::Equal,
-    });
-    rows
+    let mut table = Table { view: &VIEW, rows };
+    table.sort(1);
+    table.rows
 }

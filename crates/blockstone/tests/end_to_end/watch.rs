@@ -1,0 +1,309 @@
+//! `blockstone watch` as a user runs it: once, recorded, replayed, on a terminal, scraped, killed.
+
+mod terminal;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use blockstone_base::Bytes;
+use blockstone_testkit::{
+    Caps, DeviceSpec, FileSystem, LoopDevice, ScratchDir, blockstone_binary, require, run,
+};
+use serde_json::Value;
+
+use super::{Place, keeps_to_its_schema, signal};
+use terminal::Terminal;
+
+const O_DIRECT: i32 = 0o40000;
+
+fn watch(arguments: &[&str]) -> Command {
+    let mut command = Command::new(blockstone_binary());
+    command.arg("watch").args(arguments);
+    command
+}
+
+/// Ends a child that has no end of its own.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
+    let ran = run(watch(&["--once", "--interval", "200ms"]).env("COLUMNS", "120"));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    for text in ["Host", "Disks", "Processes by role", "Memory", "Blockstone itself"] {
+        assert!(ran.stdout.contains(text), "{text} is not in {}", ran.stdout);
+    }
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 120), "{}", ran.stdout);
+
+    let scratch = ScratchDir::on_disk().unwrap();
+    let dir = scratch.path().join("night");
+    let dir = dir.to_str().unwrap();
+    let ran = run(&mut watch(&["--record", dir, "--for", "2s", "--interval", "200ms"]));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = run(&mut watch(&["--replay", dir, "--once", "--json"])).json();
+    keeps_to_its_schema(&document);
+    let text = std::fs::read_to_string(Path::new(dir).join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    for probe in manifest["probes"].as_array().unwrap() {
+        let name = probe["probe"].as_str().unwrap();
+        let objects = document["probes"][name].as_object().unwrap();
+        for object in objects.values() {
+            let columns = probe["columns"].as_array().unwrap();
+            assert!(columns.iter().all(|c| !object[c["name"].as_str().unwrap()].is_null()
+                || object.get(c["name"].as_str().unwrap()).is_some()));
+        }
+    }
+    let part = run(Command::new(blockstone_binary())
+        .args(["report", "--json", "--from", "400ms"])
+        .args(["--to", "1s", dir]));
+    let part = part.json();
+    keeps_to_its_schema(&part);
+    let length_ns = part["to_ns"].as_u64().unwrap() - part["from_ns"].as_u64().unwrap();
+    assert!((390_000_000..810_000_000).contains(&length_ns), "{length_ns}");
+}
+
+#[test]
+fn disks_agree_with_iostat_on_the_same_load() {
+    require!(Root, Loop, Iostat);
+    let device =
+        LoopDevice::create(DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() }).unwrap();
+    let name = device.device().file_name().unwrap().to_str().unwrap().to_owned();
+    let iostat = Command::new("iostat")
+        .args(["-x", "-d", "-y", "-o", "JSON", "4", "1", &name])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let ours = watch(&["--once", "--json", "--for", "4s", "--interval", "1s"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // All of the load lies inside what both look at, whichever began first.
+    std::thread::sleep(Duration::from_millis(1_000));
+    let file = File::options().read(true).write(true).custom_flags(O_DIRECT).open(device.device());
+    let file = file.unwrap();
+    let mut memory = vec![7_u8; 3 << 13];
+    let start = memory.as_ptr().align_offset(4096);
+    for round in 0..4_000_u64 {
+        let block = &mut memory[start..start + 8192];
+        let offset = (round * 37 % 8_000) * 8192;
+        if round % 4 == 0 {
+            file.write_all_at(block, offset).unwrap();
+        } else {
+            file.read_exact_at(block, offset).unwrap();
+        }
+    }
+    let ours = ours.wait_with_output().unwrap();
+    let theirs = iostat.wait_with_output().unwrap();
+    let ours: Value = serde_json::from_slice(&ours.stdout).unwrap();
+    let theirs: Value = serde_json::from_slice(&theirs.stdout).unwrap();
+    let theirs = &theirs["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
+    assert_eq!(theirs["disk_device"], name.as_str(), "{theirs:#}");
+    let disks = ours["views"]["disks"].as_array().unwrap();
+    let ours_of = disks.iter().find(|disk| disk["device"] == name.as_str()).unwrap();
+    let seconds = (ours["to_ns"].as_f64().unwrap() - ours["from_ns"].as_f64().unwrap()) / 1e9;
+    let agree = |what: &str, ours: f64, theirs: f64, tolerance: f64| {
+        let off = (ours - theirs).abs() / theirs.max(1e-9);
+        assert!(off <= tolerance, "{what}: {ours} of ours, {theirs} of iostat");
+    };
+    // iostat's interval is 4 s, and its figures have two digits behind the point.
+    let whole = |key: &str| ours_of[key].as_f64().unwrap() * seconds;
+    let their = |key: &str| theirs[key].as_f64().unwrap();
+    assert_eq!(whole("read_ios_per_s").round(), 3_000.0);
+    agree("reads", whole("read_ios_per_s"), their("r/s") * 4.0, 0.01);
+    agree("writes", whole("write_ios_per_s"), their("w/s") * 4.0, 0.01);
+    agree("bytes read", whole("read_bytes_per_s"), their("rkB/s") * 4096.0, 0.01);
+    agree("bytes written", whole("write_bytes_per_s"), their("wkB/s") * 4096.0, 0.01);
+    agree("size", ours_of["read_size_bytes"].as_f64().unwrap(), their("rareq-sz") * 1024.0, 0.01);
+    let read_ms = ours_of["read_await_ns"].as_f64().unwrap() / 1e6;
+    assert!((read_ms - their("r_await")).abs() <= 0.01, "{read_ms} ms, {theirs:#}");
+}
+
+#[test]
+fn prometheus_scrapes_it_and_answers_with_our_series() {
+    require!(Prometheus);
+    let mut watching = watch(&["--listen", "127.0.0.1:0", "--interval", "200ms"]);
+    let mut child = watching.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let _watching = Ended(child);
+    let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches("/metrics");
+    let scratch = ScratchDir::on_disk().unwrap();
+    let config = scratch.path().join("prometheus.yml");
+    let text = format!(
+        "global:\n  scrape_interval: 1s\nscrape_configs:\n  - job_name: blockstone\n    \
+         static_configs:\n      - targets: ['{address}']\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", scratch.path().join("tsdb").display()))
+        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _server = Ended(server);
+    let query = |text: &str| -> Option<Value> {
+        let ran = run(Command::new("curl")
+            .args(["-s", "-G", "--data-urlencode"])
+            .arg(format!("query={text}"))
+            .arg(format!("http://127.0.0.1:{port}/api/v1/query")));
+        let document: Value = serde_json::from_str(&ran.stdout).ok()?;
+        document["data"]["result"].get(0).cloned()
+    };
+    let patience = Instant::now() + Duration::from_secs(60);
+    let rate = "rate(blockstone_host_cpu_idle_seconds_total[5s])";
+    while query(rate).is_none() {
+        assert!(Instant::now() < patience, "nothing was scraped: {:?}", query("up"));
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let found = query("blockstone_memory_memory_bytes").unwrap();
+    let bytes: f64 = found["value"][1].as_str().unwrap().parse().unwrap();
+    assert!(bytes > 1e8 && found["metric"]["host"].is_string(), "{found:#}");
+    assert!(query("blockstone_block_read_ios_total").unwrap()["metric"]["object"].is_string());
+}
+
+#[test]
+fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
+    require!(Root, Loop, Blkio);
+    let place = Place::new();
+    // Slow enough that all of them wait, all the time.
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(256),
+        file_system: Some(FileSystem::Ext4),
+        caps: Caps { read_iops: Some(2_000), ..Caps::default() },
+    })
+    .unwrap();
+    let data = device.mount_point().unwrap();
+    let mut command = place.within(device.command(blockstone_binary()), "run");
+    command.args(["--json", "--readers", "128", "--scale", "1M", "--work-unit", "8"]);
+    let ran = run(command.args(["--cache", "8M", "--run-time", "10s"]).arg(&data));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let report = run(place.command("report").args(["--json", "last", "--from", "0s"]));
+    let window = ran.json();
+    let dir = window["recording"]["path"].as_str().unwrap().to_owned();
+    keeps_to_its_schema(&report.json());
+
+    let mut screen = Terminal::start(
+        place.command("watch").args(["--replay", &dir, "--view", "events"]),
+        24,
+        80,
+    );
+    // From the end of the run back into its middle, and over fifteen ticks.
+    let event = "session/db file sequential read";
+    screen.until(|text| text.contains("replay"));
+    screen.keys("{{{{{{{{{{++");
+    let text = screen.until(|text| text.contains("over 1.") && text.contains(event));
+    let line = text.lines().find(|line| line.starts_with(event)).unwrap();
+    let sessions: f64 = line[event.len()..].split_whitespace().next().unwrap().parse().unwrap();
+    assert!((126.0..=130.0).contains(&sessions), "{text}");
+    screen.keys("q");
+    assert_eq!(screen.end(), Some(0));
+}
+
+#[test]
+fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
+    let mut screen = Terminal::start(&mut watch(&["--interval", "200ms"]), 24, 80);
+    let text = screen.until(|text| text.contains("live") && text.contains("switches/s"));
+    assert!(text.lines().count() <= 24, "{text}");
+    screen.keys("?");
+    screen.until(|text| text.contains("look into the row"));
+    screen.keys(" 2");
+    screen.until(|text| text.contains("r/s") || text.contains("w/s"));
+    // Ctrl-C is a key like another while keys are read one by one.
+    screen.keys("\x03");
+    assert_eq!(screen.end(), Some(0));
+    let mut narrow = Terminal::start(&mut watch(&["--interval", "200ms"]), 5, 20);
+    narrow.until(|text| text.contains("too small"));
+    narrow.keys("q");
+    assert_eq!(narrow.end(), Some(0));
+}
+
+#[test]
+fn a_watch_that_is_killed_leaves_what_it_wrote_and_an_interrupted_one_all() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let dir = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let start = |name: &str| {
+        let mut command = watch(&["--interval", "100ms", "--record", &dir(name)]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let (mut killed, mut interrupted) = (start("killed"), start("interrupted"));
+    // The first segment is written after ten seconds.
+    std::thread::sleep(Duration::from_millis(12_500));
+    signal(&killed, "KILL");
+    signal(&interrupted, "INT");
+    killed.wait().unwrap();
+    assert_eq!(interrupted.wait().unwrap().code(), Some(130));
+    let seconds = |name: &str| {
+        let ran = run(&mut watch(&["--replay", &dir(name), "--once", "--json"]));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        let document = ran.json();
+        (document["to_ns"].as_f64().unwrap() - document["from_ns"].as_f64().unwrap()) / 1e9
+    };
+    let (killed, interrupted) = (seconds("killed"), seconds("interrupted"));
+    assert!((9.0..11.5).contains(&killed), "{killed}");
+    assert!((11.5..14.0).contains(&interrupted), "{interrupted}");
+}
+
+#[test]
+fn a_user_without_privileges_sees_what_it_may_and_is_told_the_rest() {
+    require!(Root);
+    // A copy that this user may execute, wherever the binary lies.
+    let scratch = ScratchDir::in_memory().or_else(|_| ScratchDir::on_disk()).unwrap();
+    let binary = scratch.path().join("blockstone");
+    std::fs::copy(blockstone_binary(), &binary).unwrap();
+    let modes = run(Command::new("chmod").args(["-R", "a+rx"]).arg(scratch.path()));
+    assert_eq!(modes.code, Some(0));
+    let pid = std::process::id().to_string();
+    let ran = run(Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&binary)
+        .args(["watch", "--once", "--json", "--interval", "200ms", "--pid", &pid]));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = ran.json();
+    let processes = document["views"]["processes"].as_array().unwrap();
+    let other = processes.iter().find(|row| row["role"] != "blockstone/blockstone").unwrap();
+    assert_eq!(other["read_bytes_per_s"]["unmeasured"], "not permitted", "{other:#}");
+    assert!(other["cpu_share"].is_number(), "{other:#}");
+    assert!(document["views"]["disks"][0]["read_ios_per_s"].is_number());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_line() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let occupied = scratch.path().join("occupied");
+    std::fs::create_dir_all(occupied.join("x")).unwrap();
+    let occupied = occupied.to_str().unwrap();
+    for (arguments, what) in [
+        (&["--once", "--pid", "4194304"][..], "there is none"),
+        (&["--listen", "0.0.0.0:0"], "other hosts would reach it"),
+        (&["--interval", "1ms"], "too coarse"),
+        (&["--group", "x=("], "unclosed group"),
+        (&["--once", "--view", "nothing"], "nothing"),
+        (&["--record", occupied], "not empty"),
+        (&["--replay", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),
+        (&["--once", "--db", "oracle://x"], "no monitor knows"),
+        (&["--once", "--db", "postgres://nobody@127.0.0.1:1/x"], "127.0.0.1"),
+        (&[], "without a terminal"),
+    ] {
+        let ran = run(&mut watch(arguments));
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:#?}");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(lines[0].contains(what), "{arguments:?}: {lines:?}");
+        assert!(lines.len() == 2 && lines[1].starts_with("hint: "), "{arguments:?}: {lines:?}");
+        assert!(ran.stdout.is_empty(), "{ran:#?}");
+    }
+    assert_eq!(super::names(Path::new(occupied)), ["x"]);
+}

@@ -1,0 +1,168 @@
+//! What is painted, and what keys change.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use blockstone_base::column::Cell;
+use blockstone_record::manifest::ProbeInfo;
+use blockstone_screen::{Frame, Key, State, draw, press};
+use blockstone_view::{History, registry};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use serde_json::json;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Two roles over eleven seconds: the second does nothing but in the last one.
+fn history() -> History {
+    let counter = |name: &str| {
+        json!({ "name": name, "unit": "count", "kind": "counter", "source": "", "doc": "",
+            "unmeasured": null })
+    };
+    let columns = [
+        "cpu_ns",
+        "run_queue_ns",
+        "read_calls",
+        "requested_read_bytes",
+        "read_bytes",
+        "write_calls",
+        "requested_write_bytes",
+        "write_bytes",
+    ];
+    let mut gauge = counter("processes");
+    gauge["kind"] = json!("gauge");
+    let all: Vec<_> = std::iter::once(gauge).chain(columns.map(counter)).collect();
+    let probe = |name: &str, columns: serde_json::Value| json!({ "probe": name, "doc": "", "columns": columns, "ticks": 0, "missed_ticks": 0 });
+    let probes = json!([probe("processes", json!(all)), probe("host", json!([]))]);
+    let probes: Vec<ProbeInfo> = serde_json::from_value(probes).unwrap();
+    let mut history = History::new(probes);
+    for tick in 0..=10_u64 {
+        let row = |cpu_ns: u64| {
+            let mut cells = vec![Cell::Value(3), Cell::from(cpu_ns)];
+            cells.resize(9, Cell::Value(0));
+            cells
+        };
+        let t_ns = tick * SECOND_NS;
+        history.push("processes", t_ns, "postgres/checkpointer", row(tick * SECOND_NS / 2));
+        let late = if tick == 10 { SECOND_NS } else { 0 };
+        history.push("processes", t_ns, "postgres/walwriter", row(late));
+        history.push("host", t_ns, "", Vec::new());
+    }
+    history
+}
+
+fn frame() -> Frame {
+    Frame { title: "db1".to_owned(), live: true, note: None }
+}
+
+/// The screen as lines, and how many rows its table has.
+fn painted(state: &State, history: &History, width: u16, height: u16) -> (String, usize) {
+    let area = Rect { x: 0, y: 0, width, height };
+    let mut buffer = Buffer::empty(area);
+    let rows = draw(state, history, &frame(), area, &mut buffer);
+    let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    ((0..height).map(|y| line(y) + "\n").collect(), rows)
+}
+
+fn keys(state: &mut State, history: &History, keys: &[Key]) {
+    for key in keys {
+        let rows = painted(state, history, 100, 30).1;
+        press(state, *key, history, rows);
+    }
+}
+
+#[test]
+fn it_can_be_read_on_eighty_columns_and_says_when_there_is_no_room() {
+    let (history, state) = (history(), State::at_view(Some("processes")));
+    let (screen, rows) = painted(&state, &history, 80, 24);
+    assert_eq!(rows, 2);
+    for text in ["db1", "postgres/checkpointer", "50 %", "100 %", "? help", "live"] {
+        assert!(screen.contains(text), "{text} is not on\n{screen}");
+    }
+    for (width, height) in [(20, 5), (1, 1), (39, 24), (80, 7)] {
+        let (screen, _) = painted(&state, &history, width, height);
+        assert!(!screen.contains("checkpointer"), "{screen}");
+    }
+    assert!(painted(&state, &history, 20, 5).0.contains("too small"));
+    // Nothing is so small or so large that it cannot be painted.
+    for view in registry::ALL {
+        for (width, height) in [(40, 8), (41, 19), (200, 60)] {
+            painted(&State::at_view(Some(view.name)), &history, width, height);
+        }
+    }
+}
+
+#[test]
+fn rows_are_ordered_filtered_and_looked_into() {
+    let (history, mut state) = (history(), State::at_view(Some("processes")));
+    // By role, by processes, by CPU: the one that was busy at the end comes first.
+    keys(&mut state, &history, &[Key::Char('s'), Key::Char('s'), Key::Char('s')]);
+    let (screen, _) = painted(&state, &history, 80, 24);
+    let place = |text: &str| screen.find(text).unwrap();
+    assert!(place("postgres/walwriter") < place("postgres/checkpointer"), "{screen}");
+    assert!(screen.contains("CPU▾"), "{screen}");
+
+    keys(&mut state, &history, &"/check".chars().map(Key::Char).collect::<Vec<_>>());
+    let (screen, rows) = painted(&state, &history, 80, 24);
+    assert!(rows == 1 && !screen.contains("walwriter"), "{screen}");
+    keys(&mut state, &history, &[Key::Enter, Key::Enter]);
+    let (screen, _) = painted(&state, &history, 80, 24);
+    assert!(state.detail && screen.contains("storage w"), "{screen}");
+    keys(&mut state, &history, &[Key::Escape, Key::Escape]);
+    assert_eq!(painted(&state, &history, 80, 24).1, 2);
+}
+
+#[test]
+fn time_stands_still_goes_back_and_follows_again() {
+    let (history, mut state) = (history(), State::at_view(Some("processes")));
+    let to_s = |state: &State| state.interval(&history).unwrap().to_ns / SECOND_NS;
+    assert_eq!(to_s(&state), 10);
+    keys(&mut state, &history, &[Key::Char(' ')]);
+    assert!(painted(&state, &history, 80, 24).0.contains("STOPPED"));
+    keys(&mut state, &history, &[Key::Char('['), Key::Char('[')]);
+    assert_eq!(to_s(&state), 8);
+    keys(&mut state, &history, &[Key::Home, Key::Char('[')]);
+    assert_eq!(to_s(&state), 1, "the first interval ends with the second tick");
+    keys(&mut state, &history, &[Key::Char('}')]);
+    assert_eq!((to_s(&state), state.at_ns), (10, None), "at the end it follows again");
+    keys(&mut state, &history, &[Key::Char('+')]);
+    let interval = state.interval(&history).unwrap();
+    assert_eq!((interval.from_ns / SECOND_NS, interval.to_ns / SECOND_NS), (5, 10));
+    for _ in 0..9 {
+        keys(&mut state, &history, &[Key::Char('+')]);
+    }
+    assert_eq!(state.interval(&history).unwrap().from_ns, 0);
+    let trend = State::at_view(Some("processes")).trend(&history, "postgres/walwriter", 2, 4);
+    assert_eq!(trend, [0.0, 0.0, 0.0, 1.0]);
+}
+
+#[test]
+fn every_key_is_harmless_in_every_pane() {
+    let history = history();
+    for view in registry::ALL {
+        let mut state = State::at_view(Some(view.name));
+        for key in "1234567890abcsS<>+-[]{} pz".chars().map(Key::Char).chain([
+            Key::Up,
+            Key::Down,
+            Key::Enter,
+            Key::Escape,
+            Key::Tab,
+            Key::BackTab,
+            Key::Left,
+            Key::Right,
+            Key::Home,
+            Key::End,
+            Key::Backspace,
+            Key::Char('?'),
+            Key::Enter,
+        ]) {
+            keys(&mut state, &history, &[key]);
+            assert!(!state.leave);
+        }
+        keys(&mut state, &history, &[Key::Char('q')]);
+        assert!(state.leave);
+    }
+    let empty = History::new(Vec::new());
+    let mut state = State::default();
+    keys(&mut state, &empty, &[Key::Char(' '), Key::Char('['), Key::Home, Key::End]);
+    assert!(painted(&state, &empty, 80, 24).0.contains("waiting for the second look"));
+}
