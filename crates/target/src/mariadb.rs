@@ -6,7 +6,7 @@
 //! visited. The clustered index follows the places; a second index finds a row by its key, and the
 //! neighbours have none.
 
-mod counters;
+pub mod counters;
 mod server;
 mod session;
 
@@ -48,7 +48,7 @@ const MARK: &str = "made_by_a_run";
 /// The private server, in place of an address.
 pub const SCRATCH: &str = "scratch";
 /// The oldest versions that are supported, of either product.
-const MARIADB_MIN: (u16, u16) = (10, 11);
+pub const MARIADB_MIN: (u16, u16) = (10, 11);
 const MYSQL_MIN: (u16, u16) = (8, 0);
 /// Sizes of pages that hold two rows.
 const PAGES: [u64; 3] = [8192, 16384, 32768];
@@ -141,13 +141,15 @@ pub fn remove_left(address: &str) -> Result<bool, TargetError> {
 /// A server, as the user names it, and how to connect to it.
 #[derive(Clone, Debug)]
 pub struct Address {
-    name: String,
+    /// For messages; without the password.
+    pub name: String,
     opts: Opts,
     local: bool,
 }
 
 impl Address {
-    fn parse(rest: &str) -> Result<Self, SqlError> {
+    /// The address `mysql:{rest}`.
+    pub fn parse(rest: &str) -> Result<Self, SqlError> {
         let name = format!("mysql:{}", without_password(rest));
         let refuse = |why: String| SqlError::Address {
             address: name.clone(),
@@ -173,7 +175,16 @@ impl Address {
         Ok(Self { opts: usual(opts).into(), name, local })
     }
 
-    fn connect(&self) -> Result<Conn, SqlError> {
+    /// The same, for a client that calls itself `application`.
+    pub fn named(self, application: &str) -> Self {
+        let attributes = [("program_name".to_owned(), application.to_owned())];
+        let opts = OptsBuilder::from_opts(self.opts.clone());
+        let opts = opts.connect_attrs(Some(attributes.into_iter().collect()));
+        Self { opts: opts.into(), ..self }
+    }
+
+    /// Connects.
+    pub fn connect(&self) -> Result<Conn, SqlError> {
         Conn::new(self.opts.clone()).map_err(|error| {
             let hint = match &error {
                 mysql::Error::MySqlError(said) if said.code == 1045 => {
@@ -525,7 +536,7 @@ fn take(address: &Address, owner: &mut Conn) -> Result<(), SqlError> {
 }
 
 /// The server's process, if it is one of this machine and says which.
-fn process_of(address: &Address, link: &mut Conn) -> Option<u32> {
+pub fn process_of(address: &Address, link: &mut Conn) -> Option<u32> {
     let file: String = link.query_first("SELECT @@pid_file").ok()??;
     let datadir: String = link.query_first("SELECT @@datadir").ok()??;
     let pid = std::fs::read_to_string(Path::new(&datadir).join(file)).ok()?.trim().parse().ok()?;
@@ -558,7 +569,8 @@ fn said(error: &mysql::Error) -> String {
     }
 }
 
-fn statement(what: &str, error: &mysql::Error) -> SqlError {
+/// An error of a statement.
+pub fn statement(what: &str, error: &mysql::Error) -> SqlError {
     const FULL: [u16; 3] = [1021, 1114, 3];
     const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
     let hint = match error {

@@ -18,6 +18,7 @@
 //! # Ok::<(), blockstone_target::SqlError>(())
 //! ```
 
+mod mariadb;
 mod own;
 mod pace;
 mod postgres;
@@ -25,6 +26,7 @@ mod recent;
 pub mod registry;
 mod steady;
 mod text;
+mod told;
 mod values;
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
@@ -101,7 +103,7 @@ pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
         None => Err(SqlError::Address {
             address: without_password(address),
             why: format!("no monitor knows {scheme:?}"),
-            hint: "postgres://user@host/database",
+            hint: "postgres://user@host/database or mysql://user@host",
         }),
     }
 }

@@ -30,7 +30,7 @@ const USUAL_WAITS: [&str; 3] = [
 ];
 
 /// Our columns and the status variables they are made of; summed where there are several.
-const STATISTICS: [(&str, &[&str]); 9] = [
+pub const STATISTICS: [(&str, &[&str]); 9] = [
     ("logical_reads", &["Innodb_buffer_pool_read_requests"]),
     ("physical_reads", &["Innodb_pages_read"]),
     ("single_block_reads", &["Innodb_buffer_pool_reads"]),
@@ -42,13 +42,13 @@ const STATISTICS: [(&str, &[&str]); 9] = [
     ("flushes", &["Innodb_data_fsyncs"]),
 ];
 /// Pages of the double-write area.
-const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
+pub const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
 /// Requests of all kinds, for the server as a whole.
-const TRANSFERS: [&str; 4] =
+pub const TRANSFERS: [&str; 4] =
     ["Innodb_data_reads", "Innodb_data_read", "Innodb_data_writes", "Innodb_data_written"];
 
-/// Settings that decide what a run shows.
-const SETTINGS: [&str; 14] = [
+/// Settings that decide what a server does with its storage.
+pub const SETTINGS: [&str; 14] = [
     "innodb_buffer_pool_size",
     "innodb_page_size",
     "innodb_flush_log_at_trx_commit",
@@ -100,7 +100,7 @@ impl Counters {
 }
 
 /// The role of a server's thread by the name it gives itself.
-fn role(name: &str) -> &str {
+pub fn role(name: &str) -> &str {
     match name {
         "connection" | "one_connection" | "mysqld" | "mariadbd" => "server",
         other => other,

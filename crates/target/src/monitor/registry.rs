@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Monitor, postgres};
+use super::{Monitor, mariadb, postgres};
 use crate::sql::error::SqlError;
 
 /// A monitor as it is registered.
@@ -25,12 +25,20 @@ impl fmt::Debug for Entry {
 }
 
 /// Every monitor.
-pub const ALL: &[Entry] = &[Entry {
-    schemes: &["postgres", "postgresql"],
-    address: "//user@host/database",
-    doc: "PostgreSQL 13 or later.",
-    open: postgres::open,
-}];
+pub const ALL: &[Entry] = &[
+    Entry {
+        schemes: &["postgres", "postgresql"],
+        address: "//user@host/database",
+        doc: "PostgreSQL 13 or later.",
+        open: postgres::open,
+    },
+    Entry {
+        schemes: &["mysql", "mariadb"],
+        address: "//user@host",
+        doc: "MariaDB 10.11 or later.",
+        open: mariadb::open,
+    },
+];
 
 /// The monitor for addresses that begin with `scheme`.
 pub fn find(scheme: &str) -> Option<&'static Entry> {

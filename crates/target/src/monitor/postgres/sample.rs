@@ -1,6 +1,6 @@
 //! What sessions do at one moment.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
@@ -8,6 +8,7 @@ use postgres::Row;
 
 use super::link::{Link, Query};
 use crate::monitor::text::{identity, normalised, one_line};
+use crate::monitor::told::Told;
 use crate::monitor::values::{level, row};
 use crate::postgres::views::Forms;
 use crate::sql::error::SqlError;
@@ -18,8 +19,6 @@ const SAMPLE: &Forms = &[
     (14, include_str!("../../../sql/monitor/postgres/sessions_14.sql")),
 ];
 const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
-/// More statements than these are not remembered as told.
-const TOLD_MAX: usize = 50_000;
 
 /// Looks at the sessions.
 pub struct Sample {
@@ -27,7 +26,7 @@ pub struct Sample {
     names: Query,
     databases: HashMap<u32, String>,
     /// Statements whose text was told.
-    told: HashSet<String>,
+    pub told: Told,
     /// Statements that were seen at work and whose text was not told yet.
     pub untold: BTreeSet<i64>,
     /// Whether the server was told not to track what sessions do.
@@ -41,7 +40,7 @@ impl Sample {
             query: Query::new(SAMPLE, version),
             names: Query::from_text(Some(DATABASES.to_owned())),
             databases: HashMap::new(),
-            told: HashSet::new(),
+            told: Told::default(),
             untold: BTreeSet::new(),
             is_untracked: false,
         }
@@ -71,19 +70,6 @@ impl Sample {
         Ok(())
     }
 
-    /// Remembers that the text of statement `id` was told; `false` when it had been.
-    pub fn tells(&mut self, id: &str) -> bool {
-        if self.told.len() > TOLD_MAX {
-            self.told.clear();
-        }
-        self.told.insert(id.to_owned())
-    }
-
-    /// Whether the text of statement `id` was told.
-    pub fn was_told(&self, id: &str) -> bool {
-        self.told.contains(id)
-    }
-
     fn totals(&mut self, first: &Row, sees_all: bool) -> Reading {
         let hidden = !sees_all && first.get::<_, i64>(0) > 0;
         self.is_untracked = first.get::<_, i64>(1) > 0;
@@ -105,11 +91,11 @@ impl Sample {
             (None, None) => return String::new(),
         };
         match (id, text) {
-            (_, Some(text)) if self.tells(&name) => {
+            (_, Some(text)) if self.told.is_new(&name) => {
                 let said = Cell::Text(one_line(&text));
                 readings.push(row(&STATEMENT_TEXT, name.clone(), |_| said.clone()));
             }
-            (Some(id), None) if !self.was_told(&name) => {
+            (Some(id), None) if !self.told.knows(&name) => {
                 self.untold.insert(id);
             }
             _ => {}

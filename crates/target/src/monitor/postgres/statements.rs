@@ -93,7 +93,7 @@ impl Statements {
         readings: &mut Vec<Reading>,
     ) -> Result<(), SqlError> {
         let new = seen.iter().filter(|id| !self.ours.contains(id));
-        let new: Vec<i64> = new.filter(|id| !sample.was_told(&id.to_string())).copied().collect();
+        let new: Vec<i64> = new.filter(|id| !sample.told.knows(&id.to_string())).copied().collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Statements {
             let text = text.unwrap_or_default();
             if text.contains(MARK) {
                 self.ours.insert(id);
-            } else if sample.tells(&id.to_string()) {
+            } else if sample.told.is_new(&id.to_string()) {
                 let said = Cell::Text(one_line(&text));
                 readings.push(row(&STATEMENT_TEXT, id.to_string(), |_| said.clone()));
             }

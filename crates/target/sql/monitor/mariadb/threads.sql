@@ -1,0 +1,2 @@
+SELECT THREAD_OS_ID AS blockstone_watch, SUBSTRING_INDEX(NAME, '/', -1), PROCESSLIST_ID
+FROM performance_schema.threads WHERE THREAD_OS_ID IS NOT NULL

@@ -1,0 +1,215 @@
+//! MariaDB, 10.11 and later: its status, its process list, its performance schema where that is on,
+//! and the operating system's accounts of its threads where they are on this machine.
+
+mod class;
+mod link;
+mod missing;
+mod sample;
+mod schema;
+mod status;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use blockstone_base::column::{Cell, Reading, Schema, Unmeasured};
+use blockstone_base::database::{
+    DATABASE, INSTANCE, MONITORED, ROLE, SERVER, SESSION_STATISTICS, SQL,
+};
+use blockstone_sys::account;
+
+use super::recent::{Recent, charged};
+use super::steady::Steady;
+use super::told::Told;
+use super::values::{Values, row, whole};
+use super::{APPLICATION, Monitor, Server};
+use crate::mariadb::Address;
+use crate::mariadb::counters::role;
+use crate::sql::Member;
+use crate::sql::error::SqlError;
+use crate::sql::processes::{Processes, SESSION as CLIENT};
+use link::Link;
+use sample::Sample;
+use schema::Counted;
+use status::Status;
+
+const THREADS: &str = include_str!("../../sql/monitor/mariadb/threads.sql");
+/// The threads of sessions, where only the process list tells them.
+const SESSIONS: &str = "SELECT TID AS blockstone_watch, 'one_connection', ID
+    FROM information_schema.PROCESSLIST WHERE TID > 0 AND COMMAND <> 'Daemon'";
+
+/// Connects to `mysql:{rest}`.
+pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
+    let address = Address::parse(rest)?.named(APPLICATION);
+    let link = Link::open(&address)?;
+    Ok(Box::new(Mariadb {
+        address,
+        link,
+        status: Status::default(),
+        counted: Counted::default(),
+        sample: Sample::default(),
+        told: Told::default(),
+        values: Values::new(),
+        recent: Recent::default(),
+        processes: Processes::default(),
+        threads: Vec::new(),
+        io_of_threads: None,
+        steady: Steady::default(),
+    }))
+}
+
+struct Mariadb {
+    address: Address,
+    link: Link,
+    status: Status,
+    counted: Counted,
+    sample: Sample,
+    told: Told,
+    /// What was known of the server as a whole at the last look.
+    values: Values,
+    recent: Recent,
+    processes: Processes,
+    threads: Vec<(Member, String)>,
+    /// Whether the system told the I/O of all of them; none before it was asked.
+    io_of_threads: Option<bool>,
+    steady: Steady,
+}
+
+impl Mariadb {
+    /// The counters of the server as a whole, with the I/O of the server as its only role.
+    fn look(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        let status::Told { mut values, transfers } = self.status.look(&mut self.link)?;
+        let mut times = None;
+        if self.link.schema.is_usable() {
+            let db_time_ns = self.counted.db_time_ns(&mut self.link)?;
+            values.extend(db_time_ns.map(|ns| ("db_time_ns", ns)));
+            times = self.counted.look(&mut self.link, &mut self.told, readings)?;
+        }
+        if let Some([read_ns, write_ns]) = times {
+            values.extend([("read_ns", read_ns), ("write_ns", write_ns)]);
+        }
+        let [reads, read, writes, written] = transfers;
+        let [read_ns, write_ns] = [0, 1].map(|index| times.map(|times| times[index]));
+        let cells = [reads, read, read_ns, writes, written, write_ns].map(Cell::from);
+        let object = "server".to_owned();
+        readings.push(Reading { probe: ROLE.probe, object, cells: cells.into() });
+        self.values = values;
+        readings.extend([&INSTANCE, &SQL, &DATABASE].map(|schema| whole(schema, &self.values)));
+        Ok(())
+    }
+
+    /// What the operating system charges, by role.
+    fn look_at_threads(&mut self, readings: &mut Vec<Reading>) {
+        let mut fresh = None;
+        let link = &mut self.link;
+        let seen = self.processes.look(false, || {
+            let members = members(link);
+            fresh = Some(members.clone());
+            members
+        });
+        self.threads = fresh.unwrap_or(std::mem::take(&mut self.threads));
+        let rows = seen.iter().filter(|row| row.probe == SERVER.probe);
+        let told = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
+        self.io_of_threads = told.reduce(|one, other| one && other);
+        readings.extend(seen);
+    }
+
+    /// Sessions that worked lately, and threads in the background, one by one.
+    fn look_at_each(&mut self, readings: &mut Vec<Reading>) {
+        for (number, member) in self.recent.take() {
+            match member.map(charged) {
+                Some(None) => {} // It has ended.
+                charges => {
+                    let charges = charges.flatten().unwrap_or_default();
+                    readings.push(each(number.to_string(), CLIENT, &charges));
+                }
+            }
+        }
+        let background = self.threads.iter().filter(|(_, role)| role != CLIENT);
+        for (member, role) in background {
+            if let Some(charges) = charged(*member) {
+                let thread = member.thread.unwrap_or(member.pid);
+                readings.push(each(format!("thread {thread}"), role, &charges));
+            }
+        }
+    }
+}
+
+fn each(object: String, role: &str, charges: &[(&'static str, Cell)]) -> Reading {
+    row(&SESSION_STATISTICS, object, |name| {
+        if name == "role" {
+            return Cell::Text(role.to_owned());
+        }
+        let known = charges.iter().find(|(known, _)| *known == name);
+        known.map_or(Cell::Unmeasured, |(_, cell)| cell.clone())
+    })
+}
+
+/// The threads of the server with their roles, without our own.
+fn members(link: &mut Link) -> Vec<(Member, String)> {
+    let Some(pid) = link.pid else { return Vec::new() };
+    let query = if link.schema.is_usable() { THREADS } else { SESSIONS };
+    let known: Vec<(u32, String, Option<u32>)> = link.ask(query).unwrap_or_default();
+    let known: HashMap<u32, (String, bool)> =
+        known.into_iter().map(|(thread, name, of)| (thread, (name, of.is_some()))).collect();
+    let threads = account::threads(Path::new("/"), pid).into_iter();
+    let others = threads.filter(|(thread, _)| Some(*thread) != link.own_thread);
+    let named = others.map(|(thread, name)| {
+        let role = match known.get(&thread) {
+            Some((_, true)) => CLIENT,
+            Some((name, false)) => name,
+            None => role(&name),
+        };
+        (Member { pid, thread: Some(thread) }, role.to_owned())
+    });
+    named.collect()
+}
+
+impl Monitor for Mariadb {
+    fn series(&self) -> &'static [&'static Schema] {
+        MONITORED
+    }
+
+    fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        let first = readings.len();
+        self.look(readings)?;
+        self.look_at_threads(readings);
+        self.look_at_each(readings);
+        self.steady.hold(MONITORED, &mut readings[first..]);
+        Ok(())
+    }
+
+    fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        let recent = &mut self.recent;
+        self.sample.look(&mut self.link, &mut self.told, readings, |number, member| {
+            recent.works(number, member);
+        })
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)> {
+        missing::missing(self)
+    }
+
+    fn describe(&self) -> Server {
+        Server {
+            address: self.address.name.clone(),
+            product: "MariaDB".to_owned(),
+            version: self.link.release.clone(),
+            settings: self.link.settings.clone(),
+            is_local: self.link.pid.is_some(),
+            pid: self.link.pid,
+        }
+    }
+
+    fn processes(&mut self) -> Vec<(Member, String)> {
+        members(&mut self.link)
+    }
+
+    fn reconnect(&mut self) -> Result<(), SqlError> {
+        self.link = Link::open(&self.address)?;
+        self.status.connected_anew();
+        self.counted.connected_anew();
+        self.sample = Sample::default();
+        self.recent.forget();
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! What a session waits for, from what the server and the system say of its thread.
+
+use std::fs;
+
+use crate::sql::Member;
+
+/// What is known of a session at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signs<'a> {
+    /// It is outside of a call.
+    pub sleeps: bool,
+    /// Its transaction waits for a lock on a row.
+    pub waits_for_row: bool,
+    /// What the process list calls its state.
+    pub stage: &'a str,
+    /// The wait that the performance schema tells, if it tells waits.
+    pub wait: Option<&'a str>,
+    /// Whether the performance schema tells waits.
+    pub has_waits: bool,
+    /// What the system says: `R` runs, `D` waits for storage, `S` waits for something else.
+    pub system: Option<char>,
+}
+
+const CPU: &str = "On CPU";
+
+/// The class and the event; none where nobody knows.
+pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
+    let Signs { stage, .. } = *signs;
+    let told = |class| Some((class, stage.to_owned()));
+    if signs.sleeps {
+        return Some(("Client", "idle".to_owned()));
+    }
+    if signs.waits_for_row {
+        return Some(("Lock", "row lock".to_owned()));
+    }
+    match stage {
+        "User lock" => return told("Lock"),
+        "User sleep" => return told("Timeout"),
+        "Writing to net" | "Reading from net" | "Sending to client" => return told("Client"),
+        _ if stage.starts_with("Waiting for") && stage.contains("lock") => return told("Lock"),
+        _ if stage.starts_with("Waiting for") => return told("IPC"),
+        _ => {}
+    }
+    if let Some((class, wait)) = signs.wait.and_then(|wait| Some((wait_class(wait)?, wait))) {
+        return Some((class, wait.to_owned()));
+    }
+    match signs.system {
+        Some('R') => told(CPU),
+        Some('D') => told("IO"),
+        // A commit whose redo another thread flushes sleeps until that is done.
+        Some('S') if stage.to_lowercase().contains("commit") => told("IO"),
+        Some('S') => told("IPC"),
+        _ if signs.has_waits => told(CPU),
+        _ => None,
+    }
+}
+
+/// The class of a wait of the performance schema; none of what is no wait by itself.
+fn wait_class(wait: &str) -> Option<&'static str> {
+    const CLASSES: [(&str, &str); 7] = [
+        ("wait/io/file/", "IO"),
+        ("wait/io/socket/", "Client"),
+        ("wait/lock/", "Lock"),
+        ("wait/synch/cond/", "IPC"),
+        ("wait/synch/", "LWLock"),
+        ("idle", "Client"),
+        ("wait/io/net/", "Client"),
+    ];
+    CLASSES.iter().find(|(start, _)| wait.starts_with(start)).map(|(_, class)| *class)
+}
+
+/// What the system says of a thread.
+pub fn system_state(member: Member) -> Option<char> {
+    let thread = member.thread.unwrap_or(member.pid);
+    let stat = fs::read_to_string(format!("/proc/{}/task/{thread}/stat", member.pid)).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(signs: Signs<'_>) -> Option<&'static str> {
+        class(&signs).map(|(class, _)| class)
+    }
+
+    #[test]
+    fn locks_are_told_from_latches() {
+        let stage = "Waiting for table metadata lock";
+        assert_eq!(of(Signs { stage, ..Signs::default() }), Some("Lock"));
+        assert_eq!(of(Signs { waits_for_row: true, ..Signs::default() }), Some("Lock"));
+        let latch = Some("wait/synch/rwlock/innodb/index_tree_rw_lock");
+        assert_eq!(of(Signs { wait: latch, ..Signs::default() }), Some("LWLock"));
+        let file = Some("wait/io/file/innodb/innodb_data_file");
+        assert_eq!(of(Signs { wait: file, ..Signs::default() }), Some("IO"));
+    }
+
+    #[test]
+    fn what_the_server_does_not_tell_the_system_does() {
+        let stage = "Updating";
+        for (system, class) in [('R', "On CPU"), ('D', "IO"), ('S', "IPC")] {
+            let signs = Signs { stage, system: Some(system), ..Signs::default() };
+            assert_eq!(of(signs), Some(class));
+        }
+        assert_eq!(of(Signs { stage, has_waits: true, ..Signs::default() }), Some("On CPU"));
+        assert_eq!(of(Signs { stage, ..Signs::default() }), None, "nobody knows");
+        let own = Member { pid: std::process::id(), thread: None };
+        assert_eq!(system_state(own).map(|state| "RS".contains(state)), Some(true));
+    }
+}

@@ -1,0 +1,163 @@
+//! The connection: who asks, and what that user and this server can tell.
+
+use mysql::prelude::{FromRow, Queryable};
+use mysql::{Conn, Row, Statement};
+
+use crate::mariadb::counters::SETTINGS;
+use crate::mariadb::{Address, MARIADB_MIN, process_of, statement};
+use crate::sql::error::SqlError;
+
+/// What a session of a monitor is like: it changes nothing and waits for nothing.
+const SESSION: [&str; 3] = [
+    "SET SESSION max_statement_time = 5",
+    "SET SESSION lock_wait_timeout = 1",
+    "SET SESSION TRANSACTION READ ONLY",
+];
+
+/// A connection to a server, and what it is.
+pub struct Link {
+    client: Conn,
+    /// As the server says it.
+    pub release: String,
+    /// Settings that decide what it does with its storage.
+    pub settings: Vec<(String, String)>,
+    /// Who asks.
+    pub user: String,
+    /// Whether the user sees what other users do.
+    pub sees_all: bool,
+    /// Whether the performance schema is on, and whether the user may read it.
+    pub schema: Schema,
+    /// The server's process, where it is on this machine.
+    pub pid: Option<u32>,
+    /// The thread of our own session.
+    pub own_thread: Option<u32>,
+}
+
+/// What is known of the performance schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Schema {
+    /// It is on.
+    pub is_on: bool,
+    /// It may be read.
+    pub is_readable: bool,
+    /// It tells what sessions wait for.
+    pub has_waits: bool,
+    /// It tells the identities of statements under way.
+    pub has_statements: bool,
+}
+
+impl Schema {
+    /// Whether its tables are there for us.
+    pub fn is_usable(self) -> bool {
+        self.is_on && self.is_readable
+    }
+}
+
+impl Link {
+    /// Connects, and asks what is there.
+    pub fn open(address: &Address) -> Result<Self, SqlError> {
+        const ASK: &str = "SELECT @@version, CURRENT_USER(), @@performance_schema,
+            (SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID())";
+        let mut client = address.connect()?;
+        let version: Option<String> = client
+            .query_first("SELECT @@version")
+            .map_err(|error| statement("ask what it is", &error))?;
+        check(&address.name, &version.unwrap_or_default())?;
+        for setting in SESSION {
+            let set = client.query_drop(setting);
+            set.map_err(|error| statement("set up the session", &error))?;
+        }
+        let asked = client.query_first(ASK);
+        let asked: Option<(String, String, bool, Option<u32>)> =
+            asked.map_err(|error| statement("ask what it is", &error))?;
+        let (release, user, is_on, own_thread) = asked.unwrap_or_default();
+        let all: Vec<(String, String)> = client
+            .query("SHOW GLOBAL VARIABLES")
+            .map_err(|error| statement("ask for settings", &error))?;
+        let settings = all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str()));
+        let sees_all =
+            client.query_drop("SELECT trx_id FROM information_schema.INNODB_TRX").is_ok();
+        let schema = schema(&mut client, is_on);
+        let pid = process_of(address, &mut client);
+        let (settings, own_thread) = (settings.collect(), own_thread.filter(|_| pid.is_some()));
+        Ok(Self { client, release, settings, user, sees_all, schema, pid, own_thread })
+    }
+
+    /// What would let this user see more.
+    pub fn hint(&self) -> String {
+        format!("GRANT PROCESS ON *.* TO {}", self.user)
+    }
+
+    /// What would let this user read the performance schema.
+    pub fn schema_hint(&self) -> String {
+        format!("GRANT SELECT ON performance_schema.* TO {}", self.user)
+    }
+
+    /// The rows of a query; none when it took too long.
+    pub fn ask<T: FromRow>(&mut self, query: &str) -> Result<Vec<T>, SqlError> {
+        self.client.query(query).or_else(|error| excused(&error))
+    }
+
+    /// A query that is sent again and again.
+    pub fn prepare(&mut self, query: &str) -> Result<Statement, SqlError> {
+        self.client.prep(query).map_err(|error| statement("ask for counters", &error))
+    }
+
+    /// Its rows; none when it took too long.
+    pub fn send(&mut self, prepared: &Statement) -> Result<Vec<Row>, SqlError> {
+        self.client.exec(prepared, ()).or_else(|error| excused(&error))
+    }
+}
+
+/// What was asked took too long this time; all else is an error.
+fn excused<T>(error: &mysql::Error) -> Result<Vec<T>, SqlError> {
+    const TOO_LONG: [u16; 2] = [1969, 1205];
+    match error {
+        mysql::Error::MySqlError(said) if TOO_LONG.contains(&said.code) => Ok(Vec::new()),
+        error => Err(statement("ask for counters", error)),
+    }
+}
+
+fn check(server: &str, version: &str) -> Result<(), SqlError> {
+    let unsuitable = |why: String, hint: &str| {
+        let (server, hint) = (server.to_owned(), hint.to_owned());
+        Err(SqlError::Unsuitable { server, why, hint })
+    };
+    if !version.to_lowercase().contains("mariadb") {
+        let why = format!("it is MySQL {version}, whose views are others");
+        return unsuitable(why, "MariaDB can be watched, or MySQL's host without --db");
+    }
+    let mut numbers = version.split('.').map(|number| number.parse::<u16>().unwrap_or(0));
+    if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < MARIADB_MIN {
+        let why = format!("it is version {version}");
+        return unsuitable(why, "MariaDB 10.11 and later are supported");
+    }
+    Ok(())
+}
+
+fn schema(client: &mut Conn, is_on: bool) -> Schema {
+    const CONSUMERS: &str = "SELECT NAME FROM performance_schema.setup_consumers
+        WHERE ENABLED = 'YES'";
+    let consumers: Result<Vec<String>, _> = client.query(CONSUMERS);
+    let threads = client.query_drop("SELECT THREAD_ID FROM performance_schema.threads LIMIT 1");
+    let is_readable = consumers.is_ok() && threads.is_ok();
+    let on = consumers.unwrap_or_default();
+    let has = |name: &str| is_on && is_readable && on.iter().any(|known| known == name);
+    let (waits, statements) = (has("events_waits_current"), has("events_statements_current"));
+    Schema { is_on, is_readable, has_waits: waits, has_statements: statements }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_watched_is_refused_with_a_hint() {
+        assert!(check("mysql://h", "10.11.19-MariaDB-0+deb12u1").is_ok());
+        assert!(check("mysql://h", "11.4.2-MariaDB").is_ok());
+        for other in ["8.4.0", "10.6.1-MariaDB"] {
+            let error = check("mysql://h", other).unwrap_err().to_string();
+            assert!(error.contains(other) && error.contains("\nhint: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What is not measured, and what would change that.
+
+use blockstone_base::column::Unmeasured::{self, NotInVersion, NotPermitted, Off};
+use blockstone_base::database::{
+    DATABASE, EVENT, INSTANCE, IO, ROLE, SERVER, SESSION, SESSION_STATISTICS, SESSIONS, SQL,
+    STATEMENT,
+};
+
+use super::Mariadb;
+use crate::monitor::recent::{CHARGED_IO, CHARGED_TIME};
+use crate::monitor::values::{Missing, all, numbers, some};
+
+/// Times of data files, which only the performance schema takes.
+const TIMES: [&str; 2] = ["read_ns", "write_ns"];
+/// What the performance schema does not tell of files.
+const NOT_OF_FILES: [&str; 10] = [
+    "extend_ios",
+    "extend_bytes",
+    "extend_ns",
+    "writeback_ios",
+    "writeback_ns",
+    "flushes",
+    "flush_ns",
+    "hits",
+    "evictions",
+    "reuses",
+];
+/// What it does not tell of statements.
+const NOT_OF_STATEMENTS: [&str; 8] = [
+    "blocks_hit",
+    "blocks_read",
+    "blocks_dirtied",
+    "blocks_written",
+    "temp_blocks_written",
+    "read_ns",
+    "write_ns",
+    "redo_bytes",
+];
+/// What the server does not count of a session.
+const NOT_OF_SESSIONS: [&str; 10] = [
+    "read_ios",
+    "read_bytes",
+    "read_ns",
+    "write_ios",
+    "write_bytes",
+    "write_ns",
+    "hits",
+    "redo_records",
+    "redo_bytes",
+    "full_page_images",
+];
+
+/// All of it, as of the last look.
+pub fn missing(monitor: &Mariadb) -> Missing {
+    let mut missing = of_the_whole(monitor);
+    if let Some(why) = without_schema(monitor) {
+        missing.extend([all(&IO, &why), all(&STATEMENT, &why)].concat());
+        missing.extend(some(&ROLE, &TIMES, &why));
+    } else {
+        missing.extend(some(&IO, &NOT_OF_FILES, &uncounted()));
+        missing.extend(some(&STATEMENT, &NOT_OF_STATEMENTS, &uncounted()));
+    }
+    missing.extend(of_sessions(monitor));
+    missing.extend(of_threads(monitor));
+    missing
+}
+
+/// Why the performance schema tells nothing, if it does not.
+fn without_schema(monitor: &Mariadb) -> Option<Unmeasured> {
+    let schema = monitor.link.schema;
+    if !schema.is_on {
+        let why = "the performance schema is off: set performance_schema=ON in the server's \
+                   configuration and start it anew";
+        return Some(Off(why.to_owned()));
+    }
+    (!schema.is_readable).then(|| NotPermitted(monitor.link.schema_hint()))
+}
+
+fn uncounted() -> Unmeasured {
+    NotInVersion("the server keeps no count of it".to_owned())
+}
+
+fn of_the_whole(monitor: &Mariadb) -> Missing {
+    let why = |name: &str| match name {
+        "retries" | "commit_ns" => {
+            NotInVersion("only a run that drives the database knows it".to_owned())
+        }
+        "db_time_ns" | "read_ns" | "write_ns" => without_schema(monitor).unwrap_or_else(uncounted),
+        _ => uncounted(),
+    };
+    let schemas = [&INSTANCE, &SQL, &DATABASE].into_iter();
+    let columns =
+        schemas.flat_map(|schema| schema.columns.iter().map(|column| (schema.probe, column.name)));
+    let absent = columns.filter(|(_, name)| !monitor.values.contains_key(name));
+    absent.map(|(probe, name)| (probe, name, why(name))).collect()
+}
+
+fn of_sessions(monitor: &Mariadb) -> Missing {
+    let link = &monitor.link;
+    if !link.sees_all {
+        let why = format!("only sessions of {} are seen: {}", link.user, link.hint());
+        let why = NotPermitted(why);
+        return [all(&SESSION, &why), all(&SESSIONS, &why)].concat();
+    }
+    let mut missing = Missing::new();
+    if let Some(why) = without_schema(monitor) {
+        missing.extend(some(&SESSION, &["application"], &why));
+    }
+    if monitor.sample.blind {
+        let why = "the server does not say what sessions wait for: enable the consumer \
+                   events_waits_current of its performance schema";
+        missing.extend(some(&SESSION, &["wait_class"], &Off(why.to_owned())));
+    }
+    missing
+}
+
+fn of_threads(monitor: &Mariadb) -> Missing {
+    let mut missing = some(&SESSION_STATISTICS, &NOT_OF_SESSIONS, &uncounted());
+    if monitor.link.pid.is_none() {
+        let why = "the server is not on this machine, or this user may not read its pid_file";
+        let elsewhere = NotPermitted(why.to_owned());
+        missing.extend(numbers(&SERVER, &elsewhere));
+        if let Some(why) = without_schema(monitor) {
+            missing.extend(numbers(&EVENT, &why));
+        }
+        missing.extend(some(&SESSION_STATISTICS, &CHARGED_TIME, &elsewhere));
+        missing.extend(some(&SESSION_STATISTICS, &CHARGED_IO, &elsewhere));
+    } else if monitor.io_of_threads == Some(false) {
+        let why = "/proc/PID/task/TID/io of the server's threads: run as its user, or as root";
+        let why = NotPermitted(why.to_owned());
+        let io = ["requested_read_bytes", "requested_write_bytes", "read_bytes", "write_bytes"];
+        missing.extend(some(&SERVER, &io, &why));
+        missing.extend(some(&SESSION_STATISTICS, &CHARGED_IO, &why));
+    }
+    missing
+}

@@ -1,0 +1,110 @@
+//! What the performance schema counts, where it is on: database time, I/O by file, waits,
+//! statements.
+
+use std::time::Instant;
+
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::{EVENT, IO, STATEMENT, STATEMENT_TEXT};
+
+use super::link::Link;
+use crate::monitor::pace::Pace;
+use crate::monitor::text::one_line;
+use crate::monitor::told::Told;
+use crate::monitor::values::row;
+use crate::sql::error::SqlError;
+
+const TIME: &str = include_str!("../../../sql/monitor/mariadb/time.sql");
+const FILES: &str = include_str!("../../../sql/monitor/mariadb/files.sql");
+const WAITS: &str = include_str!("../../../sql/monitor/mariadb/waits.sql");
+const STATEMENTS: &str = include_str!("../../../sql/monitor/mariadb/statements.sql");
+/// Files of data, as the server calls their I/O.
+const DATA: &str = "innodb/innodb_data_file";
+
+/// Asks for what is counted there.
+#[derive(Debug, Default)]
+pub struct Counted {
+    pace: Pace,
+    /// Database time of sessions of ours that have ended.
+    before_ns: u64,
+    own_ns: u64,
+}
+
+/// Of data files: the time of reads and of writes.
+pub type Times = Option<[u64; 2]>;
+
+impl Counted {
+    /// Database time of all sessions but ours.
+    pub fn db_time_ns(&mut self, link: &mut Link) -> Result<Option<u64>, SqlError> {
+        let rows: Vec<(Option<u64>, Option<u64>)> = link.ask(TIME)?;
+        let Some((Some(all), own)) = rows.into_iter().next() else { return Ok(None) };
+        self.own_ns = own.unwrap_or(self.own_ns);
+        Ok(Some(all.saturating_sub(self.before_ns + self.own_ns)))
+    }
+
+    /// The session has ended, and another one began.
+    pub fn connected_anew(&mut self) {
+        self.before_ns += std::mem::take(&mut self.own_ns);
+    }
+
+    /// Appends I/O by file and waits; gives the times of data files.
+    pub fn look(
+        &mut self,
+        link: &mut Link,
+        told: &mut Told,
+        readings: &mut Vec<Reading>,
+    ) -> Result<Times, SqlError> {
+        let mut times = None;
+        for (name, reads, read_bytes, read_ns, writes, write_bytes, write_ns) in
+            link.ask::<(String, u64, u64, u64, u64, u64, u64)>(FILES)?
+        {
+            if name == DATA {
+                times = Some([read_ns, write_ns]);
+            }
+            readings.push(row(&IO, format!("server/{name}"), |column| {
+                Cell::from(match column {
+                    "read_ios" => Some(reads),
+                    "read_bytes" => Some(read_bytes),
+                    "read_ns" => Some(read_ns),
+                    "write_ios" => Some(writes),
+                    "write_bytes" => Some(write_bytes),
+                    "write_ns" => Some(write_ns),
+                    _ => None,
+                })
+            }));
+        }
+        for (event, waits, ns) in link.ask::<(String, u64, u64)>(WAITS)? {
+            let cells = vec![Cell::from(waits), Cell::from(ns)];
+            readings.push(Reading { probe: EVENT.probe, object: format!("server/{event}"), cells });
+        }
+        if self.pace.is_due() {
+            let begun = Instant::now();
+            statements(link, told, readings)?;
+            self.pace.done(begun);
+        }
+        Ok(times)
+    }
+}
+
+fn statements(
+    link: &mut Link,
+    told: &mut Told,
+    readings: &mut Vec<Reading>,
+) -> Result<(), SqlError> {
+    for (id, text, calls, total_ns, rows) in
+        link.ask::<(String, Option<String>, u64, u64, u64)>(STATEMENTS)?
+    {
+        if told.is_new(&id) {
+            let said = Cell::Text(one_line(&text.unwrap_or_default()));
+            readings.push(row(&STATEMENT_TEXT, id.clone(), |_| said.clone()));
+        }
+        readings.push(row(&STATEMENT, id, |column| {
+            Cell::from(match column {
+                "calls" => Some(calls),
+                "total_ns" => Some(total_ns),
+                "rows" => Some(rows),
+                _ => None,
+            })
+        }));
+    }
+    Ok(())
+}

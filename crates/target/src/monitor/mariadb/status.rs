@@ -1,0 +1,130 @@
+//! Status variables: which of our columns they are, and how much of them is our own.
+
+use std::collections::HashMap;
+
+use super::link::Link;
+use crate::mariadb::counters::{DOUBLE_WRITES, STATISTICS, TRANSFERS};
+use crate::monitor::values::Values;
+use crate::sql::error::SqlError;
+
+/// A column, its variable, what its unit is in ours, and whether sessions have it for themselves.
+type Known = (&'static str, &'static str, u64, bool);
+
+const MS: u64 = 1_000_000;
+
+/// Columns beside those of [`STATISTICS`], or in place of them.
+const MORE: [Known; 21] = [
+    ("block_changes", "Innodb_buffer_pool_write_requests", 1, false),
+    ("commits", "Com_commit", 1, true),
+    ("rollbacks", "Com_rollback", 1, true),
+    ("statements", "Questions", 1, true),
+    ("logons", "Connections", 1, false),
+    ("rows_read", "Rows_read", 1, true),
+    ("rows_sent", "Rows_sent", 1, true),
+    ("rows_inserted", "Handler_write", 1, true),
+    ("rows_updated", "Handler_update", 1, true),
+    ("rows_deleted", "Handler_delete", 1, true),
+    ("temp_files", "Created_tmp_files", 1, false),
+    ("deadlocks", "Innodb_deadlocks", 1, false),
+    ("row_lock_waits", "Innodb_row_lock_waits", 1, false),
+    ("row_lock_ns", "Innodb_row_lock_time", MS, false),
+    ("redo_records", "Innodb_log_write_requests", 1, false),
+    ("redo_buffer_full", "Innodb_log_waits", 1, false),
+    ("checkpoint_written_blocks", "Innodb_buffer_pool_pages_flushed", 1, false),
+    ("writer_written_blocks", "Innodb_buffer_pool_pages_LRU_flushed", 1, false),
+    ("checkpoint_age_bytes", "Innodb_checkpoint_age", 1, false),
+    ("history_length", "Innodb_history_list_length", 1, false),
+    (UPTIME, "Uptime", 1, false),
+];
+/// Seconds since the server began.
+const UPTIME: &str = "uptime";
+
+/// Asks for the variables.
+#[derive(Debug, Default)]
+pub struct Status {
+    /// What earlier sessions of ours did on the same server, by column.
+    before: Values,
+    /// What this session did.
+    own: Values,
+    uptime_s: u64,
+}
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// By column.
+    pub values: Values,
+    /// Requests of the server: reads, their bytes, writes, their bytes.
+    pub transfers: [Option<u64>; 4],
+}
+
+impl Status {
+    /// The variables now, without our own part.
+    pub fn look(&mut self, link: &mut Link) -> Result<Told, SqlError> {
+        let rows: Vec<(String, String, Option<String>)> = link.ask(&query())?;
+        let number = |text: &str| text.parse::<u64>().ok();
+        let mut server = HashMap::new();
+        let mut session = HashMap::new();
+        for (name, value, own) in &rows {
+            let name = name.to_lowercase();
+            server.extend(number(value).map(|value| (name.clone(), value)));
+            session.extend(own.as_deref().and_then(number).map(|value| (name, value)));
+        }
+        let of = |name: &str| server.get(&name.to_lowercase()).copied();
+        let mut values = Values::new();
+        for (column, variables) in STATISTICS {
+            let sum: Option<u64> = variables.iter().map(|name| of(name)).sum();
+            values.extend(sum.map(|sum| (column, sum)));
+        }
+        let page_bytes = page_bytes(link);
+        values.extend(of(DOUBLE_WRITES).map(|pages| ("protection_bytes", pages * page_bytes)));
+        for (column, variable, unit, is_own) in MORE {
+            let Some(value) = of(variable) else { continue };
+            values.insert(column, value * unit);
+            if is_own {
+                let own = session.get(&variable.to_lowercase()).copied().unwrap_or(0);
+                self.own.insert(column, own);
+            }
+        }
+        let uptime_s = values.remove(UPTIME).unwrap_or(0);
+        if uptime_s < self.uptime_s {
+            self.before.clear(); // Another life of the server, which knows nothing of it.
+        }
+        self.uptime_s = uptime_s;
+        for (column, own) in &self.own {
+            let own = own + self.before.get(column).unwrap_or(&0);
+            values.entry(column).and_modify(|value| *value = value.saturating_sub(own));
+        }
+        Ok(Told { values, transfers: TRANSFERS.map(of) })
+    }
+
+    /// The session has ended, and another one began.
+    pub fn connected_anew(&mut self) {
+        for (column, own) in self.own.drain() {
+            *self.before.entry(column).or_default() += own;
+        }
+    }
+}
+
+fn page_bytes(link: &Link) -> u64 {
+    let known = link.settings.iter().find(|(name, _)| name == "innodb_page_size");
+    known.and_then(|(_, value)| value.parse().ok()).unwrap_or(16384)
+}
+
+/// The server's variables, and beside them our own session's as they were before.
+fn query() -> String {
+    let statistics = STATISTICS.iter().flat_map(|(_, variables)| variables.iter().copied());
+    let more = MORE.iter().map(|(_, variable, ..)| *variable);
+    let all = statistics.chain(more).chain(TRANSFERS).chain([DOUBLE_WRITES]);
+    let names: Vec<String> = all.map(|name| format!("'{name}'")).collect();
+    let own = MORE.iter().filter(|(.., is_own)| *is_own);
+    let own: Vec<String> = own.map(|(_, name, ..)| format!("'{name}'")).collect();
+    format!(
+        "SELECT g.VARIABLE_NAME AS blockstone_watch, g.VARIABLE_VALUE, s.VARIABLE_VALUE
+        FROM information_schema.GLOBAL_STATUS AS g LEFT JOIN information_schema.SESSION_STATUS AS s
+            ON s.VARIABLE_NAME = g.VARIABLE_NAME AND s.VARIABLE_NAME IN ({})
+        WHERE g.VARIABLE_NAME IN ({})",
+        own.join(", "),
+        names.join(", ")
+    )
+}
