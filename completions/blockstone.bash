@@ -49,6 +49,9 @@ _blockstone() {
             blockstone,teardown)
                 cmd="blockstone__subcmd__teardown"
                 ;;
+            blockstone,watch)
+                cmd="blockstone__subcmd__watch"
+                ;;
             blockstone__subcmd__flash,cliff)
                 cmd="blockstone__subcmd__flash__subcmd__cliff"
                 ;;
@@ -121,6 +124,9 @@ _blockstone() {
             blockstone__subcmd__help,teardown)
                 cmd="blockstone__subcmd__help__subcmd__teardown"
                 ;;
+            blockstone__subcmd__help,watch)
+                cmd="blockstone__subcmd__help__subcmd__watch"
+                ;;
             blockstone__subcmd__help__subcmd__flash,cliff)
                 cmd="blockstone__subcmd__help__subcmd__flash__subcmd__cliff"
                 ;;
@@ -146,7 +152,7 @@ _blockstone() {
 
     case "${cmd}" in
         blockstone)
-            opts="-q -h -V --json --quiet --color --runs-dir --help --version calibrate cal run teardown flash report compare runs completions man help"
+            opts="-q -h -V --json --quiet --color --runs-dir --help --version calibrate cal run teardown flash watch report compare runs completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1101,7 +1107,7 @@ _blockstone() {
             return 0
             ;;
         blockstone__subcmd__help)
-            opts="calibrate run teardown flash report compare runs completions man help"
+            opts="calibrate run teardown flash watch report compare runs completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1338,6 +1344,20 @@ _blockstone() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        blockstone__subcmd__help__subcmd__watch)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         blockstone__subcmd__man)
             opts="-q -h --json --quiet --color --runs-dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1364,7 +1384,7 @@ _blockstone() {
             return 0
             ;;
         blockstone__subcmd__report)
-            opts="-q -h --html --awr-info --json --quiet --color --runs-dir --help"
+            opts="-q -h --html --awr-info --from --to --json --quiet --color --runs-dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1383,6 +1403,14 @@ _blockstone() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1660,6 +1688,82 @@ _blockstone() {
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --runs-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        blockstone__subcmd__watch)
+            opts="-q -h --interval --for --db --sample --pid --group --record --replay --once --from --to --view --listen --allow-remote --json --quiet --color --runs-dir --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sample)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --view)
+                    COMPREPLY=($(compgen -W "host disks load active-sessions sessions statements database-io durability processes ledger events wait-classes snapper processors memory network nfs cgroups own" -- "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0

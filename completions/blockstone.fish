@@ -37,6 +37,7 @@ complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "cal" -d 'Find
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "run" -d 'Run the SLOB method on a miniature database instance: what a database gets from a storage'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "teardown" -d 'Remove what a killed run left in a database server'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "flash" -d 'Simulate a flash device: what garbage collection does to writes and reads, and when'
+complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "watch" -d 'Watch a host: processors, disks, memory, network, databases\' processes; live, recorded, replayed'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "report" -d 'Show a recording again, or write its HTML report anew'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "compare" -d 'Compare two recordings: faster, slower, or difference not established'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "runs" -d 'List the recordings'
@@ -384,7 +385,48 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from help" -f -a "life" -d 'Say how many years a device lives'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Show on five blocks of ten pages why flash collects garbage'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l interval -d 'Time between two looks' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l for -d 'End after this time' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l db -d 'Also watch this database: `postgres://user@host/database` or `mysql://user@host`' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l sample -d 'Time between two samples of the database\'s sessions' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l pid -d 'Also watch these processes' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l group -d 'Also watch processes whose command line matches, under this name' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l record -d 'Record to this directory (new or empty)' -r -f -a "(__fish_complete_directories)"
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l replay -d 'Show a recording: its directory, its id, or `last`' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l from -d 'Of a replay: from this time after its beginning' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l to -d 'Of a replay: to this time after its beginning' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l view -d 'Show only these tables' -r -f -a "host\t'The host as a whole: processors, run queue, dirty memory, pressure.'
+disks\t'Each block device: requests, throughput, sizes, times, queue; first all disks together.'
+load\t'What the database did, a second and a transaction: calls, reads, writes, redo.'
+active-sessions\t'What sessions were doing, sampled: average active sessions by wait event and on CPU.'
+sessions\t'Each session that worked: how much of the time, what it does now, who blocks it.'
+statements\t'The statements that took most time: executions, time, blocks and redo of each.'
+database-io\t'I/O as the database counts it, by kind of process, object and context.'
+durability\t'Commits and checkpoints taken apart: commits a flush, times of redo, who writes blocks.'
+processes\t'Databases\' processes and threads by role: processor, run queue, system calls, storage.'
+ledger\t'The same bytes in three layers: what the database says, what its processes asked for and were charged, what the disks did.'
+events\t'Wait events as the database or the operating system times them, by role; CPU among them.'
+wait-classes\t'Average active sessions by kind of wait, of sessions and of processes in the background.'
+snapper\t'What single sessions and background processes did, and averages: bytes a read, time a read.'
+processors\t'Each processor: where its time went.'
+memory\t'Main memory: what fills it, paging, swapping, pressure.'
+network\t'Each network interface, and TCP: throughput, packets, errors, drops, retransmits.'
+nfs\t'Each NFS mount: requests, throughput, time in all and at the server, retransmits.'
+cgroups\t'Control groups of the watched processes: processor, throttling, memory, I/O.'
+own\t'What watching costs: this process\'s processor time and writes, and late ticks.'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l listen -d 'Answer Prometheus at this address, below `/metrics`' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l color -d 'When to use colours (`NO_COLOR` is honoured too)' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l runs-dir -d 'Where recordings are kept' -r -f -a "(__fish_complete_directories)"
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l once -d 'Print one interval as text, or with --json as a document, and end'
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l allow-remote -d 'Allow --listen on an address that other hosts reach'
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l json -d 'Print one JSON document on standard output instead of text'
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -s q -l quiet -d 'Print no progress and no notes, only the answer'
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l html -d 'Write the HTML report to this file (`-` for standard output)' -r -F
+complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l from -d 'Show what every layer did from this time after the recording\'s first tick' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l to -d 'Show what every layer did up to this time after the recording\'s first tick' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l color -d 'When to use colours (`NO_COLOR` is honoured too)' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -422,16 +464,17 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand man" -l runs-dir -
 complete -c blockstone -n "__fish_blockstone_using_subcommand man" -l json -d 'Print one JSON document on standard output instead of text'
 complete -c blockstone -n "__fish_blockstone_using_subcommand man" -s q -l quiet -d 'Print no progress and no notes, only the answer'
 complete -c blockstone -n "__fish_blockstone_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "calibrate" -d 'Find the most IOPS, MB/s and commits a storage can do, at what latency, and whether to believe it'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "run" -d 'Run the SLOB method on a miniature database instance: what a database gets from a storage'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "teardown" -d 'Remove what a killed run left in a database server'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "flash" -d 'Simulate a flash device: what garbage collection does to writes and reads, and when'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "report" -d 'Show a recording again, or write its HTML report anew'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "compare" -d 'Compare two recordings: faster, slower, or difference not established'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "runs" -d 'List the recordings'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "man" -d 'Write the man pages'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash report compare runs completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "calibrate" -d 'Find the most IOPS, MB/s and commits a storage can do, at what latency, and whether to believe it'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "run" -d 'Run the SLOB method on a miniature database instance: what a database gets from a storage'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "teardown" -d 'Remove what a killed run left in a database server'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "flash" -d 'Simulate a flash device: what garbage collection does to writes and reads, and when'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "watch" -d 'Watch a host: processors, disks, memory, network, databases\' processes; live, recorded, replayed'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "report" -d 'Show a recording again, or write its HTML report anew'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "compare" -d 'Compare two recordings: faster, slower, or difference not established'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "runs" -d 'List the recordings'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "man" -d 'Write the man pages'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c blockstone -n "__fish_blockstone_using_subcommand help; and __fish_seen_subcommand_from flash" -f -a "sim" -d 'Simulate one device under one workload, from full to steady state'
 complete -c blockstone -n "__fish_blockstone_using_subcommand help; and __fish_seen_subcommand_from flash" -f -a "sweep" -d 'Simulate write amplification over spare, policies and block sizes, beside the formulas'
 complete -c blockstone -n "__fish_blockstone_using_subcommand help; and __fish_seen_subcommand_from flash" -f -a "cliff" -d 'Say when the write cliff comes, and what is left behind it, by formula'

@@ -485,9 +485,56 @@ esac
     ;;
 esac
 ;;
+(watch)
+_arguments "${_arguments_options[@]}" : \
+'--interval=[Time between two looks]:TIME:_default' \
+'(--replay)--for=[End after this time]:TIME:_default' \
+'(--replay)--db=[Also watch this database\: \`postgres\://user@host/database\` or \`mysql\://user@host\`]:URL:_default' \
+'--sample=[Time between two samples of the database'\''s sessions]:TIME:_default' \
+'(--replay)*--pid=[Also watch these processes]:PID:_default' \
+'(--replay)*--group=[Also watch processes whose command line matches, under this name]:NAME=REGEX:_default' \
+'(--replay)--record=[Record to this directory (new or empty)]:DIR:_files -/' \
+'--replay=[Show a recording\: its directory, its id, or \`last\`]:RUN:_default' \
+'--from=[Of a replay\: from this time after its beginning]:TIME:_default' \
+'--to=[Of a replay\: to this time after its beginning]:TIME:_default' \
+'*--view=[Show only these tables]:NAME:((host\:"The host as a whole\: processors, run queue, dirty memory, pressure."
+disks\:"Each block device\: requests, throughput, sizes, times, queue; first all disks together."
+load\:"What the database did, a second and a transaction\: calls, reads, writes, redo."
+active-sessions\:"What sessions were doing, sampled\: average active sessions by wait event and on CPU."
+sessions\:"Each session that worked\: how much of the time, what it does now, who blocks it."
+statements\:"The statements that took most time\: executions, time, blocks and redo of each."
+database-io\:"I/O as the database counts it, by kind of process, object and context."
+durability\:"Commits and checkpoints taken apart\: commits a flush, times of redo, who writes blocks."
+processes\:"Databases'\'' processes and threads by role\: processor, run queue, system calls, storage."
+ledger\:"The same bytes in three layers\: what the database says, what its processes asked for and were charged, what the disks did."
+events\:"Wait events as the database or the operating system times them, by role; CPU among them."
+wait-classes\:"Average active sessions by kind of wait, of sessions and of processes in the background."
+snapper\:"What single sessions and background processes did, and averages\: bytes a read, time a read."
+processors\:"Each processor\: where its time went."
+memory\:"Main memory\: what fills it, paging, swapping, pressure."
+network\:"Each network interface, and TCP\: throughput, packets, errors, drops, retransmits."
+nfs\:"Each NFS mount\: requests, throughput, time in all and at the server, retransmits."
+cgroups\:"Control groups of the watched processes\: processor, throttling, memory, I/O."
+own\:"What watching costs\: this process'\''s processor time and writes, and late ticks."))' \
+'(--replay)--listen=[Answer Prometheus at this address, below \`/metrics\`]:ADDRESS:PORT:_default' \
+'--color=[When to use colours (\`NO_COLOR\` is honoured too)]:WHEN:((auto\:"On a terminal, unless \`NO_COLOR\` is set"
+always\:"Always"
+never\:"Never"))' \
+'--runs-dir=[Where recordings are kept]:DIR:_files -/' \
+'--once[Print one interval as text, or with --json as a document, and end]' \
+'--allow-remote[Allow --listen on an address that other hosts reach]' \
+'--json[Print one JSON document on standard output instead of text]' \
+'-q[Print no progress and no notes, only the answer]' \
+'--quiet[Print no progress and no notes, only the answer]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
 (report)
 _arguments "${_arguments_options[@]}" : \
 '--html=[Write the HTML report to this file (\`-\` for standard output)]:FILE:_files' \
+'(--html --awr-info)--from=[Show what every layer did from this time after the recording'\''s first tick]:TIME:_default' \
+'(--html --awr-info)--to=[Show what every layer did up to this time after the recording'\''s first tick]:TIME:_default' \
 '--color=[When to use colours (\`NO_COLOR\` is honoured too)]:WHEN:((auto\:"On a terminal, unless \`NO_COLOR\` is set"
 always\:"Always"
 never\:"Never"))' \
@@ -622,6 +669,10 @@ _arguments "${_arguments_options[@]}" : \
     ;;
 esac
 ;;
+(watch)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (report)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -663,6 +714,7 @@ _blockstone_commands() {
 'run:Run the SLOB method on a miniature database instance\: what a database gets from a storage' \
 'teardown:Remove what a killed run left in a database server' \
 'flash:Simulate a flash device\: what garbage collection does to writes and reads, and when' \
+'watch:Watch a host\: processors, disks, memory, network, databases'\'' processes; live, recorded, replayed' \
 'report:Show a recording again, or write its HTML report anew' \
 'compare:Compare two recordings\: faster, slower, or difference not established' \
 'runs:List the recordings' \
@@ -785,6 +837,7 @@ _blockstone__subcmd__help_commands() {
 'run:Run the SLOB method on a miniature database instance\: what a database gets from a storage' \
 'teardown:Remove what a killed run left in a database server' \
 'flash:Simulate a flash device\: what garbage collection does to writes and reads, and when' \
+'watch:Watch a host\: processors, disks, memory, network, databases'\'' processes; live, recorded, replayed' \
 'report:Show a recording again, or write its HTML report anew' \
 'compare:Compare two recordings\: faster, slower, or difference not established' \
 'runs:List the recordings' \
@@ -881,6 +934,11 @@ _blockstone__subcmd__help__subcmd__teardown_commands() {
     local commands; commands=()
     _describe -t commands 'blockstone help teardown commands' commands "$@"
 }
+(( $+functions[_blockstone__subcmd__help__subcmd__watch_commands] )) ||
+_blockstone__subcmd__help__subcmd__watch_commands() {
+    local commands; commands=()
+    _describe -t commands 'blockstone help watch commands' commands "$@"
+}
 (( $+functions[_blockstone__subcmd__man_commands] )) ||
 _blockstone__subcmd__man_commands() {
     local commands; commands=()
@@ -905,6 +963,11 @@ _blockstone__subcmd__runs_commands() {
 _blockstone__subcmd__teardown_commands() {
     local commands; commands=()
     _describe -t commands 'blockstone teardown commands' commands "$@"
+}
+(( $+functions[_blockstone__subcmd__watch_commands] )) ||
+_blockstone__subcmd__watch_commands() {
+    local commands; commands=()
+    _describe -t commands 'blockstone watch commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_blockstone" ]; then

@@ -1,5 +1,5 @@
-//! The processes of databases and whatever else is asked for, by role: processor, run queue, system
-//! calls, storage. A process or thread that ended keeps counting, with what it had at the last look.
+//! The processes of databases and whatever else is asked for, by role: processor, run queue,
+//! system calls, storage. One that ended keeps counting, with what it had at the last look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -4,8 +4,20 @@
 //! Must not know: where its history comes from; a [`Source`] gives it, live or recorded. It derives
 //! nothing: every figure on it is a cell of a table of `blockstone-view`.
 //!
-//! [`show`] runs it until its user leaves. [`State`] is what it shows and how keys change that,
-//! [`draw`](draw::draw) paints a state.
+//! [`show`] runs it until its user leaves. [`State`] is what it shows and [`press`] how keys change
+//! that; [`draw()`] paints it.
+//!
+//! ```
+//! use blockstone_screen::{Frame, Key, State, draw, press};
+//! use blockstone_view::History;
+//! use ratatui::{buffer::Buffer, layout::Rect};
+//!
+//! let (history, mut state) = (History::default(), State::at_view(Some("disks")));
+//! press(&mut state, Key::Char('?'), &history, 0);
+//! let area = Rect { x: 0, y: 0, width: 80, height: 24 };
+//! let rows = draw(&state, &history, &Frame::default(), area, &mut Buffer::empty(area));
+//! assert!(state.help && rows == 0);
+//! ```
 
 mod columns;
 mod draw;

@@ -31,7 +31,12 @@ fn history() -> History {
     let mut gauge = counter("processes");
     gauge["kind"] = json!("gauge");
     let all: Vec<_> = std::iter::once(gauge).chain(columns.map(counter)).collect();
-    let probe = |name: &str, columns: serde_json::Value| json!({ "probe": name, "doc": "", "columns": columns, "ticks": 0, "missed_ticks": 0 });
+    let probe = |name: &str, columns: serde_json::Value| {
+        let ticks = json!({ "ticks": 0, "missed_ticks": 0 });
+        let mut info = json!({ "probe": name, "doc": "", "columns": columns });
+        info.as_object_mut().unwrap().extend(ticks.as_object().unwrap().clone());
+        info
+    };
     let probes = json!([probe("processes", json!(all)), probe("host", json!([]))]);
     let probes: Vec<ProbeInfo> = serde_json::from_value(probes).unwrap();
     let mut history = History::new(probes);

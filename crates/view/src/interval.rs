@@ -234,8 +234,8 @@ impl<'a> Interval<'a> {
         track.range(first..end).collect()
     }
 
-    /// Why cells of a column are empty. Where nobody says why and none has a value, there is no such
-    /// thing: a process that never reads has no reads.
+    /// Why cells of a column are empty. Where nobody says why and none has a value, there is no
+    /// such thing: a process that never reads has no reads.
     fn why(&self, probe: &str, column: &str, never: bool) -> Missing {
         match self.reason(probe, column) {
             Some(Unmeasured::Off(_)) => Missing::Off,

@@ -27,7 +27,7 @@ pub struct WatchArgs {
     /// End after this time
     #[arg(long = "for", value_name = "TIME", conflicts_with = "replay")]
     pub duration: Option<Nanos>,
-    /// Also watch this database: postgres://user@host/database or mysql://user@host
+    /// Also watch this database: `postgres://user@host/database` or `mysql://user@host`
     #[arg(long, value_name = "URL", help_heading = "What is watched", conflicts_with = "replay")]
     pub db: Option<String>,
     /// Time between two samples of the database's sessions

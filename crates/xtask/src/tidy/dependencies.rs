@@ -19,7 +19,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("calibrate", &["base", "sys", "engine", "record", "measure"]),
     ("judge", &["base", "record"]),
     ("flash", &["base"]),
-    ("report", &["base", "record", "judge", "flash"]),
+    ("view", &["base", "record"]),
+    ("report", &["base", "record", "judge", "flash", "view"]),
+    ("screen", &["base", "record", "report", "view"]),
+    ("watch", &["base", "sys", "record", "target", "probe", "measure", "view"]),
     (
         "blockstone",
         &[
@@ -36,6 +39,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "judge",
             "flash",
             "report",
+            "view",
+            "screen",
+            "watch",
         ],
     ),
     ("testkit", &["base", "sys"]),

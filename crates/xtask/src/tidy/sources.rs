@@ -39,6 +39,11 @@ const REGISTRIES: &[Registry] = &[
         marker: "Monitor for ",
     },
     Registry {
+        list: "crates/view/src/registry.rs",
+        folder: "crates/view/src/views/",
+        marker: ": View = View {",
+    },
+    Registry {
         list: "crates/judge/src/rules/registry.rs",
         folder: "crates/judge/src/rules/",
         marker: "const RULE: Rule",
