@@ -22,6 +22,7 @@
 
 pub mod block;
 pub mod host;
+pub mod io;
 mod page;
 pub mod process;
 pub mod registry;

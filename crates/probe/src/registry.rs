@@ -1,6 +1,6 @@
 //! All probes. Adding one is a file and a line here.
 
-use crate::{Context, Probe, Schema, block, host, process};
+use crate::{Context, Probe, Schema, block, host, io, process};
 
 /// A probe as it is registered.
 #[derive(Clone, Copy, Debug)]
@@ -17,3 +17,7 @@ pub const ALL: &[Entry] = &[
     Entry { schema: &block::SCHEMA, open: block::open },
     Entry { schema: &host::SCHEMA, open: host::open },
 ];
+
+/// The columns of probes that run only when asked for: what they watch takes more than a context to
+/// say, and each has an `open` of its own.
+pub const ON_REQUEST: &[&Schema] = &[&io::SCHEMA];

@@ -19,15 +19,22 @@ enum { FIRST_OCTAVE = 10, LAST_OCTAVE = 33, BUCKETS = 98 };
 enum { NAMES = 12, NAME_BYTES = 64 };
 enum { IOVECS = 16 };
 
-struct key {
+// An inode number is given again when a file is removed; the generation changes then.
+struct file_key {
 	u64 inode;
 	u32 device;
+	u32 generation;
+};
+
+struct key {
+	struct file_key file;
 	u32 tgid;
 	u32 tid;
 	u8 layer;
 	u8 operation;
 	u8 mode;
 	u8 kind;
+	u32 zero;
 };
 
 // All cumulative. `started` runs ahead of `ios` by what is in flight.
@@ -61,12 +68,6 @@ struct call {
 	u8 mode;
 };
 
-struct file_key {
-	u64 inode;
-	u32 device;
-	u32 zero;
-};
-
 // The names from the file up to the root of its file system.
 struct file_names {
 	char names[NAMES][NAME_BYTES];
@@ -76,15 +77,17 @@ struct settings {
 	u32 filtered;
 };
 
-MAP(totals, BPF_MAP_TYPE_HASH, struct key, struct totals, 65536, BPF_F_NO_PREALLOC);
-MAP(fresh, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct totals, 1, 0);
-MAP(flights, BPF_MAP_TYPE_HASH, u64, struct flight, 16384, 0);
-MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, 16384, 0);
-MAP(files, BPF_MAP_TYPE_HASH, struct file_key, struct file_names, 16384, BPF_F_NO_PREALLOC);
-MAP(unnamed, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct file_names, 1, 0);
-MAP(wanted, BPF_MAP_TYPE_HASH, u32, u8, 65536, BPF_F_NO_PREALLOC);
-MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1, 0);
-MAP(dropped, BPF_MAP_TYPE_ARRAY, u32, u64, 1, 0);
+// All with room made beforehand: what the kernel allocates as it goes may not be there at the moment
+// it is needed.
+MAP(totals, BPF_MAP_TYPE_HASH, struct key, struct totals, 32768);
+MAP(fresh, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct totals, 1);
+MAP(flights, BPF_MAP_TYPE_HASH, u64, struct flight, 16384);
+MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, 16384);
+MAP(files, BPF_MAP_TYPE_HASH, struct file_key, struct file_names, 8192);
+MAP(unnamed, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct file_names, 1);
+MAP(wanted, BPF_MAP_TYPE_HASH, u32, u8, 16384);
+MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
+MAP(dropped, BPF_MAP_TYPE_ARRAY, u32, u64, 1);
 
 INLINE void add(u64 *counter, u64 amount)
 {
@@ -146,23 +149,26 @@ INLINE void count_latency(struct totals *sums, u64 ns)
 OUTLINE int name_file(struct key *key, struct inode *inode)
 {
 	u32 zero = 0;
-	struct file_key file = {};
+	struct file_key file;
 	struct hlist_node *alias = NULL;
 	struct dentry *entry, *parent;
 	struct file_names *names;
 	const unsigned char *name;
+	long failed;
 
 	if (!key || key->kind != A_FILE)
 		return 0;
-	file.inode = key->inode;
-	file.device = key->device;
+	file = key->file;
 	if (bpf_map_lookup_elem(&files, &file))
 		return 0;
 	names = bpf_map_lookup_elem(&unnamed, &zero);
 	if (!names)
 		return 0;
-	if (bpf_map_update_elem(&files, &file, names, BPF_NOEXIST)) {
-		drop();
+	failed = bpf_map_update_elem(&files, &file, names, BPF_NOEXIST);
+	if (failed) {
+		// Another thread may have been faster.
+		if (failed != -EEXIST)
+			drop();
 		return 0;
 	}
 	names = bpf_map_lookup_elem(&files, &file);
@@ -220,8 +226,8 @@ INLINE bool identify(struct key *key, struct inode *inode)
 	if ((mode & S_IFMT) == S_IFBLK) {
 		READ(device, inode, i_rdev);
 		key->kind = A_DEVICE;
-		key->device = device;
-		key->inode = 0;
+		key->file.device = device;
+		key->file.inode = 0;
 		return true;
 	}
 	READ(super, inode, i_sb);
@@ -235,9 +241,10 @@ INLINE bool identify(struct key *key, struct inode *inode)
 	}
 	READ(device, super, s_dev);
 	READ(number, inode, i_ino);
+	READ(key->file.generation, inode, i_generation);
 	key->kind = A_FILE;
-	key->device = device;
-	key->inode = number;
+	key->file.device = device;
+	key->file.inode = number;
 	return true;
 }
 
@@ -390,8 +397,9 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	if (call && call->operation == SUBMITTING)
 		is_async = true;
 
-	key->device = disk ? disk->bd_dev : 0;
-	key->kind = A_DEVICE;
+	key->file.device = disk ? disk->bd_dev : 0;
+	// What a thread of the kernel does without a file, it does for the file system.
+	key->kind = task->flags & PF_KTHREAD ? METADATA : A_DEVICE;
 	// A file system gives back blocks when they belong to no file any more.
 	if ((flags & REQ(__REQ_META)) || key->operation == DISCARDING) {
 		key->kind = METADATA;
@@ -416,6 +424,25 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	return inode;
 }
 
+// The memory of a request is used again while we still take the request for unfinished: its end was
+// not seen.
+OUTLINE int lose(u64 *id)
+{
+	struct flight *flight;
+	struct totals *sums;
+
+	if (!id)
+		return 0;
+	flight = bpf_map_lookup_elem(&flights, id);
+	if (!flight)
+		return 0;
+	sums = bpf_map_lookup_elem(&totals, &flight->key);
+	if (sums)
+		add(&sums->started, -1);
+	drop();
+	return 0;
+}
+
 SEC("tp_btf/block_io_start")
 int block_io_start(u64 *context)
 {
@@ -427,6 +454,7 @@ int block_io_start(u64 *context)
 	struct key *key = &flight.key;
 	struct totals *sums;
 	struct inode *inode;
+	long failed;
 
 	key->tgid = ids >> 32;
 	key->tid = ids;
@@ -445,7 +473,12 @@ int block_io_start(u64 *context)
 	if (!sums)
 		return 0;
 	flight.start_ns = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&flights, &id, &flight, BPF_ANY))
+	failed = bpf_map_update_elem(&flights, &id, &flight, BPF_NOEXIST);
+	if (failed == -EEXIST) {
+		lose(&id);
+		failed = bpf_map_update_elem(&flights, &id, &flight, BPF_ANY);
+	}
+	if (failed)
 		drop();
 	else
 		add(&sums->started, 1);
@@ -468,6 +501,23 @@ int block_rq_issue(u64 *context)
 	return 0;
 }
 
+// A request that becomes part of its neighbour ends without an end of its own.
+SEC("tp_btf/block_rq_merge")
+int block_rq_merge(u64 *context)
+{
+	u64 id = context[0];
+	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
+	struct totals *sums;
+
+	if (!flight)
+		return 0;
+	sums = bpf_map_lookup_elem(&totals, &flight->key);
+	if (sums)
+		add(&sums->started, -1);
+	bpf_map_delete_elem(&flights, &id);
+	return 0;
+}
+
 SEC("tp_btf/block_io_done")
 int block_io_done(u64 *context)
 {
@@ -486,7 +536,6 @@ int block_io_done(u64 *context)
 		add(&sums->queue_ns, queue_ns);
 		add(&sums->device_ns, now_ns - flight->start_ns - queue_ns);
 		add(&sums->bytes, flight->bytes);
-		add(&sums->asked_bytes, flight->bytes);
 		add(&sums->ios, 1);
 	}
 	bpf_map_delete_elem(&flights, &id);

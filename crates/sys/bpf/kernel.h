@@ -38,15 +38,14 @@ static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 #define READ(to, pointer, field) \
 	bpf_probe_read_kernel(&(to), sizeof(to), &(pointer)->field)
 
-// Map types and flags of linux/bpf.h, and the way a map is declared to a loader.
+// Map types of linux/bpf.h, what updates may do, and the way a map is declared to a loader.
 enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
-enum { BPF_F_NO_PREALLOC = 1 };
-#define MAP(name, kind, key_type, value_type, most, how) \
+enum { EEXIST = 17 };
+#define MAP(name, kind, key_type, value_type, most) \
 	struct { \
 		int (*type)[kind]; \
 		int (*max_entries)[most]; \
-		int (*map_flags)[how]; \
 		key_type *key; \
 		value_type *value; \
 	} name SEC(".maps")
@@ -81,6 +80,7 @@ struct inode {
 	struct address_space *i_mapping;
 	unsigned long i_ino;
 	u32 i_rdev;
+	u32 i_generation;
 	struct hlist_head i_dentry;
 };
 

@@ -14,22 +14,42 @@ use super::BpfError;
 #[derive(Debug)]
 pub struct Loaded {
     ebpf: Ebpf,
+    /// The kernel's types, until the programs are attached: they take tens of megabytes.
+    btf: Option<Btf>,
     /// As long as it is open, the kernel measures what programs cost: all of them, whoever runs
     /// them. None where that is not permitted.
     stats: Option<OwnedFd>,
 }
 
 impl Loaded {
-    /// Loads the object and attaches the programs, named as their tracepoints, in this order.
-    pub fn start(object: &[u8], programs: &[&'static str]) -> Result<Self, BpfError> {
+    /// Loads the object: its tables are there, nothing runs yet.
+    pub fn new(object: &[u8]) -> Result<Self, BpfError> {
         let btf = Btf::from_sys_fs().map_err(|error| missing(&error))?;
-        let mut ebpf =
-            EbpfLoader::new().btf(Some(&btf)).load(object).map_err(|error| missing(&error))?;
-        let stats = enable_stats(Stats::RunTime).ok();
-        for &name in programs {
-            attach(&mut ebpf, name, &btf)?;
-        }
-        Ok(Self { ebpf, stats })
+        let loaded = EbpfLoader::new().btf(Some(&btf)).load(object);
+        let ebpf = loaded.map_err(|error| missing(&error))?;
+        Ok(Self { ebpf, btf: Some(btf), stats: enable_stats(Stats::RunTime).ok() })
+    }
+
+    /// Lets each of these run whenever the tracepoint is passed that it is named after, beginning
+    /// with the first. To be called once.
+    pub fn attach(&mut self, programs: &[&str]) -> Result<(), BpfError> {
+        let lost = || BpfError::Missing { why: "the programs are attached already".into() };
+        let btf = self.btf.take().ok_or_else(lost)?;
+        programs.iter().try_for_each(|name| self.attach_one(name, &btf))
+    }
+
+    fn attach_one(&mut self, name: &str, btf: &Btf) -> Result<(), BpfError> {
+        let refused = |error: &dyn Error| BpfError::Refused {
+            program: name.to_owned(),
+            message: in_full(error),
+        };
+        let found = self.ebpf.program_mut(name);
+        let program = found.ok_or_else(|| BpfError::Missing {
+            why: format!("the object has no program {name}"),
+        })?;
+        let program: &mut BtfTracePoint = program.try_into().map_err(|error| refused(&error))?;
+        program.load(name, btf).map_err(|error| refused(&error))?;
+        program.attach().map(drop).map_err(|error| refused(&error))
     }
 
     /// A table of the programs.
@@ -51,17 +71,6 @@ impl Loaded {
             (runs + info.run_count(), ns + info.run_time().as_nanos() as u64)
         }))
     }
-}
-
-fn attach(ebpf: &mut Ebpf, name: &'static str, btf: &Btf) -> Result<(), BpfError> {
-    let refused =
-        |error: &dyn Error| BpfError::Refused { program: name.to_owned(), message: in_full(error) };
-    let program = ebpf
-        .program_mut(name)
-        .ok_or_else(|| BpfError::Missing { why: format!("the object has no program {name}") })?;
-    let program: &mut BtfTracePoint = program.try_into().map_err(|error| refused(&error))?;
-    program.load(name, btf).map_err(|error| refused(&error))?;
-    program.attach().map(drop).map_err(|error| refused(&error))
 }
 
 fn missing(error: &dyn Error) -> BpfError {

@@ -9,8 +9,12 @@ use super::BpfError;
 pub struct Loaded(Infallible);
 
 impl Loaded {
-    pub fn start(_object: &[u8], _programs: &[&'static str]) -> Result<Self, BpfError> {
+    pub fn new(_object: &[u8]) -> Result<Self, BpfError> {
         Err(BpfError::Missing { why: "this binary was built without the feature bpf".into() })
+    }
+
+    pub fn attach(&mut self, _programs: &[&str]) -> Result<(), BpfError> {
+        match self.0 {}
     }
 
     pub fn map(&self, _name: &'static str) -> Result<OwnedFd, BpfError> {
