@@ -1707,7 +1707,7 @@ _blockstone() {
             return 0
             ;;
         blockstone__subcmd__watch)
-            opts="-q -h --interval --for --db --sample --pid --group --record --replay --once --from --to --view --listen --allow-remote --json --quiet --color --runs-dir --help"
+            opts="-q -h --interval --for --db --sample --no-bpf --pid --group --record --replay --once --from --to --view --listen --allow-remote --json --quiet --color --runs-dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1757,7 +1757,7 @@ _blockstone() {
                     return 0
                     ;;
                 --view)
-                    COMPREPLY=($(compgen -W "host disks load active-sessions sessions statements database-io durability processes ledger events wait-classes snapper processors memory network nfs cgroups own" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "host disks load active-sessions sessions statements database-io durability io-by-role processes ledger events wait-classes snapper io-by-file-type files system-calls processors memory network nfs cgroups own" -- "${cur}"))
                     return 0
                     ;;
                 --listen)

@@ -403,11 +403,15 @@ sessions\t'Each session that worked: how much of the time, what it does now, who
 statements\t'The statements that took most time: executions, time, blocks and redo of each.'
 database-io\t'I/O as the database counts it, by kind of process, object and context.'
 durability\t'Commits and checkpoints taken apart: commits a flush, times of redo, who writes blocks.'
+io-by-role\t'Requests to devices by role: those that somebody waits for and others, sizes, times.'
 processes\t'Databases\' processes and threads by role: processor, run queue, system calls, storage.'
 ledger\t'The same bytes in three layers: what the database says, what its processes asked for and were charged, what the disks did.'
 events\t'Wait events as the database or the operating system times them, by role; CPU among them.'
 wait-classes\t'Average active sessions by kind of wait, of sessions and of processes in the background.'
 snapper\t'What single sessions and background processes did, and averages: bytes a read, time a read.'
+io-by-file-type\t'Requests to devices by type of file: data, redo, temporary, control, metadata.'
+files\t'Files with requests to devices: those that somebody waits for and others, sizes, times.'
+system-calls\t'Reading, writing and flushing system calls by role, from the page cache or not.'
 processors\t'Each processor: where its time went.'
 memory\t'Main memory: what fills it, paging, swapping, pressure.'
 network\t'Each network interface, and TCP: throughput, packets, errors, drops, retransmits.'
@@ -419,6 +423,7 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l color -d
 always\t'Always'
 never\t'Never'"
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l runs-dir -d 'Where recordings are kept' -r -f -a "(__fish_complete_directories)"
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l no-bpf -d 'Do not have the kernel count I/O by role and file'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l once -d 'Print one interval as text, or with --json as a document, and end'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l allow-remote -d 'Allow --listen on an address that other hosts reach'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l json -d 'Print one JSON document on standard output instead of text'

@@ -505,11 +505,15 @@ sessions\:"Each session that worked\: how much of the time, what it does now, wh
 statements\:"The statements that took most time\: executions, time, blocks and redo of each."
 database-io\:"I/O as the database counts it, by kind of process, object and context."
 durability\:"Commits and checkpoints taken apart\: commits a flush, times of redo, who writes blocks."
+io-by-role\:"Requests to devices by role\: those that somebody waits for and others, sizes, times."
 processes\:"Databases'\'' processes and threads by role\: processor, run queue, system calls, storage."
 ledger\:"The same bytes in three layers\: what the database says, what its processes asked for and were charged, what the disks did."
 events\:"Wait events as the database or the operating system times them, by role; CPU among them."
 wait-classes\:"Average active sessions by kind of wait, of sessions and of processes in the background."
 snapper\:"What single sessions and background processes did, and averages\: bytes a read, time a read."
+io-by-file-type\:"Requests to devices by type of file\: data, redo, temporary, control, metadata."
+files\:"Files with requests to devices\: those that somebody waits for and others, sizes, times."
+system-calls\:"Reading, writing and flushing system calls by role, from the page cache or not."
 processors\:"Each processor\: where its time went."
 memory\:"Main memory\: what fills it, paging, swapping, pressure."
 network\:"Each network interface, and TCP\: throughput, packets, errors, drops, retransmits."
@@ -521,6 +525,7 @@ own\:"What watching costs\: this process'\''s processor time and writes, and lat
 always\:"Always"
 never\:"Never"))' \
 '--runs-dir=[Where recordings are kept]:DIR:_files -/' \
+'(--replay)--no-bpf[Do not have the kernel count I/O by role and file]' \
 '--once[Print one interval as text, or with --json as a document, and end]' \
 '--allow-remote[Allow --listen on an address that other hosts reach]' \
 '--json[Print one JSON document on standard output instead of text]' \

@@ -25,6 +25,7 @@ pub mod block;
 pub mod cgroup;
 pub mod cpu;
 pub mod host;
+pub mod io;
 pub mod memory;
 pub mod network;
 pub mod nfs;

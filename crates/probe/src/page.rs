@@ -2,14 +2,18 @@
 
 use std::fmt::Write;
 
-use blockstone_base::{Kind, Schema, Unit, database, load};
+use blockstone_base::{Column, Kind, Schema, Unit, database, load};
 
-use crate::registry;
+use crate::{io, registry};
 
 /// The page, ending in one newline. `cargo xtask` writes it and checks that it is current.
 pub fn columns_page() -> String {
     let mut page = String::from(INTRODUCTION);
     for schema in schemas() {
+        section(&mut page, schema);
+    }
+    page.push_str(ON_REQUEST);
+    for schema in registry::ON_REQUEST {
         section(&mut page, schema);
     }
     page
@@ -34,11 +38,19 @@ differences between two rows mean anything. A gauge is a level at that moment. A
 not measured; the manifest says why.
 ";
 
+const ON_REQUEST: &str = "
+Those that follow run only when asked for. Of a histogram's columns, which each count what lies
+between the number in their name and that of the next column, the first and the last are shown.
+";
+
 fn section(page: &mut String, schema: &Schema) {
     let Schema { probe, doc, columns } = schema;
     let heading = "| column | unit | kind | what | source |\n|---|---|---|---|---|\n";
     let _ = write!(page, "\n## {probe}\n{doc}\n\n{heading}");
-    for column in *columns {
+    for (index, column) in columns.iter().enumerate() {
+        if is_inner_bucket(columns, index) {
+            continue;
+        }
         let unit = match column.unit {
             Unit::Count => "count",
             Unit::Bytes => "bytes",
@@ -56,6 +68,14 @@ fn section(page: &mut String, schema: &Schema) {
     }
 }
 
+/// Whether the column is one of a histogram, and neither its first nor its last.
+fn is_inner_bucket(columns: &[Column], index: usize) -> bool {
+    let is_bucket = |index: usize| {
+        columns.get(index).is_some_and(|column| io::bucket_start_ns(column.name).is_some())
+    };
+    index > 0 && is_bucket(index - 1) && is_bucket(index) && is_bucket(index + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +88,14 @@ mod tests {
                 assert!(page.contains(&format!("| `{}` |", column.name)), "{}", column.name);
             }
         }
+    }
+
+    #[test]
+    fn of_a_histogram_the_ends_are_shown() {
+        let page = columns_page();
+        let shown = io::SCHEMA.columns.iter().map(|column| format!("| `{}` |", column.name));
+        let shown: Vec<String> = shown.filter(|cell| page.contains(cell)).collect();
+        assert_eq!(shown.len(), 19, "{shown:?}");
+        assert_eq!(shown[17..], ["| `ios_from_0ns` |", "| `ios_from_17179869184ns` |"]);
     }
 }

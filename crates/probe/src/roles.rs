@@ -3,9 +3,10 @@
 //! says of its processes and threads, which counts most.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blockstone_sys::account::Process;
+use blockstone_sys::account::{self, Process};
 use regex::Regex;
 
 /// The rules by which processes have roles. Clones share what databases told.
@@ -48,6 +49,25 @@ impl Roles {
         told.get(&(pid, thread)).cloned()
     }
 
+    /// The role of a thread wherever it comes from: as its database says or its process calls
+    /// itself; of all others the name of the thread, and of the kernel's own threads `kernel`.
+    pub fn of_any(&self, root: &Path, pid: u32, thread: u32, name: &str) -> String {
+        if let Some(role) = self.told(pid, Some(thread)) {
+            return role;
+        }
+        let process = account::process(root, pid);
+        match process.as_ref().and_then(|process| self.of(process)) {
+            Some(Role::Process(role)) => role,
+            Some(Role::Threads(above)) => self.of_thread(&above, pid, thread, name),
+            None if process
+                .is_some_and(|process| process.parent == KTHREADD || pid == KTHREADD) =>
+            {
+                "kernel".to_owned()
+            }
+            None => name.to_owned(),
+        }
+    }
+
     /// What a process is; none when nobody asked for it.
     pub fn of(&self, process: &Process) -> Option<Role> {
         if let Some(role) = self.told(process.pid, None) {
@@ -74,6 +94,9 @@ impl Roles {
         })
     }
 }
+
+/// The parent of the kernel's threads.
+const KTHREADD: u32 = 2;
 
 /// Titles of PostgreSQL's processes by how they begin, and the roles they mean.
 const POSTGRES: [(&str, &str); 15] = [

@@ -25,6 +25,7 @@
 
 pub mod account;
 pub mod batch;
+pub mod bpf;
 pub mod buffer;
 pub mod cgroup;
 pub mod child;

@@ -51,11 +51,15 @@ pub enum Need {
     Iostat,
     /// A Prometheus server, which scrapes what watches tell.
     Prometheus,
+    /// A kernel that runs programs of ours at its tracepoints and describes its own types (BTF).
+    Bpf,
+    /// The compiler of such programs, in the one version whose output is the same everywhere.
+    Clang,
 }
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
@@ -70,6 +74,8 @@ impl Need {
         Self::Mariadb,
         Self::Iostat,
         Self::Prometheus,
+        Self::Bpf,
+        Self::Clang,
     ];
 
     /// Its name in `BLOCKSTONE_REQUIRE`.
@@ -89,6 +95,8 @@ impl Need {
             Self::Mariadb => "mariadb",
             Self::Iostat => "iostat",
             Self::Prometheus => "prometheus",
+            Self::Bpf => "bpf",
+            Self::Clang => "clang",
         }
     }
 
@@ -105,7 +113,8 @@ impl Need {
             Self::PostgresVersions => &["curl", "libarchive-tools"],
             Self::Iostat => &["sysstat"],
             Self::Prometheus => &["prometheus", "curl"],
-            Self::Root | Self::Blkio | Self::Zram | Self::Uring | Self::Tmpfs => &[],
+            Self::Clang => &["clang-14", "llvm-14"],
+            Self::Root | Self::Blkio | Self::Zram | Self::Uring | Self::Tmpfs | Self::Bpf => &[],
         }
     }
 
@@ -158,6 +167,13 @@ impl Need {
             Self::Mariadb => {
                 from(programs(&["mariadbd", "mariadb-install-db", "my_print_defaults"]))
             }
+            Self::Bpf => root_and(|| {
+                exists("/sys/kernel/btf/vmlinux", "the kernel does not describe its types")?;
+                let held = effective_capabilities().unwrap_or_default();
+                let may = held & CAP_BPF_AND_PERFMON == CAP_BPF_AND_PERFMON;
+                may.then_some(()).ok_or("CAP_BPF and CAP_PERFMON are missing".to_owned())
+            }),
+            Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }
 }
@@ -204,6 +220,21 @@ pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
     true
 }
 
+/// Whether a job that is no test goes without `need`: the reason, which the job prints and counts.
+///
+/// # Errors
+/// When what is missing is required.
+pub fn skipped_without(need: Need) -> Result<Option<String>, String> {
+    let required = std::env::var(REQUIRE_VARIABLE).unwrap_or_default();
+    match decide(need, &capability_once(need), &required) {
+        Decision::Run => Ok(None),
+        Decision::Skip(reason) => Ok(Some(reason)),
+        Decision::Fail(reason) => {
+            Err(format!("{reason}; {REQUIRE_VARIABLE}={required} forbids to skip it"))
+        }
+    }
+}
+
 /// What a missing capability means for a test.
 #[derive(Debug, PartialEq, Eq)]
 enum Decision {
@@ -247,6 +278,15 @@ fn log_skip(path: &Path, test: &str, reason: &str) -> io::Result<()> {
 /// `crate::tests::the_test` from the type name `crate::tests::the_test::{{closure}}`.
 fn test_name(type_name: &str) -> String {
     type_name.trim_end_matches("::{{closure}}").to_owned()
+}
+
+/// Bits of a capability set, linux/capability.h.
+const CAP_BPF_AND_PERFMON: u64 = 1 << 39 | 1 << 38;
+
+fn effective_capabilities() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
 }
 
 fn given(holds: bool, why: &str) -> Capability {

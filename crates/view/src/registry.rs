@@ -2,8 +2,8 @@
 
 use crate::table::View;
 use crate::views::{
-    active_sessions, cgroups, database_io, disks, durability, events, host, ledger, load_profile,
-    memory, network, nfs, own, processes, processors, sessions, snapper, statements,
+    active_sessions, cgroups, database_io, disks, durability, events, host, kernel_io, ledger,
+    load_profile, memory, network, nfs, own, processes, processors, sessions, snapper, statements,
 };
 
 /// Every view, in the order in which they are shown.
@@ -16,11 +16,15 @@ pub const ALL: &[&View] = &[
     &statements::VIEW,
     &database_io::VIEW,
     &durability::VIEW,
+    &kernel_io::VIEW,
     &processes::VIEW,
     &ledger::VIEW,
     &events::VIEW,
     &active_sessions::CLASSES,
     &snapper::VIEW,
+    &kernel_io::FILE_TYPES,
+    &kernel_io::FILES,
+    &kernel_io::CALLS,
     &processors::VIEW,
     &memory::VIEW,
     &network::VIEW,

@@ -7,6 +7,7 @@ pub mod disks;
 pub mod durability;
 pub mod events;
 pub mod host;
+pub mod kernel_io;
 pub mod ledger;
 pub mod load_profile;
 pub mod memory;

@@ -7,7 +7,7 @@
 //! ```no_run
 //! use blockstone_base::units::Nanos;
 //! use blockstone_probe::Roles;
-//! use blockstone_watch::{Settings, Watch};
+//! use blockstone_watch::{Kernel, Settings, Watch};
 //!
 //! let mut watch = Watch::start(&Settings {
 //!     argv: Vec::new(),
@@ -17,6 +17,7 @@
 //!     record: None,
 //!     database: None,
 //!     samples: Nanos::millis(100),
+//!     kernel: Kernel::Requests,
 //! })?;
 //! watch.wait_and_look()?;
 //! watch.wait_and_look()?;
@@ -33,7 +34,7 @@ mod watch;
 
 pub use listen::Listener;
 pub use recorder::Destination;
-pub use watch::{Settings, Watch};
+pub use watch::{Kernel, Settings, Watch};
 
 /// Why a host could not be watched, or not any longer.
 #[derive(Debug, thiserror::Error)]

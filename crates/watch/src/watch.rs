@@ -6,6 +6,7 @@ use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit, Unmeasu
 use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
 use blockstone_base::units::Nanos;
 use blockstone_measure::Ticks;
+use blockstone_probe::io::{self, IoSpec, Wanted};
 use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
 use blockstone_record::manifest::{End, ProbeInfo};
 use blockstone_sys::clock;
@@ -59,6 +60,19 @@ pub struct Settings {
     pub database: Option<String>,
     /// Time between two samples of its sessions.
     pub samples: Nanos,
+    /// How far the kernel is asked to count I/O by role and file.
+    pub kernel: Kernel,
+}
+
+/// How far the kernel is asked to count I/O by role and file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Not at all.
+    Off,
+    /// Requests to devices.
+    Requests,
+    /// These and the system calls of the watched processes.
+    Calls,
 }
 
 /// A host under watch.
@@ -75,6 +89,8 @@ pub struct Watch {
     listener: Option<Listener>,
     roles: Roles,
     database: Option<Database>,
+    /// The processes whose I/O the kernel counts.
+    wanted: Wanted,
     /// Why the database says nothing.
     silent: Option<String>,
     /// Ticks taken, ticks missed and time spent looking.
@@ -89,7 +105,12 @@ impl Watch {
     pub fn start(settings: &Settings) -> Result<Self, WatchError> {
         let scope = Scope::Host(settings.roles.clone());
         let context = Context { root: Path::new("/").to_owned(), scope };
-        let probes: Vec<_> = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
+        let mut probes: Vec<_> =
+            registry::of(&context).map(|entry| (entry.open)(&context)).collect();
+        let wanted = Wanted::default();
+        if settings.kernel != Kernel::Off {
+            probes.push(io::open(kernel_io(settings, &wanted)));
+        }
         let origin_ns = clock::now_ns();
         let watched = |address: &String| Database::start(address, settings.samples, origin_ns);
         let database = settings.database.as_ref().map(watched).transpose()?;
@@ -111,6 +132,7 @@ impl Watch {
             listener: None,
             roles: settings.roles.clone(),
             database,
+            wanted,
             silent: None,
             own: [0; 3],
         })
@@ -230,6 +252,7 @@ impl Watch {
                 note(&mut self.history, &mut self.written, probe, column, why);
             }
             if let (Some(members), Some(family)) = (answer.processes, &family) {
+                self.wanted.set(members.iter().map(|(member, _)| member.pid));
                 let members = members.into_iter().map(|(member, role)| {
                     ((member.pid, member.thread), format!("{family}/{role}"))
                 });
@@ -266,6 +289,16 @@ impl Watch {
                 note(&mut self.history, &mut self.written, name, column, &why);
             }
         }
+    }
+}
+
+fn kernel_io(settings: &Settings, wanted: &Wanted) -> IoSpec {
+    let roles = settings.roles.clone();
+    IoSpec {
+        system_calls: settings.kernel == Kernel::Calls,
+        wanted: wanted.clone(),
+        resolve: Box::new(move |pid, thread, name| roles.of_any(Path::new("/"), pid, thread, name)),
+        ..IoSpec::everybody()
     }
 }
 

@@ -8,7 +8,7 @@ use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
 use blockstone_record::{End, Recording};
 use blockstone_view::{History, Measure, Shape, Value, document, registry};
-use blockstone_watch::{Destination, Settings, Watch};
+use blockstone_watch::{Destination, Kernel, Settings, Watch};
 
 /// A watch of this process and the host around it.
 fn settings(record: Option<Destination>) -> Settings {
@@ -20,6 +20,7 @@ fn settings(record: Option<Destination>) -> Settings {
         record,
         database: None,
         samples: Nanos::millis(100),
+        kernel: Kernel::Requests,
     }
 }
 

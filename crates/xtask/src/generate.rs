@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use anyhow::{Context, Result, bail};
-use blockstone_testkit::build;
+use anyhow::{Context, Result, anyhow, bail};
+use blockstone_testkit::{Need, build, skipped_without};
 
-use crate::workspace::{output_of, root, scratch};
+use crate::workspace::{output_of, root, scratch, show};
 
 /// How generated files are dealt with.
 #[derive(Debug, clap::Args)]
@@ -23,17 +23,33 @@ pub struct Options {
 struct Generator {
     /// A file, or a folder whose files are all generated when it ends in a slash.
     output: &'static str,
-    /// The texts by file name; for a single file its name is not used.
-    make: fn() -> Result<BTreeMap<String, String>>,
+    /// What it takes beside Rust.
+    need: Option<Need>,
+    /// The contents by file name; for a single file its name is not used.
+    make: fn() -> Result<Files>,
 }
 
+/// Contents by file name.
+type Files = BTreeMap<String, Vec<u8>>;
+/// What was not generated, and why.
+pub type Skipped = Vec<(String, String)>;
+
 const GENERATORS: &[Generator] = &[
-    Generator { output: "docs/verdicts.md", make: || printed_by("rules_page") },
-    Generator { output: "docs/probes.md", make: || printed_by("columns_page") },
-    Generator { output: "docs/cli.md", make: || Ok(single(cli_page()?)) },
-    Generator { output: "completions/", make: completions },
-    Generator { output: "man/", make: man_pages },
+    Generator {
+        output: "crates/sys/bpf/io.bpf.o",
+        need: Some(Need::Clang),
+        make: || kernel_programs("io.bpf.c"),
+    },
+    plain("docs/verdicts.md", || printed_by("rules_page")),
+    plain("docs/probes.md", || printed_by("columns_page")),
+    plain("docs/cli.md", || Ok(single(cli_page()?))),
+    plain("completions/", completions),
+    plain("man/", man_pages),
 ];
+
+const fn plain(output: &'static str, make: fn() -> Result<Files>) -> Generator {
+    Generator { output, need: None, make }
+}
 
 /// `cargo xtask generate`.
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -42,16 +58,17 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         println!("generated files are current");
         return Ok(ExitCode::SUCCESS);
     }
-    for change in changes()? {
+    for change in changes(&mut Skipped::new())? {
         change.apply()?;
         println!("{} {}", change.verb(), change.path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fails when a generated file is not what it would be.
-pub fn check() -> Result<()> {
-    let stale = changes()?;
+/// Fails when a generated file is not what it would be; returns what could not be compared.
+pub fn check() -> Result<Skipped> {
+    let mut skipped = Skipped::new();
+    let stale = changes(&mut skipped)?;
     for change in &stale {
         println!(
             "{} is not current: generate would have {} it",
@@ -59,7 +76,10 @@ pub fn check() -> Result<()> {
             change.verb()
         );
     }
-    if stale.is_empty() { Ok(()) } else { bail!("run `cargo xtask generate` and commit the files") }
+    if !stale.is_empty() {
+        bail!("run `cargo xtask generate` and commit the files");
+    }
+    Ok(skipped)
 }
 
 /// A file that is not what it would be.
@@ -68,30 +88,37 @@ struct Change {
     /// From the root of the workspace.
     path: PathBuf,
     /// What it would hold; none when it should not be there.
-    text: Option<String>,
+    content: Option<Vec<u8>>,
 }
 
 impl Change {
     fn verb(&self) -> &'static str {
-        if self.text.is_some() { "written" } else { "removed" }
+        if self.content.is_some() { "written" } else { "removed" }
     }
 
     fn apply(&self) -> Result<()> {
         let path = root().join(&self.path);
         let named = || format!("write {}", path.display());
-        match &self.text {
+        match &self.content {
             None => fs::remove_file(&path).with_context(named),
-            Some(text) => {
+            Some(content) => {
                 fs::create_dir_all(path.parent().unwrap_or(root())).with_context(named)?;
-                fs::write(&path, text).with_context(named)
+                fs::write(&path, content).with_context(named)
             }
         }
     }
 }
 
-fn changes() -> Result<Vec<Change>> {
+fn changes(skipped: &mut Skipped) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for generator in GENERATORS {
+        let missing = generator.need.map_or(Ok(None), skipped_without);
+        let missing = missing.map_err(|why| anyhow!("generate {}: {why}", generator.output))?;
+        if let Some(reason) = missing {
+            println!("SKIP {}: {reason}", generator.output);
+            skipped.push((generator.output.to_owned(), reason));
+            continue;
+        }
         let made = (generator.make)().with_context(|| format!("generate {}", generator.output))?;
         changes.extend(differences(root(), generator.output, made)?);
     }
@@ -99,20 +126,20 @@ fn changes() -> Result<Vec<Change>> {
 }
 
 /// What differs between the files of one output under `root` and what they would be.
-fn differences(root: &Path, output: &str, made: BTreeMap<String, String>) -> Result<Vec<Change>> {
+fn differences(root: &Path, output: &str, made: Files) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let folder = output.strip_suffix('/').map(Path::new);
     if let Some(folder) = folder {
         for name in file_names(&root.join(folder))? {
             if !made.contains_key(&name) {
-                changes.push(Change { path: folder.join(name), text: None });
+                changes.push(Change { path: folder.join(name), content: None });
             }
         }
     }
-    for (name, text) in made {
+    for (name, content) in made {
         let path = folder.map_or_else(|| PathBuf::from(output), |folder| folder.join(name));
-        if fs::read_to_string(root.join(&path)).ok().as_ref() != Some(&text) {
-            changes.push(Change { path, text: Some(text) });
+        if fs::read(root.join(&path)).ok().as_ref() != Some(&content) {
+            changes.push(Change { path, content: Some(content) });
         }
     }
     Ok(changes)
@@ -129,13 +156,28 @@ fn file_names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn single(text: String) -> BTreeMap<String, String> {
-    BTreeMap::from([(String::new(), text)])
+fn single(content: impl Into<Vec<u8>>) -> Files {
+    Files::from([(String::new(), content.into())])
+}
+
+/// What the compiler makes of a program for the kernel. The object keeps the descriptions of types
+/// that fit it to a running kernel; the rest of what a debugger would want is dropped, and with it
+/// every trace of where it was compiled.
+fn kernel_programs(source: &str) -> Result<Files> {
+    let object = scratch("kernel-programs.o")?;
+    let mut compiler = Command::new("clang-14");
+    compiler.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-fdebug-compilation-dir=."]);
+    compiler.args(["-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-unused-function"]);
+    compiler.args(["-c", source, "-o"]).arg(&object).current_dir(root().join("crates/sys/bpf"));
+    show(&mut compiler)?;
+    show(Command::new("llvm-strip-14").arg("--strip-debug").arg(&object))?;
+    let content = fs::read(&object).with_context(|| format!("read {}", object.display()))?;
+    Ok(single(content))
 }
 
 /// What an example prints: the pages that derive from a registry are printed by the crate that
 /// has it, so that xtask builds in seconds and works while that crate does not.
-fn printed_by(example: &str) -> Result<BTreeMap<String, String>> {
+fn printed_by(example: &str) -> Result<Files> {
     let program = build(&["--workspace", "--example", example])?;
     Ok(single(output_of(&mut Command::new(program))?))
 }
@@ -164,25 +206,25 @@ fn verb_of(page: &str) -> Option<&str> {
     page.strip_prefix("blockstone-")?.strip_suffix(".1").filter(|verb| !verb.ends_with("help"))
 }
 
-fn completions() -> Result<BTreeMap<String, String>> {
+fn completions() -> Result<Files> {
     let shells = ["bash", "elvish", "fish", "zsh"];
     let script = |shell: &str| {
         let text = output_of(blockstone()?.args(["completions", shell]))?;
-        Ok((format!("blockstone.{shell}"), text))
+        Ok((format!("blockstone.{shell}"), text.into_bytes()))
     };
     shells.into_iter().map(script).collect()
 }
 
-fn man_pages() -> Result<BTreeMap<String, String>> {
+fn man_pages() -> Result<Files> {
     let dir = scratch("man")?;
     if dir.exists() {
         fs::remove_dir_all(&dir).with_context(|| format!("empty {}", dir.display()))?;
     }
     output_of(blockstone()?.arg("man").arg(&dir))?;
-    let mut pages = BTreeMap::new();
+    let mut pages = Files::new();
     for name in file_names(&dir)? {
         let path = dir.join(&name);
-        let text = fs::read_to_string(&path);
+        let text = fs::read(&path);
         pages.insert(name, text.with_context(|| format!("read {}", path.display()))?);
     }
     Ok(pages)
@@ -200,8 +242,8 @@ mod tests {
     use super::*;
     use blockstone_testkit::ScratchDir;
 
-    fn made<const N: usize>(texts: [(&str, &str); N]) -> BTreeMap<String, String> {
-        texts.map(|(name, text)| (name.to_owned(), text.to_owned())).into()
+    fn made<const N: usize>(texts: [(&str, &str); N]) -> Files {
+        texts.map(|(name, text)| (name.to_owned(), text.into())).into()
     }
 
     #[test]
@@ -216,7 +258,7 @@ mod tests {
         found.sort_by(|a, b| a.path.cmp(&b.path));
         let change = |name: &str, text: Option<&str>| Change {
             path: Path::new("man").join(name),
-            text: text.map(str::to_owned),
+            content: text.map(Into::into),
         };
         let expected =
             [change("changed", Some("new")), change("missing", Some("4")), change("surplus", None)];

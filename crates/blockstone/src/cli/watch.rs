@@ -34,6 +34,9 @@ pub struct WatchArgs {
     #[arg(long, default_value = "100ms", value_name = "TIME", value_parser = interval,
           help_heading = "What is watched")]
     pub sample: Nanos,
+    /// Do not have the kernel count I/O by role and file
+    #[arg(long, help_heading = "What is watched", conflicts_with = "replay")]
+    pub no_bpf: bool,
     /// Also watch these processes
     #[arg(
         long,

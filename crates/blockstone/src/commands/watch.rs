@@ -12,7 +12,7 @@ use blockstone_probe::Roles;
 use blockstone_record::{End, out_run_dir};
 use blockstone_screen::{State, show};
 use blockstone_view::History;
-use blockstone_watch::{Destination, Listener, Settings, Watch};
+use blockstone_watch::{Destination, Kernel, Listener, Settings, Watch};
 
 use super::{find_run, interval};
 use crate::cli::Global;
@@ -111,6 +111,11 @@ fn settings(args: &WatchArgs) -> Result<Settings> {
         record,
         database: args.db.clone(),
         samples: args.sample,
+        kernel: match (args.no_bpf, args.db.is_some() || !args.pid.is_empty()) {
+            (true, _) => Kernel::Off,
+            (false, false) => Kernel::Requests,
+            (false, true) => Kernel::Calls,
+        },
     })
 }
 

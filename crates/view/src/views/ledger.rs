@@ -31,7 +31,9 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     if interval.objects(SERVER).is_empty() {
         return Vec::new();
     }
+    // A server that does not count what it wrote of its redo says at least how much it generated.
     let redo = interval.moved("instance", "", "redo_written_bytes");
+    let redo = redo.or_else(|_| interval.moved("instance", "", "redo_bytes"));
     vec![
         row(interval, "reads", ["read_bytes", "requested_read_bytes"], Ok(0.0)),
         row(interval, "writes", ["write_bytes", "requested_write_bytes"], redo.or(Ok(0.0))),

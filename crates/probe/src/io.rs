@@ -1,0 +1,355 @@
+//! Storage I/O as the kernel sees it: where it is asked for (system calls) and where it reaches a
+//! device (block requests), by role, file, operation and mode, with times and their distribution.
+//! What exactly is counted stands in docs/bpf.md.
+//!
+//! It is not among the probes that always run: it needs privileges, costs a little for each I/O,
+//! and wants to be told whom to watch and what a thread's role is.
+
+mod columns;
+mod file_type;
+mod ledger;
+mod names;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use blockstone_base::Capability;
+use blockstone_sys::bpf::io::{
+    Audit, Device, IoKey, IoTotals, IoTracer, Layer, Mode, Operation, Subject,
+};
+use blockstone_sys::bpf::{self, BpfError};
+use blockstone_sys::proc::under;
+
+pub use columns::{SCHEMA, bucket_start_ns};
+pub use file_type::{FileType, file_type};
+
+use self::columns::LEADING;
+use self::ledger::{Ledger, Sums, Thread};
+use self::names::{Label, Names};
+use crate::{Cell, Probe, Row, Schema, Unmeasured};
+
+/// Says what a thread does, from its process, its id and its name when it was first seen. It is
+/// asked once for each name a thread has, possibly after the thread has ended.
+pub type Resolve = Box<dyn FnMut(u32, u32, &str) -> String + Send>;
+
+/// What to watch, and how to name it.
+pub struct IoSpec {
+    /// Root of `/proc` and `/sys` for the names of files, devices and threads.
+    pub root: PathBuf,
+    /// Whether system calls are counted too. That costs every process on the machine a little;
+    /// block requests need it where nothing else tells the file: flushes, and raw devices.
+    pub system_calls: bool,
+    /// Names of files in rows, at most; what exceeds them counts as `other files` of its type.
+    pub files_max: usize,
+    /// The processes to watch.
+    pub wanted: Wanted,
+    /// What threads do.
+    pub resolve: Resolve,
+}
+
+impl IoSpec {
+    /// Everybody on this machine, by the names of threads.
+    pub fn everybody() -> Self {
+        Self {
+            root: "/".into(),
+            system_calls: true,
+            files_max: 1000,
+            wanted: Wanted::default(),
+            resolve: Box::new(|_, _, comm| comm.to_owned()),
+        }
+    }
+}
+
+impl fmt::Debug for IoSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { root, system_calls, files_max, wanted, resolve: _ } = self;
+        let mut fields = f.debug_struct("IoSpec");
+        fields.field("root", root).field("system_calls", system_calls);
+        fields.field("files_max", files_max).field("wanted", wanted).finish_non_exhaustive()
+    }
+}
+
+/// The processes to watch: a handle that stays with whoever opened the probe. Children that a
+/// watched process begins are watched from their first moment, also without being named here.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted(Arc<Mutex<BTreeSet<u32>>>);
+
+impl Wanted {
+    /// From the next sample on watches these processes, by their ids; none of them means all there
+    /// are. Threads of the kernel are watched at the block layer in either case.
+    pub fn set(&self, tgids: impl IntoIterator<Item = u32>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tgids.into_iter().collect();
+    }
+
+    fn get(&self) -> BTreeSet<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Whether the probe can watch here, and what would enable it, as far as that can be known without
+/// starting it. What a start tells beyond that is among the reasons of [`Probe::unmeasured`].
+pub fn capability() -> Capability {
+    bpf::capability(Path::new("/"))
+}
+
+/// Starts to count. Where that is not possible, everything is unmeasured.
+pub fn open(spec: IoSpec) -> Box<dyn Probe> {
+    let applied = spec.wanted.get();
+    let started = match bpf::capability(&spec.root) {
+        Capability::Full => {
+            IoTracer::start(spec.system_calls, &applied).map_err(|error| reason(&error))
+        }
+        Capability::Degraded { why } => Err(absent(why)),
+    };
+    let (tracer, why) = match started {
+        Ok(tracer) => (Some(tracer), None),
+        Err(why) => (None, Some(why)),
+    };
+    let book = Book::new(&spec.root);
+    Box::new(Io { spec, tracer, why, applied, book, ledger: Ledger::new(), ended: HashSet::new() })
+}
+
+/// Threads that one sample looks after, to see whether they have ended.
+const THREADS_PER_SAMPLE: usize = 64;
+/// The row on the tracing itself.
+const TRACING: &str = "tracing";
+
+#[derive(Debug)]
+struct Io {
+    spec: IoSpec,
+    tracer: Option<IoTracer>,
+    /// Why there is no tracer.
+    why: Option<Unmeasured>,
+    /// What the tracer was last told to watch.
+    applied: BTreeSet<u32>,
+    ledger: Ledger<IoKey, Object>,
+    book: Book,
+    /// Threads that had ended when they were last looked after.
+    ended: HashSet<Thread>,
+}
+
+/// What a row is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Object {
+    layer: Layer,
+    role: Arc<str>,
+    label: Arc<Label>,
+    operation: Operation,
+    mode: Mode,
+}
+
+/// Names that were given once and stay.
+#[derive(Debug)]
+struct Book {
+    names: Names,
+    roles: HashMap<Thread, Vec<(String, Arc<str>)>>,
+    labels: HashMap<(Subject, Device), Arc<Label>>,
+    used: BTreeSet<Label>,
+}
+
+impl Probe for Io {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        let audit = self.tracer.take().and_then(|mut tracer| match self.read(&mut tracer) {
+            Ok(()) => {
+                let audit = tracer.audit();
+                self.tracer = Some(tracer);
+                Some(audit)
+            }
+            Err(error) => {
+                self.why = Some(reason(&error));
+                None
+            }
+        });
+        if audit.is_some() {
+            rows.extend(self.ledger.rows().map(|(object, sums)| row(object, sums)));
+        }
+        rows.push(tracing_row(audit));
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        let columns = SCHEMA.columns.iter().map(|column| column.name);
+        if let Some(why) = &self.why {
+            return columns.map(|column| (column, why.clone())).collect();
+        }
+        let mut missing = Vec::new();
+        if !self.spec.system_calls {
+            let off = Unmeasured::Off("system calls are not traced".into());
+            missing.extend(["asked_bytes", "submitted"].map(|column| (column, off.clone())));
+        }
+        if self.tracer.as_ref().is_some_and(|tracer| tracer.audit().own_ns.is_none()) {
+            let why = "the kernel measures what programs cost for CAP_SYS_ADMIN only";
+            let why = Unmeasured::NotPermitted(why.into());
+            missing.extend(["runs", "own_ns"].map(|column| (column, why.clone())));
+        }
+        missing
+    }
+}
+
+impl Io {
+    /// Brings the ledger to what the kernel has counted by now.
+    fn read(&mut self, tracer: &mut IoTracer) -> Result<(), BpfError> {
+        let wanted = self.spec.wanted.get();
+        if wanted != self.applied {
+            tracer.want(&wanted)?;
+            self.applied = wanted;
+        }
+        let (mut new, mut busy) = (Vec::new(), HashSet::new());
+        self.ledger.begin();
+        tracer.each(|key, totals| {
+            if totals.started != totals.ios {
+                busy.insert(*key);
+            }
+            if !self.ledger.add(key, &totals.into()) {
+                new.push((*key, *totals));
+            }
+        })?;
+        for (key, totals) in &new {
+            let object = self.book.object(&mut self.spec, tracer, (key, totals))?;
+            self.ledger.introduce(*key, (key.tgid, key.tid), object);
+            self.ledger.add(key, &totals.into());
+        }
+        self.settle_ended(tracer, &busy)
+    }
+
+    /// Takes the sums of threads that have ended out of the kernel's table. A thread that had ended
+    /// before this reading and has nothing in flight will never count again.
+    fn settle_ended(&mut self, tracer: &IoTracer, busy: &HashSet<IoKey>) -> Result<(), BpfError> {
+        for _ in 0..THREADS_PER_SAMPLE.min(self.ledger.threads()) {
+            let Some((thread, keys)) = self.ledger.next_thread() else { break };
+            let task = format!("/proc/{}/task/{}", thread.0, thread.1);
+            if under(&self.spec.root, task).exists() {
+                self.ended.remove(&thread);
+            } else if self.ended.insert(thread) {
+                continue;
+            } else {
+                for key in keys.iter().filter(|key| !busy.contains(key)) {
+                    let last = tracer.take(key)?;
+                    self.ledger.settle(key, thread, &last.as_ref().map_or(Sums::ZERO, Sums::from));
+                }
+            }
+            if keys.is_empty() {
+                self.ended.remove(&thread);
+                self.book.roles.remove(&thread);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Book {
+    fn new(root: &Path) -> Self {
+        Self {
+            names: Names::new(root),
+            roles: HashMap::new(),
+            labels: HashMap::new(),
+            used: BTreeSet::new(),
+        }
+    }
+
+    fn object(
+        &mut self,
+        spec: &mut IoSpec,
+        tracer: &IoTracer,
+        (key, totals): (&IoKey, &IoTotals),
+    ) -> Result<Object, BpfError> {
+        let label = match self.labels.get(&(key.subject(), key.device())) {
+            Some(label) => Arc::clone(label),
+            None => self.label(spec.files_max, key, tracer.path_of(key)?.as_deref()),
+        };
+        let role = self.role(&mut spec.resolve, (key.tgid, key.tid), totals.comm());
+        let (layer, operation, mode) = (key.layer(), key.operation(), key.mode());
+        Ok(Object { layer, role, label, operation, mode })
+    }
+
+    /// A thread has another name, and most likely another role, after exec(2) or prctl(2).
+    fn role(&mut self, resolve: &mut Resolve, thread: Thread, comm: String) -> Arc<str> {
+        let known = self.roles.entry(thread).or_default();
+        if let Some((_, role)) = known.iter().find(|(name, _)| *name == comm) {
+            return Arc::clone(role);
+        }
+        let role: Arc<str> = resolve(thread.0, thread.1, &comm).into();
+        known.push((comm, Arc::clone(&role)));
+        role
+    }
+
+    fn label(&mut self, files_max: usize, key: &IoKey, path: Option<&str>) -> Arc<Label> {
+        let mut label = self.names.label(key.subject(), key.device(), path);
+        if self.used.len() >= files_max && !self.used.contains(&label) {
+            label = label.of_others();
+        } else {
+            self.used.insert(label.clone());
+        }
+        let label = Arc::new(label);
+        self.labels.insert((key.subject(), key.device()), Arc::clone(&label));
+        label
+    }
+}
+
+fn row(object: &Object, sums: &Sums) -> Row {
+    let Object { layer, role, label, operation, mode } = object;
+    let layer_name = match layer {
+        Layer::Block => "block",
+        Layer::SystemCall => "system call",
+    };
+    let operation_name = match operation {
+        Operation::Read => "read",
+        Operation::Write => "write",
+        Operation::Flush => "flush",
+        Operation::Discard => "discard",
+        Operation::Submit => "submit",
+    };
+    let mode_name = match mode {
+        Mode::Synchronous => "sync",
+        Mode::Asynchronous => "async",
+    };
+    let (file, file_type) = (label.file.as_str(), label.file_type.name());
+    let states = [layer_name, role, file, file_type, operation_name, mode_name];
+    let (is_block, is_submission) = (*layer == Layer::Block, *operation == Operation::Submit);
+    let only = |holds: bool, value: u64| Cell::from(holds.then_some(value));
+    let counters = [
+        sums.ios.into(),
+        only(is_block, sums.in_flight),
+        only(!is_submission, sums.bytes),
+        only(!is_block && !is_submission, sums.asked_bytes),
+        only(is_submission, sums.submitted),
+        only(is_block, sums.queue_ns),
+        only(is_block, sums.device_ns),
+        sums.elapsed_ns.into(),
+    ];
+    let mut cells: Vec<Cell> = states.map(|state| Cell::Text(state.to_owned())).into();
+    cells.extend(counters);
+    cells.resize(LEADING, Cell::Unmeasured);
+    cells.extend(sums.buckets.map(Cell::from));
+    Row { object: states.join(" | "), cells }
+}
+
+fn tracing_row(audit: Option<Audit>) -> Row {
+    let mut cells = vec![Cell::Unmeasured; SCHEMA.columns.len()];
+    if let Some(Audit { dropped, runs, own_ns }) = audit {
+        cells[0] = Cell::Text(TRACING.into());
+        cells[LEADING - 3] = dropped.into();
+        cells[LEADING - 2] = runs.into();
+        cells[LEADING - 1] = own_ns.into();
+    }
+    Row { object: TRACING.into(), cells }
+}
+
+fn absent(why: String) -> Unmeasured {
+    if why.contains("CAP_") { Unmeasured::NotPermitted(why) } else { Unmeasured::NotInVersion(why) }
+}
+
+fn reason(error: &BpfError) -> Unmeasured {
+    let why = error.to_string().replace("\nhint: ", "; ");
+    match error {
+        BpfError::Refused { message, .. } if message.contains("Operation not permitted") => {
+            Unmeasured::NotPermitted(why)
+        }
+        _ => Unmeasured::NotInVersion(why),
+    }
+}

@@ -1,0 +1,145 @@
+//! What a file is called: the path within its file system, which the kernel tells, below the place
+//! where that file system is mounted.
+
+use std::path::{Path, PathBuf};
+
+use blockstone_sys::bpf::io::{Device, Subject};
+use blockstone_sys::proc::{text, under};
+use blockstone_sys::survey::{Mount, Mounts};
+
+use super::file_type::{FileType, family, file_type};
+
+/// A file as rows name it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label {
+    /// Its path, a device, or a word.
+    pub file: String,
+    /// What it holds.
+    pub file_type: FileType,
+}
+
+impl Label {
+    /// In the place of this one when there are too many; the type is kept.
+    pub fn of_others(&self) -> Self {
+        Self { file: "other files".into(), file_type: self.file_type }
+    }
+}
+
+/// Finds the names.
+#[derive(Debug)]
+pub struct Names {
+    root: PathBuf,
+    mounts: Mounts,
+}
+
+impl Names {
+    /// With the mounts of this moment; they are read again when a file system is not among them.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), mounts: Mounts::read(root) }
+    }
+
+    /// The name of what I/O is for. `path` is that within its file system, where it has one.
+    pub fn label(&mut self, subject: Subject, device: Device, path: Option<&str>) -> Label {
+        let label = |file, file_type| Label { file, file_type };
+        match subject {
+            Subject::File { inode, .. } => {
+                let file = match path {
+                    Some(path) => self.full_path(device, path),
+                    None => format!("{} inode {inode}", self.device_path(device)),
+                };
+                label(family(&file), file_type(&file))
+            }
+            Subject::Device => label(self.device_path(device), FileType::Data),
+            Subject::Metadata => label(self.device_path(device), FileType::Metadata),
+            Subject::Swap => label(self.device_path(device), FileType::Swap),
+            Subject::Nothing => label("several files".into(), FileType::Other),
+        }
+    }
+
+    fn full_path(&mut self, device: Device, path: &str) -> String {
+        if let Some(found) = below_mount(&self.mounts, device, path) {
+            return found;
+        }
+        self.mounts = Mounts::read(&self.root);
+        below_mount(&self.mounts, device, path)
+            .unwrap_or_else(|| format!("{}:{path}", self.device_path(device)))
+    }
+
+    fn device_path(&self, Device { major, minor }: Device) -> String {
+        let entry = under(&self.root, format!("/sys/dev/block/{major}:{minor}"));
+        if let Some(mapped) = text(&entry.join("dm/name")) {
+            return format!("/dev/mapper/{mapped}");
+        }
+        let target = std::fs::read_link(entry).ok();
+        let name = target.as_ref().and_then(|target| target.file_name()?.to_str());
+        name.map_or_else(|| format!("device {major}:{minor}"), |name| format!("/dev/{name}"))
+    }
+}
+
+/// The path below the mount that shows most of the file system.
+fn below_mount(mounts: &Mounts, device: Device, path: &str) -> Option<String> {
+    let number = format!("{}:{}", device.major, device.minor);
+    // The upper end of a deep path is not known: then it only shows on which mount it is.
+    let is_cut = !path.starts_with('/');
+    let shown = |mount: &Mount| {
+        let rest = if is_cut {
+            Path::new(path)
+        } else {
+            Path::new(path).strip_prefix(&mount.root).ok()?
+        };
+        Some(mount.mount_point.join(rest).to_string_lossy().into_owned())
+    };
+    let depth =
+        |mount: &&Mount| (mount.root.components().count(), mount.mount_point.components().count());
+    let on_it = mounts.iter().filter(|mount| mount.number == number && shown(mount).is_some());
+    on_it.min_by_key(depth).and_then(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const DISK: Device = Device { major: 8, minor: 1 };
+    const FILE: Subject = Subject::File { inode: 12, generation: 1 };
+
+    fn names(root: &Path) -> Names {
+        fs::create_dir_all(root.join("proc/self")).unwrap();
+        let table = "20 1 8:1 /sub /bound rw - ext4 /dev/sda1 rw\n\
+                     21 1 8:1 / /data/pg rw - ext4 /dev/sda1 rw\n\
+                     22 1 0:30 /only/this /shown rw - btrfs /dev/sdb rw\n";
+        fs::write(root.join("proc/self/mountinfo"), table).unwrap();
+        fs::create_dir_all(root.join("sys/dev/block")).unwrap();
+        let link = root.join("sys/dev/block/8:1");
+        std::os::unix::fs::symlink("../../devices/x/block/sda/sda1", link).unwrap();
+        Names::new(root)
+    }
+
+    #[test]
+    fn a_path_stands_below_its_mount() {
+        let root = tempfile::tempdir().unwrap();
+        let mut names = names(root.path());
+        let mut file = |device, path| names.label(FILE, device, path).file;
+        assert_eq!(file(DISK, Some("/base/5/16384")), "/data/pg/base/5/16384");
+        assert_eq!(file(DISK, Some("…/a/b")), "/data/pg/…/a/b");
+        let subvolume = Device { major: 0, minor: 30 };
+        assert_eq!(file(subvolume, Some("/only/this/file")), "/shown/file");
+        assert_eq!(file(subvolume, Some("/else")), "device 0:30:/else");
+        assert_eq!(file(DISK, None), "/dev/sda1 inode 12");
+    }
+
+    #[test]
+    fn what_is_no_file_is_named_by_its_device() {
+        let root = tempfile::tempdir().unwrap();
+        let mut names = names(root.path());
+        let mut label = |subject| {
+            let Label { file, file_type } = names.label(subject, DISK, None);
+            (file, file_type.name())
+        };
+        assert_eq!(label(Subject::Metadata), ("/dev/sda1".into(), "file system metadata"));
+        assert_eq!(label(Subject::Device), ("/dev/sda1".into(), "data"));
+        assert_eq!(label(Subject::Swap), ("/dev/sda1".into(), "swap"));
+        assert_eq!(label(Subject::Nothing), ("several files".into(), "other"));
+    }
+}

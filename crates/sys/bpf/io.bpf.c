@@ -1,0 +1,747 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Counts storage I/O where it is asked for (system calls) and where it reaches a device (block
+// requests), by thread, file, operation and mode. All sums are kept here, in one hash map; user
+// space only reads it. docs/bpf.md has the definitions.
+
+#include "kernel.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+enum { BLOCK = 0, SYSCALL = 1 };
+enum { READING = 0, WRITING = 1, FLUSHING = 2, DISCARDING = 3, SUBMITTING = 4 };
+enum { SYNCHRONOUS = 0, ASYNCHRONOUS = 1 };
+// What a key's device and inode stand for. Only a file has an inode number.
+enum { A_FILE = 0, A_DEVICE = 1, METADATA = 2, SWAP = 3, NOTHING = 4 };
+
+// Latencies below 2^10 ns, then four buckets an octave, then those of 2^34 ns and above.
+enum { FIRST_OCTAVE = 10, LAST_OCTAVE = 33, BUCKETS = 98 };
+enum { NAMES = 12, NAME_BYTES = 64 };
+enum { IOVECS = 16 };
+
+// An inode number is given again when a file is removed; the generation changes then.
+struct file_key {
+	u64 inode;
+	u32 device;
+	u32 generation;
+};
+
+struct key {
+	struct file_key file;
+	u32 tgid;
+	u32 tid;
+	u8 layer;
+	u8 operation;
+	u8 mode;
+	u8 kind;
+	u32 zero;
+};
+
+// All cumulative. `started` runs ahead of `ios` by what is in flight.
+struct totals {
+	u64 started;
+	u64 ios;
+	u64 bytes;
+	u64 asked_bytes;
+	u64 submitted;
+	u64 queue_ns;
+	u64 device_ns;
+	u64 elapsed_ns;
+	u64 buckets[BUCKETS];
+	char comm[16];
+};
+
+// A request between its start and its end.
+struct flight {
+	struct key key;
+	u64 start_ns;
+	u64 issue_ns;
+	u64 bytes;
+};
+
+// The system call a thread is in; one that is not counted has no entry or no start.
+struct call {
+	u64 start_ns;
+	u64 asked_bytes;
+	s32 fd;
+	u8 operation;
+	u8 mode;
+};
+
+// The names from the file up to the root of its file system.
+struct file_names {
+	char names[NAMES][NAME_BYTES];
+};
+
+struct settings {
+	u32 filtered;
+};
+
+// All with room made beforehand: what the kernel allocates as it goes may not be there at the moment
+// it is needed.
+MAP(totals, BPF_MAP_TYPE_HASH, struct key, struct totals, 32768);
+MAP(fresh, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct totals, 1);
+MAP(flights, BPF_MAP_TYPE_HASH, u64, struct flight, 16384);
+MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, 16384);
+MAP(files, BPF_MAP_TYPE_HASH, struct file_key, struct file_names, 8192);
+MAP(unnamed, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct file_names, 1);
+MAP(wanted, BPF_MAP_TYPE_HASH, u32, u8, 16384);
+MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
+MAP(dropped, BPF_MAP_TYPE_ARRAY, u32, u64, 1);
+
+INLINE void add(u64 *counter, u64 amount)
+{
+	__sync_fetch_and_add(counter, amount);
+}
+
+INLINE void drop(void)
+{
+	u32 zero = 0;
+	u64 *count = bpf_map_lookup_elem(&dropped, &zero);
+	if (count)
+		add(count, 1);
+}
+
+INLINE bool is_filtered(void)
+{
+	u32 zero = 0;
+	struct settings *set = bpf_map_lookup_elem(&settings, &zero);
+	return set && set->filtered;
+}
+
+INLINE bool is_wanted(u32 tgid)
+{
+	return !is_filtered() || bpf_map_lookup_elem(&wanted, &tgid);
+}
+
+INLINE u32 bucket_of(u64 ns)
+{
+	u32 octave = 0;
+	if (ns >> (LAST_OCTAVE + 1))
+		return BUCKETS - 1;
+	if (!(ns >> FIRST_OCTAVE))
+		return 0;
+	if (ns >> 32)
+		octave = 32;
+	if (ns >> (octave + 16))
+		octave += 16;
+	if (ns >> (octave + 8))
+		octave += 8;
+	if (ns >> (octave + 4))
+		octave += 4;
+	if (ns >> (octave + 2))
+		octave += 2;
+	if (ns >> (octave + 1))
+		octave += 1;
+	return 1 + (octave - FIRST_OCTAVE) * 4 + ((ns >> (octave - 2)) & 3);
+}
+
+INLINE void count_latency(struct totals *sums, u64 ns)
+{
+	u32 bucket = bucket_of(ns);
+	add(&sums->elapsed_ns, ns);
+	if (bucket < BUCKETS)
+		add(&sums->buckets[bucket], 1);
+}
+
+// Notes how a file is called when it is first seen: the file may be closed and its process gone
+// before user space looks.
+OUTLINE int name_file(struct key *key, struct inode *inode)
+{
+	u32 zero = 0;
+	struct file_key file;
+	struct hlist_node *alias = NULL;
+	struct dentry *entry, *parent;
+	struct file_names *names;
+	const unsigned char *name;
+	long failed;
+
+	if (!key || key->kind != A_FILE)
+		return 0;
+	file = key->file;
+	if (bpf_map_lookup_elem(&files, &file))
+		return 0;
+	names = bpf_map_lookup_elem(&unnamed, &zero);
+	if (!names)
+		return 0;
+	failed = bpf_map_update_elem(&files, &file, names, BPF_NOEXIST);
+	if (failed) {
+		// Another thread may have been faster.
+		if (failed != -EEXIST)
+			drop();
+		return 0;
+	}
+	names = bpf_map_lookup_elem(&files, &file);
+	READ(alias, inode, i_dentry.first);
+	if (!names || !alias)
+		return 0;
+	entry = (void *)alias - __builtin_preserve_field_info(((struct dentry *)0)->d_u.d_alias, 0);
+	for (u32 level = 0; level < NAMES; level++) {
+		parent = NULL;
+		READ(parent, entry, d_parent);
+		if (!parent || parent == entry)
+			break;
+		name = NULL;
+		READ(name, entry, d_name.name);
+		bpf_probe_read_kernel_str(names->names[level], NAME_BYTES, name);
+		entry = parent;
+	}
+	return 0;
+}
+
+INLINE struct totals *totals_of(struct key *key, struct inode *inode)
+{
+	u32 zero = 0;
+	struct totals *known = bpf_map_lookup_elem(&totals, key);
+	if (known)
+		return known;
+	struct totals *made = bpf_map_lookup_elem(&fresh, &zero);
+	if (!made)
+		return NULL;
+	bpf_get_current_comm(made->comm, sizeof(made->comm));
+	bpf_map_update_elem(&totals, key, made, BPF_NOEXIST);
+	name_file(key, inode);
+	known = bpf_map_lookup_elem(&totals, key);
+	if (!known)
+		drop();
+	return known;
+}
+
+INLINE bool is_only_a_view(unsigned long magic)
+{
+	return magic == PROC_SUPER_MAGIC || magic == SYSFS_MAGIC || magic == CGROUP_SUPER_MAGIC ||
+	       magic == CGROUP2_SUPER_MAGIC || magic == DEBUGFS_MAGIC || magic == TRACEFS_MAGIC;
+}
+
+// Puts the file into the key; false for what is no file on storage.
+INLINE bool identify(struct key *key, struct inode *inode)
+{
+	u16 mode = 0;
+	u32 device = 0;
+	unsigned long number = 0, magic = 0;
+	struct super_block *super = NULL;
+	struct block_device *disk = NULL;
+
+	READ(mode, inode, i_mode);
+	if ((mode & S_IFMT) == S_IFBLK) {
+		READ(device, inode, i_rdev);
+		key->kind = A_DEVICE;
+		key->file.device = device;
+		key->file.inode = 0;
+		return true;
+	}
+	READ(super, inode, i_sb);
+	if (!super)
+		return false;
+	READ(disk, super, s_bdev);
+	if (!disk) {
+		READ(magic, super, s_magic);
+		if ((mode & S_IFMT) != S_IFREG || is_only_a_view(magic))
+			return false;
+	}
+	READ(device, super, s_dev);
+	READ(number, inode, i_ino);
+	READ(key->file.generation, inode, i_generation);
+	key->kind = A_FILE;
+	key->file.device = device;
+	key->file.inode = number;
+	return true;
+}
+
+INLINE struct inode *inode_of_file(struct file *file)
+{
+	struct address_space *mapping = NULL;
+	struct inode *inode = NULL;
+	READ(mapping, file, f_mapping);
+	if (mapping)
+		READ(inode, mapping, host);
+	return inode;
+}
+
+INLINE struct inode *inode_of_descriptor(struct task_struct *task, s32 fd)
+{
+	struct files_struct *open = task->files;
+	struct file **slots;
+	struct file *file = NULL;
+	struct fdtable *table;
+
+	if (!open || fd < 0)
+		return NULL;
+	table = open->fdt;
+	if (!table || (u32)fd >= table->max_fds)
+		return NULL;
+	slots = table->fd;
+	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
+	return file ? inode_of_file(file) : NULL;
+}
+
+// The inode whose page cache the memory of a request belongs to. Memory of a process, private or
+// shared, belongs to none that lies on a device.
+INLINE struct inode *inode_of_memory(struct bio *bio)
+{
+	struct bio_vec *vector = bio->bi_io_vec;
+	struct page *page;
+	unsigned long head = 0;
+	struct address_space *mapping = NULL;
+	struct inode *inode = NULL;
+	struct super_block *super = NULL;
+	struct block_device *disk = NULL;
+	u16 mode = 0;
+
+	if (!vector)
+		return NULL;
+	page = vector->bv_page;
+	if (!page)
+		return NULL;
+	READ(head, page, compound_head);
+	if (head & 1)
+		page = (struct page *)(head - 1);
+	READ(mapping, page, mapping);
+	// The lowest bits mark memory without a file.
+	if (!mapping || ((u64)mapping & 3))
+		return NULL;
+	READ(inode, mapping, host);
+	if (!inode)
+		return NULL;
+	READ(mode, inode, i_mode);
+	if ((mode & S_IFMT) == S_IFBLK)
+		return inode;
+	READ(super, inode, i_sb);
+	if (super)
+		READ(disk, super, s_bdev);
+	return disk ? inode : NULL;
+}
+
+// Direct I/O of most file systems (iomap) keeps a structure behind the bio that begins with a
+// pointer to the kernel's I/O control block. Others keep something else there: what is found must
+// be an open file on the very device that the bio goes to.
+INLINE struct inode *inode_of_direct(struct bio *bio, bool *is_async)
+{
+	void *private = bio->bi_private;
+	struct kiocb *control = NULL;
+	struct file *file = NULL;
+	struct inode *inode;
+	struct address_space *mapping = NULL, *own = NULL;
+	struct super_block *super = NULL;
+	struct block_device *disk = NULL;
+	void *complete = NULL;
+
+	if ((s64)private >= 0)
+		return NULL;
+	bpf_probe_read_kernel(&control, sizeof(control), private);
+	if ((s64)control >= 0)
+		return NULL;
+	READ(file, control, ki_filp);
+	if ((s64)file >= 0)
+		return NULL;
+	READ(mapping, file, f_mapping);
+	if ((s64)mapping >= 0)
+		return NULL;
+	READ(inode, mapping, host);
+	if ((s64)inode >= 0)
+		return NULL;
+	READ(own, inode, i_mapping);
+	READ(super, inode, i_sb);
+	if (own != mapping || (s64)super >= 0)
+		return NULL;
+	READ(disk, super, s_bdev);
+	if (!disk || disk != bio->bi_bdev)
+		return NULL;
+	READ(complete, control, ki_complete);
+	*is_async = complete != NULL;
+	return inode;
+}
+
+INLINE bool operation_of(u32 flags, u32 bytes, u8 *operation)
+{
+	switch (flags & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		*operation = READING;
+		return true;
+	case REQ_OP_WRITE:
+	case REQ_OP_ZONE_APPEND:
+	case REQ_OP_WRITE_ZEROES:
+		*operation = bytes ? WRITING : FLUSHING;
+		return true;
+	case REQ_OP_FLUSH:
+		*operation = FLUSHING;
+		return true;
+	case REQ_OP_DISCARD:
+	case REQ_OP_SECURE_ERASE:
+		*operation = DISCARDING;
+		return true;
+	default:
+		return false;
+	}
+}
+
+// Which file a request is for, and whether somebody waits for it.
+INLINE struct inode *attribute(struct key *key, struct request *request, struct task_struct *task)
+{
+	u32 flags = request->cmd_flags;
+	struct bio *bio = request->bio;
+	struct block_device *disk = bio->bi_bdev;
+	struct inode *inode = NULL;
+	struct call *call;
+	bool is_async, is_metadata = false;
+
+	if (key->operation == READING)
+		is_async = flags & REQ(__REQ_RAHEAD);
+	else
+		is_async = !(flags & (REQ(__REQ_SYNC) | REQ(__REQ_FUA) | REQ(__REQ_PREFLUSH)));
+	if (task->flags & PF_IO_WORKER)
+		is_async = true;
+	call = bpf_map_lookup_elem(&calls, &key->tid);
+	if (call && !call->start_ns)
+		call = NULL;
+	if (call && call->operation == SUBMITTING)
+		is_async = true;
+
+	key->file.device = disk ? disk->bd_dev : 0;
+	// What a thread of the kernel does without a file, it does for the file system.
+	key->kind = task->flags & PF_KTHREAD ? METADATA : A_DEVICE;
+	// A file system gives back blocks when they belong to no file any more.
+	if ((flags & REQ(__REQ_META)) || key->operation == DISCARDING) {
+		key->kind = METADATA;
+	} else if (flags & REQ(__REQ_SWAP)) {
+		key->kind = SWAP;
+	} else {
+		struct inode *called = call ? inode_of_descriptor(task, call->fd) : NULL;
+		if (key->operation <= WRITING) {
+			inode = inode_of_memory(bio);
+			// Pages of a device are how a file system keeps what is not in its files, unless the
+			// device is what the process has open.
+			is_metadata = inode && inode != called;
+			if (!inode)
+				inode = inode_of_direct(bio, &is_async);
+		}
+		if (!inode)
+			inode = called;
+		if (inode && identify(key, inode) && key->kind == A_DEVICE && is_metadata)
+			key->kind = METADATA;
+	}
+	key->mode = is_async ? ASYNCHRONOUS : SYNCHRONOUS;
+	return inode;
+}
+
+// The memory of a request is used again while we still take the request for unfinished: its end was
+// not seen.
+OUTLINE int lose(u64 *id)
+{
+	struct flight *flight;
+	struct totals *sums;
+
+	if (!id)
+		return 0;
+	flight = bpf_map_lookup_elem(&flights, id);
+	if (!flight)
+		return 0;
+	sums = bpf_map_lookup_elem(&totals, &flight->key);
+	if (sums)
+		add(&sums->started, -1);
+	drop();
+	return 0;
+}
+
+SEC("tp_btf/block_io_start")
+int block_io_start(u64 *context)
+{
+	struct request *request = (void *)context[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 ids = bpf_get_current_pid_tgid();
+	u64 id = context[0];
+	struct flight flight = {};
+	struct key *key = &flight.key;
+	struct totals *sums;
+	struct inode *inode;
+	long failed;
+
+	key->tgid = ids >> 32;
+	key->tid = ids;
+	if (!(task->flags & PF_KTHREAD) && !is_wanted(key->tgid))
+		return 0;
+	// What comes without a bio is the block layer's own: the flush that serves several flushes, or
+	// a command of the driver.
+	if (!request->bio)
+		return 0;
+	flight.bytes = request->__data_len;
+	if (!operation_of(request->cmd_flags, flight.bytes, &key->operation))
+		return 0;
+	key->layer = BLOCK;
+	inode = attribute(key, request, task);
+	sums = totals_of(key, inode);
+	if (!sums)
+		return 0;
+	flight.start_ns = bpf_ktime_get_ns();
+	failed = bpf_map_update_elem(&flights, &id, &flight, BPF_NOEXIST);
+	if (failed == -EEXIST) {
+		lose(&id);
+		failed = bpf_map_update_elem(&flights, &id, &flight, BPF_ANY);
+	}
+	if (failed)
+		drop();
+	else
+		add(&sums->started, 1);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int block_rq_issue(u64 *context)
+{
+	struct request *request = (void *)context[0];
+	u64 id = context[0];
+	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
+
+	// What is sent again was first sent when it was first sent.
+	if (!flight || flight->issue_ns)
+		return 0;
+	flight->issue_ns = bpf_ktime_get_ns();
+	// Neighbours may have been merged into it since it started.
+	flight->bytes = request->__data_len;
+	return 0;
+}
+
+// A request that becomes part of its neighbour ends without an end of its own.
+SEC("tp_btf/block_rq_merge")
+int block_rq_merge(u64 *context)
+{
+	u64 id = context[0];
+	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
+	struct totals *sums;
+
+	if (!flight)
+		return 0;
+	sums = bpf_map_lookup_elem(&totals, &flight->key);
+	if (sums)
+		add(&sums->started, -1);
+	bpf_map_delete_elem(&flights, &id);
+	return 0;
+}
+
+SEC("tp_btf/block_io_done")
+int block_io_done(u64 *context)
+{
+	u64 id = context[0];
+	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
+	struct totals *sums;
+	u64 now_ns, queue_ns;
+
+	if (!flight)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	sums = bpf_map_lookup_elem(&totals, &flight->key);
+	if (sums) {
+		queue_ns = flight->issue_ns ? flight->issue_ns - flight->start_ns : 0;
+		count_latency(sums, now_ns - flight->start_ns);
+		add(&sums->queue_ns, queue_ns);
+		add(&sums->device_ns, now_ns - flight->start_ns - queue_ns);
+		add(&sums->bytes, flight->bytes);
+		add(&sums->ios, 1);
+	}
+	bpf_map_delete_elem(&flights, &id);
+	return 0;
+}
+
+// Numbers of system calls on x86-64.
+enum {
+	SYS_READ = 0,
+	SYS_WRITE = 1,
+	SYS_PREAD64 = 17,
+	SYS_PWRITE64 = 18,
+	SYS_READV = 19,
+	SYS_WRITEV = 20,
+	SYS_FSYNC = 74,
+	SYS_FDATASYNC = 75,
+	SYS_IO_SUBMIT = 209,
+	SYS_SYNC_FILE_RANGE = 277,
+	SYS_PREADV = 295,
+	SYS_PWRITEV = 296,
+	SYS_PREADV2 = 327,
+	SYS_PWRITEV2 = 328,
+	SYS_IO_URING_ENTER = 426,
+};
+
+INLINE bool is_traced(u64 number)
+{
+	switch (number) {
+	case SYS_READ:
+	case SYS_WRITE:
+	case SYS_PREAD64:
+	case SYS_PWRITE64:
+	case SYS_READV:
+	case SYS_WRITEV:
+	case SYS_FSYNC:
+	case SYS_FDATASYNC:
+	case SYS_IO_SUBMIT:
+	case SYS_SYNC_FILE_RANGE:
+	case SYS_PREADV:
+	case SYS_PWRITEV:
+	case SYS_PREADV2:
+	case SYS_PWRITEV2:
+	case SYS_IO_URING_ENTER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+// Bytes of a vector of the process; none where it is not in memory right now.
+INLINE u64 bytes_of_vector(u64 address, u64 count)
+{
+	u64 bytes = 0;
+	for (u32 index = 0; index < IOVECS; index++) {
+		u64 length = 0;
+		if (index >= count)
+			break;
+		bpf_probe_read_user(&length, sizeof(length), (void *)(address + index * 16 + 8));
+		bytes += length;
+	}
+	return bytes;
+}
+
+INLINE void describe(struct call *call, struct pt_regs *regs, u64 number)
+{
+	// SYNC_FILE_RANGE_WAIT_BEFORE and _WAIT_AFTER.
+	const u64 waits = 1 | 4;
+
+	call->fd = regs->di;
+	call->mode = SYNCHRONOUS;
+	switch (number) {
+	case SYS_READ:
+	case SYS_PREAD64:
+		call->operation = READING;
+		call->asked_bytes = regs->dx;
+		break;
+	case SYS_WRITE:
+	case SYS_PWRITE64:
+		call->operation = WRITING;
+		call->asked_bytes = regs->dx;
+		break;
+	case SYS_READV:
+	case SYS_PREADV:
+	case SYS_PREADV2:
+		call->operation = READING;
+		call->asked_bytes = bytes_of_vector(regs->si, regs->dx);
+		break;
+	case SYS_WRITEV:
+	case SYS_PWRITEV:
+	case SYS_PWRITEV2:
+		call->operation = WRITING;
+		call->asked_bytes = bytes_of_vector(regs->si, regs->dx);
+		break;
+	case SYS_SYNC_FILE_RANGE:
+		call->operation = FLUSHING;
+		call->asked_bytes = regs->dx;
+		call->mode = regs->r10 & waits ? SYNCHRONOUS : ASYNCHRONOUS;
+		break;
+	case SYS_IO_SUBMIT:
+	case SYS_IO_URING_ENTER:
+		call->operation = SUBMITTING;
+		call->mode = ASYNCHRONOUS;
+		call->fd = -1;
+		break;
+	default:
+		call->operation = FLUSHING;
+	}
+}
+
+SEC("tp_btf/sys_enter")
+int sys_enter(u64 *context)
+{
+	struct pt_regs *regs = (void *)context[0];
+	u64 number = context[1];
+	u64 ids;
+	u32 tid;
+	struct call call = {};
+
+	if (!is_traced(number))
+		return 0;
+	ids = bpf_get_current_pid_tgid();
+	tid = ids;
+	if (!is_wanted(ids >> 32))
+		return 0;
+	describe(&call, regs, number);
+	call.start_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&calls, &tid, &call, BPF_ANY))
+		drop();
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int sys_exit(u64 *context)
+{
+	struct pt_regs *regs = (void *)context[0];
+	s64 result = context[1];
+	u64 now_ns, ids;
+	u32 tid;
+	struct key key = {};
+	struct inode *inode = NULL;
+	struct totals *sums;
+	struct call *call;
+
+	if (!is_traced(regs->orig_ax))
+		return 0;
+	ids = bpf_get_current_pid_tgid();
+	tid = ids;
+	call = bpf_map_lookup_elem(&calls, &tid);
+	if (!call || !call->start_ns)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	key.tgid = ids >> 32;
+	key.tid = tid;
+	key.layer = SYSCALL;
+	key.operation = call->operation;
+	key.mode = call->mode;
+	if (call->operation == SUBMITTING) {
+		key.kind = NOTHING;
+	} else {
+		inode = inode_of_descriptor(bpf_get_current_task_btf(), call->fd);
+		if (!inode || !identify(&key, inode))
+			goto done;
+	}
+	sums = totals_of(&key, inode);
+	if (sums) {
+		count_latency(sums, now_ns - call->start_ns);
+		add(&sums->asked_bytes, call->asked_bytes);
+		if (result > 0 && call->operation == SUBMITTING)
+			add(&sums->submitted, result);
+		else if (result > 0)
+			add(&sums->bytes, result);
+		add(&sums->started, 1);
+		add(&sums->ios, 1);
+	}
+done:
+	call->start_ns = 0;
+	return 0;
+}
+
+// A wanted process's children are wanted from their first moment.
+SEC("tp_btf/sched_process_fork")
+int sched_process_fork(u64 *context)
+{
+	struct task_struct *parent = (void *)context[0];
+	struct task_struct *child = (void *)context[1];
+	u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
+	u8 one = 1;
+
+	if (parent_tgid == child_tgid || !is_filtered())
+		return 0;
+	if (bpf_map_lookup_elem(&wanted, &parent_tgid) &&
+	    bpf_map_update_elem(&wanted, &child_tgid, &one, BPF_ANY))
+		drop();
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int sched_process_exit(u64 *context)
+{
+	struct task_struct *task = (void *)context[0];
+	struct signal_struct *signal = task->signal;
+	u32 tid = task->pid, tgid = task->tgid;
+
+	bpf_map_delete_elem(&calls, &tid);
+	// The number of a process that has ended may go to another.
+	if (signal && signal->live.counter == 0)
+		bpf_map_delete_elem(&wanted, &tgid);
+	return 0;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What the programs need of the kernel, in place of a generated vmlinux.h. Structures name only the
+// fields that are used: offsets are those of the running kernel, filled in when the programs are
+// loaded (CO-RE), so that order and size here mean nothing.
+
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define OUTLINE static __attribute__((noinline))
+
+// Helpers of the kernel, by their numbers in linux/bpf.h.
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) =
+	(void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
+static long (*bpf_get_current_comm)(void *text, u32 size) = (void *)16;
+static long (*bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
+static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static long (*bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
+static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+
+// Reads a field behind a pointer of which the verifier knows nothing; zero where that fails.
+#define READ(to, pointer, field) \
+	bpf_probe_read_kernel(&(to), sizeof(to), &(pointer)->field)
+
+// Map types of linux/bpf.h, what updates may do, and the way a map is declared to a loader.
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { EEXIST = 17 };
+#define MAP(name, kind, key_type, value_type, most) \
+	struct { \
+		int (*type)[kind]; \
+		int (*max_entries)[most]; \
+		key_type *key; \
+		value_type *value; \
+	} name SEC(".maps")
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct block_device {
+	u32 bd_dev;
+};
+
+struct super_block {
+	u32 s_dev;
+	unsigned long s_magic;
+	struct block_device *s_bdev;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct inode {
+	u16 i_mode;
+	struct super_block *i_sb;
+	struct address_space *i_mapping;
+	unsigned long i_ino;
+	u32 i_rdev;
+	u32 i_generation;
+	struct hlist_head i_dentry;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+};
+
+struct file {
+	struct address_space *f_mapping;
+};
+
+struct fdtable {
+	u32 max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+};
+
+struct task_struct {
+	u32 flags;
+	s32 pid;
+	s32 tgid;
+	struct files_struct *files;
+	struct signal_struct *signal;
+};
+
+struct kiocb {
+	struct file *ki_filp;
+	void (*ki_complete)(struct kiocb *, long);
+};
+
+struct page {
+	unsigned long compound_head;
+	struct address_space *mapping;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+	struct bio_vec *bi_io_vec;
+	void *bi_private;
+};
+
+struct request {
+	u32 cmd_flags;
+	u32 __data_len;
+	struct bio *bio;
+};
+
+struct pt_regs {
+	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+	unsigned long r10;
+	unsigned long orig_ax;
+};
+
+#pragma clang attribute pop
+
+// Bits of request.cmd_flags, which move between versions of the kernel.
+enum req_flag_bits {
+	__REQ_SYNC = 11,
+	__REQ_META = 12,
+	__REQ_FUA = 17,
+	__REQ_PREFLUSH = 18,
+	__REQ_RAHEAD = 19,
+	__REQ_SWAP = 24,
+};
+#define REQ(bit) \
+	(1ULL << __builtin_preserve_enum_value(*(enum req_flag_bits *)bit, 1))
+
+// linux/blk_types.h; these values have not moved since they exist.
+enum {
+	REQ_OP_MASK = 0xff,
+	REQ_OP_READ = 0,
+	REQ_OP_WRITE = 1,
+	REQ_OP_FLUSH = 2,
+	REQ_OP_DISCARD = 3,
+	REQ_OP_SECURE_ERASE = 5,
+	REQ_OP_ZONE_APPEND = 7,
+	REQ_OP_WRITE_ZEROES = 9,
+};
+
+// linux/sched.h.
+enum { PF_IO_WORKER = 0x10, PF_KTHREAD = 0x200000 };
+
+// linux/stat.h.
+enum { S_IFMT = 0170000, S_IFREG = 0100000, S_IFBLK = 0060000 };
+
+// linux/magic.h: file systems that only look like storage.
+enum {
+	PROC_SUPER_MAGIC = 0x9fa0,
+	SYSFS_MAGIC = 0x62656572,
+	CGROUP_SUPER_MAGIC = 0x27e0eb,
+	CGROUP2_SUPER_MAGIC = 0x63677270,
+	DEBUGFS_MAGIC = 0x64626720,
+	TRACEFS_MAGIC = 0x74726163,
+};

@@ -1,0 +1,115 @@
+//! Programs that run inside the kernel (BPF) and count there what no file under /proc tells.
+//!
+//! They are written in C (crates/sys/bpf), compiled when the workspace's files are generated, and
+//! carried in the binary; the kernel's own type information (BTF) fits them to the running kernel
+//! when they are loaded. They attach to tracepoints only, never to functions of the kernel.
+//!
+//! Without the feature `bpf` this module is there all the same and says that it can do nothing.
+
+pub mod io;
+#[cfg_attr(feature = "bpf", path = "bpf/load.rs")]
+#[cfg_attr(not(feature = "bpf"), path = "bpf/load_nothing.rs")]
+mod load;
+mod table;
+
+use std::io::Error;
+use std::path::Path;
+
+use blockstone_base::Capability;
+
+use crate::proc::{text, under};
+
+/// Why programs do not run in the kernel, or cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum BpfError {
+    /// What it takes is not there.
+    #[error("trace inside the kernel: {why}")]
+    Missing {
+        /// What is missing, and what would help.
+        why: String,
+    },
+    /// The kernel refused a program.
+    #[error(
+        "start the kernel program {program}: {message}\n\
+         hint: Linux 6.5 or later has all tracepoints it needs"
+    )]
+    Refused {
+        /// Its name.
+        program: String,
+        /// The kernel's answer.
+        message: String,
+    },
+    /// A table of the programs could not be read or written.
+    #[error("{operation} the kernel table {table}: {source}")]
+    Table {
+        /// What was tried.
+        operation: &'static str,
+        /// The table's name.
+        table: &'static str,
+        /// The kernel's answer.
+        source: Error,
+    },
+}
+
+/// Whether programs can run in the kernel, as far as that can be known without trying. `root` is
+/// that of `/proc` and `/sys`.
+pub fn capability(root: &Path) -> Capability {
+    const BTF: &str = "/sys/kernel/btf/vmlinux";
+    if !cfg!(feature = "bpf") {
+        return Capability::degraded("this binary was built without the feature bpf");
+    }
+    if !cfg!(target_arch = "x86_64") {
+        return Capability::degraded("the kernel programs are written for x86-64 only");
+    }
+    if !under(root, BTF).exists() {
+        return Capability::degraded(format!(
+            "no {BTF}: a kernel built with CONFIG_DEBUG_INFO_BTF has it"
+        ));
+    }
+    match effective_capabilities(root) {
+        Some(held) if held & SYS_ADMIN == 0 && held & NEEDED != NEEDED => Capability::degraded(
+            "CAP_BPF and CAP_PERFMON are missing; run as root, or `setcap \
+             cap_bpf,cap_perfmon+ep` on the binary",
+        ),
+        _ => Capability::Full,
+    }
+}
+
+/// Bits of a capability set, linux/capability.h: `CAP_PERFMON` and `CAP_BPF` together, and
+/// `CAP_SYS_ADMIN`, which includes both.
+const NEEDED: u64 = 1 << 38 | 1 << 39;
+const SYS_ADMIN: u64 = 1 << 21;
+
+fn effective_capabilities(root: &Path) -> Option<u64> {
+    let status = text(&under(root, "/proc/self/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn each_missing_thing_is_named_with_what_would_help() {
+        if !cfg!(all(feature = "bpf", target_arch = "x86_64")) {
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let why = |root: &Path| format!("{:?}", capability(root));
+        assert!(why(root.path()).contains("CONFIG_DEBUG_INFO_BTF"));
+        fs::create_dir_all(root.path().join("sys/kernel/btf")).unwrap();
+        fs::write(root.path().join("sys/kernel/btf/vmlinux"), "").unwrap();
+        fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        let held = |set: u64| {
+            let text = format!("Name:\tx\nCapEff:\t{set:016x}\n");
+            fs::write(root.path().join("proc/self/status"), text).unwrap();
+            capability(root.path())
+        };
+        assert!(format!("{:?}", held(1 << 39)).contains("CAP_PERFMON"));
+        assert_eq!(held(NEEDED), Capability::Full);
+        assert_eq!(held(SYS_ADMIN), Capability::Full);
+    }
+}

@@ -1,0 +1,412 @@
+//! Storage I/O counted inside the kernel, where it is asked for and where it reaches a device, by
+//! thread, file, operation and mode. docs/bpf.md has the definitions.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::BpfError;
+use super::load::Loaded;
+use super::table::{Plain, Table};
+
+/// Where an I/O is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// Requests to block devices.
+    Block,
+    /// System calls.
+    SystemCall,
+}
+
+/// What an I/O does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Has the device, or the system, make earlier writes durable.
+    Flush,
+    /// Gives blocks back to the device.
+    Discard,
+    /// Hands over requests that complete later: `io_uring_enter` and `io_submit`.
+    Submit,
+}
+
+/// Whether somebody waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Somebody waits.
+    Synchronous,
+    /// Nobody waits, or who waits does so for many at once.
+    Asynchronous,
+}
+
+/// What an I/O is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A file.
+    File {
+        /// The number of its inode.
+        inode: u64,
+        /// Changes when the number goes to another file.
+        generation: u32,
+    },
+    /// A block device, or a file on it that could not be told.
+    Device,
+    /// What the file system on the device keeps beside its files.
+    Metadata,
+    /// Memory that was swapped out to the device.
+    Swap,
+    /// No file: a submission of several.
+    Nothing,
+}
+
+/// A device's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Device {
+    /// The driver.
+    pub major: u32,
+    /// The driver's device.
+    pub minor: u32,
+}
+
+/// Whose I/O, and of which kind. The form in which the kernel keeps it; [`IoKey::layer`] and its
+/// siblings say what it means.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IoKey {
+    file: FileKey,
+    /// The process.
+    pub tgid: u32,
+    /// The thread.
+    pub tid: u32,
+    layer: u8,
+    operation: u8,
+    mode: u8,
+    kind: u8,
+    zero: u32,
+}
+
+// SAFETY: its fields fill 32 bytes without a gap, and any bytes are numbers.
+unsafe impl Plain for IoKey {}
+
+/// Latencies are counted in buckets: below 2¹⁰ ns, then four to each power of two, then from 2³⁴ ns
+/// (17 s) on.
+pub const BUCKETS: usize = 98;
+
+/// Sums of one key, all cumulative since the start.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoTotals {
+    /// I/Os begun; ahead of `ios` by those in flight.
+    pub started: u64,
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes read or written.
+    pub bytes: u64,
+    /// Bytes asked for.
+    pub asked_bytes: u64,
+    /// Requests handed over by calls that submit.
+    pub submitted: u64,
+    /// Nanoseconds from the start to the device's driver, summed.
+    pub queue_ns: u64,
+    /// Nanoseconds from the driver to the completion, summed.
+    pub device_ns: u64,
+    /// Nanoseconds from the start to the completion, summed.
+    pub elapsed_ns: u64,
+    /// I/Os by elapsed time; [`bucket_of`] says which is where.
+    pub buckets: [u64; BUCKETS],
+    comm: [u8; 16],
+}
+
+// SAFETY: u64 throughout and 16 bytes at the end, so without a gap, and any bytes are numbers.
+unsafe impl Plain for IoTotals {}
+
+/// The bucket in which a latency is counted.
+pub fn bucket_of(ns: u64) -> usize {
+    match ns {
+        ..0x400 => 0,
+        0x400..0x4_0000_0000 => {
+            let octave = ns.ilog2();
+            1 + (octave as usize - 10) * 4 + (ns >> (octave - 2) & 3) as usize
+        }
+        _ => BUCKETS - 1,
+    }
+}
+
+/// The least latency of a bucket in nanoseconds.
+pub const fn bucket_start_ns(bucket: usize) -> u64 {
+    if bucket == 0 {
+        return 0;
+    }
+    (4 + (bucket as u64 - 1) % 4) << (8 + (bucket - 1) / 4)
+}
+
+/// What tracing costs and what it lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// I/Os, files and processes that found no room in a table, and I/Os whose end was not seen.
+    /// None of them was counted.
+    pub dropped: u64,
+    /// Times a program ran; none where the kernel does not measure it for this user.
+    pub runs: Option<u64>,
+    /// Nanoseconds the programs took.
+    pub own_ns: Option<u64>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct FileKey {
+    inode: u64,
+    device: u32,
+    generation: u32,
+}
+
+// SAFETY: its fields fill 16 bytes without a gap, and any bytes are numbers.
+unsafe impl Plain for FileKey {}
+
+const NAMES: usize = 12;
+const NAME_BYTES: usize = 64;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct FileNames([[u8; NAME_BYTES]; NAMES]);
+
+// SAFETY: bytes throughout.
+unsafe impl Plain for FileNames {}
+
+static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/io.bpf.o")).0;
+
+/// The parser wants the object where a u64 could be.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+
+/// What must be there for a request or a call to find its end is attached first.
+const BLOCK_PROGRAMS: [&str; 6] = [
+    "sched_process_exit",
+    "sched_process_fork",
+    "block_io_done",
+    "block_rq_merge",
+    "block_rq_issue",
+    "block_io_start",
+];
+const CALL_PROGRAMS: [&str; 2] = ["sys_exit", "sys_enter"];
+
+/// Counts as long as it lives.
+#[derive(Debug)]
+pub struct IoTracer {
+    totals: Table<IoKey, IoTotals>,
+    files: Table<FileKey, FileNames>,
+    wanted: Table<u32, u8>,
+    settings: Table<u32, u32>,
+    dropped: Table<u32, u64>,
+    /// What [`Self::want`] has set so far.
+    set: BTreeSet<u32>,
+    loaded: Loaded,
+}
+
+impl IoTracer {
+    /// Starts to count block requests, and system calls too where that is asked for, of the
+    /// processes that [`Self::want`] would be given.
+    ///
+    /// # Errors
+    /// When the kernel does not take the programs.
+    pub fn start(system_calls: bool, tgids: &BTreeSet<u32>) -> Result<Self, BpfError> {
+        let loaded = Loaded::new(OBJECT)?;
+        let mut tracer = Self {
+            totals: open(&loaded, "totals")?,
+            files: open(&loaded, "files")?,
+            wanted: open(&loaded, "wanted")?,
+            settings: open(&loaded, "settings")?,
+            dropped: open(&loaded, "dropped")?,
+            set: BTreeSet::new(),
+            loaded,
+        };
+        tracer.want(tgids)?;
+        let calls: &[&str] = if system_calls { &CALL_PROGRAMS } else { &[] };
+        tracer.loaded.attach(&[&BLOCK_PROGRAMS, calls].concat())?;
+        Ok(tracer)
+    }
+
+    /// From now on counts these processes and the children they will have, and threads of the
+    /// kernel at the block layer; with an empty set, everybody.
+    ///
+    /// # Errors
+    /// When there is no room for so many.
+    pub fn want(&mut self, tgids: &BTreeSet<u32>) -> Result<(), BpfError> {
+        for tgid in self.set.difference(tgids) {
+            self.wanted.remove(tgid).map_err(on("write", "wanted"))?;
+        }
+        for tgid in tgids {
+            self.wanted.set(tgid, &1).map_err(on("write", "wanted"))?;
+        }
+        let filtered = u32::from(!tgids.is_empty());
+        self.settings.set(&0, &filtered).map_err(on("write", "settings"))?;
+        self.set.clone_from(tgids);
+        Ok(())
+    }
+
+    /// Gives the sums of every key as they are now.
+    ///
+    /// # Errors
+    /// When the kernel cannot copy them.
+    pub fn each(&mut self, visit: impl FnMut(&IoKey, &IoTotals)) -> Result<(), BpfError> {
+        self.totals.each(visit).map_err(on("read", "totals"))
+    }
+
+    /// Removes a key and returns its last sums.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn take(&self, key: &IoKey) -> Result<Option<IoTotals>, BpfError> {
+        self.totals.take(key).map_err(on("read", "totals"))
+    }
+
+    /// The path of a key's file within its file system, as it was when it was first seen. None when
+    /// it is no file, or has no name any more.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn path_of(&self, key: &IoKey) -> Result<Option<String>, BpfError> {
+        let Subject::File { .. } = key.subject() else { return Ok(None) };
+        let found = self.files.get(&key.file).map_err(on("read", "files"))?;
+        Ok(found.and_then(|FileNames(names)| path(&names)))
+    }
+
+    /// What counting has cost so far.
+    pub fn audit(&self) -> Audit {
+        let dropped = self.dropped.get(&0).ok().flatten().unwrap_or(0);
+        let (runs, own_ns) = self.loaded.spent().unzip();
+        Audit { dropped, runs, own_ns }
+    }
+}
+
+impl IoKey {
+    /// Where it was counted.
+    pub fn layer(&self) -> Layer {
+        if self.layer == 0 { Layer::Block } else { Layer::SystemCall }
+    }
+
+    /// What it does.
+    pub fn operation(&self) -> Operation {
+        match self.operation {
+            0 => Operation::Read,
+            1 => Operation::Write,
+            2 => Operation::Flush,
+            3 => Operation::Discard,
+            _ => Operation::Submit,
+        }
+    }
+
+    /// Whether somebody waits.
+    pub fn mode(&self) -> Mode {
+        if self.mode == 0 { Mode::Synchronous } else { Mode::Asynchronous }
+    }
+
+    /// What it is for.
+    pub fn subject(&self) -> Subject {
+        match self.kind {
+            0 => Subject::File { inode: self.file.inode, generation: self.file.generation },
+            1 => Subject::Device,
+            2 => Subject::Metadata,
+            3 => Subject::Swap,
+            _ => Subject::Nothing,
+        }
+    }
+
+    /// The device, or the one that holds the file.
+    pub fn device(&self) -> Device {
+        // The kernel's own form, not that of stat(2): linux/kdev_t.h.
+        Device { major: self.file.device >> 20, minor: self.file.device & 0xf_ffff }
+    }
+}
+
+impl IoTotals {
+    /// The name of the thread when it was first seen.
+    pub fn comm(&self) -> String {
+        text(&self.comm)
+    }
+}
+
+/// From the names of a file and the directories above it, the root of its file system last.
+fn path(names: &[[u8; NAME_BYTES]]) -> Option<String> {
+    let names: Vec<String> =
+        names.iter().map(|name| text(name)).take_while(|name| !name.is_empty()).collect();
+    let from_root: Vec<&str> = names.iter().rev().map(String::as_str).collect();
+    // Of a deeper path the upper end is not known.
+    let start = if names.len() == NAMES { "…/" } else { "/" };
+    (!names.is_empty()).then(|| format!("{start}{}", from_root.join("/")))
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn open<K: Plain, V: Plain>(loaded: &Loaded, table: &'static str) -> Result<Table<K, V>, BpfError> {
+    Table::new(loaded.map(table)?).map_err(on("open", table))
+}
+
+fn on(operation: &'static str, table: &'static str) -> impl FnOnce(io::Error) -> BpfError {
+    move |source| BpfError::Table { operation, table, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_latency_lies_within_its_bucket() {
+        for bucket in 0..BUCKETS {
+            let start_ns = bucket_start_ns(bucket);
+            assert_eq!(bucket_of(start_ns), bucket);
+            if bucket > 0 {
+                assert_eq!(bucket_of(start_ns - 1), bucket - 1);
+            }
+        }
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+        assert_eq!((bucket_start_ns(1), bucket_start_ns(2)), (1024, 1280));
+        assert_eq!(bucket_start_ns(BUCKETS - 1), 1 << 34);
+    }
+
+    #[test]
+    fn writes_of_this_thread_are_counted_under_its_name() {
+        blockstone_testkit::require!(Bpf);
+        let mut tracer = IoTracer::start(true, &BTreeSet::new()).unwrap();
+        let scratch = blockstone_testkit::ScratchDir::on_disk().unwrap();
+        let path = scratch.path().join("counted");
+        let written = path.clone();
+        let writer = std::thread::Builder::new().name("the-writer".into());
+        let writer = writer.spawn(move || std::fs::write(written, [7; 4321]).unwrap());
+        writer.unwrap().join().unwrap();
+        let mut seen = Vec::new();
+        tracer.each(|key, totals| seen.push((*key, *totals))).unwrap();
+        seen.retain(|(key, totals)| {
+            key.operation() == Operation::Write
+                && key.layer() == Layer::SystemCall
+                && totals.comm() == "the-writer"
+        });
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        let (key, totals) = seen[0];
+        assert_eq!((totals.ios, totals.bytes, totals.buckets.iter().sum()), (1, 4321, 1_u64));
+        let inner = tracer.path_of(&key).unwrap().unwrap();
+        assert!(path.to_str().unwrap().ends_with(&inner), "{inner}");
+        assert_eq!(tracer.take(&key).unwrap(), Some(totals));
+        assert_eq!(tracer.take(&key).unwrap(), None);
+    }
+
+    #[test]
+    fn names_become_a_path() {
+        let name = |text: &str| {
+            let mut bytes = [0; NAME_BYTES];
+            bytes[..text.len()].copy_from_slice(text.as_bytes());
+            bytes
+        };
+        let mut names = [[0; NAME_BYTES]; NAMES];
+        assert_eq!(path(&names), None);
+        names[0] = name("16384");
+        names[1] = name("base");
+        assert_eq!(path(&names).as_deref(), Some("/base/16384"));
+        assert!(path(&[name("d"); NAMES]).unwrap().starts_with("…/d/d"));
+    }
+}

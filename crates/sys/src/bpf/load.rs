@@ -1,0 +1,89 @@
+//! Loads compiled programs, attaches them to their tracepoints and says what they cost.
+
+use std::error::Error;
+use std::os::fd::{AsFd, OwnedFd};
+
+use aya::maps::Map;
+use aya::programs::BtfTracePoint;
+use aya::sys::{Stats, enable_stats};
+use aya::{Btf, Ebpf, EbpfLoader};
+
+use super::BpfError;
+
+/// Programs that are attached as long as this lives.
+#[derive(Debug)]
+pub struct Loaded {
+    ebpf: Ebpf,
+    /// The kernel's types, until the programs are attached: they take tens of megabytes.
+    btf: Option<Btf>,
+    /// As long as it is open, the kernel measures what programs cost: all of them, whoever runs
+    /// them. None where that is not permitted.
+    stats: Option<OwnedFd>,
+}
+
+impl Loaded {
+    /// Loads the object: its tables are there, nothing runs yet.
+    pub fn new(object: &[u8]) -> Result<Self, BpfError> {
+        let btf = Btf::from_sys_fs().map_err(|error| missing(&error))?;
+        let loaded = EbpfLoader::new().btf(Some(&btf)).load(object);
+        let ebpf = loaded.map_err(|error| missing(&error))?;
+        Ok(Self { ebpf, btf: Some(btf), stats: enable_stats(Stats::RunTime).ok() })
+    }
+
+    /// Lets each of these run whenever the tracepoint is passed that it is named after, beginning
+    /// with the first. To be called once.
+    pub fn attach(&mut self, programs: &[&str]) -> Result<(), BpfError> {
+        let lost = || BpfError::Missing { why: "the programs are attached already".into() };
+        let btf = self.btf.take().ok_or_else(lost)?;
+        programs.iter().try_for_each(|name| self.attach_one(name, &btf))
+    }
+
+    fn attach_one(&mut self, name: &str, btf: &Btf) -> Result<(), BpfError> {
+        let refused = |error: &dyn Error| BpfError::Refused {
+            program: name.to_owned(),
+            message: in_full(error),
+        };
+        let found = self.ebpf.program_mut(name);
+        let program = found.ok_or_else(|| BpfError::Missing {
+            why: format!("the object has no program {name}"),
+        })?;
+        let program: &mut BtfTracePoint = program.try_into().map_err(|error| refused(&error))?;
+        program.load(name, btf).map_err(|error| refused(&error))?;
+        program.attach().map(drop).map_err(|error| refused(&error))
+    }
+
+    /// A table of the programs.
+    pub fn map(&self, name: &'static str) -> Result<OwnedFd, BpfError> {
+        let lost = || BpfError::Missing { why: format!("the programs have no table {name}") };
+        let (Map::HashMap(data) | Map::Array(data)) = self.ebpf.map(name).ok_or_else(lost)? else {
+            return Err(lost());
+        };
+        let fd = data.fd().as_fd().try_clone_to_owned();
+        fd.map_err(|source| BpfError::Table { operation: "open", table: name, source })
+    }
+
+    /// How often the programs ran and how many nanoseconds that took in all, where the kernel
+    /// measures it.
+    pub fn spent(&self) -> Option<(u64, u64)> {
+        self.stats.as_ref()?;
+        let infos = self.ebpf.programs().filter_map(|(_, program)| program.info().ok());
+        Some(infos.fold((0, 0), |(runs, ns), info| {
+            (runs + info.run_count(), ns + info.run_time().as_nanos() as u64)
+        }))
+    }
+}
+
+fn missing(error: &dyn Error) -> BpfError {
+    BpfError::Missing { why: in_full(error) }
+}
+
+/// The error and what lies beneath it, in one line; of the verifier's log only the end.
+fn in_full(error: &dyn Error) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines()).collect();
+    let last = lines.len().saturating_sub(6).max(1);
+    let kept: Vec<&str> =
+        lines.iter().take(1).chain(&lines[last.min(lines.len())..]).copied().collect();
+    kept.join("; ")
+}

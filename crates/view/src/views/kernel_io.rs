@@ -1,0 +1,173 @@
+//! Storage I/O as the kernel counts it: who, on what, whether somebody waited, and how long.
+
+use std::collections::BTreeMap;
+
+use crate::interval::{Interval, Known, Missing, ratio, sum};
+use crate::table::{Heading, Shape, Table, Value, View, bytes, count, flow, text, time};
+
+/// By role.
+pub const VIEW: View = View {
+    name: "io-by-role",
+    title: "Storage I/O by role",
+    doc: "Requests to devices by role: those that somebody waits for and others, sizes, times.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &columns(text("role", "role", "Who sent them.")),
+    rows: by_role,
+};
+
+/// By type of file.
+pub const FILE_TYPES: View = View {
+    name: "io-by-file-type",
+    title: "Storage I/O by file type",
+    doc: "Requests to devices by type of file: data, redo, temporary, control, metadata.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &columns(text("file_type", "file type", "What kind of file they were on.")),
+    rows: by_file_type,
+};
+
+/// By file.
+pub const FILES: View = View {
+    name: "files",
+    title: "Active files",
+    doc: "Files with requests to devices: those that somebody waits for and others, sizes, times.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &columns(text("file", "file", "The file, or the device.")),
+    rows: by_file,
+};
+
+/// By role, at the system calls.
+pub const CALLS: View = View {
+    name: "system-calls",
+    title: "I/O system calls by role",
+    doc: "Reading, writing and flushing system calls by role, from the page cache or not.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &columns(text("role", "role", "Who made them.")),
+    rows: calls_by_role,
+};
+
+const PROBE: &str = "kernel_io";
+
+const fn columns(first: Heading) -> [Heading; 15] {
+    [
+        first,
+        count("read_sync_ios_per_s", "r sync/s", "Reads a second that somebody waits for."),
+        count("read_async_ios_per_s", "r async/s", "Reads a second that nobody waits for."),
+        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        bytes("read_size_bytes", "r size", "Mean size of a read."),
+        time("read_await_ns", "r ave", "Mean time of a read."),
+        time("read_await_ns_p99", "r p99", "Time in which 99 of 100 reads were done."),
+        count("write_sync_ios_per_s", "w sync/s", "Writes a second that somebody waits for."),
+        count("write_async_ios_per_s", "w async/s", "Writes a second that nobody waits for."),
+        flow("write_bytes_per_s", "write", "Bytes written a second."),
+        bytes("write_size_bytes", "w size", "Mean size of a write: above a block is coalesced."),
+        time("write_await_ns", "w ave", "Mean time of a write."),
+        time("write_await_ns_p99", "w p99", "Time in which 99 of 100 writes were done."),
+        count("flush_ios_per_s", "flush/s", "Flushes a second."),
+        time("flush_await_ns", "f ave", "Mean time of a flush."),
+    ]
+}
+
+fn by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    rows(interval, "block", "role", &VIEW)
+}
+
+fn by_file_type(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    rows(interval, "block", "file_type", &FILE_TYPES)
+}
+
+fn by_file(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    rows(interval, "block", "file", &FILES)
+}
+
+fn calls_by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    rows(interval, "system call", "role", &CALLS)
+}
+
+/// A group's objects of one operation, by whether somebody waits.
+type Objects<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a str>>;
+
+fn rows(interval: &Interval<'_>, layer: &str, by: &str, view: &'static View) -> Vec<Vec<Value>> {
+    let mut groups: BTreeMap<&str, Objects<'_>> = BTreeMap::new();
+    for object in interval.objects(PROBE) {
+        let state = |column| interval.text(PROBE, object, column);
+        if state("layer") != Some(layer) {
+            continue;
+        }
+        let (Some(group), Some(operation), Some(mode)) =
+            (state(by), state("operation"), state("mode"))
+        else {
+            continue;
+        };
+        groups.entry(group).or_default().entry((operation, mode)).or_default().push(object);
+    }
+    let rows = groups.iter().map(|(group, objects)| row(interval, group, objects));
+    let moves = |row: &Vec<Value>| {
+        row[1..].iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
+    };
+    let mut table = Table { view, rows: rows.filter(moves).collect() };
+    table.sort(3);
+    table.rows
+}
+
+fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value> {
+    let of = |operation: &str, mode: Option<&str>| -> Vec<&str> {
+        let wanted = objects.iter().filter(|((known, kept), _)| {
+            *known == operation && mode.is_none_or(|mode| mode == *kept)
+        });
+        wanted.flat_map(|(_, objects)| objects.iter().copied()).collect()
+    };
+    let moved = |objects: &[&str], column: &str| -> Known {
+        // An object that came up in this interval is known from its first row on.
+        sum(objects.iter().map(|object| match interval.moved(PROBE, object, column) {
+            Err(Missing::Unknown) => Ok(0.0),
+            known => known,
+        }))
+    };
+    let per_s = |objects: &[&str], column: &str| {
+        Value::from(moved(objects, column).map(|moved| moved / interval.seconds()))
+    };
+    let mut row = vec![Value::from(group)];
+    for operation in ["read", "write"] {
+        let all = of(operation, None);
+        let mean = |column: &str| Value::from(ratio(moved(&all, column), moved(&all, "ios")));
+        row.push(per_s(&of(operation, Some("sync")), "ios"));
+        row.push(per_s(&of(operation, Some("async")), "ios"));
+        row.push(per_s(&all, "bytes"));
+        row.push(mean("bytes"));
+        row.push(mean("elapsed_ns"));
+        row.push(quantile(interval, &all, 0.99).into());
+    }
+    let flushes = of("flush", None);
+    row.push(per_s(&flushes, "ios"));
+    row.push(ratio(moved(&flushes, "elapsed_ns"), moved(&flushes, "ios")).into());
+    row
+}
+
+/// The time in which this part of the I/Os was done: the upper end of the bucket that holds it.
+fn quantile(interval: &Interval<'_>, objects: &[&str], part: f64) -> Known {
+    let buckets = interval.columns(PROBE).iter().filter_map(|column| {
+        let start = column.name.strip_prefix("ios_from_")?.strip_suffix("ns")?;
+        Some((column.name.as_str(), start.parse::<f64>().ok()?))
+    });
+    let buckets: Vec<(&str, f64)> = buckets.collect();
+    let count = |column: &str| -> f64 {
+        objects.iter().filter_map(|object| interval.moved(PROBE, object, column).ok()).sum()
+    };
+    let counts: Vec<f64> = buckets.iter().map(|(column, _)| count(column)).collect();
+    let total: f64 = counts.iter().sum();
+    if total == 0.0 {
+        return Err(Missing::Nothing);
+    }
+    let mut seen = 0.0;
+    for (index, count) in counts.iter().enumerate() {
+        seen += count;
+        if seen >= total * part {
+            return Ok(buckets.get(index + 1).map_or(buckets[index].1, |(_, start)| *start));
+        }
+    }
+    Err(Missing::Unknown)
+}
