@@ -213,38 +213,61 @@ INLINE bool is_only_a_view(unsigned long magic)
 	       magic == CGROUP2_SUPER_MAGIC || magic == DEBUGFS_MAGIC || magic == TRACEFS_MAGIC;
 }
 
+// What identifies a file, copied from its inode.
+struct identity {
+	u64 beginning[24];
+	struct super_block *super;
+	struct address_space *mapping;
+	unsigned long number;
+	u32 generation;
+	u32 device;
+	u16 mode;
+};
+
+INLINE void look_at(struct identity *id, struct inode *inode)
+{
+	bpf_probe_read_kernel(id->beginning, sizeof(id->beginning), inode);
+	FROM_COPY(id->mode, id->beginning, inode, i_mode);
+	FROM_COPY(id->super, id->beginning, inode, i_sb);
+	FROM_COPY(id->mapping, id->beginning, inode, i_mapping);
+	FROM_COPY(id->number, id->beginning, inode, i_ino);
+	FROM_COPY(id->device, id->beginning, inode, i_rdev);
+	FROM_COPY(id->generation, id->beginning, inode, i_generation);
+}
+
+INLINE void put(struct key *key, struct identity *id, u32 device)
+{
+	key->kind = A_FILE;
+	key->file.device = device;
+	key->file.inode = id->number;
+	key->file.generation = id->generation;
+}
+
 // Puts the file into the key; false for what is no file on storage.
 INLINE bool identify(struct key *key, struct inode *inode)
 {
-	u16 mode = 0;
+	struct identity id = {};
 	u32 device = 0;
-	unsigned long number = 0, magic = 0;
-	struct super_block *super = NULL;
+	unsigned long magic = 0;
 	struct block_device *disk = NULL;
 
-	READ(mode, inode, i_mode);
-	if ((mode & S_IFMT) == S_IFBLK) {
-		READ(device, inode, i_rdev);
+	look_at(&id, inode);
+	if ((id.mode & S_IFMT) == S_IFBLK) {
 		key->kind = A_DEVICE;
-		key->file.device = device;
+		key->file.device = id.device;
 		key->file.inode = 0;
 		return true;
 	}
-	READ(super, inode, i_sb);
-	if (!super)
+	if (!id.super)
 		return false;
-	READ(disk, super, s_bdev);
+	READ(disk, id.super, s_bdev);
 	if (!disk) {
-		READ(magic, super, s_magic);
-		if ((mode & S_IFMT) != S_IFREG || is_only_a_view(magic))
+		READ(magic, id.super, s_magic);
+		if ((id.mode & S_IFMT) != S_IFREG || is_only_a_view(magic))
 			return false;
 	}
-	READ(device, super, s_dev);
-	READ(number, inode, i_ino);
-	READ(key->file.generation, inode, i_generation);
-	key->kind = A_FILE;
-	key->file.device = device;
-	key->file.inode = number;
+	READ(device, id.super, s_dev);
+	put(key, &id, device);
 	return true;
 }
 
@@ -314,24 +337,28 @@ INLINE struct inode *inode_of_memory(struct bio *bio)
 
 // Direct I/O of most file systems (iomap) keeps a structure behind the bio that begins with a
 // pointer to the kernel's I/O control block. Others keep something else there: what is found must
-// be an open file on the very device that the bio goes to.
-INLINE struct inode *inode_of_direct(struct bio *bio, bool *is_async)
+// be an open file on the very device that the bio goes to. Puts the file into the key.
+INLINE struct inode *identify_direct(struct key *key, struct bio *bio, bool *is_async)
 {
 	void *private = bio->bi_private;
 	struct kiocb *control = NULL;
+	u64 copy[4] = {};
 	struct file *file = NULL;
-	struct inode *inode;
-	struct address_space *mapping = NULL, *own = NULL;
-	struct super_block *super = NULL;
-	struct block_device *disk = NULL;
+	struct inode *inode = NULL;
+	struct address_space *mapping = NULL;
+	struct block_device *target = bio->bi_bdev, *disk = NULL;
 	void *complete = NULL;
+	struct identity id = {};
 
-	if ((s64)private >= 0)
+	if ((s64)private >= 0 || !target)
 		return NULL;
 	bpf_probe_read_kernel(&control, sizeof(control), private);
 	if ((s64)control >= 0)
 		return NULL;
-	READ(file, control, ki_filp);
+	if (bpf_probe_read_kernel(copy, sizeof(copy), control))
+		return NULL;
+	FROM_COPY(file, copy, control, ki_filp);
+	FROM_COPY(complete, copy, control, ki_complete);
 	if ((s64)file >= 0)
 		return NULL;
 	READ(mapping, file, f_mapping);
@@ -340,14 +367,13 @@ INLINE struct inode *inode_of_direct(struct bio *bio, bool *is_async)
 	READ(inode, mapping, host);
 	if ((s64)inode >= 0)
 		return NULL;
-	READ(own, inode, i_mapping);
-	READ(super, inode, i_sb);
-	if (own != mapping || (s64)super >= 0)
+	look_at(&id, inode);
+	if (id.mapping != mapping || (s64)id.super >= 0)
 		return NULL;
-	READ(disk, super, s_bdev);
-	if (!disk || disk != bio->bi_bdev)
+	READ(disk, id.super, s_bdev);
+	if (disk != target)
 		return NULL;
-	READ(complete, control, ki_complete);
+	put(key, &id, target->bd_dev);
 	*is_async = complete != NULL;
 	return inode;
 }
@@ -375,6 +401,20 @@ INLINE bool operation_of(u32 flags, u32 bytes, u8 *operation)
 	}
 }
 
+// Pages of a device are how a file system keeps what is not in its files, unless the device is what
+// the process has open.
+INLINE struct inode *identify_memory(struct key *key, struct bio *bio, struct task_struct *task,
+				     struct call *call)
+{
+	struct inode *inode = inode_of_memory(bio);
+
+	if (!inode || !identify(key, inode))
+		return NULL;
+	if (key->kind == A_DEVICE && !(call && inode_of_descriptor(task, call->fd) == inode))
+		key->kind = METADATA;
+	return inode;
+}
+
 // Which file a request is for, and whether somebody waits for it.
 INLINE struct inode *attribute(struct key *key, struct request *request, struct task_struct *task)
 {
@@ -383,7 +423,7 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	struct block_device *disk = bio->bi_bdev;
 	struct inode *inode = NULL;
 	struct call *call;
-	bool is_async, is_metadata = false;
+	bool is_async;
 
 	if (key->operation == READING)
 		is_async = flags & REQ(__REQ_RAHEAD);
@@ -406,19 +446,16 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	} else if (flags & REQ(__REQ_SWAP)) {
 		key->kind = SWAP;
 	} else {
-		struct inode *called = call ? inode_of_descriptor(task, call->fd) : NULL;
 		if (key->operation <= WRITING) {
-			inode = inode_of_memory(bio);
-			// Pages of a device are how a file system keeps what is not in its files, unless the
-			// device is what the process has open.
-			is_metadata = inode && inode != called;
+			inode = identify_direct(key, bio, &is_async);
 			if (!inode)
-				inode = inode_of_direct(bio, &is_async);
+				inode = identify_memory(key, bio, task, call);
 		}
-		if (!inode)
-			inode = called;
-		if (inode && identify(key, inode) && key->kind == A_DEVICE && is_metadata)
-			key->kind = METADATA;
+		if (!inode && call) {
+			inode = inode_of_descriptor(task, call->fd);
+			if (inode && !identify(key, inode))
+				inode = NULL;
+		}
 	}
 	key->mode = is_async ? ASYNCHRONOUS : SYNCHRONOUS;
 	return inode;
@@ -638,10 +675,12 @@ INLINE void describe(struct call *call, struct pt_regs *regs, u64 number)
 	case SYS_IO_URING_ENTER:
 		call->operation = SUBMITTING;
 		call->mode = ASYNCHRONOUS;
+		call->asked_bytes = 0;
 		call->fd = -1;
 		break;
 	default:
 		call->operation = FLUSHING;
+		call->asked_bytes = 0;
 	}
 }
 
@@ -652,7 +691,8 @@ int sys_enter(u64 *context)
 	u64 number = context[1];
 	u64 ids;
 	u32 tid;
-	struct call call = {};
+	struct call fresh_call = {};
+	struct call *call;
 
 	if (!is_traced(number))
 		return 0;
@@ -660,10 +700,16 @@ int sys_enter(u64 *context)
 	tid = ids;
 	if (!is_wanted(ids >> 32))
 		return 0;
-	describe(&call, regs, number);
-	call.start_ns = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&calls, &tid, &call, BPF_ANY))
-		drop();
+	call = bpf_map_lookup_elem(&calls, &tid);
+	if (!call) {
+		if (bpf_map_update_elem(&calls, &tid, &fresh_call, BPF_ANY))
+			drop();
+		call = bpf_map_lookup_elem(&calls, &tid);
+		if (!call)
+			return 0;
+	}
+	describe(call, regs, number);
+	call->start_ns = bpf_ktime_get_ns();
 	return 0;
 }
 

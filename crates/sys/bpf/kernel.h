@@ -38,6 +38,17 @@ static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 #define READ(to, pointer, field) \
 	bpf_probe_read_kernel(&(to), sizeof(to), &(pointer)->field)
 
+// Reads a field from the copy of the beginning of a structure, or behind the pointer where it lies
+// beyond the copy: one call of the kernel for many fields.
+#define FROM_COPY(to, copy, pointer, field) \
+	do { \
+		u32 offset = __builtin_preserve_field_info((pointer)->field, 0); \
+		if (offset <= sizeof(copy) - sizeof(to)) \
+			(to) = *(typeof(to) *)((void *)(copy) + offset); \
+		else \
+			READ(to, pointer, field); \
+	} while (0)
+
 // Map types of linux/bpf.h, what updates may do, and the way a map is declared to a loader.
 enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
