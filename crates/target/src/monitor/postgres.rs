@@ -179,11 +179,11 @@ impl Postgres {
         }
         let of = |pid: u32| rows.iter().find(|row| row.get::<_, i32>(0) as u32 == pid);
         for (pid, member) in sessions {
-            let charged = member.map(charged);
-            if charged.as_ref().is_some_and(Option::is_none) {
-                continue; // It has ended.
+            let (charged, counted) = (member.and_then(charged), of(pid));
+            let has_ended = if member.is_some() { charged.is_none() } else { counted.is_none() };
+            if !has_ended {
+                readings.push(self.each(pid, CLIENT, charged, counted));
             }
-            readings.push(self.each(pid, CLIENT, charged.flatten(), of(pid)));
         }
         let background = self.members.iter().filter(|(_, role)| role != CLIENT);
         for (member, role) in background {
