@@ -204,6 +204,11 @@ fn what_is_not_measured_is_explained(product: Product) {
             let off = why("statement", "calls").unwrap();
             assert!(matches!(off, Unmeasured::Off(why) if why.contains("CREATE EXTENSION")));
         }
+        assert!(
+            !missing.iter().any(|(_, _, why)| {
+                matches!(why, Unmeasured::Off(why) if why.contains("in time"))
+            })
+        );
         let said = monitor.describe();
         assert!(said.is_local && said.pid == Some(server.pid()), "{said:?}");
         assert!(!said.settings.is_empty() && said.version.contains('.'), "{said:?}");
@@ -508,6 +513,30 @@ fn a_server_that_came_back_is_watched_again(product: Product) {
         assert!(total(&after, name) >= total(&before, name), "{name} fell");
     }
     assert_eq!(monitor.describe().pid, Some(server.pid()));
+}
+
+#[test]
+fn what_a_server_is_told_not_to_track_is_off() {
+    blockstone_testkit::require!(Root, Postgres);
+    let settings = ["track_counts=off", "wal_sync_method=open_datasync", "track_activities=off"];
+    let server = Server::start(Product::Postgres(15), &settings);
+    let mut load = server.session();
+    let mut monitor = monitor::open(&server.admin()).unwrap();
+    load.make_table();
+    let seen = rows(look(monitor.as_mut()));
+    let missing = monitor.unmeasured();
+    for (probe, name, word) in [
+        ("instance", "logical_reads", "track_counts"),
+        ("database", "redo_flushes", "wal_sync_method"),
+        ("database", "write_ns", "track_io_timing"),
+        ("sessions", "active", "track_activities"),
+    ] {
+        let found = missing.iter().find(|(p, n, _)| (*p, *n) == (probe, name)).expect(name);
+        assert!(matches!(&found.2, Unmeasured::Off(why) if why.contains(word)), "{found:?}");
+    }
+    assert_eq!(total(&seen, "logical_reads"), None);
+    assert!(total(&seen, "commits").is_some());
+    assert_eq!(level(monitor.as_ref(), &seen, "active"), None);
 }
 
 #[test]
