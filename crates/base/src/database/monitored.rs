@@ -61,10 +61,12 @@ pub const DATABASE: Schema = Schema {
     ],
 };
 
-/// What each kind of process did, by what and how; the object is `backend type/object/context`.
+/// What each kind of process did, by what and how; the object is `backend type/object/context`. An
+/// empty cell that the manifest does not explain is of a request that cannot happen there.
 pub const IO: Schema = Schema {
     probe: "io",
-    doc: "I/O requests of the database, by kind of process, what it was on and in which context.",
+    doc: "I/O requests of the database, by kind of process, what it was on and in which context; \
+          empty where there can be none.",
     columns: &[
         TRANSFERS[0],
         TRANSFERS[1],
@@ -150,10 +152,11 @@ pub const SESSION_STATISTICS: Schema = Schema {
     ],
 };
 
-/// What the statements that took most time did; the object is the identity of the statement.
+/// What the statements did that took most time or were seen at work; the object is the identity of
+/// the statement.
 pub const STATEMENT: Schema = Schema {
     probe: "statement",
-    doc: "The statements that took most time, by their identity.",
+    doc: "The statements that took most time or were seen at work, by their identity.",
     columns: &[
         seen("calls", Unit::Count, "Times that it ended."),
         seen("total_ns", Unit::Nanoseconds, "Time of its executions."),

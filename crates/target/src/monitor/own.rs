@@ -1,5 +1,6 @@
 //! This program's own part in what a server counts.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::steady::Rising;
@@ -24,9 +25,15 @@ struct Commits {
 #[derive(Debug)]
 struct Time {
     /// The server's and ours at the last look; none over a connection made anew.
-    last_ns: Option<(u64, u64)>,
+    last: Option<(u64, u64)>,
+    /// Ours of the last looks, which the server may not have counted yet.
+    recent_ns: VecDeque<u64>,
+    owed_ns: u64,
     told_ns: u64,
 }
+
+/// So many looks later at the latest, the server has counted what we did.
+const LOOKS: usize = 3;
 
 impl Own {
     /// A transaction was sent at `begun` and is answered.
@@ -38,7 +45,7 @@ impl Own {
     /// The connection was made anew: what that took is nobody's.
     pub fn connected_anew(&mut self) {
         self.commits.iter_mut().for_each(|commits| commits.shift = None);
-        self.time.iter_mut().for_each(|time| time.last_ns = None);
+        self.time.iter_mut().for_each(|time| time.last = None);
     }
 
     /// `commits` without our own. The server may count ours later than we do: so it is never less
@@ -53,17 +60,34 @@ impl Own {
         known.told as u64
     }
 
-    /// `db_time_ns` without our own, which the server measures a little shorter than we do: what
-    /// is taken off too much is not owed by others later.
+    /// `db_time_ns` without our own. The server measures that a little shorter than we do, and may
+    /// count it some looks later: what is left of it then is not taken off what is others'.
     pub fn off_time(&mut self, db_time_ns: u64) -> u64 {
         let own_ns = self.busy.as_nanos() as u64;
-        let fresh = || Time { last_ns: None, told_ns: db_time_ns };
-        let known = self.time.get_or_insert_with(fresh);
-        if let Some((last, own)) = known.last_ns {
-            known.told_ns += db_time_ns.saturating_sub(last).saturating_sub(own_ns - own);
+        let known = self.time.get_or_insert_with(|| Time::new(db_time_ns));
+        if let Some((last, own)) = known.last {
+            known.add(db_time_ns.saturating_sub(last), own_ns - own);
         }
-        known.last_ns = Some((db_time_ns, own_ns));
+        known.last = Some((db_time_ns, own_ns));
         known.told_ns
+    }
+}
+
+impl Time {
+    fn new(told_ns: u64) -> Self {
+        Self { last: None, recent_ns: VecDeque::new(), owed_ns: 0, told_ns }
+    }
+
+    /// Of `all_ns` since the last look, tells what is not ours; `own_ns` is new of ours.
+    fn add(&mut self, all_ns: u64, own_ns: u64) {
+        self.recent_ns.push_back(own_ns);
+        if self.recent_ns.len() > LOOKS {
+            self.recent_ns.pop_front();
+        }
+        self.owed_ns = (self.owed_ns + own_ns).min(self.recent_ns.iter().sum());
+        let taken_ns = all_ns.min(self.owed_ns);
+        self.owed_ns -= taken_ns;
+        self.told_ns += all_ns - taken_ns;
     }
 }
 
@@ -78,7 +102,11 @@ mod tests {
         own.sent(Instant::now());
         own.busy = Duration::from_nanos(40);
         assert_eq!((own.off_commits(14), own.off_time(530)), (13, 500));
-        assert_eq!((own.off_commits(14), own.off_time(630)), (13, 600));
+        assert_eq!((own.off_commits(14), own.off_time(540)), (13, 500), "counted late");
+        assert_eq!((own.off_commits(14), own.off_time(640)), (13, 600));
+        own.busy = Duration::from_nanos(50);
+        (0..=LOOKS).for_each(|_| assert_eq!(own.off_time(640), 600));
+        assert_eq!(own.off_time(650), 610, "what was never counted is not owed for ever");
     }
 
     #[test]

@@ -40,7 +40,6 @@ const PER_SESSION: &Forms =
 const HAND_OVER: &Forms = &[(15, "SELECT pg_stat_force_next_flush()")];
 
 const UNTIMED: &str = "track_io_timing is off";
-const REDO_UNTIMED: &str = "track_wal_io_timing is off";
 
 /// Connects to `postgres:{rest}`.
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
@@ -53,7 +52,7 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
         link,
         queries,
         maintenance_runs: None,
-        timed: Timed::default(),
+        tracked: Tracked::default(),
         values: Values::new(),
         recent: Recent::default(),
         processes: Processes::default(),
@@ -69,7 +68,7 @@ struct Postgres {
     queries: Queries,
     /// As of when it was last asked for.
     maintenance_runs: Option<u64>,
-    timed: Timed,
+    tracked: Tracked,
     /// What was known of the server as a whole at the last look.
     values: Values,
     recent: Recent,
@@ -95,11 +94,14 @@ struct Queries {
     statements: Statements,
 }
 
-/// What the server takes the time of, which a reload may change.
+/// What the server keeps track of, which a reload may change.
 #[derive(Clone, Copy, Debug, Default)]
-struct Timed {
-    io: bool,
-    redo: bool,
+struct Tracked {
+    counts: bool,
+    io_times: bool,
+    redo_times: bool,
+    /// Redo is flushed by calls of its own, not by its writes.
+    redo_flushes: bool,
 }
 
 impl Queries {
@@ -131,7 +133,12 @@ impl Postgres {
             values.extend(link.ask(query, &[])?.iter().flat_map(statistics));
         }
         if let Some(row) = link.ask(&mut queries.redo, &[])?.first() {
-            self.timed = Timed { io: row.get("timed"), redo: row.get("redo_timed") };
+            self.tracked = Tracked {
+                counts: row.get("counts"),
+                io_times: row.get("io_times"),
+                redo_times: row.get("redo_times"),
+                redo_flushes: row.get("redo_flushes_apart"),
+            };
             values.extend(statistics(row));
         }
         if queries.maintenance_pace.is_due() {
@@ -148,7 +155,7 @@ impl Postgres {
         ] {
             values.entry(name).and_modify(|value| *value = off(&mut link.own, *value));
         }
-        values.retain(|name, _| !missing::untimed(name, self.timed));
+        values.retain(|name, _| missing::off(name, self.tracked).is_none());
         self.values = values;
         Ok(())
     }
@@ -179,11 +186,11 @@ impl Postgres {
         }
         let of = |pid: u32| rows.iter().find(|row| row.get::<_, i32>(0) as u32 == pid);
         for (pid, member) in sessions {
-            let charged = member.map(charged);
-            if charged.as_ref().is_some_and(Option::is_none) {
-                continue; // It has ended.
+            let (charged, counted) = (member.and_then(charged), of(pid));
+            let has_ended = if member.is_some() { charged.is_none() } else { counted.is_none() };
+            if !has_ended {
+                readings.push(self.each(pid, CLIENT, charged, counted));
             }
-            readings.push(self.each(pid, CLIENT, charged.flatten(), of(pid)));
         }
         let background = self.members.iter().filter(|(_, role)| role != CLIENT);
         for (member, role) in background {
@@ -209,7 +216,7 @@ impl Postgres {
             if let Some((_, cell)) = charged.iter().find(|(known, _)| *known == name) {
                 return cell.clone();
             }
-            if missing::untimed(name, self.timed) {
+            if missing::off(name, self.tracked).is_some() {
                 return Cell::Unmeasured;
             }
             let value = counted.and_then(|row| row.try_get::<_, Option<i64>>(name).ok().flatten());
@@ -241,7 +248,7 @@ impl Monitor for Postgres {
         readings.extend([&INSTANCE, &SQL, &DATABASE].map(|schema| whole(schema, &self.values)));
         if self.queries.io.is_answered() {
             let rows = self.link.ask(&mut self.queries.io, &[])?;
-            readings.extend(io::readings(&rows, self.timed));
+            readings.extend(io::readings(&rows, self.tracked));
         } else {
             let block_bytes = self.link.block_bytes();
             readings.extend(io::old_readings(&self.values, block_bytes));
@@ -249,7 +256,7 @@ impl Monitor for Postgres {
         self.look_at_processes(readings);
         self.look_at_each(readings)?;
         let Queries { statements, sample, .. } = &mut self.queries;
-        statements.look(&mut self.link, sample, self.timed.io, readings)?;
+        statements.look(&mut self.link, sample, self.tracked.io_times, readings)?;
         self.steady.hold(MONITORED, &mut readings[first..]);
         Ok(())
     }

@@ -110,19 +110,31 @@ pub fn processes(postmaster: u32) -> Vec<(Member, &'static str)> {
 
 /// The role of a server process by its title, as in `postgres: 15/main: checkpointer `.
 fn role(title: &str) -> &'static str {
-    const ROLES: [&str; 9] = [
+    const ROLES: [&str; 17] = [
         "checkpointer",
         "background writer",
         "walwriter",
         "autovacuum launcher",
         "autovacuum worker",
         "logical replication launcher",
+        "logical replication apply worker",
+        "logical replication tablesync worker",
+        "parallel worker",
         "io worker",
         "stats collector",
         "archiver",
+        "startup",
+        "walreceiver",
+        "walsender",
+        "walsummarizer",
+        "slotsync worker",
     ];
     let last = title.rsplit(": ").next().unwrap_or_default();
-    ROLES.into_iter().find(|role| last.starts_with(role)).unwrap_or(OTHERS)
+    let whole = |role: &&str| {
+        let rest = last.strip_prefix(role);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    ROLES.into_iter().find(whole).unwrap_or(OTHERS)
 }
 
 #[cfg(test)]
@@ -141,6 +153,8 @@ mod tests {
     fn roles_are_read_from_titles() {
         assert_eq!(role("postgres: 15/main: checkpointer "), "checkpointer");
         assert_eq!(role("postgres: io worker 2"), "io worker");
+        assert_eq!(role("postgres: startup recovering 000000010000000000000001"), "startup");
         assert_eq!(role("postgres: me bench [local] SELECT"), OTHERS);
+        assert_eq!(role("postgres: archiver_of_mine bench [local] idle"), OTHERS);
     }
 }

@@ -204,6 +204,11 @@ fn what_is_not_measured_is_explained(product: Product) {
             let off = why("statement", "calls").unwrap();
             assert!(matches!(off, Unmeasured::Off(why) if why.contains("CREATE EXTENSION")));
         }
+        assert!(
+            !missing.iter().any(|(_, _, why)| {
+                matches!(why, Unmeasured::Off(why) if why.contains("in time"))
+            })
+        );
         let said = monitor.describe();
         assert!(said.is_local && said.pid == Some(server.pid()), "{said:?}");
         assert!(!said.settings.is_empty() && said.version.contains('.'), "{said:?}");
@@ -331,18 +336,25 @@ fn sessions_are_seen_at_what_they_do(product: Product) {
     let open_number = open.number();
     std::thread::scope(|scope| {
         for sleeper in &mut sleepers {
-            scope.spawn(|| sleeper.sleep(3.0));
+            scope.spawn(|| sleeper.sleep(5.0));
         }
         let monitor = monitor.as_mut();
         let seen = sampled(monitor, |rows| {
-            let there = |number: &String| rows.contains_key(&("session", number.clone()));
-            (numbers.iter().all(there) && there(&open_number)).then(|| rows.clone())
+            let cells = |number: &String| rows.get(&("session", number.clone()));
+            let class = column(&SESSION, "wait_class");
+            let sleeps = |number: &String| {
+                cells(number).is_some_and(|cells| cells[class] == Cell::Text("Timeout".to_owned()))
+            };
+            // With the one that does nothing; who looked whether the server answers may still be
+            // on its way out.
+            let totals = [7, 5, 1, 1, 0].map(Cell::Value).to_vec();
+            let all = numbers.iter().all(sleeps) && cells(&open_number).is_some();
+            (all && rows[&("sessions", String::new())] == totals).then(|| rows.clone())
         });
         for number in &numbers {
             let cells = &seen[&("session", number.clone())];
             assert_eq!(text(monitor, cells, "role"), "session");
             assert_eq!(text(monitor, cells, "state"), "active");
-            assert_eq!(text(monitor, cells, "wait_class"), "Timeout");
             let event = text(monitor, cells, "event").to_lowercase();
             assert!(event.contains("sleep"), "{event}");
             assert_ne!(text(monitor, cells, "query_id"), "");
@@ -350,10 +362,6 @@ fn sessions_are_seen_at_what_they_do(product: Product) {
         let cells = &seen[&("session", open_number.clone())];
         assert_eq!(text(monitor, cells, "state"), "idle in transaction");
         assert_eq!(text(monitor, cells, "wait_class"), "Client");
-        // With the one that sleeps not, nor is in a transaction.
-        let totals = ["connected", "active", "idle", "idle_in_transaction", "waiting_for_locks"];
-        let totals = totals.map(|name| level(monitor, &seen, name));
-        assert_eq!(totals, [Some(7), Some(5), Some(1), Some(1), Some(0)]);
         let own: Vec<_> = seen.keys().filter(|(probe, _)| *probe == "session").collect();
         assert!(own.len() >= 6, "{own:?}");
     });
@@ -422,8 +430,20 @@ fn statements_and_single_sessions_are_told(product: Product) {
     // A session that is seen at work is told on its own at the next tick.
     std::thread::sleep(Duration::from_millis(1100));
     let number = load.number();
-    let sleeping = std::thread::spawn(move || load.sleep(2.0));
-    sampled(monitor.as_mut(), |rows| rows.get(&("session", number.clone())).map(|_| ()));
+    let sleeping = std::thread::spawn(move || load.sleep(4.0));
+    // What never ended is told by who is at it.
+    let says_sleep = |reading: &Reading| match &reading.cells[0] {
+        Cell::Text(text) => {
+            reading.probe == "statement_text" && text.to_lowercase().contains("sleep")
+        }
+        _ => false,
+    };
+    let (mut told, begun) = (Vec::new(), Instant::now());
+    while !told.iter().any(says_sleep) {
+        told.extend(look(monitor.as_mut()));
+        assert!(begun.elapsed() < Duration::from_secs(10), "the sleep is not told");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let now = rows(look(monitor.as_mut()));
     let cells = &now[&("session_statistics", number)];
     let statistics = schema(monitor.as_ref(), "session_statistics");
@@ -437,6 +457,8 @@ fn statements_and_single_sessions_are_told(product: Product) {
     sleeping.join().unwrap();
     assert!(processes.iter().any(|(_, role)| role == "session"), "{processes:?}");
     assert!(processes.len() > 4, "{processes:?}");
+    let workers = processes.iter().filter(|(_, role)| role == "io worker").count();
+    assert_eq!(workers > 0, product == Product::Postgres(18), "{processes:?}");
 }
 
 fn a_plain_user_learns_what_would_show_more(product: Product) {
@@ -491,6 +513,30 @@ fn a_server_that_came_back_is_watched_again(product: Product) {
         assert!(total(&after, name) >= total(&before, name), "{name} fell");
     }
     assert_eq!(monitor.describe().pid, Some(server.pid()));
+}
+
+#[test]
+fn what_a_server_is_told_not_to_track_is_off() {
+    blockstone_testkit::require!(Root, Postgres);
+    let settings = ["track_counts=off", "wal_sync_method=open_datasync", "track_activities=off"];
+    let server = Server::start(Product::Postgres(15), &settings);
+    let mut load = server.session();
+    let mut monitor = monitor::open(&server.admin()).unwrap();
+    load.make_table();
+    let seen = rows(look(monitor.as_mut()));
+    let missing = monitor.unmeasured();
+    for (probe, name, word) in [
+        ("instance", "logical_reads", "track_counts"),
+        ("database", "redo_flushes", "wal_sync_method"),
+        ("database", "write_ns", "track_io_timing"),
+        ("sessions", "active", "track_activities"),
+    ] {
+        let found = missing.iter().find(|(p, n, _)| (*p, *n) == (probe, name)).expect(name);
+        assert!(matches!(&found.2, Unmeasured::Off(why) if why.contains(word)), "{found:?}");
+    }
+    assert_eq!(total(&seen, "logical_reads"), None);
+    assert!(total(&seen, "commits").is_some());
+    assert_eq!(level(monitor.as_ref(), &seen, "active"), None);
 }
 
 #[test]

@@ -8,4 +8,4 @@ SELECT queryid, sum(calls)::bigint AS calls, (sum(total_exec_time) * 1e6)::bigin
     (sum(shared_blk_write_time + local_blk_write_time) * 1e6)::bigint AS write_ns,
     sum(wal_bytes)::bigint AS redo_bytes
 FROM {schema}.pg_stat_statements(false) WHERE queryid <> ALL ($1::bigint[])
-GROUP BY queryid ORDER BY total_ns DESC LIMIT 200
+GROUP BY queryid ORDER BY queryid = ANY ($2::bigint[]) DESC, total_ns DESC LIMIT 200

@@ -125,12 +125,12 @@ fn check(server: &str, version: &str) -> Result<(), SqlError> {
     };
     if !version.to_lowercase().contains("mariadb") {
         let why = format!("it is MySQL {version}, whose views are others");
-        return unsuitable(why, "MariaDB can be watched, or MySQL's host without --db");
+        return unsuitable(why, "of this family, MariaDB 10.11 and later can be watched");
     }
     let mut numbers = version.split('.').map(|number| number.parse::<u16>().unwrap_or(0));
     if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < MARIADB_MIN {
         let why = format!("it is version {version}");
-        return unsuitable(why, "MariaDB 10.11 and later are supported");
+        return unsuitable(why, "MariaDB 10.11 and later can be watched");
     }
     Ok(())
 }

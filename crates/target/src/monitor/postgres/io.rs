@@ -6,7 +6,7 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{IO, ROLE};
 use postgres::Row;
 
-use super::Timed;
+use super::Tracked;
 use super::sample::role;
 use crate::monitor::values::{Values, row as reading};
 use crate::postgres::views::{Forms, old_transfers};
@@ -18,12 +18,12 @@ pub const FORMS: &Forms = &[
 ];
 
 /// The series `io`, and its sums by role: what makes a file longer is a write there.
-pub fn readings(rows: &[Row], timed: Timed) -> Vec<Reading> {
+pub fn readings(rows: &[Row], tracked: Tracked) -> Vec<Reading> {
     let mut readings = Vec::new();
     let mut roles: BTreeMap<String, [Option<u64>; 6]> = BTreeMap::new();
     for row in rows {
         let [backend, what, context] = [0, 1, 2].map(|index| row.get::<_, String>(index));
-        let is_timed = if what == "wal" { timed.redo } else { timed.io };
+        let is_timed = if what == "wal" { tracked.redo_times } else { tracked.io_times };
         let value = |name: &str| {
             let value = row.try_get::<_, Option<i64>>(name).ok().flatten();
             value.filter(|_| is_timed || !name.ends_with("_ns")).map(|value| value as u64)
@@ -46,7 +46,7 @@ pub fn readings(rows: &[Row], timed: Timed) -> Vec<Reading> {
         sums.iter_mut().zip(parts).for_each(|(all, part)| *all = sum(*all, part));
     }
     readings.extend(roles.into_iter().map(|(object, sums)| {
-        let untimed = |index: usize| matches!(index, 2 | 5) && !timed.io;
+        let untimed = |index: usize| matches!(index, 2 | 5) && !tracked.io_times;
         let cells = sums.into_iter().enumerate();
         let cells = cells.map(|(index, sum)| Cell::from(sum.filter(|_| !untimed(index)))).collect();
         Reading { probe: ROLE.probe, object, cells }

@@ -161,20 +161,27 @@ impl Link {
         let Some(said) = error.as_db_error() else {
             return Err(statement("ask for counters", error));
         };
-        let code = said.code();
-        if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-            return Ok(Some(Unmeasured::NotPermitted(format!(
-                "{}: {}",
-                said.message(),
-                self.hint()
-            ))));
+        let is_any = |states: &[SqlState]| states.contains(said.code());
+        if is_any(&[SqlState::INSUFFICIENT_PRIVILEGE]) {
+            let why = format!("{}: {}", said.message(), self.hint());
+            return Ok(Some(Unmeasured::NotPermitted(why)));
         }
-        if *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
-            || *code == SqlState::UNDEFINED_FUNCTION
-        {
+        // An extension that is not loaded, or is of another version than the server.
+        let lacking = [
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            SqlState::UNDEFINED_FUNCTION,
+            SqlState::UNDEFINED_COLUMN,
+        ];
+        if is_any(&lacking) {
             return Ok(Some(Unmeasured::Off(said.message().to_owned())));
         }
-        if *code == SqlState::QUERY_CANCELED || *code == SqlState::LOCK_NOT_AVAILABLE {
+        // It took too long, or a standby had to end it.
+        let passing = [
+            SqlState::QUERY_CANCELED,
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::T_R_SERIALIZATION_FAILURE,
+        ];
+        if is_any(&passing) {
             return Ok(None);
         }
         Err(statement("ask for counters", error))

@@ -5,13 +5,29 @@ use blockstone_base::database::{
     DATABASE, EVENT, INSTANCE, IO, ROLE, SERVER, SESSION, SESSION_STATISTICS, SESSIONS, SQL,
 };
 
-use super::{Postgres, REDO_UNTIMED, Timed, UNTIMED};
+use super::{Postgres, Tracked, UNTIMED};
 use crate::monitor::recent::{CHARGED_IO, CHARGED_TIME};
 use crate::monitor::values::{Missing, all, numbers, some};
 
 /// Times of I/O on data files, and of redo.
 const TIMES: [&str; 2] = ["read_ns", "write_ns"];
 const REDO_TIMES: [&str; 2] = ["redo_write_ns", "redo_flush_ns"];
+/// Flushes of redo by calls of their own.
+const REDO_FLUSHES: [&str; 2] = ["redo_flushes", "redo_flush_ns"];
+/// What is counted by table.
+const COUNTS: [&str; 11] = [
+    "logical_reads",
+    "physical_reads",
+    "rows_read",
+    "rows_fetched",
+    "rows_inserted",
+    "rows_updated",
+    "rows_deleted",
+    "temp_files",
+    "temp_bytes",
+    "deadlocks",
+    "maintenance_runs",
+];
 
 /// Columns on the server as a whole, by the version that has them first.
 const SINCE: [(u32, &[&str]); 2] = [
@@ -28,9 +44,31 @@ const SINCE: [(u32, &[&str]); 2] = [
             "redo_flushes",
             "redo_write_ns",
             "redo_flush_ns",
+            "flushes",
         ],
     ),
     (18, &["redo_written_bytes"]),
+];
+/// What no version counts.
+const UNKNOWN: [&str; 18] = [
+    "single_block_reads",
+    "multiblock_reads",
+    "direct_reads",
+    "block_changes",
+    "write_requests",
+    "protection_bytes",
+    "log_switches",
+    "blocks_repaired",
+    "degraded_reads",
+    "outside_sampled_ns",
+    "outside_sampled_cpu_ns",
+    "outside_sampled_blocked_ns",
+    "dirty_blocks",
+    "statements",
+    "rows_sent",
+    "row_lock_waits",
+    "row_lock_ns",
+    "history_length",
 ];
 /// What the server counts of a session of its own.
 const COUNTED: [&str; 10] = [
@@ -46,9 +84,16 @@ const COUNTED: [&str; 10] = [
     "full_page_images",
 ];
 
-/// Whether column `name` is a time that the server does not take.
-pub fn untimed(name: &str, timed: Timed) -> bool {
-    (TIMES.contains(&name) && !timed.io) || (REDO_TIMES.contains(&name) && !timed.redo)
+/// Why column `name` is off, if the server does not keep track of it.
+pub fn off(name: &str, tracked: Tracked) -> Option<&'static str> {
+    let reasons: [(&[&str], bool, &str); 4] = [
+        (&COUNTS, tracked.counts, "track_counts is off"),
+        (&TIMES, tracked.io_times, UNTIMED),
+        (&REDO_FLUSHES, tracked.redo_flushes, "wal_sync_method=open_… flushes with each write"),
+        (&REDO_TIMES, tracked.redo_times, "track_wal_io_timing is off"),
+    ];
+    let found = reasons.iter().find(|(names, is_on, _)| !is_on && names.contains(&name));
+    found.map(|(.., why)| *why)
 }
 
 /// All of it, as of the last look.
@@ -57,30 +102,30 @@ pub fn missing(monitor: &Postgres) -> Missing {
     missing.extend(of_io(monitor));
     missing.extend(of_sessions(monitor));
     missing.extend(of_processes(monitor));
-    missing.extend(monitor.queries.statements.missing(&monitor.link, monitor.timed.io));
+    missing.extend(monitor.queries.statements.missing(&monitor.link, monitor.tracked.io_times));
     missing
 }
 
 fn of_the_whole(monitor: &Postgres) -> Missing {
-    let (timed, version, queries) = (monitor.timed, monitor.link.version, &monitor.queries);
+    let (tracked, version) = (monitor.tracked, monitor.link.version);
+    let queries = &monitor.queries;
     let refused = [&queries.totals, &queries.redo, &queries.checkpoints, &queries.wal];
     let refused = refused.into_iter().find_map(|query| query.unanswered.as_ref());
     let why = |name: &str| {
         if ["retries", "commit_ns"].contains(&name) {
             return NotInVersion("only a run that drives the database knows it".to_owned());
         }
-        if name == "flushes" && version < 14 {
-            return later(14);
-        }
-        if untimed(name, timed) && !(version < 14 && REDO_TIMES.contains(&name)) {
-            let why = if TIMES.contains(&name) { UNTIMED } else { REDO_UNTIMED };
-            return Off(why.to_owned());
+        if UNKNOWN.contains(&name) {
+            return NotInVersion("PostgreSQL keeps no count of it".to_owned());
         }
         let since = SINCE.iter().find(|(_, names)| names.contains(&name));
-        match (since, refused) {
-            (Some((since, _)), _) if version < *since => later(*since),
-            (Some(_), Some(why)) => why.clone(),
-            _ => NotInVersion("PostgreSQL keeps no count of it".to_owned()),
+        if let Some((since, _)) = since.filter(|(since, _)| version < *since) {
+            return later(*since);
+        }
+        match (off(name, tracked), refused) {
+            (Some(why), _) => Off(why.to_owned()),
+            (None, Some(why)) => why.clone(),
+            (None, None) => Off("the server did not answer in time".to_owned()),
         }
     };
     let schemas = [&INSTANCE, &SQL, &DATABASE].into_iter();
@@ -99,7 +144,7 @@ fn of_io(monitor: &Postgres) -> Missing {
     if let Some(why) = &monitor.queries.io.unanswered {
         return [all(&IO, why), all(&ROLE, why)].concat();
     }
-    if monitor.timed.io {
+    if monitor.tracked.io_times {
         return Missing::new();
     }
     let off = Off(UNTIMED.to_owned());
@@ -128,7 +173,7 @@ fn of_processes(monitor: &Postgres) -> Missing {
         missing.extend(some(&SESSION_STATISTICS, &COUNTED, &later(18)));
     } else if let Some(why) = &monitor.queries.per_session.unanswered {
         missing.extend(some(&SESSION_STATISTICS, &COUNTED, why));
-    } else if !monitor.timed.io {
+    } else if !monitor.tracked.io_times {
         missing.extend(some(&SESSION_STATISTICS, &TIMES, &Off(UNTIMED.to_owned())));
     }
     if monitor.link.own_process.is_none() {

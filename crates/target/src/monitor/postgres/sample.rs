@@ -1,6 +1,6 @@
 //! What sessions do at one moment.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
@@ -18,6 +18,8 @@ const SAMPLE: &Forms = &[
     (13, include_str!("../../../sql/monitor/postgres/sessions_13.sql")),
     (14, include_str!("../../../sql/monitor/postgres/sessions_14.sql")),
 ];
+/// So many statements are remembered as seen at work.
+const AT_WORK_MAX: usize = 100;
 const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
 
 /// Looks at the sessions.
@@ -29,6 +31,10 @@ pub struct Sample {
     pub told: Told,
     /// Statements that were seen at work and whose text was not told yet.
     pub untold: BTreeSet<i64>,
+    /// Whether some of them are not told elsewhere: statements that never ended.
+    pub wants_texts: bool,
+    /// Statements that were seen at work lately, the last one last.
+    pub at_work: VecDeque<i64>,
     /// Whether the server was told not to track what sessions do.
     pub is_untracked: bool,
 }
@@ -42,6 +48,8 @@ impl Sample {
             databases: HashMap::new(),
             told: Told::default(),
             untold: BTreeSet::new(),
+            wants_texts: false,
+            at_work: VecDeque::new(),
             is_untracked: false,
         }
     }
@@ -55,7 +63,8 @@ impl Sample {
         readings: &mut Vec<Reading>,
         mut works: impl FnMut(u32),
     ) -> Result<(), SqlError> {
-        let rows = link.ask(&mut self.query, &[&!has_texts])?;
+        let wants_texts = self.wants_texts || !has_texts;
+        let rows = link.ask(&mut self.query, &[&wants_texts])?;
         let Some(first) = rows.first() else { return Ok(()) };
         readings.push(self.totals(first, link.sees_all));
         for sample in rows.iter().filter(|row| row.get::<_, Option<i32>>(7).is_some()) {
@@ -90,6 +99,12 @@ impl Sample {
             (None, Some(text)) => identity(text),
             (None, None) => return String::new(),
         };
+        if let Some(id) = id.filter(|id| !self.at_work.contains(id)) {
+            self.at_work.push_back(id);
+            if self.at_work.len() > AT_WORK_MAX {
+                self.at_work.pop_front();
+            }
+        }
         match (id, text) {
             (_, Some(text)) if self.told.is_new(&name) => {
                 let said = Cell::Text(one_line(&text));

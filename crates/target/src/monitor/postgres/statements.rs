@@ -55,7 +55,7 @@ impl Statements {
         self.counts.is_answered() && self.texts.is_answered()
     }
 
-    /// Appends those that took most time, and texts that were not told before.
+    /// Appends those that were seen at work or took most time, and texts that were not told before.
     pub fn look(
         &mut self,
         link: &mut Link,
@@ -68,7 +68,9 @@ impl Statements {
         }
         let begun = Instant::now();
         let known: Vec<i64> = self.ours.iter().copied().collect();
-        let rows = link.ask(&mut self.counts, &[&known])?;
+        // Those first that were seen at work: they may be new, and have taken little so far.
+        let at_work: Vec<i64> = sample.at_work.iter().copied().collect();
+        let rows = link.ask(&mut self.counts, &[&known, &at_work])?;
         let mut unknown = std::mem::take(&mut sample.untold);
         let seen: Vec<i64> = rows.iter().filter_map(|row| row.get(0)).collect();
         unknown.extend(&seen);
@@ -94,6 +96,7 @@ impl Statements {
     ) -> Result<(), SqlError> {
         let new = seen.iter().filter(|id| !self.ours.contains(id));
         let new: Vec<i64> = new.filter(|id| !sample.told.knows(&id.to_string())).copied().collect();
+        sample.wants_texts = false;
         if new.is_empty() {
             return Ok(());
         }
@@ -107,6 +110,8 @@ impl Statements {
                 readings.push(row(&STATEMENT_TEXT, id.to_string(), |_| said.clone()));
             }
         }
+        let is_told = |id: &i64| self.ours.contains(id) || sample.told.knows(&id.to_string());
+        sample.wants_texts = !new.iter().all(is_told);
         Ok(())
     }
 
