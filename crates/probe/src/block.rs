@@ -222,14 +222,14 @@ impl Device {
     }
 
     fn unmeasured(&self, column: usize) -> Option<Unmeasured> {
-        if let Some(why) = self.stat.unmeasured() {
-            return Some(why.clone());
-        }
         let Some(index) = column.checked_sub(STATES) else {
             let missing = self.states[column] == Cell::Unmeasured;
             let why = || Unmeasured::NotInVersion(format!("no /sys/class/block/{}", self.name));
             return missing.then(why);
         };
+        if let Some(why) = self.stat.unmeasured() {
+            return Some(why.clone());
+        }
         let field = FIELDS[index].0;
         (field >= self.fields).then(|| {
             Unmeasured::NotInVersion(if field >= WITHOUT_FLUSHES && !self.request_based {

@@ -49,6 +49,8 @@ pub enum Need {
     Mariadb,
     /// The peer iostat.
     Iostat,
+    /// The peer collectl.
+    Collectl,
     /// A Prometheus server, which scrapes what watches tell.
     Prometheus,
     /// A kernel that runs programs of ours at its tracepoints and describes its own types (BTF).
@@ -59,7 +61,7 @@ pub enum Need {
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
@@ -73,6 +75,7 @@ impl Need {
         Self::PostgresVersions,
         Self::Mariadb,
         Self::Iostat,
+        Self::Collectl,
         Self::Prometheus,
         Self::Bpf,
         Self::Clang,
@@ -94,6 +97,7 @@ impl Need {
             Self::PostgresVersions => "postgres-versions",
             Self::Mariadb => "mariadb",
             Self::Iostat => "iostat",
+            Self::Collectl => "collectl",
             Self::Prometheus => "prometheus",
             Self::Bpf => "bpf",
             Self::Clang => "clang",
@@ -112,6 +116,7 @@ impl Need {
             Self::Mariadb => &["mariadb-server-core", "mariadb-client-core"],
             Self::PostgresVersions => &["curl", "libarchive-tools"],
             Self::Iostat => &["sysstat"],
+            Self::Collectl => &["collectl"],
             Self::Prometheus => &["prometheus", "curl"],
             Self::Clang => &["clang-14", "llvm-14"],
             Self::Root | Self::Blkio | Self::Zram | Self::Uring | Self::Tmpfs | Self::Bpf => &[],
@@ -151,6 +156,7 @@ impl Need {
             }
             Self::Chromium => from(programs(&["chromium"])),
             Self::Iostat => from(programs(&["iostat"])),
+            Self::Collectl => from(programs(&["collectl"])),
             Self::Prometheus => from(programs(&["prometheus", "curl"])),
             Self::Postgres => {
                 let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();

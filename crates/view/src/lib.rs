@@ -28,6 +28,7 @@
 mod document;
 mod history;
 mod interval;
+mod page;
 pub mod registry;
 mod table;
 mod views;
@@ -35,4 +36,5 @@ mod views;
 pub use document::document;
 pub use history::History;
 pub use interval::{Interval, Known, Missing, Sample};
+pub use page::views_page;
 pub use table::{Heading, Measure, Shape, Table, Value, View};

@@ -10,6 +10,7 @@ mod instance;
 mod pgio;
 mod registry;
 mod side;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -42,6 +42,7 @@ const GENERATORS: &[Generator] = &[
     },
     plain("docs/verdicts.md", || printed_by("rules_page")),
     plain("docs/probes.md", || printed_by("columns_page")),
+    plain("docs/views.md", || printed_by("views_page")),
     plain("docs/cli.md", || Ok(single(cli_page()?))),
     plain("completions/", completions),
     plain("man/", man_pages),

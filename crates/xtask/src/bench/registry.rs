@@ -3,7 +3,7 @@
 use anyhow::Result;
 use blockstone_testkit::Need;
 
-use super::{Options, agreement, engine, flash, instance, pgio};
+use super::{Options, agreement, engine, flash, instance, pgio, watch};
 use crate::goals::Results;
 
 /// A comparison as it is registered.
@@ -50,5 +50,11 @@ pub const ALL: &[Entry] = &[
         doc: "Blocks that PostgreSQL reads a CPU-second beside pgio, and CPU of our side",
         needs: &[Need::Postgres],
         run: pgio::run,
+    },
+    Entry {
+        name: "watch",
+        doc: "What recording every layer once a second costs, beside collectl",
+        needs: &[Need::Root, Need::Collectl],
+        run: watch::run,
     },
 ];

@@ -1,0 +1,96 @@
+//! What watching costs: processor time of recording every layer at one look a second, beside what
+//! else records a host so, in turn, on the machine as it is.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use blockstone_sys::process;
+use blockstone_testkit::build;
+
+use super::{Options, median};
+use crate::goals::{Column, Goal, Point, Results};
+use crate::workspace::{line, scratch};
+
+/// Share of one processor that recording may take.
+const SHARE_GOAL: f64 = 0.005;
+
+const COLUMNS: &[Column] = &[
+    Column { name: "cpu_share", heading: "of one\nprocessor", decimals: 4 },
+    Column { name: "cpu_us_per_look", heading: "CPU µs\na look", decimals: 0 },
+];
+
+/// Somebody who records the host.
+struct Side {
+    name: &'static str,
+    /// The command, given the binary, where its files may go and for how many seconds it runs.
+    command: fn(&Path, &Path, u32) -> Command,
+}
+
+const SIDES: [Side; 3] = [
+    Side { name: "blockstone, with counts of the kernel", command: ours },
+    Side { name: "blockstone --no-bpf", command: ours_without_bpf },
+    Side { name: "collectl -sDcmn", command: collectl },
+];
+
+/// Seconds of a run whose cost is that of starting and stopping.
+const SHORT: u32 = 2;
+
+/// `cargo xtask bench watch`.
+pub fn run(options: &Options) -> Result<Results> {
+    let (seconds, rounds) = (options.seconds.unwrap_or(20), options.extent().rounds);
+    ensure!(options.size.is_none(), "there is no size\nhint: leave out --size");
+    let binary = build(&["--release", "--package", "blockstone"])?;
+    let place = scratch("bench-watch")?;
+    let mut shares = vec![Vec::new(); SIDES.len()];
+    for _ in 0..rounds {
+        for (side, shares) in SIDES.iter().zip(&mut shares) {
+            let short_ns = cpu_ns(side, &binary, &place, SHORT)?;
+            let long_ns = cpu_ns(side, &binary, &place, SHORT + seconds)?;
+            shares.push(long_ns.saturating_sub(short_ns) as f64 / 1e9 / f64::from(seconds));
+        }
+    }
+    let shares = shares.into_iter().map(median).collect::<Result<Vec<f64>>>()?;
+    let points = SIDES.iter().zip(&shares).map(|(side, share)| Point {
+        name: side.name.to_owned(),
+        values: vec![*share, share * 1e6],
+    });
+    let ours = SIDES.iter().zip(&shares).filter(|(side, _)| side.name.starts_with("blockstone"));
+    let goals = ours.map(|(side, share)| {
+        Goal::at_most(format!("{}: of a processor", side.name), *share, SHARE_GOAL)
+    });
+    Ok(Results { columns: COLUMNS, points: points.collect(), goals: goals.collect() })
+}
+
+/// Processor time of a side that records for some seconds, its files gone afterwards.
+fn cpu_ns(side: &Side, binary: &Path, place: &Path, seconds: u32) -> Result<u64> {
+    let _ = std::fs::remove_dir_all(place);
+    std::fs::create_dir_all(place).with_context(|| format!("create {}", place.display()))?;
+    let mut command = (side.command)(binary, place, seconds);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
+    let (status, usage) = process::wait(child).context("wait for it")?;
+    ensure!(status.success(), "`{}` failed with {status}", line(&command));
+    std::fs::remove_dir_all(place).with_context(|| format!("remove {}", place.display()))?;
+    Ok(usage.cpu_ns())
+}
+
+fn ours(binary: &Path, place: &Path, seconds: u32) -> Command {
+    let mut command = Command::new(binary);
+    command.args(["watch", "--interval", "1s", "--for"]).arg(format!("{seconds}s"));
+    command.arg("--record").arg(place.join("recording"));
+    command
+}
+
+fn ours_without_bpf(binary: &Path, place: &Path, seconds: u32) -> Command {
+    let mut command = ours(binary, place, seconds);
+    command.arg("--no-bpf");
+    command
+}
+
+fn collectl(_: &Path, place: &Path, seconds: u32) -> Command {
+    let mut command = Command::new("collectl");
+    command.args(["-sDcmn", "-i1"]).arg(format!("-c{seconds}"));
+    command.arg("-f").arg(place.join("collectl"));
+    command
+}
