@@ -27,7 +27,7 @@ pub use file_type::{FileType, file_type};
 
 use self::columns::LEADING;
 use self::ledger::{Ledger, Sums, Thread};
-use self::names::{Label, Names};
+use self::names::{Label, Names, Shelf};
 use crate::{Cell, Probe, Row, Schema, Unmeasured};
 
 /// Says what a thread does, from its process, its id and its name when it was first seen. It is
@@ -107,7 +107,7 @@ pub fn open(spec: IoSpec) -> Box<dyn Probe> {
         Ok(tracer) => (Some(tracer), None),
         Err(why) => (None, Some(why)),
     };
-    let book = Book::new(&spec.root);
+    let book = Book::new(&spec.root, spec.files_max);
     Box::new(Io { spec, tracer, why, applied, book, ledger: Ledger::new(), ended: HashSet::new() })
 }
 
@@ -146,7 +146,7 @@ struct Book {
     names: Names,
     roles: HashMap<Thread, Vec<(String, Arc<str>)>>,
     labels: HashMap<(Subject, Device), Arc<Label>>,
-    used: BTreeSet<Label>,
+    shelf: Shelf,
 }
 
 impl Probe for Io {
@@ -210,7 +210,7 @@ impl Io {
             }
         })?;
         for (key, totals) in &new {
-            let object = self.book.object(&mut self.spec, tracer, (key, totals))?;
+            let object = self.book.object(&mut self.spec.resolve, tracer, (key, totals))?;
             self.ledger.introduce(*key, (key.tgid, key.tid), object);
             self.ledger.add(key, &totals.into());
         }
@@ -243,26 +243,26 @@ impl Io {
 }
 
 impl Book {
-    fn new(root: &Path) -> Self {
+    fn new(root: &Path, files_max: usize) -> Self {
         Self {
             names: Names::new(root),
             roles: HashMap::new(),
             labels: HashMap::new(),
-            used: BTreeSet::new(),
+            shelf: Shelf::new(files_max),
         }
     }
 
     fn object(
         &mut self,
-        spec: &mut IoSpec,
+        resolve: &mut Resolve,
         tracer: &IoTracer,
         (key, totals): (&IoKey, &IoTotals),
     ) -> Result<Object, BpfError> {
         let label = match self.labels.get(&(key.subject(), key.device())) {
             Some(label) => Arc::clone(label),
-            None => self.label(spec.files_max, key, tracer.path_of(key)?.as_deref()),
+            None => self.label(key, tracer.path_of(key)?.as_deref()),
         };
-        let role = self.role(&mut spec.resolve, (key.tgid, key.tid), totals.comm());
+        let role = self.role(resolve, (key.tgid, key.tid), totals.comm());
         let (layer, operation, mode) = (key.layer(), key.operation(), key.mode());
         Ok(Object { layer, role, label, operation, mode })
     }
@@ -278,14 +278,9 @@ impl Book {
         role
     }
 
-    fn label(&mut self, files_max: usize, key: &IoKey, path: Option<&str>) -> Arc<Label> {
-        let mut label = self.names.label(key.subject(), key.device(), path);
-        if self.used.len() >= files_max && !self.used.contains(&label) {
-            label = label.of_others();
-        } else {
-            self.used.insert(label.clone());
-        }
-        let label = Arc::new(label);
+    fn label(&mut self, key: &IoKey, path: Option<&str>) -> Arc<Label> {
+        let label = self.names.label(key.subject(), key.device(), path);
+        let label = Arc::new(self.shelf.place(label));
         self.labels.insert((key.subject(), key.device()), Arc::clone(&label));
         label
     }

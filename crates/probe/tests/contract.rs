@@ -10,7 +10,11 @@ use std::time::Duration;
 
 use blockstone_base::column::{Kind, Unit};
 use blockstone_base::load;
+<<<<<<< HEAD
 use blockstone_probe::{Cell, Context, Roles, Row, Scope, registry};
+=======
+use blockstone_probe::{Cell, Context, Row, io, registry};
+>>>>>>> bpf
 use blockstone_sys::survey;
 use blockstone_testkit::ScratchDir;
 
@@ -32,17 +36,20 @@ fn target() -> Context {
 #[test]
 fn names_are_unique_and_end_with_their_unit() {
     let mut probes = HashSet::new();
-    for entry in registry::ALL {
-        let schema = entry.schema;
+    let always = registry::ALL.iter().map(|entry| entry.schema);
+    for schema in always.chain(registry::ON_REQUEST.iter().copied()) {
         assert!(probes.insert(schema.probe), "two probes are named {}", schema.probe);
         let mut columns = HashSet::new();
         for column in schema.columns {
             let name = column.name;
             let place = format!("{}.{name}", schema.probe);
             assert!(columns.insert(name), "two columns are named {place}");
-            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{place}");
+            let is_bucket = io::bucket_start_ns(name).is_some();
+            let fits =
+                |b: u8| b.is_ascii_lowercase() || b == b'_' || is_bucket && b.is_ascii_digit();
+            assert!(name.bytes().all(fits), "{place}");
             match column.unit {
-                Unit::Bytes => assert!(name.ends_with("_bytes"), "{place}"),
+                Unit::Bytes => assert!(name == "bytes" || name.ends_with("_bytes"), "{place}"),
                 Unit::Nanoseconds => assert!(name.ends_with("_ns"), "{place}"),
                 Unit::Ppm => assert!(name.ends_with("_ppm"), "{place}"),
                 Unit::Count | Unit::Text => {
@@ -60,7 +67,11 @@ fn every_recorded_column_is_in_the_glossary() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/glossary.md");
     let glossary = std::fs::read_to_string(page).unwrap();
     let series = registry::ALL.iter().map(|entry| entry.schema).chain([&load::SERIES]);
-    for column in series.flat_map(|schema| schema.columns) {
+    let series = series.chain(registry::ON_REQUEST.iter().copied());
+    // Of a histogram's columns the glossary has one.
+    let is_bucket = |name| io::bucket_start_ns(name).is_some_and(|start_ns| start_ns != 1024);
+    let columns = series.flat_map(|schema| schema.columns);
+    for column in columns.filter(|column| !is_bucket(column.name)) {
         assert!(glossary.contains(&format!("`{}`", column.name)), "{} is missing", column.name);
     }
 }

@@ -51,7 +51,9 @@ struct totals {
 	char comm[16];
 };
 
-// A request between its start and its end.
+// A request between its start and its end. The kernel uses the memory of a request again and again,
+// so its entry stays, without a start when it has ended; of devices that are gone, entries leave when
+// others need the room.
 struct flight {
 	struct key key;
 	u64 start_ns;
@@ -81,7 +83,7 @@ struct settings {
 // it is needed.
 MAP(totals, BPF_MAP_TYPE_HASH, struct key, struct totals, 32768);
 MAP(fresh, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct totals, 1);
-MAP(flights, BPF_MAP_TYPE_HASH, u64, struct flight, 16384);
+MAP(flights, BPF_MAP_TYPE_LRU_HASH, u64, struct flight, 16384);
 MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, 16384);
 MAP(files, BPF_MAP_TYPE_HASH, struct file_key, struct file_names, 8192);
 MAP(unnamed, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct file_names, 1);
@@ -246,7 +248,7 @@ INLINE void put(struct key *key, struct identity *id, u32 device)
 // Puts the file into the key; false for what is no file on storage.
 INLINE bool identify(struct key *key, struct inode *inode)
 {
-	struct identity id = {};
+	struct identity id;
 	u32 device = 0;
 	unsigned long magic = 0;
 	struct block_device *disk = NULL;
@@ -348,7 +350,7 @@ INLINE struct inode *identify_direct(struct key *key, struct bio *bio, bool *is_
 	struct address_space *mapping = NULL;
 	struct block_device *target = bio->bi_bdev, *disk = NULL;
 	void *complete = NULL;
-	struct identity id = {};
+	struct identity id;
 
 	if ((s64)private >= 0 || !target)
 		return NULL;
@@ -461,23 +463,14 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	return inode;
 }
 
-// The memory of a request is used again while we still take the request for unfinished: its end was
-// not seen.
-OUTLINE int lose(u64 *id)
+// Ends a request that is not to be counted.
+INLINE void forget(struct flight *flight)
 {
-	struct flight *flight;
-	struct totals *sums;
+	struct totals *sums = bpf_map_lookup_elem(&totals, &flight->key);
 
-	if (!id)
-		return 0;
-	flight = bpf_map_lookup_elem(&flights, id);
-	if (!flight)
-		return 0;
-	sums = bpf_map_lookup_elem(&totals, &flight->key);
 	if (sums)
 		add(&sums->started, -1);
-	drop();
-	return 0;
+	flight->start_ns = 0;
 }
 
 SEC("tp_btf/block_io_start")
@@ -491,10 +484,16 @@ int block_io_start(u64 *context)
 	struct key *key = &flight.key;
 	struct totals *sums;
 	struct inode *inode;
-	long failed;
+	struct flight *known;
 
 	key->tgid = ids >> 32;
 	key->tid = ids;
+	known = bpf_map_lookup_elem(&flights, &id);
+	// The memory is used again while the request still counts as unfinished: its end was not seen.
+	if (known && known->start_ns) {
+		forget(known);
+		drop();
+	}
 	if (!(task->flags & PF_KTHREAD) && !is_wanted(key->tgid))
 		return 0;
 	// What comes without a bio is the block layer's own: the flush that serves several flushes, or
@@ -510,15 +509,13 @@ int block_io_start(u64 *context)
 	if (!sums)
 		return 0;
 	flight.start_ns = bpf_ktime_get_ns();
-	failed = bpf_map_update_elem(&flights, &id, &flight, BPF_NOEXIST);
-	if (failed == -EEXIST) {
-		lose(&id);
-		failed = bpf_map_update_elem(&flights, &id, &flight, BPF_ANY);
-	}
-	if (failed)
+	if (known) {
+		*known = flight;
+	} else if (bpf_map_update_elem(&flights, &id, &flight, BPF_ANY)) {
 		drop();
-	else
-		add(&sums->started, 1);
+		return 0;
+	}
+	add(&sums->started, 1);
 	return 0;
 }
 
@@ -530,7 +527,7 @@ int block_rq_issue(u64 *context)
 	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
 
 	// What is sent again was first sent when it was first sent.
-	if (!flight || flight->issue_ns)
+	if (!flight || !flight->start_ns || flight->issue_ns)
 		return 0;
 	flight->issue_ns = bpf_ktime_get_ns();
 	// Neighbours may have been merged into it since it started.
@@ -544,14 +541,9 @@ int block_rq_merge(u64 *context)
 {
 	u64 id = context[0];
 	struct flight *flight = bpf_map_lookup_elem(&flights, &id);
-	struct totals *sums;
 
-	if (!flight)
-		return 0;
-	sums = bpf_map_lookup_elem(&totals, &flight->key);
-	if (sums)
-		add(&sums->started, -1);
-	bpf_map_delete_elem(&flights, &id);
+	if (flight && flight->start_ns)
+		forget(flight);
 	return 0;
 }
 
@@ -563,7 +555,7 @@ int block_io_done(u64 *context)
 	struct totals *sums;
 	u64 now_ns, queue_ns;
 
-	if (!flight)
+	if (!flight || !flight->start_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	sums = bpf_map_lookup_elem(&totals, &flight->key);
@@ -575,7 +567,7 @@ int block_io_done(u64 *context)
 		add(&sums->bytes, flight->bytes);
 		add(&sums->ios, 1);
 	}
-	bpf_map_delete_elem(&flights, &id);
+	flight->start_ns = 0;
 	return 0;
 }
 

@@ -50,7 +50,12 @@ static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 	} while (0)
 
 // Map types of linux/bpf.h, what updates may do, and the way a map is declared to a loader.
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+};
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { EEXIST = 17 };
 #define MAP(name, kind, key_type, value_type, most) \

@@ -1,6 +1,7 @@
 //! What a file is called: the path within its file system, which the kernel tells, below the place
 //! where that file system is mounted.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use blockstone_sys::bpf::io::{Device, Subject};
@@ -18,10 +19,26 @@ pub struct Label {
     pub file_type: FileType,
 }
 
-impl Label {
-    /// In the place of this one when there are too many; the type is kept.
-    pub fn of_others(&self) -> Self {
-        Self { file: "other files".into(), file_type: self.file_type }
+/// So many names and no more.
+#[derive(Debug)]
+pub struct Shelf {
+    most: usize,
+    labels: BTreeSet<Label>,
+}
+
+impl Shelf {
+    /// With room for `most`.
+    pub fn new(most: usize) -> Self {
+        Self { most, labels: BTreeSet::new() }
+    }
+
+    /// The name, or that of all others of its type when there is no room for it.
+    pub fn place(&mut self, label: Label) -> Label {
+        if self.labels.len() >= self.most && !self.labels.contains(&label) {
+            return Label { file: "other files".into(), file_type: label.file_type };
+        }
+        self.labels.insert(label.clone());
+        label
     }
 }
 
@@ -127,6 +144,17 @@ mod tests {
         assert_eq!(file(subvolume, Some("/only/this/file")), "/shown/file");
         assert_eq!(file(subvolume, Some("/else")), "device 0:30:/else");
         assert_eq!(file(DISK, None), "/dev/sda1 inode 12");
+    }
+
+    #[test]
+    fn what_exceeds_the_shelf_counts_as_others_of_its_type() {
+        let mut shelf = Shelf::new(2);
+        let mut place =
+            |file: &str, file_type| shelf.place(Label { file: file.into(), file_type }).file;
+        assert_eq!(place("a", FileType::Data), "a");
+        assert_eq!(place("b", FileType::Redo), "b");
+        assert_eq!(place("c", FileType::Redo), "other files");
+        assert_eq!(place("a", FileType::Data), "a");
     }
 
     #[test]
