@@ -10,11 +10,7 @@ use std::time::Duration;
 
 use blockstone_base::column::{Kind, Unit};
 use blockstone_base::load;
-<<<<<<< HEAD
-use blockstone_probe::{Cell, Context, Roles, Row, Scope, registry};
-=======
-use blockstone_probe::{Cell, Context, Row, io, registry};
->>>>>>> bpf
+use blockstone_probe::{Cell, Context, Roles, Row, Scope, io, registry};
 use blockstone_sys::survey;
 use blockstone_testkit::ScratchDir;
 
