@@ -1,6 +1,6 @@
 //! What the screen shows.
 
-use blockstone_view::{History, Interval, Table, View, registry};
+use blockstone_view::{History, Interval, Measure, Table, Value, View, registry};
 
 /// How much of time a figure covers: so many ticks before the one that is shown, or all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl State {
         let wanted = self.filter.to_lowercase();
         table.rows.retain(|row| {
             row.iter().any(|value| match value {
-                blockstone_view::Value::Text(text) => text.to_lowercase().contains(&wanted),
+                Value::Text(text) => text.to_lowercase().contains(&wanted),
                 _ => wanted.is_empty(),
             })
         });
@@ -169,9 +169,9 @@ impl State {
         let value = |edges: &[u64]| {
             let interval = history.interval(edges[0], edges[1]);
             let table = self.view().table(&interval)?;
-            let row = table.rows.iter().find(|row| first_text(row) == name)?;
+            let row = table.rows.iter().find(|row| name_of(table.view, row) == name)?;
             match row.get(column) {
-                Some(blockstone_view::Value::Number(number)) => Some(*number),
+                Some(Value::Number(number)) => Some(*number),
                 _ => None,
             }
         };
@@ -179,10 +179,12 @@ impl State {
     }
 }
 
-/// What names a row.
-pub fn first_text(row: &[blockstone_view::Value]) -> &str {
-    match row.first() {
-        Some(blockstone_view::Value::Text(text)) => text,
-        _ => "",
-    }
+/// What names a row of a view: the texts before its first number.
+pub fn name_of(view: &View, row: &[Value]) -> String {
+    let texts = view.columns.iter().zip(row).take_while(|(c, _)| c.measure == Measure::Text);
+    let words = texts.filter_map(|(_, value)| match value {
+        Value::Text(text) if !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
