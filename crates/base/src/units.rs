@@ -34,7 +34,7 @@ pub enum ParseError {
     },
     /// The text is not a number followed by a time unit.
     #[error(
-        "`{text}` is not a duration; write a number with a unit ns, us, ms, s or m, as in 20ms"
+        "`{text}` is not a duration; write a number with a unit ns, us, ms, s, m or h, as in 20ms"
     )]
     Nanos {
         /// What was given.
@@ -115,6 +115,7 @@ impl FromStr for Nanos {
             "ms" => 1e6,
             "s" => 1e9,
             "m" | "min" => 60e9,
+            "h" => 3600e9,
             _ => return Err(fail()),
         };
         let scaled = number * scale;
