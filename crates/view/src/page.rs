@@ -32,9 +32,9 @@ const INTRODUCTION: &str = "\
 # Views
 <!-- Generated from the views of crates/view by `cargo xtask generate`. -->
 
-A view is a table that is derived from what probes recorded between two ticks: a pane of the screen,
-a table of `watch --once`, an array below `views` of a `--json` document, under these keys. A cell is
-a number in the measure of its column, a text, empty (`–`, null) where nothing happened that it could
-be about, or it says why it is missing: `off`, not in this version (`n/v`), not permitted (`n/p`), or
-unknown (`?`) because the thing came, went or was set back in between.
+A view is a table that is derived from what probes recorded between two ticks: a pane of the
+screen, a table of `watch --once`, an array below `views` of a `--json` document, under these keys.
+A cell is a number in the measure of its column, a text, empty (`–`, null) where nothing happened
+that it could be about, or it says why it is missing: `off`, not in this version (`n/v`), not
+permitted (`n/p`), or unknown (`?`) because the thing came, went or was set back in between.
 ";
