@@ -538,8 +538,8 @@ never\:"Never"))' \
 (report)
 _arguments "${_arguments_options[@]}" : \
 '--html=[Write the HTML report to this file (\`-\` for standard output)]:FILE:_files' \
-'(--html --awr-info)--from=[Show what every layer did from this time after the recording'\''s first tick]:TIME:_default' \
-'(--html --awr-info)--to=[Show what every layer did up to this time after the recording'\''s first tick]:TIME:_default' \
+'(--awr-info)--from=[Show what every layer did from this time after the recording'\''s first tick]:TIME:_default' \
+'(--awr-info)--to=[Show what every layer did up to this time after the recording'\''s first tick]:TIME:_default' \
 '--color=[When to use colours (\`NO_COLOR\` is honoured too)]:WHEN:((auto\:"On a terminal, unless \`NO_COLOR\` is set"
 always\:"Always"
 never\:"Never"))' \

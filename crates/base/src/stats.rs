@@ -107,6 +107,23 @@ pub fn mean(values: &[f64]) -> Option<Estimate> {
     })
 }
 
+/// The mean of values that follow each other in time, with Student's interval for their effective
+/// number, as [`rate_per_s`] takes it for batches. `None` with fewer than two.
+pub fn mean_over_time(values: &[f64]) -> Option<Estimate> {
+    if values.len() < 2 {
+        return None;
+    }
+    let value = values.iter().sum::<f64>() / values.len() as f64;
+    let half = half_width(values);
+    Some(Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+        samples: values.len() as u64,
+        duration_ns: 0,
+    })
+}
+
 /// One estimate from repeats of the same rate or latency: the mean of their values, with the wider
 /// of the interval between the repeats and the mean interval within them. `None` when empty.
 pub fn pool(repeats: &[Estimate]) -> Option<Estimate> {

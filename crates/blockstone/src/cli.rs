@@ -196,10 +196,10 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with_all = ["html", "json"])]
     pub awr_info: bool,
     /// Show what every layer did from this time after the recording's first tick
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["html", "awr_info"])]
+    #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub from: Option<Nanos>,
     /// Show what every layer did up to this time after the recording's first tick
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["html", "awr_info"])]
+    #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub to: Option<Nanos>,
 }
 

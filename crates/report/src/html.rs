@@ -11,6 +11,7 @@ mod run;
 mod table;
 mod tables;
 mod timeline;
+mod watch;
 
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_judge::findings::Findings;
@@ -29,12 +30,14 @@ pub use compare::page as compare_page;
 pub use flash::page as flash_page;
 pub use grid::page as grid_page;
 pub use run::page as run_page;
+pub use watch::page as watch_page;
 
 const STYLE: &str = include_str!("../templates/report.css");
 const SCRIPT: &str = include_str!("../templates/report.js");
 const LAYOUT: &str = include_str!("../templates/layout.html.j2");
 const REPORT: &str = include_str!("../templates/report.html.j2");
 const COMPARE: &str = include_str!("../templates/compare.html.j2");
+const WATCH: &str = include_str!("../templates/watch.html.j2");
 const FLASH: &str = include_str!("../templates/flash.html.j2");
 
 #[derive(Serialize)]
@@ -204,6 +207,7 @@ fn fill(template: &'static str, page: &impl Serialize) -> Result<String, ReportE
         ("report.html", REPORT),
         ("compare.html", COMPARE),
         ("flash.html", FLASH),
+        ("watch.html", WATCH),
     ] {
         templates.add_template(name, source).map_err(fail)?;
     }

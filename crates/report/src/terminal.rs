@@ -3,6 +3,7 @@
 
 mod columns;
 mod compare;
+mod difference;
 pub mod flash;
 mod grid;
 mod identity;
@@ -24,6 +25,7 @@ use crate::select::{self, HEADLINE};
 use columns::Columns;
 
 pub use compare::render as compare_terminal;
+pub use difference::render as difference_terminal;
 pub use grid::render as grid_terminal;
 pub(crate) use grid::spread as grid_spread;
 pub use paint::Style;
@@ -31,6 +33,7 @@ pub(crate) use run::ledger;
 pub(crate) use run::noise::itself as noise_itself;
 pub use run::render as run_terminal;
 pub(crate) use run::{amount, workload};
+pub(crate) use views::reasons_of;
 pub use views::render as views_terminal;
 
 /// The figures, a row of related ones a line: heading, then (prefix, name of the figure).

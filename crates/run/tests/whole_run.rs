@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use blockstone_base::column::Kind;
 use blockstone_base::database;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer};
@@ -236,7 +237,8 @@ fn the_window_has_its_edges_in_every_series() {
         assert_eq!(phase.stop, Stop::TimeLimit);
         for probe in manifest.probes.iter().map(|info| info.probe.as_str()) {
             let series = recording.series(probe).unwrap();
-            let column = series.columns().first().unwrap().name.clone();
+            let mut columns = series.columns().iter();
+            let column = columns.find(|column| column.kind != Kind::State).unwrap().name.clone();
             for object in series.objects(1) {
                 for edge_ns in [phase.window_start_ns, phase.window_end_ns] {
                     let value = series.value_at(1, object, edge_ns, &column);

@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Sparkline, Widget};
 
 use crate::columns::{Drawn, GAP, fitting};
 use crate::keys::HELP;
-use crate::state::{Frame, Span, State, name_of};
+use crate::state::{Frame, Span, State};
 
 /// The smallest screen on which anything can be read.
 const LEAST: (u16, u16) = (40, 8);
@@ -279,7 +279,7 @@ fn trend_of(state: &State, history: &History, table: &Table, area: Rect, buffer:
             .find(|index| matches!(row[*index], Value::Number(number) if number != 0.0))
     };
     let Some(column) = sorted.or_else(busiest) else { return };
-    let name = name_of(table.view, row);
+    let name = table.view.name_of(row);
     let trend = state.trend(history, &name, column, usize::from(area.width));
     let most = trend.iter().copied().fold(0.0, f64::max);
     let heading = table.view.columns[column];

@@ -1,6 +1,6 @@
 //! What the screen shows.
 
-use blockstone_view::{History, Interval, Measure, Table, Value, View, registry};
+use blockstone_view::{History, Interval, Table, Value, View, registry};
 
 /// How much of time a figure covers: so many ticks before the one that is shown, or all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl State {
         let value = |edges: &[u64]| {
             let interval = history.interval(edges[0], edges[1]);
             let table = self.view().table(&interval)?;
-            let row = table.rows.iter().find(|row| name_of(table.view, row) == name)?;
+            let row = table.rows.iter().find(|row| table.view.name_of(row) == name)?;
             match row.get(column) {
                 Some(Value::Number(number)) => Some(*number),
                 _ => None,
@@ -177,14 +177,4 @@ impl State {
         };
         ticks.windows(2).map(|edges| value(edges).unwrap_or(0.0)).collect()
     }
-}
-
-/// What names a row of a view: the texts before its first number.
-pub fn name_of(view: &View, row: &[Value]) -> String {
-    let texts = view.columns.iter().zip(row).take_while(|(c, _)| c.measure == Measure::Text);
-    let words = texts.filter_map(|(_, value)| match value {
-        Value::Text(text) if !text.is_empty() => Some(text.as_str()),
-        _ => None,
-    });
-    words.collect::<Vec<_>>().join(" ")
 }

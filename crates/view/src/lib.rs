@@ -25,6 +25,7 @@
 //! assert!(registry::ALL.iter().any(|view| view.name == "network"));
 //! ```
 
+mod difference;
 mod document;
 mod history;
 mod interval;
@@ -33,6 +34,7 @@ pub mod registry;
 mod table;
 mod views;
 
+pub use difference::{Difference, Outcome, difference_document, differences};
 pub use document::document;
 pub use history::History;
 pub use interval::{Interval, Known, Missing, Sample};

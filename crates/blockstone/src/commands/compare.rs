@@ -1,7 +1,9 @@
 //! `blockstone compare`: faster, slower, or difference not established.
 
 use anyhow::{Result, bail};
+use blockstone_record::Recording;
 use blockstone_report::{html, json, terminal};
+use blockstone_view::{History, difference_document, differences};
 
 use super::judged::Judged;
 use super::{find_run, report};
@@ -24,12 +26,7 @@ pub fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit
         );
     }
     if a.manifest.verb == report::WATCH {
-        bail!(
-            "compare {} with {}: what was watched has no findings to compare\n\
-             hint: blockstone report --json --from TIME --to TIME of each gives the figures",
-            a.dir.display(),
-            b.dir.display()
-        );
+        return watched(&a, &b, args, printer);
     }
     let judged = |recording| Judged::of(recording, &global.runs_dir);
     let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
@@ -43,6 +40,36 @@ pub fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit
         format!("{}\n", serde_json::to_string_pretty(&document)?)
     } else {
         terminal::compare_terminal(&comparison, &printer.style())
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Compares what was watched.
+fn watched(a: &Recording, b: &Recording, args: &CompareArgs, printer: Printer) -> Result<Exit> {
+    if args.html.is_some() {
+        bail!(
+            "compare {} with {}: what was watched has no page\n\
+             hint: leave out --html, or take --json",
+            a.dir.display(),
+            b.dir.display()
+        );
+    }
+    let names = [a, b].map(|recording| recording.dir.display().to_string());
+    let [a, b] = [History::read(a)?, History::read(b)?];
+    let (Some(a), Some(b)) = (a.whole(), b.whole()) else {
+        bail!(
+            "compare {} with {}: one has no two ticks\nhint: it ended too early",
+            names[0],
+            names[1]
+        );
+    };
+    let [first, second] = &names;
+    let text = if printer.json {
+        let document = difference_document((first, &a), (second, &b));
+        format!("{}\n", serde_json::to_string_pretty(&document)?)
+    } else {
+        terminal::difference_terminal([first, second], &differences(&a, &b), &printer.style())
     };
     answer(&text)?;
     Ok(Exit::Done)

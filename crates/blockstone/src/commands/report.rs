@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use blockstone_record::Recording;
 use blockstone_record::manifest::End;
+use blockstone_report::html;
 use blockstone_view::History;
 
 use super::judged::Judged;
@@ -39,15 +40,26 @@ pub fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit>
 
 /// What every layer did in a part of the recording's time.
 fn layers(recording: &Recording, args: &ReportArgs, printer: Printer) -> Result<Exit> {
-    if args.html.is_some() || args.awr_info {
+    if args.awr_info {
         bail!(
-            "report {}: what was watched has no page of its own\n\
-             hint: leave out --html and --awr-info, or take --json",
+            "print awr_info of {}: only the recording of a run has these columns\n\
+             hint: leave out --awr-info",
             recording.dir.display()
         );
     }
     let history = History::read(recording)?;
-    interval::print(interval::window(&history, args.from, args.to)?, &[], printer)?;
+    let window = interval::window(&history, args.from, args.to)?;
+    let Some(file) = &args.html else {
+        interval::print(window, &[], printer)?;
+        return Ok(Exit::Done);
+    };
+    let Some(window) = window else {
+        bail!(
+            "report {}: there are no two ticks\nhint: it ended too early",
+            recording.dir.display()
+        );
+    };
+    write_page(&html::watch_page(recording, &window)?, file, printer)?;
     Ok(Exit::Done)
 }
 

@@ -68,6 +68,18 @@ fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
         .args(["--to", "1s", dir]));
     let part = part.json();
     keeps_to_its_schema(&part);
+    let page = run(Command::new(blockstone_binary()).args(["report", "--html", "-", dir]));
+    assert_eq!(page.code, Some(0), "{}", page.stderr);
+    assert!(page.stdout.starts_with("<!DOCTYPE html>") && page.stdout.contains("</html>"));
+    for part in ["id=\"host\"", "id=\"disks\"", "data-plot=", "Blockstone itself"] {
+        assert!(page.stdout.contains(part), "{part}");
+    }
+    let compared = run(Command::new(blockstone_binary()).args(["compare", "--json", dir, dir]));
+    let compared = compared.json();
+    keeps_to_its_schema(&compared);
+    let rows = compared["rows"].as_array().unwrap();
+    assert!(rows.len() > 50, "{compared:#}");
+    assert!(rows.iter().all(|row| row["outcome"] == "not-established"), "{compared:#}");
     let length_ns = part["to_ns"].as_u64().unwrap() - part["from_ns"].as_u64().unwrap();
     assert!((390_000_000..810_000_000).contains(&length_ns), "{length_ns}");
 }

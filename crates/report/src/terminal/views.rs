@@ -102,8 +102,13 @@ fn has_something(table: &Table, index: usize) -> bool {
     })
 }
 
-/// Why cells of a probe are empty, each reason once.
 fn reasons(interval: &Interval<'_>, probe: &str, style: &Style) -> Vec<String> {
+    let said = reasons_of(interval, probe);
+    said.iter().flat_map(|text| wrap(text, style.width, 2, 4)).map(|l| style.dim(&l)).collect()
+}
+
+/// Why cells of a probe are empty, each reason once.
+pub fn reasons_of(interval: &Interval<'_>, probe: &str) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for why in interval.reasons(probe) {
         let text = match why {
@@ -115,5 +120,5 @@ fn reasons(interval: &Interval<'_>, probe: &str, style: &Style) -> Vec<String> {
             said.push(text);
         }
     }
-    said.iter().flat_map(|text| wrap(text, style.width, 2, 4)).map(|l| style.dim(&l)).collect()
+    said
 }

@@ -1,0 +1,218 @@
+//! What was watched as one page: every view of the interval, the telling ones also over time.
+
+use std::collections::BTreeMap;
+
+use blockstone_record::Recording;
+use blockstone_view::{Interval, Measure, Shape, Table as Viewed, Value, View, registry};
+use plotly::common::{Fill, HoverInfo, Line, Mode};
+use plotly::layout::{Axis, HoverMode, Layout, RangeMode};
+use plotly::{Scatter, Trace};
+use serde::Serialize;
+
+use super::charts::{BLUE, Chart, GREEN, GREY, ORANGE, PURPLE, RED};
+use super::table::Table;
+use super::{fill, identity};
+use crate::ReportError;
+use crate::format;
+use crate::terminal::reasons_of;
+
+#[derive(Serialize)]
+struct Page {
+    host: String,
+    identity: Vec<String>,
+    sections: Vec<Section>,
+    tool_version: String,
+    recording: String,
+}
+
+#[derive(Serialize)]
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    intro: &'static str,
+    charts: Vec<Chart>,
+    tables: Vec<Table>,
+    reasons: Vec<String>,
+}
+
+/// What is drawn over time: the view, and the columns of which each is a chart; of a view with one
+/// row all of them are the layers of one.
+const CHARTS: &[(&str, &[&str])] = &[
+    (
+        "host",
+        &[
+            "cpu_user_share",
+            "cpu_system_share",
+            "cpu_irq_share",
+            "cpu_iowait_share",
+            "cpu_steal_share",
+        ],
+    ),
+    ("disks", &["read_ios_per_s", "write_ios_per_s", "read_await_ns", "write_await_ns"]),
+    ("active-sessions", &["average_active_sessions"]),
+    ("events", &["average_active_sessions"]),
+    ("database-io", &["read_bytes_per_s", "write_bytes_per_s"]),
+    ("io-by-role", &["read_bytes_per_s", "write_bytes_per_s"]),
+    ("processes", &["cpu_share", "run_queue_share"]),
+    ("network", &["received_bytes_per_s", "sent_bytes_per_s"]),
+];
+/// Figures that add up to something: drawn as layers.
+const LAYERS: [&str; 6] = [
+    "average_active_sessions",
+    "cpu_user_share",
+    "cpu_share",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
+    "run_queue_share",
+];
+/// Instants of a chart at most.
+const POINTS: usize = 300;
+/// Rows of a chart at most: those with the greatest mean.
+const ROWS: usize = 10;
+const COLORS: [&str; 6] = [BLUE, ORANGE, GREEN, PURPLE, RED, GREY];
+
+/// Values of one row at the ends of the slices that have it.
+type Track = Vec<(f64, f64)>;
+
+/// Renders an interval of a recording as one page of HTML.
+///
+/// # Errors
+/// When the template cannot be filled in, which its tests exclude.
+pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, ReportError> {
+    let manifest = &recording.manifest;
+    let slices = slices(interval);
+    let tables: Vec<Viewed> =
+        registry::ALL.iter().filter_map(|view| view.table(interval)).collect();
+    let sections = tables.iter().filter(|table| !table.rows.is_empty()).map(|table| Section {
+        id: table.view.name,
+        title: table.view.title,
+        intro: table.view.doc,
+        charts: charts(table.view, &slices),
+        tables: vec![drawn(table)],
+        reasons: reasons_of(interval, table.view.probe),
+    });
+    let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
+    let at = |ns: u64| blockstone_base::Nanos(ns.saturating_sub(first_ns)).to_string();
+    let mut identity = identity::in_brief(manifest);
+    identity.push(format!("from {} to {}", at(interval.from_ns), at(interval.to_ns)));
+    let page = Page {
+        host: manifest.host.hostname.clone(),
+        identity,
+        sections: sections.collect(),
+        tool_version: manifest.tool_version.clone(),
+        recording: recording.dir.display().to_string(),
+    };
+    fill("watch.html", &page)
+}
+
+/// The interval in slices of whole ticks, few enough to be drawn.
+fn slices<'a>(interval: &Interval<'a>) -> Vec<Interval<'a>> {
+    let history = interval.history();
+    let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
+    let ticks: Vec<u64> = history.ticks().filter(inside).collect();
+    let step = ticks.len().div_ceil(POINTS).max(1);
+    let edges: Vec<u64> = ticks.into_iter().step_by(step).collect();
+    edges.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
+}
+
+/// A view's table; of one row, its figures below each other.
+fn drawn(table: &Viewed) -> Table {
+    let cell =
+        |row: &[Value], index: usize| format::value(&row[index], table.view.columns[index].measure);
+    if table.view.shape == Shape::Record {
+        let mut drawn = Table::of_numbers(table.view.title, &["", ""]);
+        for row in &table.rows {
+            for (index, column) in table.view.columns.iter().enumerate() {
+                drawn.row(column.heading, vec![cell(row, index)]);
+            }
+        }
+        return drawn;
+    }
+    let headings: Vec<&'static str> = table.view.columns.iter().map(|c| c.heading).collect();
+    let mut drawn = Table::of_numbers(table.view.title, &headings);
+    for row in &table.rows {
+        let cells = (1..row.len()).map(|index| cell(row, index)).collect();
+        drawn.row(cell(row, 0), cells);
+    }
+    drawn
+}
+
+fn charts(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
+    let Some((_, keys)) = CHARTS.iter().find(|(name, _)| *name == view.name) else {
+        return Vec::new();
+    };
+    let tables: Vec<(f64, Viewed)> = slices
+        .iter()
+        .filter_map(|slice| Some((slice.to_ns as f64 / 1e9, view.table(slice)?)))
+        .collect();
+    let column = |key: &&str| view.column(key);
+    if view.shape == Shape::Record {
+        let tracks = keys.iter().filter_map(column).map(|index| {
+            let value =
+                |(at, table): &(f64, Viewed)| Some((*at, number(table.rows.first()?, index)?));
+            (view.columns[index].heading.to_owned(), tables.iter().filter_map(value).collect())
+        });
+        let first = keys.first().and_then(|key| view.column(key)).unwrap_or_default();
+        let title = format!("{} over time", view.title);
+        return chart(view, first, &title, tracks.collect()).into_iter().collect();
+    }
+    let of_column = |index: usize| {
+        let mut rows: BTreeMap<String, Track> = BTreeMap::new();
+        for (at, table) in &tables {
+            for row in &table.rows {
+                if let Some(value) = number(row, index) {
+                    rows.entry(view.name_of(row)).or_default().push((*at, value));
+                }
+            }
+        }
+        let mut rows: Vec<(String, Track)> = rows.into_iter().collect();
+        let sum = |track: &Track| track.iter().map(|(_, value)| value).sum::<f64>();
+        rows.sort_by(|a, b| sum(&b.1).total_cmp(&sum(&a.1)));
+        rows.truncate(ROWS);
+        rows.retain(|(_, track)| sum(track) > 0.0);
+        let title = format!("{}: {}", view.title, view.columns[index].heading);
+        chart(view, index, &title, rows)
+    };
+    keys.iter().filter_map(column).filter_map(of_column).collect()
+}
+
+fn number(row: &[Value], index: usize) -> Option<f64> {
+    match row.get(index) {
+        Some(Value::Number(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> Option<Chart> {
+    if rows.iter().all(|(_, track)| track.is_empty()) {
+        return None;
+    }
+    let column = &view.columns[index];
+    let layered = LAYERS.contains(&column.key);
+    let (scale, unit) = match column.measure {
+        Measure::Share => (100.0, "%"),
+        Measure::Nanoseconds => (1e-3, "µs"),
+        Measure::BytesPerS => (1e-6, "MB/s"),
+        Measure::Bytes => (1.0, "bytes"),
+        Measure::Count | Measure::Text => (1.0, column.heading),
+    };
+    let traces = rows.into_iter().enumerate().map(|(place, (name, track))| {
+        let (at, values): (Vec<f64>, Vec<f64>) =
+            track.into_iter().map(|(at, value)| (at, value * scale)).unzip();
+        let color = COLORS[place % COLORS.len()];
+        let scatter = Scatter::new(at, values)
+            .name(name)
+            .mode(Mode::Lines)
+            .line(Line::new().color(color).width(1.2))
+            .hover_info(HoverInfo::All)
+            .show_legend(true);
+        let trace: Box<dyn Trace> =
+            if layered { scatter.stack_group("all").fill(Fill::ToNextY) } else { scatter };
+        trace
+    });
+    let layout = Layout::new()
+        .hover_mode(HoverMode::XUnified)
+        .x_axis(Axis::new().title("seconds since the recording began"))
+        .y_axis(Axis::new().title(unit).range_mode(RangeMode::ToZero));
+    Some(Chart::new(title, column.doc.to_owned(), traces.collect(), layout).wide(300))
+}

@@ -1,0 +1,234 @@
+//! Two intervals side by side: what was higher, what lower, and where that is not established.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::stats::{self, Estimate};
+use serde_json::{Value as Json, json};
+
+use crate::history::History;
+use crate::interval::Interval;
+use crate::registry;
+use crate::table::{Heading, Measure, Value, View};
+
+/// A figure of both sides.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The view that has it.
+    pub view: &'static View,
+    /// What names its row; empty in a view of one row.
+    pub row: String,
+    /// Its column.
+    pub column: &'static Heading,
+    /// Its mean over the first interval; none where it was not seen there.
+    pub a: Option<Estimate>,
+    /// Over the second.
+    pub b: Option<Estimate>,
+    /// The second ÷ the first.
+    pub ratio: Option<Estimate>,
+    /// What may be said of it.
+    pub outcome: Outcome,
+}
+
+/// What may be said of a figure of the second interval against that of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was higher: the 95 % interval of the difference excludes zero.
+    Higher,
+    /// It was lower.
+    Lower,
+    /// The figures show no difference.
+    NotEstablished,
+    /// Only one side has it.
+    OnlyInOne,
+}
+
+impl Outcome {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+            Self::NotEstablished => "not-established",
+            Self::OnlyInOne => "only-in-one",
+        }
+    }
+}
+
+/// An interval is looked at in so many slices: enough to tell how much a figure changes by itself.
+const SLICES: usize = 20;
+/// Slices in which a figure has to be there.
+const SLICES_MIN: usize = 3;
+/// Views whose rows are single sessions, or what measuring itself did.
+const LEFT_OUT: [&str; 3] = ["sessions", "snapper", "own"];
+
+/// A figure by view, row and column.
+type Key = (usize, String, usize);
+
+/// Every figure of two intervals, in the order of the views.
+pub fn differences(a: &Interval<'_>, b: &Interval<'_>) -> Vec<Difference> {
+    let (a, b) = (means(a), means(b));
+    let keys: std::collections::BTreeSet<&Key> = a.keys().chain(b.keys()).collect();
+    keys.into_iter().map(|key| difference(key, a.get(key), b.get(key))).collect()
+}
+
+/// All of them as one document.
+pub fn difference_document(a: (&str, &Interval<'_>), b: (&str, &Interval<'_>)) -> Json {
+    let estimate = |estimate: &Option<Estimate>| {
+        estimate.as_ref().map(|e| {
+            let finite = |end: f64| end.is_finite().then_some(end);
+            json!({ "value": e.value, "low": finite(e.low), "high": finite(e.high),
+                "samples": e.samples })
+        })
+    };
+    let row = |found: &Difference| {
+        json!({
+            "view": found.view.name,
+            "row": found.row,
+            "figure": found.column.key,
+            "a": estimate(&found.a),
+            "b": estimate(&found.b),
+            "ratio": estimate(&found.ratio),
+            "outcome": found.outcome.name(),
+        })
+    };
+    let found = differences(a.1, b.1);
+    let side = |(name, interval): (&str, &Interval<'_>)| {
+        let Interval { from_ns, to_ns, .. } = interval;
+        json!({ "recording": name, "from_ns": from_ns, "to_ns": to_ns })
+    };
+    json!({
+        "schema": "blockstone.difference/1",
+        "a": side(a),
+        "b": side(b),
+        "rows": found.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+/// The mean of each figure over the slices of an interval.
+fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
+    let mut seen: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
+    for slice in slices(interval.history(), interval) {
+        for (place, view) in registry::ALL.iter().enumerate() {
+            if LEFT_OUT.contains(&view.name) {
+                continue;
+            }
+            let Some(table) = view.table(&slice) else { continue };
+            for row in &table.rows {
+                let name = view.name_of(row);
+                for (column, value) in row.iter().enumerate() {
+                    if let Value::Number(number) = value {
+                        seen.entry((place, name.clone(), column)).or_default().push(*number);
+                    }
+                }
+            }
+        }
+    }
+    let enough = seen.into_iter().filter(|(_, values)| values.len() >= SLICES_MIN);
+    enough.filter_map(|(key, values)| Some((key, stats::mean_over_time(&values)?))).collect()
+}
+
+/// The interval in slices of whole ticks.
+fn slices<'a>(history: &'a History, interval: &Interval<'a>) -> Vec<Interval<'a>> {
+    let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
+    let ticks: Vec<u64> = history.ticks().filter(inside).collect();
+    let joined = (ticks.len().saturating_sub(1)).div_ceil(SLICES).max(1);
+    let edges: Vec<u64> = ticks.into_iter().step_by(joined).collect();
+    edges.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
+}
+
+fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Difference {
+    let (place, row, column) = key;
+    let view = registry::ALL[*place];
+    let column = &view.columns[*column];
+    let ratio = a.zip(b).filter(|(a, b)| a.value > 0.0 && b.value > 0.0);
+    let ratio = ratio.and_then(|(a, b)| stats::ratio(a, b));
+    let outcome = match (a, b) {
+        (Some(a), Some(b)) => {
+            // Half widths of independent means add in quadrature. Where there is a ratio it has to
+            // say the same, or a reader would see an interval that holds 1.
+            let half = ((a.high - a.value).powi(2) + (b.high - b.value).powi(2)).sqrt();
+            let difference = b.value - a.value;
+            let excludes_one = ratio.is_none_or(|ratio| ratio.low > 1.0 || ratio.high < 1.0);
+            match difference.abs() > half && excludes_one {
+                true if difference > 0.0 => Outcome::Higher,
+                true => Outcome::Lower,
+                false => Outcome::NotEstablished,
+            }
+        }
+        _ => Outcome::OnlyInOne,
+    };
+    Difference { view, row: row.clone(), column, a: a.copied(), b: b.copied(), ratio, outcome }
+}
+
+impl View {
+    /// What names a row: the texts before its first number.
+    pub fn name_of(&self, row: &[Value]) -> String {
+        let texts = self.columns.iter().zip(row).take_while(|(c, _)| c.measure == Measure::Text);
+        let words = texts.filter_map(|(_, value)| match value {
+            Value::Text(text) if !text.is_empty() => Some(text.as_str()),
+            _ => None,
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::Cell;
+    use blockstone_record::manifest::ProbeInfo;
+
+    use super::*;
+
+    /// A network interface that receives about `rate` bytes a second, with noise, over 60 ticks.
+    fn history(rate: u64) -> History {
+        let column = |name: &str| {
+            json!({ "name": name, "unit": "bytes", "kind": "counter", "source": "", "doc": "",
+                "unmeasured": null })
+        };
+        let probe = |name: &str, columns: Vec<Json>| {
+            let mut info = json!({ "probe": name, "doc": "", "columns": columns });
+            (info["ticks"], info["missed_ticks"]) = (json!(0), json!(0));
+            info
+        };
+        let probes = vec![probe("network", vec![column("received_bytes")]), probe("host", vec![])];
+        let probes: Vec<ProbeInfo> = serde_json::from_value(Json::from(probes)).unwrap();
+        let mut history = History::new(probes);
+        let mut total = 0;
+        for tick in 0..60_u64 {
+            let noise = tick * 7_919 % 11;
+            total += rate + noise * rate / 100;
+            history.push("network", tick * 1_000_000_000, "eth0", vec![Cell::from(total)]);
+            history.push("host", tick * 1_000_000_000, "", Vec::new());
+        }
+        history
+    }
+
+    fn outcome(a: u64, b: u64) -> Outcome {
+        let (a, b) = (history(a), history(b));
+        let found = differences(&a.whole().unwrap(), &b.whole().unwrap());
+        let is_it = |found: &&Difference| found.column.key == "received_bytes_per_s";
+        found.iter().find(is_it).unwrap().outcome
+    }
+
+    #[test]
+    fn a_difference_is_told_from_noise_and_nothing_from_itself() {
+        assert_eq!(outcome(10_000, 10_000), Outcome::NotEstablished);
+        assert_eq!(outcome(10_000, 10_010), Outcome::NotEstablished);
+        assert_eq!(outcome(10_000, 12_000), Outcome::Higher);
+        assert_eq!(outcome(12_000, 10_000), Outcome::Lower);
+    }
+
+    #[test]
+    fn what_only_one_side_has_is_said() {
+        let (a, empty) = (history(10), History::default());
+        let mut b = history(10);
+        b.push("network", 0, "eth1", vec![Cell::Value(0)]);
+        let none = empty.interval(0, 1);
+        let found = differences(&a.whole().unwrap(), &none);
+        assert!(!found.is_empty());
+        assert!(found.iter().all(|found| found.outcome == Outcome::OnlyInOne && found.b.is_none()));
+        let document = difference_document(("a", &a.whole().unwrap()), ("b", &none));
+        assert_eq!(document["rows"].as_array().unwrap().len(), found.len());
+        assert_eq!(document["rows"][0]["outcome"], "only-in-one");
+    }
+}
