@@ -45,7 +45,7 @@ fn found(caps: Caps, arguments: &[&str], figure: &str, cap: f64, named: &str) {
             throttled(&document, named);
             return;
         }
-        assert_ne!(rule(&document)["outcome"], "pass");
+        assert_ne!(rule(&document)["outcome"], "pass", "{:#}", rule(&document));
         // Credit that a stalled run did not use is used at once when it goes on.
         assert!(value <= cap * 1.1, "{figure} {value} exceeds the cap of {cap}");
     }

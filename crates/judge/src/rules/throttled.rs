@@ -33,7 +33,8 @@ pub(super) const RULE: Rule = Rule {
                 reach the same number of device requests a second within 3 %; or, on a virtual \
                 machine with idle processors, four doublings agree within 0.5 % below 20,000 \
                 I/Os a second, less than a host's single I/O thread does. Without a mark the \
-                plateau is the device's own ceiling. The cap limits bytes when 8K and 1 MiB \
+                plateau is the device's own ceiling, unless a control group's limit lies within \
+                twice what was reached: then it stays open. The cap limits bytes when 8K and 1 MiB \
                 reach the same bytes a second within 3 %, else I/Os.",
     cause: "A limit outside this machine's control groups: a cloud volume's or hypervisor's cap, \
             or a control group that cannot be seen from here.",
@@ -52,6 +53,9 @@ fn check(case: &Case) -> Judgement {
         let mark = marks::find(case, ladder, plateau.as_ref(), &ladders);
         match (plateau, mark) {
             (plateau, Some(mark)) => found.push((ladder, plateau, mark)),
+            (_, None) if let Some(limit) = marks::within_sight(case, ladder) => {
+                undecided.push(format!("{}: {limit}", ladder.name));
+            }
             (Some(plateau), None) if marks::uncannily_flat(&plateau) => undecided.push(format!(
                 "{}: {} within {}; a cap from outside and the device's own ceiling look the same \
                  here",
@@ -221,6 +225,24 @@ mod tests {
         let named = throttled(&fixture);
         assert!(named.cause.contains(source), "{}", named.cause);
         assert!(named.evidence.contains("sets 1,000 I/Os"), "{}", named.evidence);
+    }
+
+    #[test]
+    fn a_limit_that_a_disturbed_run_did_not_reach_stays_open() {
+        let mut fixture = Fixture::reads_as(|load| disk(load.in_flight()));
+        let cap = |limit| CgroupCap {
+            device: "254:0".into(),
+            kind: CapKind::ReadIops,
+            limit,
+            source: "read_iops_device".into(),
+        };
+        fixture.manifest.target.caps = vec![cap(1_000_000)];
+        assert_eq!(throttled(&fixture).outcome, Outcome::Pass);
+        let alone = disk(256).slices[0];
+        fixture.manifest.target.caps = vec![cap((alone * 1.3) as u64)];
+        let near = throttled(&fixture);
+        assert_eq!(near.outcome, Outcome::Inconclusive, "{}", near.evidence);
+        assert!(near.evidence.contains("read_iops_device sets"), "{}", near.evidence);
     }
 
     #[test]

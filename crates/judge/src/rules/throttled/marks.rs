@@ -14,6 +14,8 @@ use crate::rules::time;
 const SAME_AS_CONFIGURED: f64 = 0.02;
 /// So are they this near when the interval of the measured one holds the configured one.
 const PERHAPS_AS_CONFIGURED: f64 = 0.10;
+/// A measured rate from this share of a configured limit on may have been shaped by it.
+const IN_SIGHT_RATIO: f64 = 0.5;
 /// Two measured rates this near are the same.
 const SAME_RATE: f64 = 0.03;
 /// Mean ÷ median latency from which on requests stall in groups; exponential tails give 1.44.
@@ -113,38 +115,64 @@ pub fn kind(ladder: &Ladder, ladders: &[Ladder], mark: &Mark) -> Kind {
 
 /// A control group's limit of the same value.
 fn configured(case: &Case, ladder: &Ladder, rate: &Estimate) -> Option<Mark> {
-    let (ios_kind, bytes_kind) = match ladder.op {
-        Op::Read => (CapKind::ReadIops, CapKind::ReadBytesPerS),
-        Op::Write | Op::Commit => (CapKind::WriteIops, CapKind::WriteBytesPerS),
-    };
-    // A cap on I/Os counts the pieces into which the block layer splits a large one.
-    let pieces = requests_per_op(ladder.top()).unwrap_or(1.0).max(1.0);
-    let reaches = |cap: &CgroupCap, units_per_op: f64| {
+    let reached = |(cap, units_per_op): &(&CgroupCap, f64)| {
         let [value, low, high] = [rate.value, rate.low, rate.high].map(|r| r * units_per_op);
         let limit = cap.limit as f64;
         near(value, limit, SAME_AS_CONFIGURED)
             || (near(value, limit, PERHAPS_AS_CONFIGURED) && (low..=high).contains(&limit))
     };
-    let matches = |cap: &&CgroupCap| {
-        (cap.kind == ios_kind && (reaches(cap, 1.0) || reaches(cap, pieces)))
-            || (cap.kind == bytes_kind && reaches(cap, ladder.block_bytes as f64))
-    };
-    let cap = case.manifest.target.caps.iter().find(matches)?;
-    let (kind, limit) = if cap.kind == ios_kind {
-        (Kind::Ios, format!("{} I/Os", thousands(cap.limit as i64)))
-    } else {
-        (Kind::Bytes, Bytes(cap.limit).to_string())
-    };
+    let (cap, _) = limits(case, ladder).find(reached)?;
+    let kind = if is_bytes(cap) { Kind::Bytes } else { Kind::Ios };
     Some(Mark {
-        evidence: format!(
-            "{} sets {limit} a second on {}",
-            cap.source,
-            case.devices().iter().find(|d| d.number == cap.device).map_or(&cap.device, |d| &d.name)
-        ),
+        evidence: limit_text(case, cap),
         control_file: Some(cap.source.clone()),
         rate: *rate,
         kind: Some(kind),
     })
+}
+
+/// A control group's limit that `ladder` came so near to that it may have shaped the figures, but
+/// did not reach; `None` where none is near.
+pub fn within_sight(case: &Case, ladder: &Ladder) -> Option<String> {
+    let level = ladder.level().value;
+    let share = |(cap, units_per_op): &(&CgroupCap, f64)| level * units_per_op / cap.limit as f64;
+    let (cap, units) = limits(case, ladder).find(|limit| share(limit) >= IN_SIGHT_RATIO)?;
+    let share = percent(share(&(cap, units)));
+    Some(format!("{}, {share} of which was reached", limit_text(case, cap)))
+}
+
+/// The control groups' limits of the ladder's direction, and what an operation takes of each: a
+/// cap on I/Os counts the operation or the pieces into which the block layer splits a large one.
+fn limits<'a>(case: &'a Case, ladder: &'a Ladder) -> impl Iterator<Item = (&'a CgroupCap, f64)> {
+    let (ios, bytes) = match ladder.op {
+        Op::Read => (CapKind::ReadIops, CapKind::ReadBytesPerS),
+        Op::Write | Op::Commit => (CapKind::WriteIops, CapKind::WriteBytesPerS),
+    };
+    let pieces = requests_per_op(ladder.top()).unwrap_or(1.0).max(1.0);
+    case.manifest.target.caps.iter().flat_map(move |cap| {
+        let units = match cap.kind {
+            kind if kind == ios => vec![1.0, pieces],
+            kind if kind == bytes => vec![ladder.block_bytes as f64],
+            _ => Vec::new(),
+        };
+        units.into_iter().map(move |units| (cap, units))
+    })
+}
+
+fn is_bytes(cap: &CgroupCap) -> bool {
+    matches!(cap.kind, CapKind::ReadBytesPerS | CapKind::WriteBytesPerS)
+}
+
+/// `…/blkio.throttle.read_iops_device sets 1,000 I/Os a second on sda`.
+fn limit_text(case: &Case, cap: &CgroupCap) -> String {
+    let limit = if is_bytes(cap) {
+        Bytes(cap.limit).to_string()
+    } else {
+        format!("{} I/Os", thousands(cap.limit as i64))
+    };
+    let device = case.devices().iter().find(|device| device.number == cap.device);
+    let device = device.map_or(&cap.device, |device| &device.name);
+    format!("{} sets {limit} a second on {device}", cap.source)
 }
 
 /// Most requests are answered at once, a few wait very long: somebody stops the flow and lets it
