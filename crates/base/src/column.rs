@@ -59,8 +59,9 @@ pub struct Schema {
     pub columns: &'static [Column],
 }
 
-/// A cell of a recorded row: unmeasured is not zero.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A cell of a recorded row: unmeasured is not zero. In JSON a number, a text, or null.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Cell {
     /// A measured number, of a [`Kind::Counter`] or [`Kind::Gauge`].
     Value(i64),

@@ -13,6 +13,7 @@ use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
 use blockstone_target::Target;
+use blockstone_target::live::Teller;
 use blockstone_workload::noise::{Areas, Noise, NoiseOutcome};
 use blockstone_workload::{Outcome, Parameters, Population, Running, Totals};
 
@@ -44,6 +45,8 @@ pub struct Load<'a> {
     pub run_time: Nanos,
     /// The database block size.
     pub block: Bytes,
+    /// Who tells others about it, where that is possible.
+    pub teller: Option<&'a Teller>,
 }
 
 /// One window of the same sessions.
@@ -314,6 +317,7 @@ impl<'a, 'b> Holding<'a, 'b> {
     /// over.
     fn tick(&mut self, label: &str, edge: bool) -> Result<Moment, RecordError> {
         let (running, target, noise) = (self.running, self.load.target.as_ref(), self.noise);
+        let teller = self.load.teller;
         let due = edge || self.latencies.is_due(self.session.now_ns());
         let (t_ns, (totals, taken, [physical_reads, physical_writes])) =
             self.session.tick(|readings| {
@@ -322,6 +326,7 @@ impl<'a, 'b> Holding<'a, 'b> {
                 totals.readings(readings);
                 readings.extend(noise.map(noise_reading));
                 target.sample(edge, readings);
+                teller.iter().for_each(|teller| teller.tell(readings));
                 let counted = ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
                 (totals, taken, counted)
             })?;

@@ -11,6 +11,7 @@ use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_sys::file::{Access, BlockFile};
 use blockstone_target::Target;
+use blockstone_target::live::{Teller, Told};
 use blockstone_workload::Parameters;
 use blockstone_workload::noise::Areas;
 
@@ -34,6 +35,9 @@ const TICK_OF_MANY: Nanos = Nanos::millis(1000);
 const MANY: u32 = 1000;
 /// Files of a database whose content is looked at.
 const DATA_FILES: usize = 8;
+
+/// What is loaded, and who tells others about it.
+type On<'a> = (&'a Arc<dyn Target>, Option<&'a Teller>);
 
 impl Prepared<'_> {
     /// Runs and returns the directory of the recording. An interruption or an error after the
@@ -84,9 +88,11 @@ impl Prepared<'_> {
         note_capabilities(session, target.as_ref());
         let data_files = note_description(session, observer, target.as_ref())?;
         self.keep_evidence(session, observer, &data_files)?;
+        let teller = self.teller(observer, target.as_ref())?;
+        let on = (&target, teller.as_ref());
         let held = match &self.scan {
-            Some(plan) => self.matrix(session, observer, &target, plan),
-            None => self.windows(session, observer, &target, areas.as_ref()),
+            Some(plan) => self.matrix(session, observer, on, plan),
+            None => self.windows(session, observer, on, areas.as_ref()),
         };
         if matches!(held, Err(RunError::Stuck { .. })) {
             // It still is in the hands of sessions that hang.
@@ -101,15 +107,36 @@ impl Prepared<'_> {
         Ok(shut_down?)
     }
 
+    /// Who tells others about this run while it is in progress; a recording whose directory can
+    /// hold no socket is as good without.
+    fn teller(
+        &self,
+        observer: &mut dyn Observer,
+        target: &dyn Target,
+    ) -> Result<Option<Teller>, RunError> {
+        let unmeasured = target.describe()?.unmeasured.into_iter();
+        let about = Told {
+            target: self.settings.target.clone(),
+            pid: std::process::id(),
+            unmeasured: unmeasured.map(|(p, c, why)| (p.to_owned(), c.to_owned(), why)).collect(),
+            rows: Vec::new(),
+        };
+        let started = Teller::start(&self.settings.recording.path, about);
+        if let Err(error) = &started {
+            observer.note(&format!("nobody can watch this run from outside: {error}"));
+        }
+        Ok(started.ok())
+    }
+
     /// The method's sessions, in one window; in a second one, with noise.
     fn windows(
         &self,
         session: &mut Session,
         observer: &mut dyn Observer,
-        target: &Arc<dyn Target>,
+        on: On<'_>,
         areas: Option<&Areas>,
     ) -> Result<(), RunError> {
-        let load = self.load(target, &self.parameters);
+        let load = self.load(on, &self.parameters);
         let step = |label: &str, noise| Step {
             label: label.to_owned(),
             group: Group::Workload,
@@ -129,14 +156,14 @@ impl Prepared<'_> {
         &self,
         session: &mut Session,
         observer: &mut dyn Observer,
-        target: &Arc<dyn Target>,
+        on: On<'_>,
         plan: &Plan,
     ) -> Result<(), RunError> {
         let points = plan.points(&self.spec, &self.settings.target);
-        let longest = self.load(target, &self.parameters).longest().get();
+        let longest = self.load(on, &self.parameters).longest().get();
         for (index, (parameters, step)) in points.iter().enumerate() {
             let left = Nanos(longest * (points.len() - index) as u64);
-            let load = self.load(target, parameters);
+            let load = self.load(on, parameters);
             hold(session, observer, &load, std::slice::from_ref(step), left)?;
             if observer.interrupted().is_some() {
                 break;
@@ -145,8 +172,9 @@ impl Prepared<'_> {
         Ok(())
     }
 
-    fn load<'a>(&self, target: &'a Arc<dyn Target>, parameters: &'a Parameters) -> Load<'a> {
-        Load { target, parameters, run_time: self.settings.run_time, block: self.spec.block }
+    fn load<'a>(&self, (target, teller): On<'a>, parameters: &'a Parameters) -> Load<'a> {
+        let (run_time, block) = (self.settings.run_time, self.spec.block);
+        Load { target, parameters, run_time, block, teller }
     }
 
     /// How the disks' files lie and what the data in them look like, before they are measured. All

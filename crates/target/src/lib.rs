@@ -27,6 +27,7 @@
 //! ```
 
 mod instance;
+pub mod live;
 mod mariadb;
 pub mod monitor;
 mod null;

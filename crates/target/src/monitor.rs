@@ -24,6 +24,7 @@ mod pace;
 mod postgres;
 mod recent;
 pub mod registry;
+mod run;
 mod steady;
 mod text;
 mod told;
@@ -103,7 +104,7 @@ pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
         None => Err(SqlError::Address {
             address: without_password(address),
             why: format!("no monitor knows {scheme:?}"),
-            hint: "postgres://user@host/database or mysql://user@host",
+            hint: "postgres://user@host/database, mysql://user@host or run:last",
         }),
     }
 }

@@ -2,97 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
 use blockstone_record::{End, Recording};
-use blockstone_sys::child::{self, Signal};
-use blockstone_testkit::require;
-use blockstone_view::{History, Value, document, registry};
+use blockstone_testkit::{PostgresServer, require};
+use blockstone_view::{History, Interval, Value, document, registry};
 use blockstone_watch::{Destination, Kernel, Settings, Watch};
-
-/// The distribution's PostgreSQL on a port of its own; ends with its value.
-struct Server {
-    dir: tempfile::TempDir,
-    port: u16,
-    child: Child,
-}
-
-impl Server {
-    fn start() -> Self {
-        let open = std::fs::Permissions::from_mode(0o755);
-        let dir = tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap();
-        let user = child::user(Path::new("/"), &["postgres"]).unwrap();
-        chown(dir.path(), Some(user.uid), Some(user.gid)).unwrap();
-        let mut make = program("initdb", dir.path());
-        make.args(["--no-sync", "--auth=trust", "--username=admin", "--locale=C", "-D", "data"]);
-        assert!(make.status().unwrap().success());
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = serve(dir.path(), port);
-        Self { dir, port, child }
-    }
-
-    fn address(&self) -> String {
-        format!("postgres://admin@127.0.0.1:{}/postgres", self.port)
-    }
-
-    /// A session that sleeps inside the database.
-    fn sleeper(&self) -> Child {
-        let mut psql = program("psql", self.dir.path());
-        psql.arg(self.address()).args(["-c", "SELECT pg_sleep(60)"]).spawn().unwrap()
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    fn start_again(&mut self) {
-        let _ = std::fs::remove_file(self.dir.path().join("data/postmaster.pid"));
-        self.child = serve(self.dir.path(), self.port);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn program(name: &str, dir: &Path) -> Command {
-    let mut command = Command::new(PathBuf::from("/usr/lib/postgresql/15/bin").join(name));
-    let user = child::user(Path::new("/"), &["postgres"]).unwrap();
-    child::confine(&mut command, Some(&user), Signal::KILL);
-    command.current_dir(dir).env("LC_ALL", "C");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command
-}
-
-fn serve(dir: &Path, port: u16) -> Child {
-    let mut command = program("postgres", dir);
-    command.args(["-D", "data", "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]);
-    command.args(["-c", "unix_socket_directories="]).arg("-p").arg(port.to_string());
-    let child = command.spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(30);
-    let answers = || {
-        let mut psql = program("psql", dir);
-        let address = format!("postgres://admin@127.0.0.1:{port}/postgres");
-        TcpStream::connect(("127.0.0.1", port)).is_ok()
-            && psql.arg(address).args(["-c", "SELECT 1"]).status().unwrap().success()
-    };
-    while !answers() {
-        assert!(Instant::now() < until, "the server does not answer");
-        thread::sleep(Duration::from_millis(50));
-    }
-    child
-}
 
 fn number(value: &Value) -> f64 {
     match value {
@@ -104,8 +22,9 @@ fn number(value: &Value) -> f64 {
 #[test]
 fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     require!(Root, Postgres);
-    let mut server = Server::start();
-    let mut sleepers: Vec<Child> = (0..3).map(|_| server.sleeper()).collect();
+    let mut server = PostgresServer::start(15, &["fsync=off"]).unwrap();
+    let sleep = |_| server.session(&["SELECT pg_sleep(60)"]).unwrap();
+    let mut sleepers: Vec<_> = (0..3).map(sleep).collect();
     thread::sleep(Duration::from_millis(500));
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("recording");
@@ -148,7 +67,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
         assert!(Instant::now() < gone, "nobody misses the server");
         watch.wait_and_look().unwrap();
     }
-    server.start_again();
+    server.start_again().unwrap();
     let back = Instant::now() + Duration::from_secs(20);
     while watch.silent().is_some() {
         assert!(Instant::now() < back, "it is not found again: {:?}", watch.silent());
@@ -170,4 +89,81 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     assert!(events.iter().any(|event| event.kind == "database-gone"), "{events:?}");
     let history = History::read(&recording).unwrap();
     assert_eq!(document(&history.latest().unwrap()), last, "a replay shows the same");
+}
+
+/// What moved of a column of PostgreSQL's `io`, over every kind of process and context.
+fn told(interval: &Interval, what: &str, column: &str) -> f64 {
+    let objects = interval.objects("io");
+    let of = objects.iter().filter(|object| object.split('/').nth(1) == Some(what));
+    of.filter_map(|object| interval.moved("io", object, column).ok()).sum()
+}
+
+/// What moved of a column of the kernel's counts of system calls, over all roles and files.
+fn counted(interval: &Interval, file_type: &str, operation: &str, column: &str) -> f64 {
+    let text = |object: &str, column: &str| interval.text("kernel_io", object, column);
+    let objects = interval.objects("kernel_io");
+    let is_meant = |object: &&&str| {
+        text(object, "layer") == Some("system call")
+            && text(object, "file_type") == Some(file_type)
+            && text(object, "operation") == Some(operation)
+    };
+    let meant = objects.iter().filter(is_meant);
+    meant.map(|object| interval.moved("kernel_io", object, column).unwrap()).sum()
+}
+
+#[test]
+fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
+    require!(Root, Postgres, PostgresVersions, Bpf);
+    for major in [16, 17, 18] {
+        let server =
+            PostgresServer::start(major, &["shared_buffers=2MB", "autovacuum=off"]).unwrap();
+        let rows = "SELECT g AS id, repeat('x', 900) AS v FROM generate_series(1, 40000) g";
+        let table = format!("CREATE TABLE t AS {rows}");
+        server.run(&[&table, "CREATE TABLE log (id int)", "VACUUM t", "CHECKPOINT"]).unwrap();
+        // Twice, so that all that there is to count is there before the first of the two looks.
+        let load = [
+            "SELECT count(*) FROM t",
+            "DO $$ BEGIN FOR i IN 1..600 LOOP INSERT INTO log VALUES (i); COMMIT; END LOOP; END $$",
+        ];
+        let mut watch = Watch::start(&Settings {
+            argv: Vec::new(),
+            interval: Nanos::millis(500),
+            keep: Nanos::millis(60_000),
+            roles: Roles::default(),
+            record: None,
+            database: Some(server.address()),
+            samples: Nanos::millis(500),
+            kernel: Kernel::Calls,
+        })
+        .unwrap();
+        let settled = |watch: &mut Watch| {
+            for _ in 0..6 {
+                watch.wait_and_look().unwrap();
+            }
+            watch.history().ticks().next_back().unwrap()
+        };
+        server.run(&load).unwrap();
+        let from_ns = settled(&mut watch);
+        server.run(&load).unwrap();
+        let to_ns = settled(&mut watch);
+        let interval = watch.history().interval(from_ns, to_ns);
+        let pairs = [
+            (
+                "bytes read",
+                told(&interval, "relation", "read_bytes"),
+                counted(&interval, "data", "read", "bytes"),
+            ),
+            (
+                "flushes of redo",
+                interval.moved("database", "", "redo_flushes").unwrap(),
+                counted(&interval, "redo", "flush", "ios"),
+            ),
+        ];
+        for (what, told, counted) in pairs {
+            println!("PostgreSQL {major}, {what}: told {told}, counted {counted}");
+            assert!(told > 500.0, "PostgreSQL {major} tells of {told} {what}");
+            assert!((counted / told - 1.0).abs() <= 0.01, "{what}: {told} told, {counted} counted");
+        }
+        watch.close(End::Complete).unwrap();
+    }
 }

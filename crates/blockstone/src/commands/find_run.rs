@@ -11,7 +11,8 @@ pub fn open(name: &str, runs_dir: &Path) -> Result<Recording> {
     Ok(Recording::open(&dir)?)
 }
 
-fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
+/// The directory of the recording that `name` means.
+pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
     let direct = Path::new(name);
     if direct.join("manifest.json").is_file() || name.contains('/') {
         return Ok(direct.to_path_buf());

@@ -11,6 +11,7 @@ use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
 use blockstone_record::{End, out_run_dir};
 use blockstone_screen::{State, show};
+use blockstone_target::monitor::Server;
 use blockstone_view::History;
 use blockstone_watch::{Destination, Kernel, Listener, Settings, Watch};
 
@@ -30,11 +31,18 @@ pub fn run(args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> 
         return replay(name, args, global, printer);
     }
     let interrupt = Interrupt::install()?;
-    let settings = settings(args)?;
+    let settings = settings(args, global)?;
     let listener = args.listen.map(|address| listen(address, args, printer)).transpose()?;
     let mut watch = Watch::start(&settings)?;
     if let Some(listener) = listener {
         watch.tell(listener);
+    }
+    if let Some(server) = watch.server().filter(|server| !server.is_local) {
+        let Server { product, version, address, .. } = server;
+        printer.note(&format!(
+            "note: {product} {version} at {address} is not on this host, or cannot be told among \
+             its processes: of its processors, files and disks nothing is in these tables"
+        ));
     }
     let ended = attend(&mut watch, args, printer, &interrupt);
     let end = match (&ended, interrupt.signal()) {
@@ -97,7 +105,7 @@ fn draws() -> bool {
     std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
-fn settings(args: &WatchArgs) -> Result<Settings> {
+fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
     let record = args.record.as_deref().map(destination).transpose()?;
     let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
@@ -109,7 +117,7 @@ fn settings(args: &WatchArgs) -> Result<Settings> {
         keep: args.duration.map_or(KEEP, |time| Nanos(time.get() + args.interval.get())),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
         record,
-        database: args.db.clone(),
+        database: args.db.as_deref().map(|db| address(db, global)).transpose()?,
         samples: args.sample,
         kernel: match (args.no_bpf, args.db.is_some() || !args.pid.is_empty()) {
             (true, _) => Kernel::Off,
@@ -117,6 +125,12 @@ fn settings(args: &WatchArgs) -> Result<Settings> {
             (false, true) => Kernel::Calls,
         },
     })
+}
+
+/// A run in progress is named like its recording will be: here its directory takes that place.
+fn address(database: &str, global: &Global) -> Result<String> {
+    let Some(run) = database.strip_prefix("run:") else { return Ok(database.to_owned()) };
+    Ok(format!("run:{}", find_run::locate(run, &global.runs_dir)?.display()))
 }
 
 fn hostname() -> String {

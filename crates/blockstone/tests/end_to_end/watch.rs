@@ -1,7 +1,9 @@
 //! `blockstone watch` as a user runs it: once, recorded, replayed, on a terminal, scraped, killed.
 
+mod database;
 mod terminal;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -15,10 +17,12 @@ use blockstone_testkit::{
 };
 use serde_json::Value;
 
-use super::{Place, keeps_to_its_schema, signal};
+use super::{Place, keeps_to_its_schema, names, signal};
 use terminal::Terminal;
 
 const O_DIRECT: i32 = 0o40000;
+/// There from when the first segment of a recording is complete.
+const FIRST_SEGMENT: &str = "series/watch.0001.parquet";
 
 fn watch(arguments: &[&str]) -> Command {
     let mut command = Command::new(blockstone_binary());
@@ -89,18 +93,40 @@ fn disks_agree_with_iostat_on_the_same_load() {
     require!(Root, Loop, Iostat);
     let device =
         LoopDevice::create(DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() }).unwrap();
+    // On a busy host one of the two may begin to look when the load is under way.
+    for left in (0..3).rev() {
+        let (ours, theirs) = ours_and_iostat(&device);
+        let reads = (ours["reads"], theirs["reads"]);
+        println!("reads of ours and of iostat: {reads:?}");
+        if left > 0 && (reads.0.round() < 3_000.0 || reads.1 < 2_970.0) {
+            continue;
+        }
+        assert_eq!(reads.0.round() as u64, 3_000);
+        for (what, theirs) in theirs {
+            let ours = ours[what];
+            // iostat's figures have two digits behind the point.
+            let off = (ours - theirs).abs();
+            assert!(off <= 0.01 * theirs.max(1.0), "{what}: {ours} of ours, {theirs} of iostat");
+        }
+        return;
+    }
+}
+
+/// 3,000 reads and 1,000 writes of 8 KiB, as we and iostat see them in 5 s around them.
+fn ours_and_iostat(
+    device: &LoopDevice,
+) -> (BTreeMap<&'static str, f64>, BTreeMap<&'static str, f64>) {
     let name = device.device().file_name().unwrap().to_str().unwrap().to_owned();
     let iostat = Command::new("iostat")
-        .args(["-x", "-d", "-y", "-o", "JSON", "4", "1", &name])
+        .args(["-x", "-d", "-y", "-o", "JSON", "5", "1", &name])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let ours = watch(&["--once", "--json", "--for", "4s", "--interval", "1s"])
+    let ours = watch(&["--once", "--json", "--for", "5s", "--interval", "1s"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // All of the load lies inside what both look at, whichever began first.
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_millis(1_500));
     let file = File::options().read(true).write(true).custom_flags(O_DIRECT).open(device.device());
     let file = file.unwrap();
     let mut memory = vec![7_u8; 3 << 13];
@@ -121,23 +147,28 @@ fn disks_agree_with_iostat_on_the_same_load() {
     let theirs = &theirs["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
     assert_eq!(theirs["disk_device"], name.as_str(), "{theirs:#}");
     let disks = ours["views"]["disks"].as_array().unwrap();
-    let ours_of = disks.iter().find(|disk| disk["device"] == name.as_str()).unwrap();
+    let disk = disks.iter().find(|disk| disk["device"] == name.as_str()).unwrap();
     let seconds = (ours["to_ns"].as_f64().unwrap() - ours["from_ns"].as_f64().unwrap()) / 1e9;
-    let agree = |what: &str, ours: f64, theirs: f64, tolerance: f64| {
-        let off = (ours - theirs).abs() / theirs.max(1e-9);
-        assert!(off <= tolerance, "{what}: {ours} of ours, {theirs} of iostat");
-    };
-    // iostat's interval is 4 s, and its figures have two digits behind the point.
-    let whole = |key: &str| ours_of[key].as_f64().unwrap() * seconds;
+    let our = |key: &str| disk[key].as_f64().unwrap_or(0.0);
     let their = |key: &str| theirs[key].as_f64().unwrap();
-    assert_eq!(whole("read_ios_per_s").round() as u64, 3_000);
-    agree("reads", whole("read_ios_per_s"), their("r/s") * 4.0, 0.01);
-    agree("writes", whole("write_ios_per_s"), their("w/s") * 4.0, 0.01);
-    agree("bytes read", whole("read_bytes_per_s"), their("rkB/s") * 4096.0, 0.01);
-    agree("bytes written", whole("write_bytes_per_s"), their("wkB/s") * 4096.0, 0.01);
-    agree("size", ours_of["read_size_bytes"].as_f64().unwrap(), their("rareq-sz") * 1024.0, 0.01);
-    let read_ms = ours_of["read_await_ns"].as_f64().unwrap() / 1e6;
-    assert!((read_ms - their("r_await")).abs() <= 0.01, "{read_ms} ms, {theirs:#}");
+    (
+        BTreeMap::from([
+            ("reads", our("read_ios_per_s") * seconds),
+            ("writes", our("write_ios_per_s") * seconds),
+            ("bytes read", our("read_bytes_per_s") * seconds),
+            ("bytes written", our("write_bytes_per_s") * seconds),
+            ("bytes of a read", our("read_size_bytes")),
+            ("ms of a read", our("read_await_ns") / 1e6),
+        ]),
+        BTreeMap::from([
+            ("reads", their("r/s") * 5.0),
+            ("writes", their("w/s") * 5.0),
+            ("bytes read", their("rkB/s") * 5.0 * 1024.0),
+            ("bytes written", their("wkB/s") * 5.0 * 1024.0),
+            ("bytes of a read", their("rareq-sz") * 1024.0),
+            ("ms of a read", their("r_await")),
+        ]),
+    )
 }
 
 #[test]
@@ -152,7 +183,7 @@ fn prometheus_scrapes_it_and_answers_with_our_series() {
     let scratch = ScratchDir::on_disk().unwrap();
     let config = scratch.path().join("prometheus.yml");
     let text = format!(
-        "global:\n  scrape_interval: 1s\nscrape_configs:\n  - job_name: blockstone\n    \
+        "global:\n  scrape_interval: 2s\nscrape_configs:\n  - job_name: blockstone\n    \
          static_configs:\n      - targets: ['{address}']\n"
     );
     std::fs::write(&config, text).unwrap();
@@ -175,7 +206,7 @@ fn prometheus_scrapes_it_and_answers_with_our_series() {
         document["data"]["result"].get(0).cloned()
     };
     let patience = Instant::now() + Duration::from_mins(1);
-    let rate = "rate(blockstone_host_cpu_idle_seconds_total[5s])";
+    let rate = "rate(blockstone_host_cpu_idle_seconds_total[10s])";
     while query(rate).is_none() {
         assert!(Instant::now() < patience, "nothing was scraped: {:?}", query("up"));
         std::thread::sleep(Duration::from_millis(500));
@@ -200,12 +231,33 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     let data = device.mount_point().unwrap();
     let mut command = place.within(device.command(blockstone_binary()), "run");
     command.args(["--json", "--readers", "128", "--scale", "1M", "--work-unit", "8"]);
-    let ran = run(command.args(["--cache", "8M", "--run-time", "10s"]).arg(&data));
-    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    command.args(["--cache", "8M", "--run-time", "12s"]).arg(&data);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let event = "session/db file sequential read";
+    let sessions_on = |text: &str| -> Option<f64> {
+        let line = text.lines().find(|line| line.starts_with(event))?;
+        line[event.len()..].split_whitespace().next()?.parse().ok()
+    };
+    while !names(&place.runs()).iter().any(|run| place.runs().join(run).join("live.sock").exists())
+    {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let mut live = Terminal::start(
+        place.command("watch").args(["--db", "run:last", "--view", "events"]),
+        24,
+        80,
+    );
+    live.until(|text| sessions_on(text).is_some_and(|count| (126.0..=130.0).contains(&count)));
+    let ran = child.wait_with_output().unwrap();
+    live.until(|text| text.contains("connect to the run"));
+    live.keys("q");
+    assert_eq!(live.end(), Some(0));
+    assert!(matches!(ran.status.code(), Some(0 | 3)), "{ran:#?}");
     let report = run(place.command("report").args(["--json", "last", "--from", "0s"]));
-    let window = ran.json();
+    let window: Value = serde_json::from_slice(&ran.stdout).unwrap();
     let dir = window["recording"]["path"].as_str().unwrap().to_owned();
     keeps_to_its_schema(&report.json());
+    assert!(!Path::new(&dir).join("live.sock").exists());
 
     let mut screen = Terminal::start(
         place.command("watch").args(["--replay", &dir, "--view", "events"]),
@@ -213,12 +265,10 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
         80,
     );
     // From the end of the run back into its middle, and over fifteen ticks.
-    let event = "session/db file sequential read";
     screen.until(|text| text.contains("replay"));
     screen.keys("{{{{{{{{{{++");
     let text = screen.until(|text| text.contains("over 1.") && text.contains(event));
-    let line = text.lines().find(|line| line.starts_with(event)).unwrap();
-    let sessions: f64 = line[event.len()..].split_whitespace().next().unwrap().parse().unwrap();
+    let sessions = sessions_on(&text).unwrap();
     assert!((126.0..=130.0).contains(&sessions), "{text}");
     screen.keys("q");
     assert_eq!(screen.end(), Some(0));
@@ -252,7 +302,15 @@ fn a_watch_that_is_killed_leaves_what_it_wrote_and_an_interrupted_one_all() {
     };
     let (mut killed, mut interrupted) = (start("killed"), start("interrupted"));
     // The first segment is written after ten seconds.
-    std::thread::sleep(Duration::from_millis(12_500));
+    let patience = Instant::now() + Duration::from_mins(1);
+    while !["killed", "interrupted"]
+        .iter()
+        .all(|name| Path::new(&dir(name)).join(FIRST_SEGMENT).exists())
+    {
+        assert!(Instant::now() < patience, "no segment: {:?}", names(Path::new(&dir("killed"))));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    std::thread::sleep(Duration::from_millis(1_500));
     signal(&killed, "KILL");
     signal(&interrupted, "INT");
     killed.wait().unwrap();
@@ -264,8 +322,8 @@ fn a_watch_that_is_killed_leaves_what_it_wrote_and_an_interrupted_one_all() {
         (document["to_ns"].as_f64().unwrap() - document["from_ns"].as_f64().unwrap()) / 1e9
     };
     let (killed, interrupted) = (seconds("killed"), seconds("interrupted"));
-    assert!((9.0..11.5).contains(&killed), "{killed}");
-    assert!((11.5..14.0).contains(&interrupted), "{interrupted}");
+    assert!(killed > 9.0, "{killed}");
+    assert!(interrupted > killed + 1.0, "{interrupted} s of one and {killed} s of the other");
 }
 
 #[test]
@@ -288,7 +346,9 @@ fn a_user_without_privileges_sees_what_it_may_and_is_told_the_rest() {
     let other = processes.iter().find(|row| row["role"] != "blockstone/blockstone").unwrap();
     assert_eq!(other["read_bytes_per_s"]["unmeasured"], "not permitted", "{other:#}");
     assert!(other["cpu_share"].is_number(), "{other:#}");
-    assert!(document["views"]["disks"][0]["read_ios_per_s"].is_number());
+    // Disks come and go beside it: of those that stayed there are figures.
+    let disks = document["views"]["disks"].as_array().unwrap();
+    assert!(disks.iter().any(|disk| disk["read_ios_per_s"].is_number()), "{disks:#?}");
 }
 
 #[test]
@@ -317,5 +377,5 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         assert!(lines.len() == 2 && lines[1].starts_with("hint: "), "{arguments:?}: {lines:?}");
         assert!(ran.stdout.is_empty(), "{ran:#?}");
     }
-    assert_eq!(super::names(Path::new(occupied)), ["x"]);
+    assert_eq!(names(Path::new(occupied)), ["x"]);
 }

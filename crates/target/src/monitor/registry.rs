@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Monitor, mariadb, postgres};
+use super::{Monitor, mariadb, postgres, run};
 use crate::sql::error::SqlError;
 
 /// A monitor as it is registered.
@@ -37,6 +37,12 @@ pub const ALL: &[Entry] = &[
         address: "//user@host",
         doc: "MariaDB 10.11 or later.",
         open: mariadb::open,
+    },
+    Entry {
+        schemes: &["run"],
+        address: "last",
+        doc: "A run of Blockstone's own that is in progress, by its recording.",
+        open: run::open,
     },
 ];
 

@@ -1,0 +1,229 @@
+//! What a run in progress tells whoever watches it from another process on this host: all that its
+//! target and its sessions last counted, over a socket in the directory of its recording.
+//!
+//! Who listens sends a line break and is answered with one line of JSON, a [`Told`]. Nobody
+//! listening costs the run one look at a counter for each of its ticks.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use blockstone_base::column::{Cell, Reading, Unmeasured};
+use serde::{Deserialize, Serialize};
+
+/// The socket's name in the directory of a recording.
+pub const SOCKET: &str = "live.sock";
+
+/// How long an answer waits for the first tick of a run that has just begun.
+const FIRST_TICK: Duration = Duration::from_secs(5);
+
+/// What a run is, and what it counted last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// What it drives, as in `instance`.
+    pub target: String,
+    /// Its process.
+    pub pid: u32,
+    /// Columns that it cannot measure: series, column, reason.
+    pub unmeasured: Vec<(String, String, Unmeasured)>,
+    /// Rows: series, object, cells.
+    pub rows: Vec<(String, String, Vec<Cell>)>,
+}
+
+/// Tells until it goes out of scope.
+#[derive(Debug)]
+pub struct Teller {
+    shared: Arc<Shared>,
+    path: PathBuf,
+}
+
+#[derive(Debug)]
+struct Shared {
+    about: Told,
+    rows: Mutex<Vec<Reading>>,
+    ticked: Condvar,
+    listeners: Mutex<HashMap<u64, UnixStream>>,
+    /// As many as there are of them, to be read without their lock.
+    count: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Teller {
+    /// Opens the socket in `dir` and answers on threads of its own; of `about`, everything but the
+    /// rows.
+    ///
+    /// # Errors
+    /// When there can be no socket in `dir`: its path has more than about 100 bytes, or its file
+    /// system has no sockets.
+    pub fn start(dir: &Path, about: Told) -> io::Result<Self> {
+        let path = dir.join(SOCKET);
+        let listener = UnixListener::bind(&path)?;
+        let shared = Arc::new(Shared {
+            about,
+            rows: Mutex::default(),
+            ticked: Condvar::new(),
+            listeners: Mutex::default(),
+            count: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+        });
+        let teller = Self { shared: Arc::clone(&shared), path };
+        thread::Builder::new().name("teller".to_owned()).spawn(move || shared.accept(&listener))?;
+        Ok(teller)
+    }
+
+    /// What was counted at a tick.
+    pub fn tell(&self, rows: &[Reading]) {
+        if self.shared.count.load(Ordering::Relaxed) > 0 {
+            lock(&self.shared.rows).splice(.., rows.iter().cloned());
+            self.shared.ticked.notify_all();
+        }
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+        // Wakes the thread that waits for listeners, if the socket is still there.
+        let _ = UnixStream::connect(&self.path);
+        let _ = std::fs::remove_file(&self.path);
+        for listener in lock(&self.shared.listeners).values() {
+            let _ = listener.shutdown(Shutdown::Both);
+        }
+        self.shared.ticked.notify_all();
+    }
+}
+
+impl Shared {
+    fn accept(self: &Arc<Self>, listener: &UnixListener) {
+        for (id, stream) in (0..).zip(listener.incoming()) {
+            if self.over.load(Ordering::Relaxed) {
+                return;
+            }
+            let Ok(stream) = stream else { continue };
+            let Ok(kept) = stream.try_clone() else { continue };
+            lock(&self.listeners).insert(id, kept);
+            self.count.fetch_add(1, Ordering::Relaxed);
+            let shared = Arc::clone(self);
+            let answering = thread::Builder::new().name("teller".to_owned()).spawn(move || {
+                // Who listened is gone: nobody is left to be told why.
+                let _ = shared.answer(&stream);
+                shared.leave(id);
+            });
+            if answering.is_err() {
+                self.leave(id);
+            }
+        }
+    }
+
+    fn leave(&self, id: u64) {
+        lock(&self.listeners).remove(&id);
+        if self.count.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // Nobody keeps them up to date any more.
+            lock(&self.rows).clear();
+        }
+    }
+
+    fn answer(&self, stream: &UnixStream) -> io::Result<()> {
+        for line in BufReader::new(stream).lines() {
+            line?;
+            let told = Told { rows: self.last_rows(), ..self.about.clone() };
+            let mut text = serde_json::to_string(&told)?;
+            text.push('\n');
+            (&*stream).write_all(text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn last_rows(&self) -> Vec<(String, String, Vec<Cell>)> {
+        let none = |rows: &mut Vec<Reading>| rows.is_empty() && !self.over.load(Ordering::Relaxed);
+        let waited = self.ticked.wait_timeout_while(lock(&self.rows), FIRST_TICK, none);
+        let (rows, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let row = |row: &Reading| (row.probe.to_owned(), row.object.clone(), row.cells.clone());
+        rows.iter().map(row).collect()
+    }
+}
+
+/// A panic under these locks cannot leave what they protect half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The other end: asks one run.
+#[derive(Debug)]
+pub struct Asker {
+    lines: BufReader<UnixStream>,
+}
+
+impl Asker {
+    /// Connects to the run that records into `dir`.
+    ///
+    /// # Errors
+    /// When there is no run in progress.
+    pub fn connect(dir: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(dir.join(SOCKET))?;
+        stream.set_read_timeout(Some(2 * FIRST_TICK))?;
+        Ok(Self { lines: BufReader::new(stream) })
+    }
+
+    /// What it counted last.
+    ///
+    /// # Errors
+    /// When the run is over, or is of a version that tells something else.
+    pub fn ask(&mut self) -> io::Result<Told> {
+        self.lines.get_mut().write_all(b"\n")?;
+        let mut line = String::new();
+        if self.lines.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(value: u64) -> Reading {
+        let cells = vec![Cell::from(value), Cell::Unmeasured, Cell::Text("up".to_owned())];
+        Reading { probe: "instance", object: "a".to_owned(), cells }
+    }
+
+    #[test]
+    fn who_asks_is_told_the_last_tick_and_that_it_is_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let why = Unmeasured::Off("nobody asked for it".to_owned());
+        let unmeasured = vec![("instance".to_owned(), "hits".to_owned(), why)];
+        let about = Told { target: "null".to_owned(), pid: 7, unmeasured, rows: Vec::new() };
+        let teller = Teller::start(dir.path(), about.clone()).unwrap();
+        teller.tell(&[reading(1)]);
+        let mut askers: Vec<_> = (0..2).map(|_| Asker::connect(dir.path()).unwrap()).collect();
+        while teller.shared.count.load(Ordering::Relaxed) < 2 {
+            thread::yield_now();
+        }
+        for value in [5, 6] {
+            teller.tell(&[reading(value)]);
+            for asker in &mut askers {
+                let told = asker.ask().unwrap();
+                let row = reading(value);
+                let rows = vec![(row.probe.to_owned(), row.object, row.cells)];
+                assert_eq!(told, Told { rows, ..about.clone() });
+            }
+        }
+        drop(teller);
+        assert!(askers[0].ask().is_err());
+        assert!(Asker::connect(dir.path()).is_err());
+        assert!(!dir.path().join(SOCKET).exists());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_hold_a_socket_is_an_error() {
+        let dir = tempfile::tempdir().unwrap().path().join("x".repeat(120));
+        assert!(Teller::start(&dir, Told::default()).is_err());
+    }
+}

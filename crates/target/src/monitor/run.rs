@@ -1,0 +1,95 @@
+//! A run of Blockstone's own that is in progress in another process of this host.
+
+use std::io;
+use std::path::PathBuf;
+
+use blockstone_base::column::{Reading, Schema, Unmeasured};
+use blockstone_base::database;
+
+use super::{Monitor, Server};
+use crate::live::{Asker, Told};
+use crate::sql::Member;
+use crate::sql::error::SqlError;
+
+struct Run {
+    dir: PathBuf,
+    asker: Asker,
+    last: Told,
+}
+
+/// Connects to the run that records into the directory `rest`.
+pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
+    let dir = PathBuf::from(rest);
+    let mut asker = Asker::connect(&dir).map_err(|error| over(&dir, &error))?;
+    let last = asker.ask().map_err(|error| over(&dir, &error))?;
+    Ok(Box::new(Run { dir, asker, last }))
+}
+
+fn over(dir: &std::path::Path, error: &io::Error) -> SqlError {
+    let server = format!("the run in {}", dir.display());
+    let why = match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::ConnectionRefused
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::UnexpectedEof => "it is not in progress".to_owned(),
+        _ => error.to_string(),
+    };
+    let hint = format!("blockstone watch --replay {} shows what was recorded", dir.display());
+    SqlError::Connect { server, why, hint }
+}
+
+impl Monitor for Run {
+    fn series(&self) -> &'static [&'static Schema] {
+        database::ALL
+    }
+
+    fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        self.last = self.asker.ask().map_err(|error| over(&self.dir, &error))?;
+        let rows = self.last.rows.iter();
+        readings.extend(rows.filter_map(|(probe, object, cells)| {
+            let schema = schema(probe).filter(|schema| schema.columns.len() == cells.len())?;
+            Some(Reading { probe: schema.probe, object: object.clone(), cells: cells.clone() })
+        }));
+        Ok(())
+    }
+
+    /// Its sessions are in its counters: what each event took of their time, without samples.
+    fn sessions(&mut self, _: &mut Vec<Reading>) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)> {
+        let known = |(probe, column, why): &(String, String, Unmeasured)| {
+            let schema = schema(probe)?;
+            let column = schema.columns.iter().find(|known| known.name == column)?;
+            Some((schema.probe, column.name, why.clone()))
+        };
+        self.last.unmeasured.iter().filter_map(known).collect()
+    }
+
+    fn describe(&self) -> Server {
+        Server {
+            address: format!("run:{}", self.dir.display()),
+            product: "Blockstone run on".to_owned(),
+            version: self.last.target.clone(),
+            settings: Vec::new(),
+            is_local: true,
+            pid: Some(self.last.pid),
+        }
+    }
+
+    /// Its threads are told apart by their names, as those of any run.
+    fn processes(&mut self) -> Vec<(Member, String)> {
+        Vec::new()
+    }
+
+    fn reconnect(&mut self) -> Result<(), SqlError> {
+        self.asker = Asker::connect(&self.dir).map_err(|error| over(&self.dir, &error))?;
+        Ok(())
+    }
+}
+
+fn schema(probe: &str) -> Option<&'static Schema> {
+    database::ALL.iter().copied().find(|schema| schema.probe == probe)
+}

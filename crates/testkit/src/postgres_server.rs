@@ -1,0 +1,177 @@
+//! A PostgreSQL server that a test has for itself, and sessions of somebody on it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::error::TestkitError;
+use crate::file::ScratchDir;
+use crate::postgres::postgres_programs;
+use crate::tool::tool;
+
+/// The version of the distribution, whose `psql` serves for all.
+const DISTRIBUTED: u32 = 15;
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+
+/// A server on a port of its own of the loopback; it ends, with all that it wrote, with its value.
+#[derive(Debug)]
+pub struct PostgresServer {
+    port: u16,
+    server: Child,
+    programs: PathBuf,
+    settings: Vec<String>,
+    place: Place,
+    dir: ScratchDir,
+}
+
+/// Where the processes of a server are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Host,
+    /// In numbers of their own, as in a container: nobody on the host knows them by what they say.
+    Apart,
+}
+
+impl PostgresServer {
+    /// Makes one of a version and waits until it answers; `settings` have the form `name=value`.
+    pub fn start(major: u32, settings: &[&str]) -> Result<Self, TestkitError> {
+        Self::make(major, settings, Place::Host)
+    }
+
+    /// As [`Self::start`], of whose processes the host sees nothing that it could match: all that
+    /// is left of it is its SQL, as of a server far away.
+    pub fn start_apart(major: u32, settings: &[&str]) -> Result<Self, TestkitError> {
+        Self::make(major, settings, Place::Apart)
+    }
+
+    fn make(major: u32, settings: &[&str], place: Place) -> Result<Self, TestkitError> {
+        let programs = if major == DISTRIBUTED { distributed() } else { postgres_programs(major) };
+        let dir = ScratchDir::on_disk()?;
+        tool("chown", &[OsStr::new("postgres:"), dir.path().as_os_str()])?;
+        let mut make = program(&programs.join("initdb"), dir.path());
+        make.args(["--no-sync", "--auth=trust", "--username=admin", "--locale=C"]);
+        finish(make.arg("--pgdata").arg(dir.path().join("data")))?;
+        let listener = TcpListener::bind("127.0.0.1:0");
+        let port = listener.and_then(|listener| listener.local_addr()).map(|at| at.port());
+        let port = port.map_err(TestkitError::file("find a port beside", dir.path()))?;
+        let settings: Vec<String> = settings.iter().map(|text| (*text).to_owned()).collect();
+        let server = serve(&programs, dir.path(), port, &settings, place)?;
+        let started = Self { port, server, programs, settings, place, dir };
+        started.wait()?;
+        Ok(started)
+    }
+
+    /// The address of its superuser.
+    pub fn address(&self) -> String {
+        format!("postgres://admin@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// A session that has these statements done, one after the other.
+    pub fn session(&self, statements: &[&str]) -> Result<Child, TestkitError> {
+        let mut psql = self.psql(statements);
+        psql.spawn().map_err(TestkitError::file("start", &distributed().join("psql")))
+    }
+
+    /// Has these statements done in a session of their own.
+    pub fn run(&self, statements: &[&str]) -> Result<(), TestkitError> {
+        finish(&mut self.psql(statements))
+    }
+
+    /// Kills it, as the kernel does when memory runs out.
+    pub fn kill(&mut self) {
+        // Who is gone already need not be killed.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+
+    /// Starts it again after [`Self::kill`].
+    pub fn start_again(&mut self) -> Result<(), TestkitError> {
+        let lock = self.dir.path().join("data/postmaster.pid");
+        let _ = fs::remove_file(lock);
+        let (programs, dir) = (&self.programs, self.dir.path());
+        self.server = serve(programs, dir, self.port, &self.settings, self.place)?;
+        self.wait()
+    }
+
+    fn wait(&self) -> Result<(), TestkitError> {
+        let until = Instant::now() + ANSWERS_WITHIN;
+        loop {
+            match self.run(&["SELECT 1"]) {
+                Ok(()) => return Ok(()),
+                Err(error) if Instant::now() > until => return Err(error),
+                Err(_) => sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    fn psql(&self, statements: &[&str]) -> Command {
+        let mut psql = program(&distributed().join("psql"), self.dir.path());
+        psql.args(["--no-psqlrc", "--set=ON_ERROR_STOP=1"]).arg(self.address());
+        statements.iter().for_each(|statement| {
+            psql.args(["--command", statement]);
+        });
+        psql
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn distributed() -> PathBuf {
+    PathBuf::from("/usr/lib/postgresql/15/bin")
+}
+
+/// A program of PostgreSQL, which none of them runs as root; it ends with the test.
+fn program(path: &Path, dir: &Path) -> Command {
+    program_at(Place::Host, path, dir)
+}
+
+fn program_at(place: Place, path: &Path, dir: &Path) -> Command {
+    let mut command = match place {
+        Place::Host => Command::new("setpriv"),
+        Place::Apart => {
+            let mut command = Command::new("unshare");
+            command.args(["--pid", "--fork", "--kill-child", "setpriv"]);
+            command
+        }
+    };
+    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=KILL"]);
+    command.arg("--").arg(path).current_dir(dir).env("LC_ALL", "C");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn serve(
+    programs: &Path,
+    dir: &Path,
+    port: u16,
+    settings: &[String],
+    place: Place,
+) -> Result<Child, TestkitError> {
+    let path = programs.join("postgres");
+    let mut command = program_at(place, &path, dir);
+    command.arg("-D").arg(dir.join("data")).arg("-p").arg(port.to_string());
+    command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
+    settings.iter().for_each(|setting| {
+        command.args(["-c", setting]);
+    });
+    command.spawn().map_err(TestkitError::file("start", &path))
+}
+
+/// Runs to the end what must succeed.
+fn finish(command: &mut Command) -> Result<(), TestkitError> {
+    let output = command.stderr(Stdio::piped()).output();
+    let output = output.map_err(TestkitError::file("start", Path::new("setpriv")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(TestkitError::Tool { command: format!("{command:?}"), message })
+}
