@@ -387,7 +387,7 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l interval -d 'Time between two looks' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l for -d 'End after this time' -r
-complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l db -d 'Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or `run:last` for a run of Blockstone\'s own that is in progress' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l db -d 'Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or a run in progress: `run:last`' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l sample -d 'Time between two samples of the database\'s sessions' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l pid -d 'Also watch these processes' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l group -d 'Also watch processes whose command line matches, under this name' -r

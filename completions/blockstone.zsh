@@ -489,7 +489,7 @@ esac
 _arguments "${_arguments_options[@]}" : \
 '--interval=[Time between two looks]:TIME:_default' \
 '(--replay)--for=[End after this time]:TIME:_default' \
-'(--replay)--db=[Also watch this database\: \`postgres\://user@host/database\`, \`mysql\://user@host\`, or \`run\:last\` for a run of Blockstone'\''s own that is in progress]:URL:_default' \
+'(--replay)--db=[Also watch this database\: \`postgres\://user@host/database\`, \`mysql\://user@host\`, or a run in progress\: \`run\:last\`]:URL:_default' \
 '--sample=[Time between two samples of the database'\''s sessions]:TIME:_default' \
 '(--replay)*--pid=[Also watch these processes]:PID:_default' \
 '(--replay)*--group=[Also watch processes whose command line matches, under this name]:NAME=REGEX:_default' \

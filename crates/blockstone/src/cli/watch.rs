@@ -16,7 +16,7 @@ Examples:
   blockstone watch --once                          one second of it, as text
   blockstone watch --once --json | jq .views.disks
   blockstone watch --db postgres://me@localhost/bench
-  blockstone watch --db run:last                   what `blockstone run` is doing in another terminal
+  blockstone watch --db run:last                   a `blockstone run` in progress
   blockstone watch --group backup=pg_dump --pid 4711
   blockstone watch --record night --for 8h         recorded; also without a terminal
   blockstone watch --replay night                  the same again, forwards and backwards
@@ -28,8 +28,8 @@ pub struct WatchArgs {
     /// End after this time
     #[arg(long = "for", value_name = "TIME", conflicts_with = "replay")]
     pub duration: Option<Nanos>,
-    /// Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or `run:last`
-    /// for a run of Blockstone's own that is in progress
+    /// Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or a run in
+    /// progress: `run:last`
     #[arg(long, value_name = "URL", help_heading = "What is watched", conflicts_with = "replay")]
     pub db: Option<String>,
     /// Time between two samples of the database's sessions
