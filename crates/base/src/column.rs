@@ -94,6 +94,22 @@ pub enum Unmeasured {
     NotPermitted(String),
 }
 
+/// How a reason begins that is about an imported file.
+const NOT_IMPORTED: &str = "not in this import";
+
+impl Unmeasured {
+    /// The reason why columns are empty of which the imported file of a tool says nothing.
+    pub fn not_imported(tool: &str, columns: &[String]) -> Self {
+        let columns = columns.join(", ");
+        Self::NotInVersion(format!("{NOT_IMPORTED}: {tool} did not keep {columns}"))
+    }
+
+    /// Whether the reason is that.
+    pub fn is_not_imported(&self) -> bool {
+        matches!(self, Self::NotInVersion(why) if why.starts_with(NOT_IMPORTED))
+    }
+}
+
 impl From<u64> for Cell {
     fn from(value: u64) -> Self {
         Self::Value(i64::try_from(value).unwrap_or(i64::MAX))

@@ -463,6 +463,7 @@ fn manifest() -> Manifest {
         phases: Vec::new(),
         probes: Vec::new(),
         summary: BTreeMap::new(),
+        imported: None,
         verdicts: Vec::new(),
     }
 }

@@ -50,6 +50,7 @@ impl Opening<'_> {
             phases: Vec::new(),
             probes: Vec::new(),
             summary: BTreeMap::new(),
+            imported: None,
             verdicts: Vec::new(),
         }
     }

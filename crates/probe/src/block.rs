@@ -7,6 +7,7 @@ use blockstone_base::identity::DeviceKind;
 use blockstone_sys::proc::{number, numbers, under};
 use blockstone_sys::survey;
 
+use crate::pages::Pages;
 use crate::rising::Rising;
 use crate::source::Source;
 use crate::{Cell, Context, Probe, Row, Schema, Scope, Unmeasured};
@@ -111,34 +112,94 @@ const fn state(name: &'static str, doc: &'static str) -> Column {
 
 /// Starts the probe on the devices of the context.
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    let (names, listed) = match &context.scope {
-        Scope::Target(devices) => (devices.clone(), false),
-        Scope::Host(_) => (survey::device_names(&context.root), true),
-    };
     let root = context.root.clone();
+    let (place, names) = match &context.scope {
+        Scope::Target(devices) => (Place::Chain, devices.clone()),
+        Scope::Host(_) => (Place::Machine(root.clone()), Vec::new()),
+        Scope::Pages(pages) => (Place::Pages(pages.clone()), Vec::new()),
+    };
     let devices = names.iter().map(|name| Device::open(&root, name)).collect();
-    Box::new(Block { root, listed, devices })
+    let mut block = Block { place, devices };
+    block.list();
+    Box::new(block)
+}
+
+/// What a device is by its name, as the kernel gives names. None of one that says nothing, as that
+/// of a path to an `NVMe` disk, or one that people chose.
+pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
+    let after = |prefix: &str| name.strip_prefix(prefix).filter(|rest| !rest.is_empty());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let numbered = |prefix: &str| after(prefix).filter(|rest| is_number(rest));
+    // Letters that count disks, then the number of a partition.
+    let lettered = |prefix: &str| {
+        let rest = after(prefix)?;
+        let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_disk = !letters.is_empty() && letters.bytes().all(|b| b.is_ascii_lowercase());
+        let partition = letters.len() < rest.len();
+        is_disk.then_some(if partition { DeviceKind::Partition } else { DeviceKind::Disk })
+    };
+    // `nvme0n1`, `nvme0n1p1`; `mmcblk0`, `mmcblk0p1`; `nbd0`.
+    let parted = |rest: &str| match rest.split_once('p') {
+        Some((disk, part)) if is_number(disk) && is_number(part) => Some(DeviceKind::Partition),
+        None if is_number(rest) => Some(DeviceKind::Disk),
+        _ => None,
+    };
+    let built = [
+        ("loop", DeviceKind::Loop),
+        ("dm-", DeviceKind::DeviceMapper),
+        ("md", DeviceKind::Raid),
+        ("zram", DeviceKind::Zram),
+        ("sr", DeviceKind::Disk),
+    ];
+    if let Some((_, kind)) = built.into_iter().find(|(prefix, _)| numbered(prefix).is_some()) {
+        return Some(kind);
+    }
+    let namespace = after("nvme").and_then(|rest| rest.split_once('n'));
+    if let Some((controller, rest)) = namespace {
+        return is_number(controller).then(|| parted(rest)).flatten();
+    }
+    let disks = ["sd", "vd", "xvd", "hd", "dasd"];
+    let parts = ["mmcblk", "nbd", "rbd", "pmem"];
+    let named = disks.into_iter().find_map(lettered);
+    named.or_else(|| parts.into_iter().find_map(|prefix| after(prefix).and_then(parted)))
 }
 
 #[derive(Debug)]
 struct Block {
-    root: PathBuf,
-    /// Whether devices are listed anew at each tick.
-    listed: bool,
+    place: Place,
     devices: Vec<Device>,
+}
+
+/// Where devices are looked for at each tick.
+#[derive(Debug)]
+enum Place {
+    /// Nowhere: they are given.
+    Chain,
+    /// Below this root.
+    Machine(PathBuf),
+    /// In what was written down.
+    Pages(Pages),
 }
 
 impl Block {
     /// Opens the devices that came and forgets those that went.
     fn list(&mut self) {
-        let names = survey::device_names(&self.root);
+        let names = match &self.place {
+            Place::Chain => return,
+            Place::Machine(root) => survey::device_names(root),
+            Place::Pages(pages) => pages.between("/sys/class/block/", "/stat"),
+        };
         if self.devices.iter().map(|device| &device.name).eq(&names) {
             return;
         }
         self.devices.retain(|device| names.contains(&device.name));
         for name in names {
             if !self.devices.iter().any(|device| device.name == name) {
-                self.devices.push(Device::open(&self.root, &name));
+                self.devices.push(match &self.place {
+                    Place::Pages(pages) => Device::told(pages, &name),
+                    Place::Machine(root) => Device::open(root, &name),
+                    Place::Chain => return,
+                });
             }
         }
         self.devices.sort_by(|a, b| a.name.cmp(&b.name));
@@ -165,9 +226,7 @@ impl Probe for Block {
     }
 
     fn sample(&mut self, rows: &mut Vec<Row>) {
-        if self.listed {
-            self.list();
-        }
+        self.list();
         rows.extend(self.devices.iter_mut().map(Device::sample));
     }
 
@@ -198,6 +257,20 @@ impl Device {
         let counters = [Rising::default(); FIELDS.len()];
         let states = states(root, name);
         Self { name: name.to_owned(), states, stat, request_based, counters, fields: NEWEST }
+    }
+
+    /// A device of which only its counters were written down.
+    fn told(pages: &Pages, name: &str) -> Self {
+        let kind = kind_by_name(name);
+        let stat = Source::told(pages, &format!("/sys/class/block/{name}/stat"));
+        Self {
+            name: name.to_owned(),
+            states: [kind.map_or(Cell::Unmeasured, kind_cell), Cell::Unmeasured],
+            stat,
+            request_based: matches!(kind, Some(DeviceKind::Disk | DeviceKind::Loop)),
+            counters: [Rising::default(); FIELDS.len()],
+            fields: NEWEST,
+        }
     }
 
     fn sample(&mut self) -> Row {
@@ -243,7 +316,12 @@ impl Device {
 
 fn states(root: &Path, name: &str) -> [Cell; STATES] {
     let Some(device) = survey::device(root, name) else { return [const { Cell::Unmeasured }; 2] };
-    let kind = match device.kind {
+    [kind_cell(device.kind), Cell::Text(device.beneath.join(" "))]
+}
+
+/// The cell of `device_kind`.
+pub fn kind_cell(kind: DeviceKind) -> Cell {
+    let word = match kind {
         DeviceKind::Disk => "disk",
         DeviceKind::Partition => "partition",
         DeviceKind::Loop => "loop",
@@ -251,5 +329,34 @@ fn states(root: &Path, name: &str) -> [Cell; STATES] {
         DeviceKind::Raid => "md",
         DeviceKind::Zram => "zram",
     };
-    [Cell::Text(kind.to_owned()), Cell::Text(device.beneath.join(" "))]
+    Cell::Text(word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_kernel_gives_say_what_a_device_is() {
+        use DeviceKind::{DeviceMapper, Disk, Loop, Partition, Raid, Zram};
+        for (name, kind) in [
+            ("sda", Some(Disk)),
+            ("sdaa12", Some(Partition)),
+            ("vda", Some(Disk)),
+            ("xvdb1", Some(Partition)),
+            ("nvme0n1", Some(Disk)),
+            ("nvme10n2p3", Some(Partition)),
+            ("nvme0c1n1", None),
+            ("mmcblk0", Some(Disk)),
+            ("mmcblk0p2", Some(Partition)),
+            ("loop7", Some(Loop)),
+            ("dm-0", Some(DeviceMapper)),
+            ("md127", Some(Raid)),
+            ("zram0", Some(Zram)),
+            ("vg-root", None),
+            ("", None),
+        ] {
+            assert_eq!(kind_by_name(name), kind, "{name}");
+        }
+    }
 }

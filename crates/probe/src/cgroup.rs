@@ -58,7 +58,7 @@ const fn level(name: &'static str, source: &'static str, doc: &'static str) -> C
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let roles = match &context.scope {
         Scope::Host(roles) => roles.clone(),
-        Scope::Target(_) => Roles::default(),
+        Scope::Target(_) | Scope::Pages(_) => Roles::default(),
     };
     let root = context.root.clone();
     Box::new(Cgroup { root, roles, groups: BTreeMap::new(), ticks: 0, lacking: Vec::new() })

@@ -40,7 +40,7 @@ const fn cpu(name: &'static str, doc: &'static str) -> Column {
 
 /// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    let stat = Source::open(&context.root, "/proc/stat", "procfs is not mounted");
+    let stat = Source::of(context, "/proc/stat", "procfs is not mounted");
     Box::new(Cpu { stat, counters: Vec::new() })
 }
 

@@ -85,7 +85,7 @@ const fn pressure(name: &'static str, source: &'static str, doc: &'static str) -
 /// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
-    let source = |path, absent| Source::open(&context.root, path, absent);
+    let source = |path, absent| Source::of(context, path, absent);
     Box::new(Host {
         stat: source("/proc/stat", "procfs is not mounted"),
         meminfo: source("/proc/meminfo", "procfs is not mounted"),

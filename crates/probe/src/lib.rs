@@ -30,6 +30,7 @@ pub mod memory;
 pub mod network;
 pub mod nfs;
 mod page;
+mod pages;
 pub mod process;
 pub mod processes;
 pub mod registry;
@@ -41,6 +42,7 @@ use std::path::{Path, PathBuf};
 
 pub use blockstone_base::column::{Cell, Schema, Unmeasured};
 pub use page::columns_page;
+pub use pages::Pages;
 pub use roles::Roles;
 
 /// Where probes look.
@@ -60,12 +62,19 @@ pub enum Scope {
     /// All of the host: every device, interface and mount, those included that come later, and the
     /// processes that these rules name.
     Host(Roles),
+    /// What these files tell of some machine, at some time; nothing of this one.
+    Pages(Pages),
 }
 
 impl Context {
     /// The devices of one target's chain on the machine at `root`.
     pub fn of_target(root: &Path, devices: Vec<String>) -> Self {
         Self { root: root.to_owned(), scope: Scope::Target(devices) }
+    }
+
+    /// What was written down of a machine's files.
+    pub fn of_pages(pages: Pages) -> Self {
+        Self { root: PathBuf::new(), scope: Scope::Pages(pages) }
     }
 
     /// All of the machine at `root`, with the processes of every database that is recognised.

@@ -69,7 +69,7 @@ const fn stall(name: &'static str, kind: &'static str, doc: &'static str) -> Col
 
 /// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    let source = |path, absent| Source::open(&context.root, path, absent);
+    let source = |path, absent| Source::of(context, path, absent);
     Box::new(Memory {
         meminfo: source("/proc/meminfo", "procfs is not mounted"),
         vmstat: source("/proc/vmstat", "procfs is not mounted"),

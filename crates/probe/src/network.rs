@@ -46,7 +46,7 @@ const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
 
 /// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    let source = |path| Source::open(&context.root, path, "procfs is not mounted");
+    let source = |path| Source::of(context, path, "procfs is not mounted");
     Box::new(Network {
         interfaces: source("/proc/net/dev"),
         snmp: source("/proc/net/snmp"),

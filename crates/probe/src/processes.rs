@@ -66,7 +66,7 @@ const fn counter(
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let roles = match &context.scope {
         Scope::Host(roles) => roles.clone(),
-        Scope::Target(_) => Roles::default(),
+        Scope::Target(_) | Scope::Pages(_) => Roles::default(),
     };
     Box::new(Processes {
         root: context.root.clone(),

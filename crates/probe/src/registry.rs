@@ -27,10 +27,17 @@ pub const ALL: &[Entry] = &[
     Entry { schema: &host::SCHEMA, beside_load: true, open: host::open },
 ];
 
+/// Those that read nothing but texts, so that what was written down does as well as a machine.
+const OF_PAGES: &[&Schema] =
+    &[&block::SCHEMA, &network::SCHEMA, &memory::SCHEMA, &cpu::SCHEMA, &host::SCHEMA];
+
 /// The probes that have something to tell in `context`.
 pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
-    let host = matches!(context.scope, Scope::Host(_));
-    ALL.iter().filter(move |entry| host || entry.beside_load)
+    ALL.iter().filter(|entry| match context.scope {
+        Scope::Host(_) => true,
+        Scope::Target(_) => entry.beside_load,
+        Scope::Pages(_) => OF_PAGES.contains(&entry.schema),
+    })
 }
 /// The columns of probes that run only when asked for: what they watch takes more than a context to
 /// say, and each has an `open` of its own.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use blockstone_sys::proc::PseudoFile;
 
-use crate::Unmeasured;
+use crate::pages::Pages;
+use crate::{Context, Scope, Unmeasured};
 
 /// A file below `/proc` or `/sys`, open, or the reason why not.
 #[derive(Debug)]
@@ -13,15 +14,37 @@ pub struct Source {
     path: String,
     /// What it means when the file is not there.
     absent: &'static str,
-    state: Result<PseudoFile, Unmeasured>,
+    state: Result<File, Unmeasured>,
+}
+
+#[derive(Debug)]
+enum File {
+    /// Of this machine.
+    Open(PseudoFile),
+    /// Of those that were written down, and its text as of the last look.
+    Told(Pages, Option<Vec<u8>>),
 }
 
 impl Source {
+    /// Opens `path` where the context says. `absent` says why it may be missing.
+    pub fn of(context: &Context, path: &str, absent: &'static str) -> Self {
+        match &context.scope {
+            Scope::Pages(pages) => Self::told(pages, path),
+            Scope::Target(_) | Scope::Host(_) => Self::open(&context.root, path, absent),
+        }
+    }
+
+    /// A file of those that were written down. It may be missing from one page and be on the next.
+    pub fn told(pages: &Pages, path: &str) -> Self {
+        let file = File::Told(pages.clone(), None);
+        Self { path: path.to_owned(), absent: "", state: Ok(file) }
+    }
+
     /// Opens `path` below `root` and reads it once. `absent` says why it may be missing.
     pub fn open(root: &Path, path: &str, absent: &'static str) -> Self {
         let opened =
             PseudoFile::open(root, path).and_then(|mut file| file.read().map(drop).and(Ok(file)));
-        let state = opened.map_err(|error| reason(path, absent, &error));
+        let state = opened.map(File::Open).map_err(|error| reason(path, absent, &error));
         Self { path: path.to_owned(), absent, state }
     }
 
@@ -32,17 +55,24 @@ impl Source {
 
     /// The present content; none from the first failure on.
     pub fn read(&mut self) -> Option<&[u8]> {
-        if let Ok(file) = &mut self.state
-            && let Err(error) = file.read()
-        {
-            self.state = Err(reason(&self.path, self.absent, &error));
+        match &mut self.state {
+            Ok(File::Open(file)) => {
+                if let Err(error) = file.read() {
+                    self.state = Err(reason(&self.path, self.absent, &error));
+                }
+            }
+            Ok(File::Told(pages, text)) => *text = pages.read(&self.path),
+            Err(_) => {}
         }
-        self.state.as_ref().ok().map(PseudoFile::content)
+        self.content()
     }
 
     /// What the last [`Self::read`] gave.
     pub fn content(&self) -> Option<&[u8]> {
-        self.state.as_ref().ok().map(PseudoFile::content)
+        match self.state.as_ref().ok()? {
+            File::Open(file) => Some(file.content()),
+            File::Told(_, text) => text.as_deref(),
+        }
     }
 
     /// Where it is.

@@ -43,6 +43,9 @@ pub struct Manifest {
     pub end: End,
     /// The machine.
     pub host: Host,
+    /// Whose measurements these are, if they are not Blockstone's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// The storage.
     pub target: StorageTarget,
     /// The file that was read and written, as it lay on the device.
@@ -83,6 +86,36 @@ pub enum End {
         /// The error.
         error: String,
     },
+}
+
+/// Where a recording comes from that Blockstone did not measure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The tool that measured: `collectl`, `sar`, `iostat`.
+    pub tool: String,
+    /// Its version, where the file says it.
+    pub tool_version: Option<String>,
+    /// The file, as it was named.
+    pub file: String,
+    /// What the file holds: counters, or rates.
+    pub holds: String,
+    /// What was left out, and what was taken for what.
+    pub notes: Vec<String>,
+}
+
+impl Imported {
+    /// The tool with its version.
+    pub fn told_by(&self) -> String {
+        let version = self.tool_version.iter().map(String::as_str);
+        std::iter::once(self.tool.as_str()).chain(version).collect::<Vec<_>>().join(" ")
+    }
+
+    /// All of it in a line.
+    pub fn line(&self) -> String {
+        let (by, file, holds) = (self.told_by(), &self.file, &self.holds);
+        let line = format!("imported, not measured by Blockstone: {by}, {file}: {holds}");
+        std::iter::once(&line).chain(&self.notes).cloned().collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// A capability by its name.

@@ -240,7 +240,8 @@ impl Recorder {
             Ok(()) => end,
             Err(error) => End::Failed { error: error.to_string() },
         };
-        self.manifest.ended_at = Some(Timestamp::now().to_string());
+        // What is imported ended long ago.
+        self.manifest.ended_at.get_or_insert_with(|| Timestamp::now().to_string());
         let saved = self.save();
         written.and(saved)
     }

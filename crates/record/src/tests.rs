@@ -71,6 +71,7 @@ pub(crate) fn manifest(id: &str) -> Manifest {
         phases: Vec::new(),
         probes: Vec::new(),
         summary: [].into(),
+        imported: None,
         verdicts: Vec::new(),
     }
 }

@@ -17,13 +17,17 @@ pub fn document(interval: &Interval<'_>) -> Json {
     let probes = interval.probes().map(|probe| (probe.to_owned(), objects(interval, probe)));
     let tables = registry::ALL.iter().filter_map(|view| view.table(interval));
     let views = tables.map(|table| (table.view.name.to_owned(), rows(&table)));
-    json!({
+    let mut document = json!({
         "schema": SCHEMA,
         "from_ns": interval.from_ns,
         "to_ns": interval.to_ns,
         "probes": probes.collect::<Map<_, _>>(),
         "views": views.collect::<Map<_, _>>(),
-    })
+    });
+    if let Some(imported) = interval.history().imported() {
+        document["imported"] = json!(imported);
+    }
+    document
 }
 
 fn objects(interval: &Interval<'_>, probe: &str) -> Json {

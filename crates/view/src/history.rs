@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use blockstone_base::column::{Cell, Kind, Unmeasured};
-use blockstone_record::manifest::ProbeInfo;
+use blockstone_record::manifest::{Imported, ProbeInfo};
 use blockstone_record::{RecordError, Recording};
 
 use crate::interval::Interval;
@@ -16,6 +16,7 @@ const TICKS: &str = "host";
 pub struct History {
     probes: Vec<Probe>,
     ticks: BTreeSet<u64>,
+    imported: Option<Imported>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +32,8 @@ impl History {
     /// Without rows, of these probes.
     pub fn new(probes: Vec<ProbeInfo>) -> Self {
         let probe = |info| Probe { info, objects: BTreeMap::new() };
-        Self { probes: probes.into_iter().map(probe).collect(), ticks: BTreeSet::new() }
+        let probes = probes.into_iter().map(probe).collect();
+        Self { probes, ticks: BTreeSet::new(), imported: None }
     }
 
     /// All of a recording.
@@ -40,6 +42,7 @@ impl History {
     /// When a series cannot be read.
     pub fn read(recording: &Recording) -> Result<Self, RecordError> {
         let mut history = Self::new(recording.manifest.probes.clone());
+        history.imported.clone_from(&recording.manifest.imported);
         let names: Vec<String> = history.probes.iter().map(|p| p.info.probe.clone()).collect();
         for name in names {
             let series = recording.series(&name)?;
@@ -53,6 +56,11 @@ impl History {
             }
         }
         Ok(history)
+    }
+
+    /// Whose measurements these are, if they are not Blockstone's own.
+    pub fn imported(&self) -> Option<&Imported> {
+        self.imported.as_ref()
     }
 
     /// Adds a row. One of an unknown probe is left out.

@@ -28,10 +28,12 @@
 mod clocks;
 mod database;
 mod exposition;
+mod import;
 mod listen;
 mod recorder;
 mod watch;
 
+pub use import::{Import, ImportError};
 pub use listen::Listener;
 pub use recorder::Destination;
 pub use watch::{Kernel, Settings, Watch};

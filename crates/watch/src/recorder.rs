@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::watch::Settings;
 
 /// The index of the only phase.
-const PHASE: i32 = 0;
+pub const PHASE: i32 = 0;
 /// The shortest segment.
 const SEGMENT: Nanos = Nanos::millis(10_000);
 /// A longer recording has longer segments: a crash costs at most one part in so many of it.
@@ -117,19 +117,24 @@ impl Written {
     fn note_phase(&mut self, stop: Stop) {
         let Some(start_ns) = self.first_ns else { return };
         let end_ns = self.last_ns;
-        self.recorder.manifest().phases = vec![Phase {
-            label: "watch".to_owned(),
-            group: Group::Watch,
-            repeat: 0,
-            load: None,
-            background: None,
-            start_ns,
-            window_start_ns: start_ns,
-            window_end_ns: end_ns,
-            end_ns,
-            stop,
-            first_error: None,
-            note: None,
-        }];
+        self.recorder.manifest().phases = vec![whole_phase(start_ns, end_ns, stop)];
+    }
+}
+
+/// The only phase: from the first tick to the last.
+pub fn whole_phase(start_ns: u64, end_ns: u64, stop: Stop) -> Phase {
+    Phase {
+        label: "watch".to_owned(),
+        group: Group::Watch,
+        repeat: 0,
+        load: None,
+        background: None,
+        start_ns,
+        window_start_ns: start_ns,
+        window_end_ns: end_ns,
+        end_ns,
+        stop,
+        first_error: None,
+        note: None,
     }
 }

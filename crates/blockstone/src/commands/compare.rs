@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use blockstone_record::Recording;
 use blockstone_report::{html, json, terminal};
-use blockstone_view::{History, difference_document, differences};
+use blockstone_view::{History, Interval, difference_document, differences};
 
 use super::judged::Judged;
 use super::{find_run, report};
@@ -64,6 +64,11 @@ fn watched(a: &Recording, b: &Recording, args: &CompareArgs, printer: Printer) -
             names[1]
         );
     };
+    let by = |interval: &Interval<'_>| {
+        let imported = interval.history().imported();
+        imported.map_or(String::new(), |imported| format!(" (imported from {})", imported.tool))
+    };
+    let names = [names[0].clone() + &by(&a), names[1].clone() + &by(&b)];
     let [first, second] = &names;
     let text = if printer.json {
         let document = difference_document((first, &a), (second, &b));

@@ -13,7 +13,7 @@ use blockstone_record::{End, out_run_dir};
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
 use blockstone_view::History;
-use blockstone_watch::{Destination, Kernel, Listener, Settings, Watch};
+use blockstone_watch::{Destination, Import, Kernel, Listener, Settings, Watch};
 
 use super::{find_run, interval};
 use crate::cli::Global;
@@ -29,6 +29,9 @@ const KEEP: Nanos = Nanos::millis(600_000);
 pub fn run(args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> {
     if let Some(name) = &args.replay {
         return replay(name, args, global, printer);
+    }
+    if let (Some(file), Some(dir)) = (&args.import, &args.record) {
+        return import(file, dir, printer);
     }
     let interrupt = Interrupt::install()?;
     let settings = settings(args, global)?;
@@ -156,6 +159,18 @@ fn destination(dir: &Path) -> Result<Destination> {
     Ok(Destination { dir: run.path, id: run.id })
 }
 
+/// Makes a recording of another tool's file.
+fn import(file: &Path, dir: &Path, printer: Printer) -> Result<Exit> {
+    let import = Import::read(file)?;
+    for note in import.notes() {
+        printer.note(&format!("warning: {note}"));
+    }
+    import.record(&destination(dir)?, &std::env::args().collect::<Vec<_>>())?;
+    printer.note(&format!("imported: {}", import.summary()));
+    printer.note(&format!("recording: {}", dir.display()));
+    Ok(Exit::Done)
+}
+
 fn replay(name: &str, args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> {
     let recording = find_run::open(name, &global.runs_dir)?;
     for warning in recording.warnings() {
@@ -164,7 +179,13 @@ fn replay(name: &str, args: &WatchArgs, global: &Global, printer: Printer) -> Re
     let history = History::read(&recording)?;
     if !args.once && draws() {
         let manifest = &recording.manifest;
-        let title = format!("{} {}", manifest.host.hostname, recording.dir.display());
+        let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
+        let title = format!(
+            "{} {}{}",
+            manifest.host.hostname,
+            recording.dir.display(),
+            by.unwrap_or_default()
+        );
         let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
         show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(Exit::Done);

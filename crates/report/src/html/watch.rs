@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use blockstone_record::Recording;
+use blockstone_record::manifest::Imported;
 use blockstone_view::{Interval, Measure, Shape, Table as Viewed, Value, View, registry};
 use plotly::common::{Fill, HoverInfo, Line, Mode};
 use plotly::layout::{Axis, HoverMode, Layout, RangeMode};
@@ -19,6 +20,7 @@ use crate::terminal::reasons_of;
 #[derive(Serialize)]
 struct Page {
     host: String,
+    imported: Option<String>,
     identity: Vec<String>,
     sections: Vec<Section>,
     tool_version: String,
@@ -94,9 +96,11 @@ pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, Re
     let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
     let at = |ns: u64| blockstone_base::Nanos(ns.saturating_sub(first_ns)).to_string();
     let mut identity = identity::in_brief(manifest);
+    identity.retain(|part| !part.is_empty());
     identity.push(format!("from {} to {}", at(interval.from_ns), at(interval.to_ns)));
     let page = Page {
         host: manifest.host.hostname.clone(),
+        imported: manifest.imported.as_ref().map(Imported::line),
         identity,
         sections: sections.collect(),
         tool_version: manifest.tool_version.clone(),

@@ -11,6 +11,9 @@ use crate::format;
 pub fn render(interval: &Interval<'_>, views: &[String], style: &Style) -> String {
     let wanted = |name: &str| views.is_empty() || views.iter().any(|view| view == name);
     let mut lines = Vec::new();
+    if let Some(imported) = interval.history().imported() {
+        lines.extend(wrap(&imported.line(), style.width, 0, 2));
+    }
     for view in registry::ALL.iter().filter(|view| wanted(view.name)) {
         let Some(table) = view.table(interval) else { continue };
         if table.rows.is_empty() && views.is_empty() {
@@ -112,6 +115,7 @@ pub fn reasons_of(interval: &Interval<'_>, probe: &str) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for why in interval.reasons(probe) {
         let text = match why {
+            Unmeasured::NotInVersion(text) if why.is_not_imported() => format!("n/v, {text}"),
             Unmeasured::Off(why) => format!("off: {why}"),
             Unmeasured::NotInVersion(why) => format!("n/v, not in this version: {why}"),
             Unmeasured::NotPermitted(why) => format!("n/p, not permitted: {why}"),

@@ -1,6 +1,6 @@
 //! The host as a whole, in one look: processors, queues, what waits to be written, pressure.
 
-use crate::interval::{Interval, Known, ratio, sum};
+use crate::interval::{Interval, Known, Missing, ratio, sum};
 use crate::table::{Shape, Value, View, bytes, count, share};
 
 /// The view.
@@ -57,7 +57,9 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
 /// User, system, interrupts, iowait, idle and steal, of all the time of these processors.
 pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value; 6] {
     let moved = |column: &str| interval.moved(probe, object, column);
-    let all: Known = sum(USES.map(moved));
+    // What a kernel or a tool does not tell apart is in one of the others.
+    let told = USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
+    let all: Known = sum(told);
     let of = |columns: &[&str]| ratio(sum(columns.iter().map(|column| moved(column))), all).into();
     [
         of(&["cpu_user_ns", "cpu_nice_ns"]),

@@ -1,0 +1,28 @@
+//! Files of `/proc` and `/sys` that somebody else wrote down, in the place of a machine's.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Texts of files by their path on the machine they came from, as of one instant. Clones share them:
+/// whoever holds one turns the page, and a probe opened on another reads it.
+#[derive(Clone, Debug, Default)]
+pub struct Pages(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl Pages {
+    /// Puts these texts in the place of all that were there.
+    pub fn turn(&self, texts: BTreeMap<String, Vec<u8>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = texts;
+    }
+
+    /// The text at a path, if it was written down.
+    pub(crate) fn read(&self, path: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+    }
+
+    /// What stands between `before` and `after` in the paths that begin and end so, in order.
+    pub(crate) fn between(&self, before: &str, after: &str) -> Vec<String> {
+        let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = texts.keys().filter_map(|path| path.strip_prefix(before)?.strip_suffix(after));
+        names.map(str::to_owned).collect()
+    }
+}

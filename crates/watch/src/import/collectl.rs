@@ -1,0 +1,214 @@
+//! collectl's raw files: the lines of `/proc` that it read, below the time at which it read them.
+//! They are what our own probes read, so these read them.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::Reading;
+use blockstone_base::identity::Host;
+use blockstone_probe::{Context, Pages, Probe, Row, registry};
+
+use super::text::Text;
+use super::{Failure, Format, Look, Origin, Sink};
+
+/// The format.
+pub const FORMAT: Format = Format {
+    tool: "collectl",
+    holds: "counters of the kernel, as it kept them",
+    made_by: "collectl's raw files (collectl -sDcmnt -f DIR)",
+    recognises: |text| text.starts_with('#') && text.lines().take(20).any(is_title),
+    read,
+};
+
+const TITLE: &str = "# Collectl:";
+/// Fields that a disk has in the oldest layout: those up to the time of all requests.
+const DISK_FIELDS: usize = 11;
+/// Fields of an interface.
+const NET_FIELDS: usize = 16;
+
+fn is_title(line: &str) -> bool {
+    line.starts_with(TITLE)
+}
+
+/// What was read at one time.
+#[derive(Default)]
+struct Block {
+    /// The line of its time.
+    line: usize,
+    at_ns: u64,
+    texts: BTreeMap<String, Vec<u8>>,
+    /// What its last line is about.
+    last: String,
+}
+
+fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
+    let pages = Pages::default();
+    let context = Context::of_pages(pages.clone());
+    let probes = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
+    let mut reader = Reader { pages, probes, sink, last: None, last_ns: None, backwards: 0 };
+    let mut origin = Origin::default();
+    let mut block: Option<Block> = None;
+    for (index, line) in text.as_str().lines().enumerate() {
+        let number = index + 1;
+        let damage = |what: String| Failure::Damage { line: number, what };
+        if let Some(time) = line.strip_prefix(">>>") {
+            let at_ns = time.strip_suffix("<<<").and_then(|time| instant_ns(time.trim()));
+            let unread = || damage(format!("`{line}` is no time of collectl's"));
+            let next = Block { line: number, ..Block::default() };
+            let next = match at_ns {
+                Some(at_ns) => Block { at_ns, ..next },
+                // What was cut in the time itself has nothing after it.
+                None if text.is_cut() && number == text.last_line() => break,
+                None => return Err(unread()),
+            };
+            if let Some(whole) = block.replace(next) {
+                reader.take(whole)?;
+            }
+        } else if line.starts_with("#Date") {
+            let what = "these are figures for plots (collectl -P): only raw files are read";
+            return Err(damage(what.to_owned()));
+        } else if line.starts_with('#') {
+            head(line, &mut origin);
+        } else if let Some(block) = &mut block {
+            let is_last = text.is_cut() && number == text.last_line();
+            let known = if is_last { Ok(()) } else { block.add(line) };
+            known.map_err(damage)?;
+        }
+    }
+    // A collectl that ends writes the time once more, with nothing below it.
+    if let Some(block) = block.filter(|block| !block.last.is_empty()) {
+        if text.is_cut() || reader.last.as_ref().is_some_and(|last| *last != block.last) {
+            let note = "the file ends in the middle: what was read at the time of line";
+            origin.notes.push(format!("{note} {} is left out", block.line));
+        } else {
+            reader.take(block)?;
+        }
+    }
+    if reader.backwards > 0 {
+        let count = reader.backwards;
+        origin.notes.push(format!("its clock went back: {count} looks are left out"));
+    }
+    Ok(origin)
+}
+
+struct Reader<'a, 's> {
+    pages: Pages,
+    probes: Vec<Box<dyn Probe>>,
+    sink: &'a mut Sink<'s>,
+    /// What the last line of the block before was about.
+    last: Option<String>,
+    last_ns: Option<u64>,
+    backwards: usize,
+}
+
+impl Reader<'_, '_> {
+    fn take(&mut self, block: Block) -> Result<(), Failure> {
+        self.last = Some(block.last);
+        if self.last_ns.is_some_and(|last_ns| block.at_ns <= last_ns) {
+            self.backwards += 1;
+            return Ok(());
+        }
+        self.last_ns = Some(block.at_ns);
+        self.pages.turn(block.texts);
+        let mut readings = Vec::new();
+        let mut rows = Vec::new();
+        for probe in &mut self.probes {
+            rows.clear();
+            probe.sample(&mut rows);
+            let name = probe.schema().probe;
+            let named = |Row { object, cells }| Reading { probe: name, object, cells };
+            readings.extend(rows.drain(..).map(named));
+        }
+        (self.sink)(Look { at_ns: block.at_ns, readings })
+    }
+}
+
+impl Block {
+    /// Sorts a line to the file that it came from. What belongs to none of ours is left out.
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        let Some(word) = line.split_whitespace().next() else { return Ok(()) };
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        word.clone_into(&mut self.last);
+        let (path, text) = match word {
+            "cpu" => ("/proc/stat".to_owned(), checked(line, line, 4)?),
+            "intr" | "ctxt" | "processes" | "procs_running" | "procs_blocked" => {
+                ("/proc/stat".to_owned(), checked(line, line, 1)?)
+            }
+            "disk" => {
+                let mut fields = line.split_whitespace().skip(3);
+                let name = fields.next().ok_or("a disk without a name")?;
+                let rest = fields.collect::<Vec<_>>().join(" ");
+                let text = checked(&format!("{name} {rest}"), line, DISK_FIELDS)?;
+                let text = text.split_once(' ').map_or("", |(_, rest)| rest).to_owned();
+                (format!("/sys/class/block/{name}/stat"), text)
+            }
+            "Net" => {
+                let line = line.trim_start_matches("Net");
+                let (name, values) = line.split_once(':').ok_or("an interface without `:`")?;
+                checked(&format!("{name} {values}"), line, NET_FIELDS)?;
+                ("/proc/net/dev".to_owned(), line.to_owned())
+            }
+            _ if word.starts_with("tcp-") => {
+                ("/proc/net/snmp".to_owned(), line.trim_start_matches("tcp-").to_owned())
+            }
+            _ if line.ends_with(" kB") && word.ends_with(':') => {
+                let values = line.trim_end_matches(" kB");
+                checked(values, line, 1)?;
+                ("/proc/meminfo".to_owned(), line.to_owned())
+            }
+            _ if line.split(' ').count() == 2 => ("/proc/vmstat".to_owned(), line.to_owned()),
+            _ => return Ok(()),
+        };
+        let page = self.texts.entry(path).or_default();
+        page.extend_from_slice(text.as_bytes());
+        page.push(b'\n');
+        Ok(())
+    }
+}
+
+/// `fields`, a word and at least so many numbers after it, as it stands; of `line`.
+fn checked(fields: &str, line: &str, least: usize) -> Result<String, String> {
+    let values: Vec<&str> = fields.split_whitespace().skip(1).collect();
+    let is_number = |value: &&str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    if values.len() < least {
+        return Err(format!("`{}` has {} numbers instead of {least}", line.trim(), values.len()));
+    }
+    match values.iter().find(|value| !is_number(value)) {
+        Some(odd) => Err(format!("`{odd}` in `{}` is no number", line.trim())),
+        None => Ok(fields.to_owned()),
+    }
+}
+
+/// `1795342312.001`, in seconds, as nanoseconds.
+fn instant_ns(time: &str) -> Option<u64> {
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let seconds: u64 = seconds.parse().ok()?;
+    let digits = format!("{fraction:0<9}");
+    let fraction: u64 = digits.get(..9)?.parse().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
+/// A line of the file's head: `# Name: value  Name: value`.
+fn head(line: &str, origin: &mut Origin) {
+    let value = |name: &str| {
+        let rest = line.split_once(name)?.1;
+        rest.split_whitespace().next()
+    };
+    let text = |name: &str| value(name).unwrap_or_default().to_owned();
+    let host: &mut Host = &mut origin.host;
+    if line.starts_with(TITLE) {
+        origin.tool_version = value("Collectl:").map(str::to_owned);
+    } else if line.starts_with("# Host:") {
+        host.hostname = text("Host:");
+    } else if line.starts_with("# SubSys:") {
+        host.cpus = value("NumCPUs:").and_then(|n| n.parse().ok()).unwrap_or_default();
+        host.cpus_allowed_milli = host.cpus.saturating_mul(1000);
+    } else if line.starts_with("# HZ:") {
+        host.architecture = text("Arch:").split('-').next().map(str::to_owned).unwrap_or_default();
+    } else if line.starts_with("# Cpu:") {
+        host.cpu_model = text("Cpu:");
+    } else if line.starts_with("# Kernel:") {
+        host.kernel = text("Kernel:");
+        let kib: Option<u64> = value("Memory:").and_then(|n| n.parse().ok());
+        host.memory_bytes = kib.unwrap_or_default() * 1024;
+    }
+}

@@ -1,0 +1,281 @@
+//! iostat's reports, as JSON or as text: rates of each interval between two of them. The first, which
+//! is about all the time since the machine started, is only where the next interval begins.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::identity::{DeviceKind, Host};
+use blockstone_probe::{block, host};
+use serde_json::{Map, Value};
+
+use super::ledger::{Ledger, Timeline, Told};
+use super::sysstat::{Document, Figures, KIB, disk};
+use super::text::Text;
+use super::{Failure, Format, Origin, Sink, stamp};
+
+/// The JSON.
+pub const JSON: Format = Format {
+    tool: "iostat",
+    holds: HOLDS,
+    made_by: "iostat's JSON (S_TIME_FORMAT=ISO iostat -o JSON -x -t 1)",
+    recognises: |text| text.trim_start().starts_with('{') && text.contains("\"sysstat\""),
+    read: json,
+};
+
+/// The text.
+pub const TEXT: Format = Format {
+    tool: "iostat",
+    holds: HOLDS,
+    made_by: "iostat's text (S_TIME_FORMAT=ISO iostat -x -t 1)",
+    recognises: |text| text.starts_with("Linux ") && text.contains("\nDevice"),
+    read: plain,
+};
+
+const HOLDS: &str = "rates of intervals, rounded to two decimals";
+const NO_TIME: &str = "a report without its time: run iostat with -t";
+const SECTOR_BYTES: f64 = 512.0;
+const MIB: f64 = KIB * 1024.0;
+const SECOND_NS: f64 = 1e9;
+
+/// One report: shares of processor time, and figures of disks, by the names iostat gives them.
+#[derive(Debug, Default)]
+struct Report {
+    line: usize,
+    time: String,
+    processors: Map<String, Value>,
+    disks: BTreeMap<String, Map<String, Value>>,
+}
+
+fn json(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
+    let (head, mut document) = Document::open(text)?;
+    let host = head.host();
+    let mut intervals = Intervals::new(host.cpus, sink);
+    while let Some((line, mut report)) = document.next()? {
+        let time = report.get("timestamp").and_then(Value::as_str);
+        let damage = || Failure::Damage { line, what: NO_TIME.to_owned() };
+        let time = time.ok_or_else(damage)?.to_owned();
+        let object = |value: Option<Value>| match value {
+            Some(Value::Object(object)) => object,
+            _ => Map::new(),
+        };
+        let processors = object(report.remove("avg-cpu"));
+        let mut disks = BTreeMap::new();
+        let list = report.get_mut("disk").and_then(Value::as_array_mut);
+        for figures in list.into_iter().flatten().map(|disk| object(Some(disk.take()))) {
+            let name = figures.get("disk_device").and_then(Value::as_str).unwrap_or_default();
+            disks.insert(name.to_owned(), figures);
+        }
+        intervals.add(&Report { line, time, processors, disks })?;
+    }
+    let mut notes = intervals.notes();
+    notes.extend(document.note());
+    Ok(Origin { host, notes, tool_version: None })
+}
+
+fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
+    let host = host_of(text.as_str().lines().next().unwrap_or_default());
+    let mut intervals = Intervals::new(host.cpus, sink);
+    let mut report: Option<Report> = None;
+    let mut reader = Lines::default();
+    for (index, line) in text.as_str().lines().enumerate().skip(1) {
+        let number = index + 1;
+        if line.trim().is_empty() {
+            reader.headings.clear();
+        } else if text.is_cut() && number == text.last_line() {
+            // Its last number may lack digits.
+        } else if !line.starts_with(' ') && stamp::parse(line).is_some() {
+            let next = Report { line: number, time: line.to_owned(), ..Report::default() };
+            if let Some(whole) = report.replace(next) {
+                intervals.add(&whole)?;
+            }
+        } else {
+            let into = report.as_mut();
+            let damage = |what| Failure::Damage { line: number, what };
+            let into = into.ok_or_else(|| damage(NO_TIME.to_owned()))?;
+            reader.read(line, into).map_err(damage)?;
+        }
+    }
+    let mut notes = Vec::new();
+    if let Some(report) = report {
+        // iostat ends each report with an empty line.
+        if text.as_str().ends_with("\n\n") && !report.disks.is_empty() {
+            intervals.add(&report)?;
+        } else {
+            let note = "the file ends in the middle: the report of line";
+            notes.push(format!("{note} {} is left out", report.line));
+        }
+    }
+    notes.extend(intervals.notes());
+    Ok(Origin { host, notes, tool_version: None })
+}
+
+/// The text within a report.
+#[derive(Default)]
+struct Lines {
+    /// What the numbers of the next lines are.
+    headings: Vec<String>,
+}
+
+impl Lines {
+    fn read(&mut self, line: &str, report: &mut Report) -> Result<(), String> {
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        if matches!(first, "avg-cpu:" | "Device" | "Device:") {
+            self.headings = words.map(|word| word.trim_start_matches('%').to_owned()).collect();
+            if first.starts_with("Device") {
+                self.headings.insert(0, String::new());
+            }
+            return Ok(());
+        }
+        if self.headings.is_empty() {
+            return Err(format!("`{}` is no line of iostat's", line.trim()));
+        }
+        let is_disk = self.headings[0].is_empty();
+        let values: Vec<&str> = line.split_whitespace().skip(usize::from(is_disk)).collect();
+        let headings = &self.headings[usize::from(is_disk)..];
+        if values.len() != headings.len() {
+            let (has, wants) = (values.len(), headings.len());
+            return Err(format!("`{}` has {has} numbers for {wants} headings", line.trim()));
+        }
+        let mut figures = Map::new();
+        for (heading, value) in headings.iter().zip(values) {
+            let number: f64 = value
+                .replace(',', ".")
+                .parse()
+                .map_err(|_| format!("`{value}` in `{}` is no number", line.trim()))?;
+            figures.insert(heading.clone(), Value::from(number));
+        }
+        if is_disk {
+            report.disks.insert(first.to_owned(), figures);
+        } else {
+            report.processors = figures;
+        }
+        Ok(())
+    }
+}
+
+/// `Linux 6.18.44 (name) <tab> 2026-11-22 <tab> _x86_64_ <tab> (2 CPU)`.
+fn host_of(line: &str) -> Host {
+    let between = |open: char, close: char, part: &str| {
+        let rest = part.split_once(open)?.1;
+        Some(rest.split_once(close)?.0.to_owned())
+    };
+    let mut words = line.split_whitespace();
+    let cpus = line.rsplit_once('(').and_then(|(_, rest)| rest.split_once(' '));
+    let cpus = cpus.and_then(|(count, _)| count.parse().ok()).unwrap_or_default();
+    Host {
+        kernel: words.nth(1).unwrap_or_default().to_owned(),
+        hostname: between('(', ')', line).unwrap_or_default(),
+        architecture: words
+            .find_map(|word| word.strip_prefix('_')?.strip_suffix('_'))
+            .unwrap_or_default()
+            .to_owned(),
+        cpus,
+        cpus_allowed_milli: u32::saturating_mul(cpus, 1000),
+        ..Host::default()
+    }
+}
+
+/// Reports one after the other.
+struct Intervals<'a, 's> {
+    cpus: u32,
+    ledger: Ledger<'a, 's>,
+    line: Timeline,
+    last_ns: Option<u64>,
+    backwards: usize,
+    without_zone: bool,
+}
+
+impl<'a, 's> Intervals<'a, 's> {
+    fn new(cpus: u32, sink: &'a mut Sink<'s>) -> Self {
+        Self {
+            cpus,
+            ledger: Ledger::new(sink),
+            line: Timeline::default(),
+            last_ns: None,
+            backwards: 0,
+            without_zone: false,
+        }
+    }
+
+    fn add(&mut self, report: &Report) -> Result<(), Failure> {
+        let Some((at_ns, zoned)) = stamp::parse(&report.time) else {
+            let time = &report.time;
+            let what = format!("`{time}` is no time that is known; S_TIME_FORMAT=ISO makes it one");
+            return Err(Failure::Damage { line: report.line, what });
+        };
+        self.without_zone |= !zoned;
+        let Some(last_ns) = self.last_ns else {
+            self.last_ns = Some(at_ns);
+            self.line = Timeline::starting(at_ns);
+            return Ok(());
+        };
+        if at_ns <= last_ns {
+            self.backwards += 1;
+            return Ok(());
+        }
+        self.last_ns = Some(at_ns);
+        let disks = report.disks.values().map(Figures);
+        let counts: Vec<f64> = disks
+            .flat_map(|disk| ["r/s", "w/s", "d/s", "f/s", "tps"].map(|key| disk.number(key)))
+            .flatten()
+            .collect();
+        let span = self.line.next(at_ns, at_ns - last_ns, &counts);
+        let mut told = vec![processors(&Figures(&report.processors), f64::from(self.cpus))];
+        told.extend(report.disks.iter().map(|(name, figures)| of_disk(name, &Figures(figures))));
+        self.ledger.add(span, &told)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.without_zone {
+            notes.push(stamp::NO_ZONE.to_owned());
+        }
+        if self.backwards > 0 {
+            let count = self.backwards;
+            notes.push(format!("its clock went back: {count} reports are left out"));
+        }
+        notes
+    }
+}
+
+/// iostat counts guests with `user` and interrupts with `system`.
+fn processors(figures: &Figures<'_>, count: f64) -> Told {
+    let mut told = Told::new(&host::SCHEMA, "");
+    for (column, key) in [
+        ("cpu_user_ns", "user"),
+        ("cpu_nice_ns", "nice"),
+        ("cpu_system_ns", "system"),
+        ("cpu_iowait_ns", "iowait"),
+        ("cpu_idle_ns", "idle"),
+        ("cpu_steal_ns", "steal"),
+    ] {
+        told.say(column, figures.share(&[key], count));
+    }
+    told
+}
+
+fn of_disk(name: &str, figures: &Figures<'_>) -> Told {
+    let mut told = disk(name);
+    let one = |key: &str| figures.rate(&[(key, 1.0)]);
+    told.say("read_ios", one("r/s"));
+    told.say("read_merges", one("rrqm/s"));
+    let sizes = [("rkB/s", KIB), ("rMB/s", MIB), ("rsec/s", SECTOR_BYTES), ("kB_read/s", KIB)];
+    told.say("read_bytes", figures.rate(&sizes));
+    told.say("read_ns", figures.mean("read_ios", "r_await"));
+    told.say("write_ios", one("w/s"));
+    told.say("write_merges", one("wrqm/s"));
+    let sizes = [("wkB/s", KIB), ("wMB/s", MIB), ("wsec/s", SECTOR_BYTES), ("kB_wrtn/s", KIB)];
+    told.say("write_bytes", figures.rate(&sizes));
+    told.say("write_ns", figures.mean("write_ios", "w_await"));
+    told.say("discard_ios", one("d/s"));
+    let sizes = [("dkB/s", KIB), ("dMB/s", MIB), ("dsec/s", SECTOR_BYTES), ("kB_dscd/s", KIB)];
+    told.say("discard_bytes", figures.rate(&sizes));
+    // Of others the kernel counts no flushes, and iostat prints zeros.
+    if matches!(block::kind_by_name(name), Some(DeviceKind::Disk | DeviceKind::Loop)) {
+        told.say("flush_ios", one("f/s"));
+        told.say("flush_ns", figures.mean("flush_ios", "f_await"));
+    }
+    told.say("queue_ns", figures.rate(&[("aqu-sz", SECOND_NS), ("avgqu-sz", SECOND_NS)]));
+    told.say("busy_ns", figures.share(&["util"], 1.0));
+    told
+}

@@ -1,0 +1,324 @@
+//! Rates turned back into the counters they came from.
+//!
+//! A tool prints what a counter moved a second, rounded, and when, to the second. A counter that moves
+//! by rate × time gives the printed rate again over the same time. Counts are whole numbers: where
+//! the true length of an interval is another than the printed one (1.06 s for 1 s), it is found from
+//! them, as that length, in the hundredths of a second in which sysstat reckons, with which all
+//! printed rates are whole counts.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::{Cell, Kind, Reading, Schema};
+
+use super::writer::{empty_row, is_state};
+use super::{Failure, Look, Sink};
+
+/// A hundredth of a second.
+const CENTISECOND_NS: u64 = 10_000_000;
+/// How far a time printed in whole seconds may be from what it says, at both ends.
+const SLACK_NS: u64 = 1_500_000_000;
+/// What the last of two decimals may hide.
+const ROUNDING: f64 = 0.005;
+
+/// What is said of a column over an interval.
+#[derive(Clone, Debug)]
+pub enum Amount {
+    /// How far a counter moved a second, in its unit.
+    PerSecond(f64),
+    /// How far a counter moved for each step of another, as the time of each request.
+    Each(&'static str, f64),
+    /// Where a level stood at the end.
+    Level(u64),
+    /// What it is.
+    Text(String),
+}
+
+/// What is said of one object over an interval.
+#[derive(Clone, Debug)]
+pub struct Told {
+    schema: &'static Schema,
+    object: String,
+    amounts: Vec<Option<Amount>>,
+}
+
+impl Told {
+    /// Nothing yet.
+    pub fn new(schema: &'static Schema, object: &str) -> Self {
+        let amounts = schema.columns.iter().map(|_| None).collect();
+        Self { schema, object: object.to_owned(), amounts }
+    }
+
+    /// Says something of a column, if there is something to say.
+    pub fn say(&mut self, column: &str, amount: Option<Amount>) {
+        let at = self.schema.columns.iter().position(|known| known.name == column);
+        debug_assert!(at.is_some(), "{} has no column {column}", self.schema.probe);
+        if let Some(at) = at {
+            self.amounts[at] = amount;
+        }
+    }
+}
+
+/// An interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Nanoseconds since 1970.
+    pub from_ns: u64,
+    /// Later than that.
+    pub to_ns: u64,
+    /// Whether its length is the one with which counts are whole.
+    pub exact: bool,
+}
+
+/// Intervals one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timeline {
+    end_ns: Option<u64>,
+}
+
+impl Timeline {
+    /// Where the first interval begins.
+    pub fn starting(at_ns: u64) -> Self {
+        Self { end_ns: Some(at_ns) }
+    }
+
+    /// The interval of about this length that ends at about this time, in which these things were
+    /// counted, each given a second with two decimals. It begins where the one before ended, unless
+    /// something is missing between them.
+    pub fn next(&mut self, stamp_ns: u64, about_ns: u64, counts: &[f64]) -> Span {
+        let begins_ns = stamp_ns.saturating_sub(about_ns);
+        let from_ns = match self.end_ns {
+            Some(end_ns) if begins_ns.abs_diff(end_ns) <= SLACK_NS => end_ns,
+            Some(end_ns) => begins_ns.max(end_ns + CENTISECOND_NS),
+            None => begins_ns,
+        };
+        let found_ns = length_ns(about_ns, counts);
+        let (to_ns, exact) = (from_ns + found_ns.unwrap_or(about_ns), found_ns.is_some());
+        let span = match to_ns.abs_diff(stamp_ns) {
+            0..=SLACK_NS => Span { from_ns, to_ns, exact },
+            // Whatever was found does not fit the clock.
+            _ => Span { from_ns, to_ns: stamp_ns.max(from_ns + CENTISECOND_NS), exact: false },
+        };
+        self.end_ns = Some(span.to_ns);
+        span
+    }
+}
+
+/// The length next to `about_ns` with which these rates are whole counts; none when there is none,
+/// or when the interval is so long that any would do.
+fn length_ns(about_ns: u64, counts: &[f64]) -> Option<u64> {
+    let about = about_ns / CENTISECOND_NS;
+    let fits = |length: &u64| {
+        let seconds = *length as f64 / 100.0;
+        let hidden = ROUNDING * seconds + 1e-6;
+        let is_whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() <= hidden;
+        hidden < 0.25 && counts.iter().all(is_whole)
+    };
+    let near = (0..100).flat_map(|off| [about.checked_add(off), about.checked_sub(off)]);
+    let found = near.flatten().filter(|length| *length > 0).find(fits)?;
+    Some(found * CENTISECOND_NS)
+}
+
+/// Counters that were made of rates.
+pub struct Ledger<'a, 's> {
+    sink: &'a mut Sink<'s>,
+    known: BTreeMap<(&'static str, String), Totals>,
+    end_ns: Option<u64>,
+}
+
+struct Totals {
+    schema: &'static Schema,
+    sums: Vec<i64>,
+    /// What was less than a whole step and will count later.
+    rests: Vec<f64>,
+}
+
+impl<'a, 's> Ledger<'a, 's> {
+    /// Hands what it makes to a sink.
+    pub fn new(sink: &'a mut Sink<'s>) -> Self {
+        Self { sink, known: BTreeMap::new(), end_ns: None }
+    }
+
+    /// Adds what was said of an interval. What is not said of an object that was there before makes
+    /// it unknown, and so does time that no interval covers.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn add(&mut self, span: Span, told: &[Told]) -> Result<(), Failure> {
+        let is_gap = self.end_ns.is_some_and(|end_ns| end_ns != span.from_ns);
+        if let Some(end_ns) = self.end_ns.filter(|_| is_gap) {
+            let nothing = self.known.iter().map(|(key, totals)| reading(key, empty(totals)));
+            let at_ns = end_ns + (span.from_ns - end_ns) / 2;
+            let readings = nothing.collect();
+            (self.sink)(Look { at_ns, readings })?;
+        }
+        let mut begin = Vec::new();
+        for told in told {
+            let key = (told.schema.probe, told.object.clone());
+            let is_new = !self.known.contains_key(&key);
+            let totals = self.known.entry(key.clone()).or_insert_with(|| Totals::of(told.schema));
+            if is_new || is_gap {
+                begin.push(reading(&key, totals.row(told, false)));
+            }
+        }
+        (self.sink)(Look { at_ns: span.from_ns, readings: begin })?;
+        let mut end = Vec::new();
+        for (key, totals) in &mut self.known {
+            let told = told.iter().find(|t| (t.schema.probe, &t.object) == (key.0, &key.1));
+            let cells = match told {
+                Some(told) => {
+                    totals.advance(span, told);
+                    totals.row(told, true)
+                }
+                None => empty(totals),
+            };
+            end.push(reading(key, cells));
+        }
+        self.end_ns = Some(span.to_ns);
+        (self.sink)(Look { at_ns: span.to_ns, readings: end })
+    }
+}
+
+fn reading(key: &(&'static str, String), cells: Vec<Cell>) -> Reading {
+    Reading { probe: key.0, object: key.1.clone(), cells }
+}
+
+fn empty(totals: &Totals) -> Vec<Cell> {
+    empty_row(totals.schema)
+}
+
+impl Totals {
+    fn of(schema: &'static Schema) -> Self {
+        let width = schema.columns.len();
+        Self { schema, sums: vec![0; width], rests: vec![0.0; width] }
+    }
+
+    /// Moves every counter on.
+    fn advance(&mut self, span: Span, told: &Told) {
+        let seconds = (span.to_ns - span.from_ns) as f64 / 1e9;
+        let before = self.sums.clone();
+        for (index, amount) in told.amounts.iter().enumerate() {
+            if let Some(Amount::PerSecond(rate)) = amount {
+                self.step(index, rate * seconds, span.exact);
+            }
+        }
+        for (index, amount) in told.amounts.iter().enumerate() {
+            let Some(Amount::Each(what, size)) = amount else { continue };
+            let columns = self.schema.columns.iter();
+            let steps = columns.zip(&self.sums).zip(&before).find(|((c, _), _)| c.name == *what);
+            if let Some(((_, now), then)) = steps {
+                self.step(index, (now - then) as f64 * size, true);
+            }
+        }
+    }
+
+    /// Moves a counter by what is nearest to `moved`. The rest counts in the next step, unless it is
+    /// known to be an error of rounding.
+    fn step(&mut self, index: usize, moved: f64, exact: bool) {
+        let moved = moved + if exact { 0.0 } else { self.rests[index] };
+        let whole = moved.round().max(0.0);
+        self.rests[index] = if exact { 0.0 } else { moved - whole };
+        self.sums[index] = self.sums[index].saturating_add(whole as i64);
+    }
+
+    /// The row where everything stands, with the levels of the end or without.
+    fn row(&self, told: &Told, at_end: bool) -> Vec<Cell> {
+        let cell = |(index, amount): (usize, &Option<Amount>)| match amount {
+            Some(Amount::Text(text)) => Cell::Text(text.clone()),
+            Some(Amount::Level(level)) if at_end => Cell::from(*level),
+            None | Some(Amount::Level(_)) => Cell::Unmeasured,
+            Some(Amount::PerSecond(_) | Amount::Each(..)) => Cell::Value(self.sums[index]),
+        };
+        let cells: Vec<Cell> = told.amounts.iter().enumerate().map(cell).collect();
+        debug_assert!(cells.iter().enumerate().all(|(index, cell)| match cell {
+            Cell::Text(_) => is_state(self.schema, index),
+            Cell::Value(_) => self.schema.columns[index].kind != Kind::State,
+            Cell::Unmeasured => true,
+        }));
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_probe::network;
+
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn the_true_length_is_the_nearest_with_which_counts_are_whole() {
+        assert_eq!(length_ns(S, &[190.57]), Some(1_060_000_000), "202 in 1.06 s");
+        assert_eq!(length_ns(S, &[190.0, 3.0]), Some(S));
+        assert_eq!(length_ns(3 * S, &[2031.67, 54.67, 1.0]), Some(3 * S));
+        assert_eq!(length_ns(S, &[0.5, 0.123]), None, "no length up to two seconds");
+        assert_eq!(length_ns(600 * S, &[0.35]), None, "any would do");
+        assert_eq!(length_ns(S, &[]), Some(S));
+    }
+
+    fn looks(steps: &[(Span, Vec<Told>)]) -> Vec<Look> {
+        let mut looks = Vec::new();
+        let mut sink = |look| {
+            looks.push(look);
+            Ok(())
+        };
+        let mut ledger = Ledger::new(&mut sink);
+        for (span, told) in steps {
+            ledger.add(*span, told).unwrap();
+        }
+        looks
+    }
+
+    fn told(object: &str, packets: f64) -> Told {
+        let mut told = Told::new(&network::SCHEMA, object);
+        told.say("received_packets", Some(Amount::PerSecond(packets)));
+        told
+    }
+
+    fn packets(look: &Look, object: &str) -> Option<Cell> {
+        let reading = look.readings.iter().find(|reading| reading.object == object)?;
+        Some(reading.cells[1].clone())
+    }
+
+    #[test]
+    fn small_rates_add_up_and_a_gap_is_unknown() {
+        let span = |from: u64| Span { from_ns: from * S, to_ns: (from + 1) * S, exact: false };
+        let steps: Vec<_> = [0, 1, 2, 3, 9].map(|at| (span(at), vec![told("eth0", 0.5)])).into();
+        let looks = looks(&steps);
+        let seen: Vec<_> = looks.iter().map(|look| packets(look, "eth0")).collect();
+        let value = |value| Some(Cell::Value(value));
+        assert_eq!(seen[..2], [value(0), value(1)]);
+        assert_eq!(seen.iter().flatten().filter(|cell| **cell == Cell::Unmeasured).count(), 1);
+        let gap = seen.iter().position(|cell| *cell == Some(Cell::Unmeasured)).unwrap();
+        assert_eq!((looks[gap].at_ns, &seen[gap - 1]), (6 * S + S / 2, &value(2)));
+        assert_eq!((looks[gap + 1].at_ns, &seen[gap + 1]), (9 * S, &value(2)));
+    }
+
+    #[test]
+    fn what_comes_begins_at_zero_and_what_goes_is_unknown() {
+        let span = |from: u64| Span { from_ns: from * S, to_ns: (from + 1) * S, exact: true };
+        let looks = looks(&[
+            (span(0), vec![told("eth0", 4.0)]),
+            (span(1), vec![told("eth0", 4.0), told("eth1", 7.0)]),
+            (span(2), vec![told("eth1", 7.0)]),
+        ]);
+        let of = |object| looks.iter().map(|l| packets(l, object)).collect::<Vec<_>>();
+        let value = |value| Some(Cell::Value(value));
+        assert_eq!(of("eth1"), [None, None, value(0), value(7), None, value(14)]);
+        assert_eq!(of("eth0")[5], Some(Cell::Unmeasured));
+    }
+
+    #[test]
+    fn the_times_of_intervals_follow_their_lengths_and_never_leave_the_clock() {
+        let mut line = Timeline::starting(100 * S);
+        let first = line.next(101 * S, S, &[190.57]);
+        assert_eq!((first.from_ns, first.to_ns), (100 * S, 101 * S + 60_000_000));
+        assert!(first.exact);
+        let after_a_gap = line.next(200 * S, S, &[5.0]);
+        assert_eq!((after_a_gap.from_ns, after_a_gap.to_ns), (199 * S, 200 * S));
+        for second in 201..400 {
+            let span = line.next(second * S, S, &[1.0 / 1.02]);
+            assert!(span.to_ns.abs_diff(second * S) <= SLACK_NS, "{second}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The recording of what was imported: one phase, rows at the instants of the other tool.
+
+use std::collections::BTreeSet;
+
+use blockstone_base::capability::Capability;
+use blockstone_base::column::{Cell, Kind, Schema, Unmeasured};
+use blockstone_base::identity::{DirectIo, PathKind, StorageTarget};
+use blockstone_measure::Opening;
+use blockstone_probe::{host, registry};
+use blockstone_record::manifest::{End, Stop};
+use blockstone_record::{RecordError, Recorder};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Import, Look};
+use crate::recorder::{Destination, PHASE, whole_phase};
+
+/// Instants after which rows go to disk.
+const SEGMENT: u64 = 10_000;
+
+/// What all looks of a file hold, found before anything is written.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Instants at which something was seen.
+    pub instants: u64,
+    first_ns: u64,
+    last_ns: u64,
+    probes: BTreeSet<&'static str>,
+    /// Columns, with their probe, that ever had a value.
+    told: BTreeSet<(&'static str, &'static str)>,
+}
+
+impl Contents {
+    /// Takes note of a look.
+    pub fn add(&mut self, look: &Look) {
+        if self.instants == 0 {
+            self.first_ns = look.at_ns;
+        }
+        self.instants += u64::from(self.instants == 0 || look.at_ns > self.last_ns);
+        self.last_ns = look.at_ns;
+        for reading in &look.readings {
+            let Some(schema) = schema_of(reading.probe) else { continue };
+            self.probes.insert(reading.probe);
+            for (column, cell) in schema.columns.iter().zip(&reading.cells) {
+                if *cell != Cell::Unmeasured {
+                    self.told.insert((reading.probe, column.name));
+                }
+            }
+        }
+    }
+
+    /// From the first instant to the last.
+    pub fn length_ns(&self) -> u64 {
+        self.last_ns - self.first_ns
+    }
+
+    /// The series that the recording has. Its ticks are those of the host, which is always there.
+    fn series(&self) -> Vec<&'static Schema> {
+        let schemas = registry::ALL.iter().map(|entry| entry.schema);
+        let wanted = |s: &&Schema| s.probe == host::SCHEMA.probe || self.probes.contains(s.probe);
+        schemas.filter(wanted).collect()
+    }
+}
+
+fn schema_of(probe: &str) -> Option<&'static Schema> {
+    registry::ALL.iter().map(|entry| entry.schema).find(|schema| schema.probe == probe)
+}
+
+/// Writes what is imported.
+pub struct Writer<'a> {
+    contents: &'a Contents,
+    recorder: Recorder,
+    /// The instant of the rows that come, and whether the host was among them.
+    at_ns: Option<u64>,
+    host_told: bool,
+    instants: u64,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins the recording.
+    pub fn begin(
+        to: &Destination,
+        argv: &[String],
+        import: &'a Import,
+    ) -> Result<Self, RecordError> {
+        let contents = &import.contents;
+        let file = Value::from(import.imported.file.as_str());
+        let opening = Opening {
+            id: &to.id,
+            verb: "watch",
+            argv,
+            settings: [("import", file)].into(),
+            seed: 0,
+            host: &import.host,
+            target: &elsewhere(),
+            capabilities: &[],
+        };
+        let mut manifest = opening.manifest();
+        manifest.started_at = instant(contents.first_ns);
+        manifest.ended_at = Some(instant(contents.last_ns));
+        manifest.imported = Some(import.imported.clone());
+        let mut recorder = Recorder::create(&to.dir, manifest, &contents.series())?;
+        let tool = &import.imported.tool;
+        for info in &mut recorder.manifest().probes {
+            let is_told =
+                |name: &str| contents.told.iter().any(|(p, c)| *p == info.probe && *c == name);
+            let lacking: Vec<String> =
+                info.columns.iter().map(|c| c.name.clone()).filter(|c| !is_told(c)).collect();
+            let why = Unmeasured::not_imported(tool, &lacking);
+            for column in info.columns.iter_mut().filter(|c| lacking.contains(&c.name)) {
+                column.unmeasured = Some(why.clone());
+            }
+        }
+        Ok(Self { contents, recorder, at_ns: None, host_told: false, instants: 0 })
+    }
+
+    /// Writes the rows of a look.
+    pub fn add(&mut self, look: Look) -> Result<(), RecordError> {
+        if self.at_ns != Some(look.at_ns) {
+            self.end_instant()?;
+            self.at_ns = Some(look.at_ns);
+        }
+        let t_ns = look.at_ns - self.contents.first_ns;
+        for reading in look.readings {
+            self.host_told |= reading.probe == host::SCHEMA.probe;
+            self.recorder.row(reading.probe, t_ns, PHASE, &reading.object, &reading.cells)?;
+        }
+        Ok(())
+    }
+
+    /// Ends it.
+    pub fn close(mut self) -> Result<(), RecordError> {
+        self.end_instant()?;
+        let phase = whole_phase(0, self.contents.length_ns(), Stop::WorkDone);
+        self.recorder.manifest().phases = vec![phase];
+        self.recorder.close(End::Complete)
+    }
+
+    /// Every instant has its row of the host: it is what makes it a tick.
+    fn end_instant(&mut self) -> Result<(), RecordError> {
+        let Some(at_ns) = self.at_ns else { return Ok(()) };
+        if !std::mem::take(&mut self.host_told) {
+            let cells = vec![Cell::Unmeasured; host::SCHEMA.columns.len()];
+            let t_ns = at_ns - self.contents.first_ns;
+            self.recorder.row(host::SCHEMA.probe, t_ns, PHASE, "", &cells)?;
+        }
+        self.instants += 1;
+        if self.instants.is_multiple_of(SEGMENT) {
+            self.recorder.end_segment()?;
+        }
+        Ok(())
+    }
+}
+
+/// Wall-clock time, RFC 3339.
+fn instant(at_ns: u64) -> String {
+    let at = Timestamp::from_nanosecond(i128::from(at_ns)).unwrap_or(Timestamp::UNIX_EPOCH);
+    at.to_string()
+}
+
+/// The storage of another machine, of which the file does not tell.
+fn elsewhere() -> StorageTarget {
+    let why = "imported: the storage of that machine was not looked at";
+    StorageTarget {
+        path: "/".to_owned(),
+        kind: PathKind::Directory,
+        file_system: None,
+        devices: Vec::new(),
+        direct_io: DirectIo {
+            capability: Capability::degraded(why),
+            offset_align_bytes: 512,
+            memory_align_bytes: 512,
+            source: "not asked".to_owned(),
+        },
+        caps: Vec::new(),
+        free_bytes: 0,
+    }
+}
+
+/// A row of a probe without any value.
+pub fn empty_row(schema: &Schema) -> Vec<Cell> {
+    vec![Cell::Unmeasured; schema.columns.len()]
+}
+
+/// Whether a column only says what something is.
+pub fn is_state(schema: &Schema, index: usize) -> bool {
+    schema.columns[index].kind == Kind::State
+}
