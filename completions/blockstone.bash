@@ -1707,7 +1707,7 @@ _blockstone() {
             return 0
             ;;
         blockstone__subcmd__watch)
-            opts="-q -h --interval --for --db --sample --no-bpf --pid --group --record --replay --once --from --to --view --listen --allow-remote --json --quiet --color --runs-dir --help"
+            opts="-q -h --interval --for --db --sample --no-bpf --pid --group --record --import --replay --once --from --to --view --listen --allow-remote --json --quiet --color --runs-dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1741,6 +1741,21 @@ _blockstone() {
                     COMPREPLY=()
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --import)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
                     fi
                     return 0
                     ;;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Texts of files by their path on the machine they came from, as of one instant. Clones share them:
-/// whoever holds one turns the page, and a probe opened on another reads it.
+/// Texts of files by their path on the machine they came from, as of one instant. Clones share
+/// them: whoever holds one turns the page, and a probe opened on another reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Pages(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 

@@ -1,9 +1,9 @@
 //! Files of other monitors as recordings of ours.
 //!
 //! A [`Format`] turns a tool's file into [`Look`]s: rows of the probes that a watch has, at the
-//! instants at which the tool looked. Where the tool kept counters they are taken as they are, by the
-//! probes themselves; where it printed rates, [`ledger`] makes counters of them that move by just
-//! these. What a file does not hold is unmeasured, never zero, and says so.
+//! instants at which the tool looked. Where the tool kept counters they are taken as they are, by
+//! the probes themselves; where it printed rates, [`ledger`] makes counters of them that move by
+//! just these. What a file does not hold is unmeasured, never zero, and says so.
 //!
 //! The file is read twice: once to see that all of it makes sense, before anything is written, and
 //! once to write it.

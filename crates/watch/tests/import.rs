@@ -1,5 +1,5 @@
-//! Files of other monitors: what is derived from them is what these monitors print themselves, and a
-//! file that is not whole says so.
+//! Files of other monitors: what is derived from them is what these monitors print themselves, and
+//! a file that is not whole says so.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 

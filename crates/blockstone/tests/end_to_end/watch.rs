@@ -1,6 +1,7 @@
 //! `blockstone watch` as a user runs it: once, recorded, replayed, on a terminal, scraped, killed.
 
 mod database;
+mod import;
 mod terminal;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! iostat's reports, as JSON or as text: rates of each interval between two of them. The first, which
-//! is about all the time since the machine started, is only where the next interval begins.
+//! iostat's reports, as JSON or as text: rates of each interval between two of them. The first,
+//! which is about all the time since the machine started, is only where the next interval begins.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Rates turned back into the counters they came from.
 //!
-//! A tool prints what a counter moved a second, rounded, and when, to the second. A counter that moves
-//! by rate × time gives the printed rate again over the same time. Counts are whole numbers: where
-//! the true length of an interval is another than the printed one (1.06 s for 1 s), it is found from
-//! them, as that length, in the hundredths of a second in which sysstat reckons, with which all
-//! printed rates are whole counts.
+//! A tool prints what a counter moved a second, rounded, and when, to the second. A counter that
+//! moves by rate × time gives the printed rate again over the same time. Counts are whole numbers:
+//! where the true length of an interval is another than the printed one (1.06 s for 1 s), it is
+//! found from them, as that length, in the hundredths of a second in which sysstat reckons, with
+//! which all printed rates are whole counts.
 
 use std::collections::BTreeMap;
 
@@ -211,8 +211,8 @@ impl Totals {
         }
     }
 
-    /// Moves a counter by what is nearest to `moved`. The rest counts in the next step, unless it is
-    /// known to be an error of rounding.
+    /// Moves a counter by what is nearest to `moved`. The rest counts in the next step, unless it
+    /// is known to be an error of rounding.
     fn step(&mut self, index: usize, moved: f64, exact: bool) {
         let moved = moved + if exact { 0.0 } else { self.rests[index] };
         let whole = moved.round().max(0.0);

@@ -1,5 +1,5 @@
-//! sar's files, as `sadf -j` prints them: rates of each interval. The binary files themselves differ
-//! from version to version.
+//! sar's files, as `sadf -j` prints them: rates of each interval. The binary files themselves
+//! differ from version to version.
 
 use blockstone_probe::{cpu, host, memory, network};
 use serde_json::{Map, Value};
@@ -142,7 +142,8 @@ fn whole_host(interval: &Map<String, Value>, head: &Head) -> Told {
     told
 }
 
-/// The time of so many processors. `-u` alone counts guests with `user` and interrupts with `system`.
+/// The time of so many processors. `-u` alone counts guests with `user` and interrupts with
+/// `system`.
 fn processor(told: &mut Told, figures: &Figures<'_>, count: f64) {
     told.say("cpu_user_ns", figures.share(&["user", "usr", "guest"], count));
     told.say("cpu_nice_ns", figures.share(&["nice", "gnice"], count));

@@ -18,8 +18,8 @@ const PLAIN: [&str; 5] = [
 pub const NO_ZONE: &str =
     "its times have no zone and were taken as UTC; S_TIME_FORMAT=ISO makes iostat print it";
 
-/// A printed time in nanoseconds since 1970, and whether it had its zone. Without one it is taken as
-/// UTC. None when it is no time.
+/// A printed time in nanoseconds since 1970, and whether it had its zone. Without one it is taken
+/// as UTC. None when it is no time.
 pub fn parse(text: &str) -> Option<(u64, bool)> {
     let text = text.trim();
     let ns = |at: Timestamp| u64::try_from(at.as_nanosecond()).ok();

@@ -73,7 +73,8 @@ impl<'a> Document<'a> {
         Ok((Head(head), Self { text, at, line: newlines(&all[..at]) + 1, cut: false }))
     }
 
-    /// The next interval, with the line where it begins; none at the end, or where the file was cut.
+    /// The next interval, with the line where it begins; none at the end, or where the file was
+    /// cut.
     pub fn next(&mut self) -> Result<Option<Interval>, Failure> {
         let all = self.text.as_str();
         let rest = &all[self.at..];
@@ -133,7 +134,8 @@ impl Figures<'_> {
         self.0.get(key)?.as_f64().filter(|number| *number >= 0.0)
     }
 
-    /// The first of several names, each with its size in our unit, as what a counter moved a second.
+    /// The first of several names, each with its size in our unit, as what a counter moved a
+    /// second.
     pub fn rate(&self, names: &[(&str, f64)]) -> Option<Amount> {
         let found = names.iter().find_map(|(key, size)| Some(self.number(key)? * size))?;
         Some(Amount::PerSecond(found))
@@ -149,8 +151,8 @@ impl Figures<'_> {
         Some(Amount::Each(of, self.number(key)? * MS_NS))
     }
 
-    /// A share in percent of the time of so many things, as time a second. The sum of several: those
-    /// that are not there are part of others.
+    /// A share in percent of the time of so many things, as time a second. The sum of several:
+    /// those that are not there are part of others.
     pub fn share(&self, names: &[&str], of: f64) -> Option<Amount> {
         let found: Vec<f64> = names.iter().filter_map(|key| self.number(key)).collect();
         let sum: f64 = found.iter().sum();
