@@ -124,8 +124,8 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(block)
 }
 
-/// What a device is by its name, as the kernel gives names. None of one that says nothing, as that
-/// of a path to an `NVMe` disk, or one that people chose.
+/// What a device is by its name, as the kernel gives names. None of a name that people chose. A
+/// path to an `NVMe` disk is a disk: requests are counted there.
 pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
     let after = |prefix: &str| name.strip_prefix(prefix).filter(|rest| !rest.is_empty());
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -156,12 +156,26 @@ pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
     }
     let namespace = after("nvme").and_then(|rest| rest.split_once('n'));
     if let Some((controller, rest)) = namespace {
-        return is_number(controller).then(|| parted(rest)).flatten();
+        // `nvme0c1n1` is a path.
+        let is_path =
+            || controller.split_once('c').is_some_and(|(a, b)| is_number(a) && is_number(b));
+        return if is_number(controller) {
+            parted(rest)
+        } else {
+            (is_path() && is_number(rest)).then_some(DeviceKind::Disk)
+        };
     }
     let disks = ["sd", "vd", "xvd", "hd", "dasd"];
     let parts = ["mmcblk", "nbd", "rbd", "pmem"];
     let named = disks.into_iter().find_map(lettered);
     named.or_else(|| parts.into_iter().find_map(|prefix| after(prefix).and_then(parted)))
+}
+
+/// What lies beneath a disk so far as these names tell, with blanks between: its paths, where an
+/// `NVMe` disk has them.
+pub fn paths_by_name(name: &str, among: Vec<String>) -> Option<String> {
+    let paths = survey::nvme_paths(name, among);
+    (!paths.is_empty()).then(|| paths.join(" "))
 }
 
 #[derive(Debug)]
@@ -262,10 +276,12 @@ impl Device {
     /// A device of which only its counters were written down.
     fn told(pages: &Pages, name: &str) -> Self {
         let kind = kind_by_name(name);
+        let beneath = paths_by_name(name, pages.between("/sys/class/block/", "/stat"));
+        let beneath = beneath.map_or(Cell::Unmeasured, Cell::Text);
         let stat = Source::told(pages, &format!("/sys/class/block/{name}/stat"));
         Self {
             name: name.to_owned(),
-            states: [kind.map_or(Cell::Unmeasured, kind_cell), Cell::Unmeasured],
+            states: [kind.map_or(Cell::Unmeasured, kind_cell), beneath],
             stat,
             request_based: matches!(kind, Some(DeviceKind::Disk | DeviceKind::Loop)),
             counters: [Rising::default(); FIELDS.len()],
@@ -280,7 +296,7 @@ impl Device {
             for (field, value) in raw[..known].iter_mut().zip(numbers(text)) {
                 *field = Some(value);
             }
-            self.fields = raw.iter().flatten().count();
+            self.fields = numbers(text).count();
         }
         let cell = |(index, &(field, unit)): (usize, &(usize, u64))| {
             let value = raw[field].map(|value| match SCHEMA.columns[STATES + index].kind {
@@ -304,13 +320,14 @@ impl Device {
             return Some(why.clone());
         }
         let field = FIELDS[index].0;
-        (field >= self.fields).then(|| {
-            Unmeasured::NotInVersion(if field >= WITHOUT_FLUSHES && !self.request_based {
-                "the kernel counts flushes of whole devices with request queues only".to_owned()
-            } else {
-                format!("this kernel has {} fields in {SOURCE}", self.fields)
-            })
-        })
+        let why = if field >= self.fields {
+            format!("this kernel has {} fields in {SOURCE}", self.fields)
+        } else if field >= WITHOUT_FLUSHES && !self.request_based {
+            "the kernel counts flushes of whole devices with request queues only".to_owned()
+        } else {
+            return None;
+        };
+        Some(Unmeasured::NotInVersion(why))
     }
 }
 
@@ -346,7 +363,8 @@ mod tests {
             ("xvdb1", Some(Partition)),
             ("nvme0n1", Some(Disk)),
             ("nvme10n2p3", Some(Partition)),
-            ("nvme0c1n1", None),
+            ("nvme0c1n1", Some(Disk)),
+            ("nvmec1n1", None),
             ("mmcblk0", Some(Disk)),
             ("mmcblk0p2", Some(Partition)),
             ("loop7", Some(Loop)),

@@ -70,7 +70,8 @@ impl Probe for Network {
         let mut seen = BTreeMap::new();
         let text = self.interfaces.read().unwrap_or_default();
         for line in String::from_utf8_lossy(text).lines() {
-            let Some((name, values)) = line.split_once(':') else { continue };
+            // The name of an alias has a colon of its own, as `eth0:1`.
+            let Some((name, values)) = line.rsplit_once(':') else { continue };
             let values: Vec<u64> = numbers(values.as_bytes()).collect();
             let raw = FIELDS.map(|field| values.get(field).copied());
             let raw = std::array::from_fn(|index| raw.get(index).copied().flatten());

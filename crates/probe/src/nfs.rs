@@ -53,13 +53,15 @@ const fn time(name: &'static str, doc: &'static str) -> Column {
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let absent = "the kernel is built without an NFS client";
     let stats = Source::open(&context.root, SOURCE, absent);
-    Box::new(Nfs { stats, counters: BTreeMap::new() })
+    Box::new(Nfs { stats, counters: BTreeMap::new(), lacking: Vec::new() })
 }
 
 #[derive(Debug)]
 struct Nfs {
     stats: Source,
     counters: BTreeMap<String, [Rising; COLUMNS]>,
+    /// Columns that no mount has, where there are mounts.
+    lacking: Vec<usize>,
 }
 
 impl Probe for Nfs {
@@ -71,6 +73,8 @@ impl Probe for Nfs {
         let text = self.stats.read().unwrap_or_default();
         let mounts = mounts(&String::from_utf8_lossy(text));
         self.counters.retain(|mount, _| mounts.contains_key(mount));
+        let lacks = |index: &usize| mounts.values().all(|row| row[*index].is_none());
+        self.lacking = (0..COLUMNS).filter(|index| !mounts.is_empty() && lacks(index)).collect();
         for (object, raw) in mounts {
             let counters = self.counters.entry(object.clone()).or_default();
             let pairs = counters.iter_mut().zip(raw);
@@ -81,7 +85,12 @@ impl Probe for Nfs {
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
         let all = |why: &Unmeasured| SCHEMA.columns.iter().map(|c| (c.name, why.clone())).collect();
-        self.stats.unmeasured().map_or(Vec::new(), all)
+        let lacking = |index: &usize| {
+            let why = format!("{SOURCE} of this kernel does not tell it of any mount");
+            (SCHEMA.columns[*index].name, Unmeasured::NotInVersion(why))
+        };
+        let some = || self.lacking.iter().map(lacking).collect();
+        self.stats.unmeasured().map_or_else(some, all)
     }
 }
 

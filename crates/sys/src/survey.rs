@@ -134,6 +134,11 @@ pub fn device(root: &Path, name: &str) -> Option<BlockDevice> {
     devices::named(root, name)
 }
 
+/// The paths to an `NVMe` disk that has several, among these names: `nvme0c0n1` of `nvme0n1`.
+pub fn nvme_paths(name: &str, among: Vec<String>) -> Vec<String> {
+    devices::nvme_paths(name, among)
+}
+
 /// Kernel names of the block devices that hold something, in order: every disk and what is built
 /// over disks, but no loop device without its file.
 pub fn device_names(root: &Path) -> Vec<String> {

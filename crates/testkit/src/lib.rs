@@ -37,6 +37,7 @@ mod postgres;
 mod postgres_server;
 mod throttle;
 mod tool;
+mod tree;
 mod zram;
 
 pub use array::DiskArray;
@@ -49,4 +50,5 @@ pub use need::{Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed, skipped_witho
 pub use postgres::{POSTGRES_VERSIONS, PostgresVersion, postgres_programs};
 pub use postgres_server::PostgresServer;
 pub use throttle::Caps;
+pub use tree::lay_out;
 pub use zram::ZramDevice;

@@ -285,6 +285,23 @@ fn a_length_that_is_not_the_printed_one_is_found() {
 }
 
 #[test]
+fn paths_of_an_nvme_disk_count_in_its_place() {
+    let disk =
+        |name: &str, reads: u32| format!("{{\"disk_device\": \"{name}\", \"r/s\": {reads}}}");
+    let report = |second: u32| {
+        let disks = [disk("nvme0c0n1", 40), disk("nvme0c1n1", 2), disk("nvme0n1", 0)].join(",");
+        let at = format!("\"timestamp\": \"2026-11-22T10:11:{second}+0000\"");
+        format!("{{{at}, \"disk\": [{disks}]}}")
+    };
+    let list = [report(50), report(51)].join(",");
+    let text = format!("{{\"sysstat\": {{\"hosts\": [{{\"statistics\": [{list}]}}]}}}}\n");
+    let (history, _) = imported_text("nvme.json", text.as_bytes()).unwrap();
+    let interval = history.whole().unwrap();
+    assert_eq!(interval.text("block", "nvme0n1", "beneath"), Some("nvme0c0n1 nvme0c1n1"));
+    assert_eq!(figure(&interval, "disks", "all", "read_ios_per_s"), 42.0);
+}
+
+#[test]
 fn an_interval_that_is_missing_is_unknown() {
     let whole = text("sar.json");
     let mut document: serde_json::Value = serde_json::from_str(&whole).unwrap();

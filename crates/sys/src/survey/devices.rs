@@ -220,14 +220,17 @@ fn beneath(root: &Path, kind: DeviceKind, directory: &Path, parent: &Path) -> Ve
             .and_then(|path| Some(path.strip_prefix("/dev/")?.to_owned()))
             .into_iter()
             .collect(),
-        DeviceKind::Disk => nvme_paths(root, &name_of(directory).unwrap_or_default()),
+        DeviceKind::Disk => {
+            let all = names(&under(root, "/sys/class/block"));
+            nvme_paths(&name_of(directory).unwrap_or_default(), all)
+        }
         DeviceKind::DeviceMapper | DeviceKind::Raid => names(&directory.join("slaves")),
     }
 }
 
 /// The paths to an `NVMe` disk that has several: `nvme0c0n1` and `nvme0c1n1` for `nvme0n1`. They
 /// have no node under /dev, but requests are sent to them, and counted there.
-fn nvme_paths(root: &Path, name: &str) -> Vec<String> {
+pub fn nvme_paths(name: &str, among: Vec<String>) -> Vec<String> {
     let parts = |name: &str| {
         let rest = name.strip_prefix("nvme")?;
         let (subsystem, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
@@ -242,7 +245,7 @@ fn nvme_paths(root: &Path, name: &str) -> Vec<String> {
             of == subsystem && controller.is_some_and(|at| rest[1 + at..] == namespace)
         })
     };
-    names(&under(root, "/sys/class/block")).into_iter().filter(is_path).collect()
+    among.into_iter().filter(is_path).collect()
 }
 
 /// Vendor and model of a disk; `LVM vg-data` of a mapped device; `raid1` of an array.

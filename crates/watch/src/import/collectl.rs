@@ -47,6 +47,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let mut reader = Reader { pages, probes, sink, last: None, last_ns: None, backwards: 0 };
     let mut origin = Origin::default();
     let mut block: Option<Block> = None;
+    let cut_line = text.cut_line();
     for (index, line) in text.as_str().lines().enumerate() {
         let number = index + 1;
         let damage = |what: String| Failure::Damage { line: number, what };
@@ -57,7 +58,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             let next = match at_ns {
                 Some(at_ns) => Block { at_ns, ..next },
                 // What was cut in the time itself has nothing after it.
-                None if text.is_cut() && number == text.last_line() => break,
+                None if cut_line == Some(number) => break,
                 None => return Err(unread()),
             };
             if let Some(whole) = block.replace(next) {
@@ -68,10 +69,8 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             return Err(damage(what.to_owned()));
         } else if line.starts_with('#') {
             head(line, &mut origin);
-        } else if let Some(block) = &mut block {
-            let is_last = text.is_cut() && number == text.last_line();
-            let known = if is_last { Ok(()) } else { block.add(line) };
-            known.map_err(damage)?;
+        } else if let Some(block) = block.as_mut().filter(|_| cut_line != Some(number)) {
+            block.add(line).map_err(damage)?;
         }
     }
     // A collectl that ends writes the time once more, with nothing below it.
@@ -143,7 +142,7 @@ impl Block {
             }
             "Net" => {
                 let line = line.trim_start_matches("Net");
-                let (name, values) = line.split_once(':').ok_or("an interface without `:`")?;
+                let (name, values) = line.rsplit_once(':').ok_or("an interface without `:`")?;
                 checked(&format!("{name} {values}"), line, NET_FIELDS)?;
                 ("/proc/net/dev".to_owned(), line.to_owned())
             }

@@ -76,11 +76,12 @@ fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let mut intervals = Intervals::new(host.cpus, sink);
     let mut report: Option<Report> = None;
     let mut reader = Lines::default();
+    let cut_line = text.cut_line();
     for (index, line) in text.as_str().lines().enumerate().skip(1) {
         let number = index + 1;
         if line.trim().is_empty() {
             reader.headings.clear();
-        } else if text.is_cut() && number == text.last_line() {
+        } else if cut_line == Some(number) {
             // Its last number may lack digits.
         } else if !line.starts_with(' ') && stamp::parse(line).is_some() {
             let next = Report { line: number, time: line.to_owned(), ..Report::default() };
@@ -221,7 +222,10 @@ impl<'a, 's> Intervals<'a, 's> {
             .collect();
         let span = self.line.next(at_ns, at_ns - last_ns, &counts);
         let mut told = vec![processors(&Figures(&report.processors), f64::from(self.cpus))];
-        told.extend(report.disks.iter().map(|(name, figures)| of_disk(name, &Figures(figures))));
+        let names: Vec<String> = report.disks.keys().cloned().collect();
+        for (name, figures) in &report.disks {
+            told.push(of_disk(name, &names, &Figures(figures)));
+        }
         self.ledger.add(span, &told)
     }
 
@@ -254,8 +258,8 @@ fn processors(figures: &Figures<'_>, count: f64) -> Told {
     told
 }
 
-fn of_disk(name: &str, figures: &Figures<'_>) -> Told {
-    let mut told = disk(name);
+fn of_disk(name: &str, all: &[String], figures: &Figures<'_>) -> Told {
+    let mut told = disk(name, all);
     let one = |key: &str| figures.rate(&[(key, 1.0)]);
     told.say("read_ios", one("r/s"));
     told.say("read_merges", one("rrqm/s"));

@@ -86,9 +86,12 @@ fn told(interval: &Map<String, Value>, head: &Head) -> Vec<Told> {
         }
     }
     told.extend(of_memory(part("memory"), part("paging"), part("swap-pages")));
+    let name = |figures: &Figures<'_>| {
+        figures.0.get("disk-device").and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let all: Vec<String> = list(interval.get("disk")).map(|figures| name(&figures)).collect();
     for figures in list(interval.get("disk")) {
-        let name = figures.0.get("disk-device").and_then(Value::as_str).unwrap_or_default();
-        let mut one = disk(name);
+        let mut one = disk(&name(&figures), &all);
         one.say("read_bytes", figures.rate(&[("rkB", KIB), ("rd_sec", SECTOR_BYTES)]));
         one.say("write_bytes", figures.rate(&[("wkB", KIB), ("wr_sec", SECTOR_BYTES)]));
         one.say("discard_bytes", figures.rate(&[("dkB", KIB), ("dc_sec", SECTOR_BYTES)]));

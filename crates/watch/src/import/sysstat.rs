@@ -160,13 +160,14 @@ impl Figures<'_> {
     }
 }
 
-/// A disk, of which so far only its kind is known, by its name.
-pub fn disk(name: &str) -> Told {
+/// A disk, of which so far only is known what its name tells, among the names of all.
+pub fn disk(name: &str, all: &[String]) -> Told {
     let mut told = Told::new(&block::SCHEMA, name);
     let kind = block::kind_by_name(name).map(block::kind_cell).and_then(|cell| match cell {
         Cell::Text(word) => Some(Amount::Text(word)),
         _ => None,
     });
     told.say("device_kind", kind);
+    told.say("beneath", block::paths_by_name(name, all.to_vec()).map(Amount::Text));
     told
 }

@@ -70,6 +70,11 @@ impl Text {
         self.cut || !self.text.ends_with('\n')
     }
 
+    /// The number of the line that is not whole, if one is.
+    pub fn cut_line(&self) -> Option<usize> {
+        self.is_cut().then(|| self.last_line())
+    }
+
     /// The number of the last line.
     pub fn last_line(&self) -> usize {
         self.text.lines().count().max(1)

@@ -1,6 +1,6 @@
 //! The recording of what was imported: one phase, rows at the instants of the other tool.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use blockstone_base::capability::Capability;
 use blockstone_base::column::{Cell, Kind, Schema, Unmeasured};
@@ -25,9 +25,8 @@ pub struct Contents {
     pub instants: u64,
     first_ns: u64,
     last_ns: u64,
-    probes: BTreeSet<&'static str>,
-    /// Columns, with their probe, that ever had a value.
-    told: BTreeSet<(&'static str, &'static str)>,
+    /// Of each probe, which columns ever had a value.
+    told: BTreeMap<&'static str, Vec<bool>>,
 }
 
 impl Contents {
@@ -39,12 +38,10 @@ impl Contents {
         self.instants += u64::from(self.instants == 0 || look.at_ns > self.last_ns);
         self.last_ns = look.at_ns;
         for reading in &look.readings {
-            let Some(schema) = schema_of(reading.probe) else { continue };
-            self.probes.insert(reading.probe);
-            for (column, cell) in schema.columns.iter().zip(&reading.cells) {
-                if *cell != Cell::Unmeasured {
-                    self.told.insert((reading.probe, column.name));
-                }
+            let told = self.told.entry(reading.probe).or_default();
+            told.resize(reading.cells.len(), false);
+            for (told, cell) in told.iter_mut().zip(&reading.cells) {
+                *told |= *cell != Cell::Unmeasured;
             }
         }
     }
@@ -57,13 +54,9 @@ impl Contents {
     /// The series that the recording has. Its ticks are those of the host, which is always there.
     fn series(&self) -> Vec<&'static Schema> {
         let schemas = registry::ALL.iter().map(|entry| entry.schema);
-        let wanted = |s: &&Schema| s.probe == host::SCHEMA.probe || self.probes.contains(s.probe);
+        let wanted = |s: &&Schema| s.probe == host::SCHEMA.probe || self.told.contains_key(s.probe);
         schemas.filter(wanted).collect()
     }
-}
-
-fn schema_of(probe: &str) -> Option<&'static Schema> {
-    registry::ALL.iter().map(|entry| entry.schema).find(|schema| schema.probe == probe)
 }
 
 /// Writes what is imported.
@@ -102,12 +95,13 @@ impl<'a> Writer<'a> {
         let mut recorder = Recorder::create(&to.dir, manifest, &contents.series())?;
         let tool = &import.imported.tool;
         for info in &mut recorder.manifest().probes {
-            let is_told =
-                |name: &str| contents.told.iter().any(|(p, c)| *p == info.probe && *c == name);
-            let lacking: Vec<String> =
-                info.columns.iter().map(|c| c.name.clone()).filter(|c| !is_told(c)).collect();
-            let why = Unmeasured::not_imported(tool, &lacking);
-            for column in info.columns.iter_mut().filter(|c| lacking.contains(&c.name)) {
+            let told = contents.told.get(info.probe.as_str());
+            let is_told = |index: usize| told.is_some_and(|told| told[index]);
+            let mut lacking: Vec<_> = info.columns.iter_mut().enumerate().collect();
+            lacking.retain(|(index, _)| !is_told(*index));
+            let names: Vec<String> = lacking.iter().map(|(_, c)| c.name.clone()).collect();
+            let why = Unmeasured::not_imported(tool, &names);
+            for (_, column) in lacking {
                 column.unmeasured = Some(why.clone());
             }
         }

@@ -1,0 +1,78 @@
+//! The disks of several kernels as a view shows them: no request counts twice.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::fs;
+use std::path::Path;
+
+use blockstone_probe::{Context, registry};
+use blockstone_record::manifest::ProbeInfo;
+use blockstone_testkit::lay_out;
+use blockstone_view::{History, Value, registry as views};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// All that a kernel's devices counted, as one interval of a second.
+fn since_boot(kernel: &str) -> History {
+    let root = tempfile::tempdir().unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/kernels");
+    let capture = fs::read_to_string(folder.join(format!("{kernel}.txt"))).unwrap();
+    lay_out(&capture, root.path()).unwrap();
+    let context = Context::of_host(root.path());
+    let entry = registry::ALL.iter().find(|entry| entry.schema.probe == "block").unwrap();
+    let mut history = History::new(vec![ProbeInfo::of(entry.schema)]);
+    for entry in fs::read_dir(root.path().join("sys/class/block")).unwrap() {
+        let stat = entry.unwrap().path().join("stat");
+        let fields = fs::read_to_string(&stat).unwrap().split_whitespace().count();
+        fs::write(&stat, "0 ".repeat(fields)).unwrap();
+    }
+    let mut probe = (entry.open)(&context);
+    for t_ns in [0, SECOND_NS] {
+        let mut rows = Vec::new();
+        probe.sample(&mut rows);
+        for row in rows {
+            history.push("block", t_ns, &row.object, row.cells);
+        }
+        lay_out(&capture, root.path()).unwrap();
+    }
+    history
+}
+
+/// Bytes written a second, and what lies beneath, of a row.
+fn written(history: &History, device: &str) -> Option<(f64, String)> {
+    let interval = history.interval(0, SECOND_NS);
+    let view = views::find("disks").unwrap();
+    let table = view.table(&interval).unwrap();
+    let at = |key| view.column(key).unwrap();
+    let row = table.rows.iter().find(|row| row[0] == Value::from(device))?;
+    match (&row[at("write_bytes_per_s")], &row[at("beneath")]) {
+        (Value::Number(bytes), Value::Text(beneath)) => Some((*bytes, beneath.clone())),
+        other => panic!("{device}: {other:?}"),
+    }
+}
+
+#[test]
+fn partitions_mapped_devices_and_nvme_heads_count_once() {
+    for (kernel, sectors) in [
+        // vda + vdb + vdc, not vda1 and not dm-0 on vdc.
+        ("3.10", 10_253_583_588_u64 + 213_623_952 + 1_491_074_702),
+        // Two paths, whose heads stand still, and nvme3n1 without its partitions.
+        ("4.18", 1_281_792_136 + 1_204_958_632 + 1_628_185_952),
+        // vda + nvme0n1.
+        ("5.5", 67_967_912 + 24_366_029_343),
+    ] {
+        let all = written(&since_boot(kernel), "all").unwrap().0;
+        assert_eq!(all, (sectors * 512) as f64, "{kernel}");
+    }
+}
+
+#[test]
+fn each_device_says_on_what_it_lies() {
+    let old = since_boot("3.10");
+    assert_eq!(written(&old, "dm-0").unwrap(), (1_491_074_702.0 * 512.0, "vdc".to_owned()));
+    assert_eq!(written(&old, "vda1").unwrap().1, "vda");
+    let paths = since_boot("4.18");
+    assert_eq!(written(&paths, "nvme0n1").unwrap(), (0.0, "nvme0c0n1".to_owned()));
+    assert_eq!(written(&paths, "nvme0c0n1").unwrap().1, "");
+    assert_eq!(written(&since_boot("5.5"), "dm-0").unwrap().1, "vda2");
+}
