@@ -118,6 +118,12 @@ pub enum ImportError {
     Record(#[from] RecordError),
 }
 
+/// The error about a file that no format fits.
+fn foreign(path: &Path, why: &'static str) -> ImportError {
+    let known = ALL.iter().map(|format| format.made_by).collect::<Vec<_>>().join(" · ");
+    ImportError::Foreign { path: path.to_owned(), why, known }
+}
+
 /// A file of another tool, read and found whole, or whole up to where it was cut.
 pub struct Import {
     path: PathBuf,
@@ -134,17 +140,13 @@ impl Import {
     /// # Errors
     /// When it cannot be read, is of no known format, is damaged, or holds no interval.
     pub fn read(path: &Path) -> Result<Self, ImportError> {
-        let foreign = |why| {
-            let known = ALL.iter().map(|format| format.made_by).collect::<Vec<_>>().join(" · ");
-            ImportError::Foreign { path: path.to_owned(), why, known }
-        };
         let text = Text::read(path)?;
         if text.as_str().trim().is_empty() {
-            return Err(foreign("it is empty"));
+            return Err(foreign(path, "it is empty"));
         }
         let format = ALL.iter().find(|format| (format.recognises)(text.as_str()));
         let Some(&format) = format else {
-            return Err(foreign("no known tool wrote such a file"));
+            return Err(foreign(path, "no known tool wrote such a file"));
         };
         let damaged = |line, what| ImportError::Damaged {
             path: path.to_owned(),

@@ -62,7 +62,7 @@ fn partitions_mapped_devices_and_nvme_heads_count_once() {
         ("5.5", 67_967_912 + 24_366_029_343),
     ] {
         let all = written(&since_boot(kernel), "all").unwrap().0;
-        assert_eq!(all, (sectors * 512) as f64, "{kernel}");
+        assert_eq!(all as u64, sectors * 512, "{kernel}");
     }
 }
 

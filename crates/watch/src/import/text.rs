@@ -6,10 +6,13 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::ImportError;
+use super::{ImportError, foreign};
 
 /// How a gzip file begins (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Where a binary file shows itself.
+const HEAD_BYTES: usize = 512;
+const BINARY: &str = "it is binary, as sar's own files are, of which sadf -j makes JSON";
 
 /// The text.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +29,9 @@ impl Text {
         let failed = |source| ImportError::Read { path: path.to_owned(), source };
         let bytes = fs::read(path).map_err(failed)?;
         if !bytes.starts_with(&GZIP) {
+            if bytes.iter().take(HEAD_BYTES).any(|&byte| byte == 0) {
+                return Err(foreign(path, BINARY));
+            }
             return Self::of(path, bytes, false);
         }
         let mut plain = Vec::new();
