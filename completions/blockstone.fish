@@ -392,7 +392,7 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l sample -
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l pid -d 'Also watch these processes' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l group -d 'Also watch processes whose command line matches, under this name' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l record -d 'Record to this directory (new or empty)' -r -f -a "(__fish_complete_directories)"
-complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l import -d 'Do not watch: record what this file of collectl (raw), sar (sadf -j) or iostat holds' -r -F
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l import -d 'Do not watch: record what these files of collectl (raw), sar (sadf -j) or iostat hold' -r -F
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l replay -d 'Show a recording: its directory, its id, or `last`' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l from -d 'Of a replay: from this time after its beginning' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l to -d 'Of a replay: to this time after its beginning' -r

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::column::Reading;
 use blockstone_base::identity::Host;
 use blockstone_record::RecordError;
-use blockstone_record::manifest::Imported;
+use blockstone_record::manifest::{End, Imported};
 
 use crate::recorder::Destination;
 use text::Text;
@@ -39,6 +39,9 @@ struct Format {
     tool: &'static str,
     /// What it holds, for people.
     holds: &'static str,
+    /// Whether its numbers go on in the file that comes after it. Where they do not, nobody knows
+    /// what happened between the two.
+    goes_on: bool,
     /// How it is made.
     made_by: &'static str,
     /// Whether a file that begins so is one.
@@ -113,6 +116,16 @@ pub enum ImportError {
         /// What to do.
         hint: String,
     },
+    /// Two files do not belong together.
+    #[error("import {path} with {other}: {what}\nhint: give each a recording of its own")]
+    Differ {
+        /// One of them.
+        path: PathBuf,
+        /// The other.
+        other: PathBuf,
+        /// Why not.
+        what: &'static str,
+    },
     /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -124,58 +137,56 @@ fn foreign(path: &Path, why: &'static str) -> ImportError {
     ImportError::Foreign { path: path.to_owned(), why, known }
 }
 
-/// A file of another tool, read and found whole, or whole up to where it was cut.
+/// Files of another tool, read and found whole, or whole up to where they were cut.
 pub struct Import {
-    path: PathBuf,
-    format: &'static Format,
-    text: Text,
+    parts: Vec<Part>,
     host: Host,
     imported: Imported,
     contents: Contents,
 }
 
+/// One of the files.
+struct Part {
+    path: PathBuf,
+    format: &'static Format,
+    origin: Origin,
+    contents: Contents,
+}
+
 impl Import {
-    /// Reads all of a file. Nothing is written.
+    /// Reads all of these files, which are of one tool on one host, in whatever order. Nothing is
+    /// written.
     ///
     /// # Errors
-    /// When it cannot be read, is of no known format, is damaged, or holds no interval.
-    pub fn read(path: &Path) -> Result<Self, ImportError> {
-        let text = Text::read(path)?;
-        if text.as_str().trim().is_empty() {
-            return Err(foreign(path, "it is empty"));
-        }
-        let format = ALL.iter().find(|format| (format.recognises)(text.as_str()));
-        let Some(&format) = format else {
-            return Err(foreign(path, "no known tool wrote such a file"));
-        };
-        let damaged = |line, what| ImportError::Damaged {
-            path: path.to_owned(),
-            line,
-            what,
-            hint: format!("it is read as: {}", format.made_by),
-        };
+    /// When one cannot be read, is of no known format, is damaged, or holds no interval; when they
+    /// do not belong together.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, ImportError> {
+        let mut parts = paths.iter().map(|path| Part::read(path)).collect::<Result<Vec<_>, _>>()?;
+        parts.sort_by_key(|part| part.contents.first_ns);
         let mut contents = Contents::default();
-        let mut sink = |look: Look| {
-            contents.add(&look);
-            Ok(())
-        };
-        let origin = (format.read)(&text, &mut sink).map_err(|failure| match failure {
-            Failure::Damage { line, what } => damaged(line, what),
-            Failure::Record(error) => error.into(),
-        })?;
-        if contents.instants < 2 {
-            let what = "the file ends before one interval was told".to_owned();
-            return Err(damaged(text.last_line(), what));
+        for pair in parts.windows(2) {
+            pair[1].follows(&pair[0])?;
         }
-        let imported = Imported {
-            tool: format.tool.to_owned(),
-            tool_version: origin.tool_version,
-            file: path.display().to_string(),
-            holds: format.holds.to_owned(),
-            notes: origin.notes,
+        let mut notes: Vec<String> = Vec::new();
+        for part in &parts {
+            contents.extend(&part.contents);
+            let name = part.path.file_name().unwrap_or_default().to_string_lossy();
+            let of = if paths.len() > 1 { format!("{name}: ") } else { String::new() };
+            notes.extend(part.origin.notes.iter().map(|note| format!("{of}{note}")));
+        }
+        let Some(last) = parts.last() else {
+            return Err(foreign(Path::new(""), "no file is named"));
         };
-        let path = path.to_owned();
-        Ok(Self { path, format, text, host: origin.host, imported, contents })
+        let names: Vec<String> = parts.iter().map(|part| part.path.display().to_string()).collect();
+        let imported = Imported {
+            tool: last.format.tool.to_owned(),
+            tool_version: last.origin.tool_version.clone(),
+            file: names.join(", "),
+            holds: last.format.holds.to_owned(),
+            notes,
+        };
+        let host = last.origin.host.clone();
+        Ok(Self { parts, host, imported, contents })
     }
 
     /// What a reader of the recording should know: what was left out, and what was taken for what.
@@ -197,19 +208,79 @@ impl Import {
     /// Writes the recording.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, or a file is no longer what it was.
     pub fn record(&self, to: &Destination, argv: &[String]) -> Result<(), ImportError> {
         let mut writer = Writer::begin(to, argv, self)?;
-        let mut sink = |look: Look| writer.add(look).map_err(Failure::Record);
-        (self.format.read)(&self.text, &mut sink).map_err(|failure| match failure {
-            Failure::Record(error) => ImportError::Record(error),
-            Failure::Damage { line, what } => ImportError::Damaged {
-                path: self.path.clone(),
-                line,
-                what,
-                hint: "it was whole a moment ago: does somebody write to it?".to_owned(),
-            },
-        })?;
-        Ok(writer.close()?)
+        let written = self.parts.iter().try_for_each(|part| {
+            if !part.format.goes_on {
+                writer.interrupt(part.contents.first_ns)?;
+            }
+            let text = Text::read(&part.path)?;
+            let mut sink = |look: Look| writer.add(look).map_err(Failure::Record);
+            let read = (part.format.read)(&text, &mut sink);
+            read.map(drop).map_err(|failure| part.failed(failure))
+        });
+        let end = match &written {
+            Ok(()) => End::Complete,
+            Err(error) => End::Failed { error: error.to_string() },
+        };
+        let closed = writer.close(end);
+        written?;
+        Ok(closed?)
+    }
+}
+
+impl Part {
+    fn read(path: &Path) -> Result<Self, ImportError> {
+        let text = Text::read(path)?;
+        if text.as_str().trim().is_empty() {
+            return Err(foreign(path, "it is empty"));
+        }
+        let format = ALL.iter().find(|format| (format.recognises)(text.as_str()));
+        let Some(&format) = format else {
+            return Err(foreign(path, "no known tool wrote such a file"));
+        };
+        let (origin, contents) = (Origin::default(), Contents::default());
+        let mut part = Self { path: path.to_owned(), format, origin, contents };
+        let mut contents = Contents::default();
+        let mut sink = |look: Look| {
+            contents.add(&look);
+            Ok(())
+        };
+        part.origin = (format.read)(&text, &mut sink).map_err(|failure| part.failed(failure))?;
+        part.contents = contents;
+        if part.contents.instants < 2 {
+            let what = "the file ends before one interval was told".to_owned();
+            return Err(part.failed(Failure::Damage { line: text.last_line(), what }));
+        }
+        Ok(part)
+    }
+
+    fn failed(&self, failure: Failure) -> ImportError {
+        match failure {
+            Failure::Damage { line, what } => {
+                let hint = format!("it is read as: {}", self.format.made_by);
+                ImportError::Damaged { path: self.path.clone(), line, what, hint }
+            }
+            Failure::Record(error) => error.into(),
+        }
+    }
+
+    /// Whether it may follow another file in one recording.
+    fn follows(&self, other: &Self) -> Result<(), ImportError> {
+        let differ = |what| {
+            let (path, other) = (self.path.clone(), other.path.clone());
+            Err(ImportError::Differ { path, other, what })
+        };
+        if self.format.tool != other.format.tool {
+            return differ("they are of different tools");
+        }
+        if self.origin.host.hostname != other.origin.host.hostname {
+            return differ("they are of different hosts");
+        }
+        if self.contents.first_ns <= other.contents.last_ns {
+            return differ("they are of the same time");
+        }
+        Ok(())
     }
 }

@@ -25,7 +25,7 @@ fn text(name: &str) -> String {
 /// The recording of a file, and what was noted on the way.
 fn imported(path: &Path) -> (Recording, History, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
-    let import = Import::read(path).unwrap();
+    let import = Import::read(&[path.to_owned()]).unwrap();
     let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
     import.record(&to, &[]).unwrap();
     let recording = Recording::open(&to.dir).unwrap();
@@ -38,7 +38,7 @@ fn imported_text(name: &str, text: &[u8]) -> Result<(History, Vec<String>), Impo
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
     fs::write(&path, text).unwrap();
-    let import = Import::read(&path)?;
+    let import = Import::read(&[path])?;
     let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
     import.record(&to, &[])?;
     let history = History::read(&Recording::open(&to.dir).unwrap()).unwrap();
@@ -299,6 +299,59 @@ fn paths_of_an_nvme_disk_count_in_its_place() {
     let interval = history.whole().unwrap();
     assert_eq!(interval.text("block", "nvme0n1", "beneath"), Some("nvme0c0n1 nvme0c1n1"));
     near(figure(&interval, "disks", "all", "read_ios_per_s"), 42.0, 0.0, "both paths");
+}
+
+/// Each half of a file's intervals as a file of its own.
+fn halves(name: &str, dir: &Path) -> [PathBuf; 2] {
+    let whole = text(name);
+    [0..3, 4..7].map(|range| {
+        let mut document: serde_json::Value = serde_json::from_str(&whole).unwrap();
+        let list = document["sysstat"]["hosts"][0]["statistics"].as_array_mut().unwrap();
+        *list = list[range.clone()].to_vec();
+        let path = dir.join(format!("{}-{name}", range.start));
+        fs::write(&path, format!("{document}\n")).unwrap();
+        path
+    })
+}
+
+#[test]
+fn several_files_become_one_recording_and_what_lies_between_is_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let [first, second] = halves("sar.json", dir.path());
+    let import = Import::read(&[second.clone(), first.clone()]).unwrap();
+    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
+    import.record(&to, &[]).unwrap();
+    let history = History::read(&Recording::open(&to.dir).unwrap()).unwrap();
+    let known: Vec<bool> = intervals(&history)
+        .iter()
+        .map(|interval| interval.moved("block", "vda", "write_bytes").is_ok())
+        .collect();
+    assert_eq!(known, [true, true, true, false, false, true, true, true]);
+    let whole = history.whole().unwrap();
+    assert_eq!(whole.moved("block", "loop0", "write_bytes"), Err(Missing::Unknown), "not zero");
+
+    let error = |paths: &[PathBuf]| Import::read(paths).map(drop).unwrap_err().to_string();
+    assert!(error(&[first.clone(), first.clone()]).contains("they are of the same time"));
+    assert!(error(&[first.clone(), fixture("iostat.json")]).contains("of different tools"));
+    let other = fs::read_to_string(&second).unwrap().replace("\"vm\"", "\"db2\"");
+    fs::write(&second, other).unwrap();
+    assert!(error(&[first, second]).contains("of different hosts"));
+}
+
+#[test]
+fn an_iostat_that_writes_on_in_a_file_begins_anew() {
+    let once = text("iostat.txt");
+    let later = once.replace("T10:", "T11:");
+    let (history, notes) = imported_text("twice.txt", (once + &later).as_bytes()).unwrap();
+    assert!(notes.is_empty(), "{notes:?}");
+    let known = intervals(&history).into_iter().map(|interval| {
+        let seconds = interval.seconds();
+        (interval.moved("block", "vda", "write_bytes").is_ok(), seconds > 60.0)
+    });
+    let known: Vec<_> = known.collect();
+    let mut expected = vec![(true, false); 14];
+    expected[6..8].fill((false, true));
+    assert_eq!(known, expected);
 }
 
 #[test]

@@ -19,7 +19,7 @@ Examples:
   blockstone watch --db run:last                   a `blockstone run` in progress
   blockstone watch --group backup=pg_dump --pid 4711
   blockstone watch --record night --for 8h         recorded; also without a terminal
-  blockstone watch --import vm-20261122.raw.gz --record old    what collectl, sar or iostat kept
+  blockstone watch --import db1-*.raw.gz --record old    what collectl, sar or iostat kept
   blockstone watch --replay night                  the same again, forwards and backwards
   blockstone watch --replay night --once --from 10m --to 12m --view disks")]
 pub struct WatchArgs {
@@ -57,12 +57,12 @@ pub struct WatchArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
           help_heading = "Where it goes", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
-    /// Do not watch: record what this file of collectl (raw), sar (sadf -j) or iostat holds
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "record",
-          help_heading = "Where it goes",
+    /// Do not watch: record what these files of collectl (raw), sar (sadf -j) or iostat hold
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
+          requires = "record", help_heading = "Where it goes",
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
                                 "group", "listen", "once", "view"])]
-    pub import: Option<PathBuf>,
+    pub import: Vec<PathBuf>,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Where it goes")]
     pub replay: Option<String>,

@@ -4,7 +4,7 @@ mod screen;
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
@@ -30,8 +30,8 @@ pub fn run(args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> 
     if let Some(name) = &args.replay {
         return replay(name, args, global, printer);
     }
-    if let (Some(file), Some(dir)) = (&args.import, &args.record) {
-        return import(file, dir, printer);
+    if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.record) {
+        return import(&args.import, dir, printer);
     }
     let interrupt = Interrupt::install()?;
     let settings = settings(args, global)?;
@@ -159,9 +159,9 @@ fn destination(dir: &Path) -> Result<Destination> {
     Ok(Destination { dir: run.path, id: run.id })
 }
 
-/// Makes a recording of another tool's file.
-fn import(file: &Path, dir: &Path, printer: Printer) -> Result<Exit> {
-    let import = Import::read(file)?;
+/// Makes a recording of another tool's files.
+fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
+    let import = Import::read(files)?;
     for note in import.notes() {
         printer.note(&format!("warning: {note}"));
     }

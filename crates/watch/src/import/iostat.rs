@@ -16,6 +16,7 @@ use super::{Failure, Format, Origin, Sink, stamp};
 pub const JSON: Format = Format {
     tool: "iostat",
     holds: HOLDS,
+    goes_on: false,
     made_by: "iostat's JSON (S_TIME_FORMAT=ISO iostat -o JSON -x -t 1)",
     recognises: |text| text.trim_start().starts_with('{') && text.contains("\"sysstat\""),
     read: json,
@@ -25,12 +26,15 @@ pub const JSON: Format = Format {
 pub const TEXT: Format = Format {
     tool: "iostat",
     holds: HOLDS,
+    goes_on: false,
     made_by: "iostat's text (S_TIME_FORMAT=ISO iostat -x -t 1)",
-    recognises: |text| text.starts_with("Linux ") && text.contains("\nDevice"),
+    recognises: |text| text.starts_with(TITLE) && text.contains("\nDevice"),
     read: plain,
 };
 
 const HOLDS: &str = "rates of intervals, rounded to two decimals";
+/// How iostat's first line begins.
+const TITLE: &str = "Linux ";
 const NO_TIME: &str = "a report without its time: run iostat with -t";
 const SECTOR_BYTES: f64 = 512.0;
 const MIB: f64 = KIB * 1024.0;
@@ -83,6 +87,10 @@ fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             reader.headings.clear();
         } else if cut_line == Some(number) {
             // Its last number may lack digits.
+        } else if line.starts_with(TITLE) {
+            // Another iostat writes on in the same file.
+            report.take().map_or(Ok(()), |whole| intervals.add(&whole))?;
+            intervals.begin();
         } else if !line.starts_with(' ') && stamp::parse(line).is_some() {
             let next = Report { line: number, time: line.to_owned(), ..Report::default() };
             if let Some(whole) = report.replace(next) {
@@ -182,6 +190,8 @@ struct Intervals<'a, 's> {
     ledger: Ledger<'a, 's>,
     line: Timeline,
     last_ns: Option<u64>,
+    /// Whether the next report is about all the time since the machine started.
+    is_first: bool,
     backwards: usize,
     without_zone: bool,
 }
@@ -193,6 +203,7 @@ impl<'a, 's> Intervals<'a, 's> {
             ledger: Ledger::new(sink),
             line: Timeline::default(),
             last_ns: None,
+            is_first: true,
             backwards: 0,
             without_zone: false,
         }
@@ -205,16 +216,16 @@ impl<'a, 's> Intervals<'a, 's> {
             return Err(Failure::Damage { line: report.line, what });
         };
         self.without_zone |= !zoned;
-        let Some(last_ns) = self.last_ns else {
-            self.last_ns = Some(at_ns);
-            self.line = Timeline::starting(at_ns);
-            return Ok(());
-        };
-        if at_ns <= last_ns {
+        if self.last_ns.is_some_and(|last_ns| at_ns <= last_ns) {
             self.backwards += 1;
             return Ok(());
         }
-        self.last_ns = Some(at_ns);
+        let last_ns = self.last_ns.replace(at_ns).filter(|_| !self.is_first);
+        let Some(last_ns) = last_ns else {
+            self.is_first = false;
+            self.line.restart(at_ns);
+            return Ok(());
+        };
         let disks = report.disks.values().map(Figures);
         let counts: Vec<f64> = disks
             .flat_map(|disk| ["r/s", "w/s", "d/s", "f/s", "tps"].map(|key| disk.number(key)))
@@ -227,6 +238,11 @@ impl<'a, 's> Intervals<'a, 's> {
             told.push(of_disk(name, &names, &Figures(figures)));
         }
         self.ledger.add(span, &told)
+    }
+
+    /// An iostat starts.
+    fn begin(&mut self) {
+        self.is_first = true;
     }
 
     fn notes(&self) -> Vec<String> {

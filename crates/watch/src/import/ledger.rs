@@ -76,9 +76,10 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Where the first interval begins.
-    pub fn starting(at_ns: u64) -> Self {
-        Self { end_ns: Some(at_ns) }
+    /// Begins anew at about this time: what lies before the next interval is not known.
+    pub fn restart(&mut self, at_ns: u64) {
+        let after = self.end_ns.map_or(0, |end_ns| end_ns + CENTISECOND_NS);
+        self.end_ns = Some(at_ns.max(after));
     }
 
     /// The interval of about this length that ends at about this time, in which these things were
@@ -310,7 +311,8 @@ mod tests {
 
     #[test]
     fn the_times_of_intervals_follow_their_lengths_and_never_leave_the_clock() {
-        let mut line = Timeline::starting(100 * S);
+        let mut line = Timeline::default();
+        line.restart(100 * S);
         let first = line.next(101 * S, S, &[190.57]);
         assert_eq!((first.from_ns, first.to_ns), (100 * S, 101 * S + 60_000_000));
         assert!(first.exact);

@@ -13,6 +13,7 @@ use super::{Failure, Format, Origin, Sink, stamp};
 pub const FORMAT: Format = Format {
     tool: "sar",
     holds: "rates of intervals, rounded to two decimals",
+    goes_on: false,
     made_by: "sar's files as JSON (sadf -j FILE -- -A)",
     recognises: |text| text.trim_start().starts_with('{') && text.contains("\"file-date\""),
     read,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::capability::Capability;
-use blockstone_base::column::{Cell, Kind, Schema, Unmeasured};
+use blockstone_base::column::{Cell, Kind, Reading, Schema, Unmeasured};
 use blockstone_base::identity::{DirectIo, PathKind, StorageTarget};
 use blockstone_measure::Opening;
 use blockstone_probe::{host, registry};
@@ -23,8 +23,10 @@ const SEGMENT: u64 = 10_000;
 pub struct Contents {
     /// Instants at which something was seen.
     pub instants: u64,
-    first_ns: u64,
-    last_ns: u64,
+    /// The first of them, in nanoseconds since 1970.
+    pub first_ns: u64,
+    /// The last.
+    pub last_ns: u64,
     /// Of each probe, which columns ever had a value.
     told: BTreeMap<&'static str, Vec<bool>>,
 }
@@ -43,6 +45,20 @@ impl Contents {
             for (told, cell) in told.iter_mut().zip(&reading.cells) {
                 *told |= *cell != Cell::Unmeasured;
             }
+        }
+    }
+
+    /// Adds what another file holds that is of later.
+    pub fn extend(&mut self, later: &Self) {
+        if self.instants == 0 {
+            self.first_ns = later.first_ns;
+        }
+        self.instants += later.instants;
+        self.last_ns = later.last_ns;
+        for (probe, columns) in &later.told {
+            let told = self.told.entry(probe).or_default();
+            told.resize(columns.len(), false);
+            told.iter_mut().zip(columns).for_each(|(told, column)| *told |= column);
         }
     }
 
@@ -66,6 +82,8 @@ pub struct Writer<'a> {
     /// The instant of the rows that come, and whether the host was among them.
     at_ns: Option<u64>,
     host_told: bool,
+    /// What the rows of this instant are about.
+    objects: Vec<(&'static str, String)>,
     instants: u64,
 }
 
@@ -105,7 +123,8 @@ impl<'a> Writer<'a> {
                 column.unmeasured = Some(why.clone());
             }
         }
-        Ok(Self { contents, recorder, at_ns: None, host_told: false, instants: 0 })
+        let objects = Vec::new();
+        Ok(Self { contents, recorder, at_ns: None, host_told: false, objects, instants: 0 })
     }
 
     /// Writes the rows of a look.
@@ -113,29 +132,44 @@ impl<'a> Writer<'a> {
         if self.at_ns != Some(look.at_ns) {
             self.end_instant()?;
             self.at_ns = Some(look.at_ns);
+            self.objects.clear();
         }
         let t_ns = look.at_ns - self.contents.first_ns;
         for reading in look.readings {
             self.host_told |= reading.probe == host::SCHEMA.probe;
             self.recorder.row(reading.probe, t_ns, PHASE, &reading.object, &reading.cells)?;
+            self.objects.push((reading.probe, reading.object));
         }
         Ok(())
     }
 
+    /// Says that nobody knows what happened from the last instant to this one.
+    pub fn interrupt(&mut self, until_ns: u64) -> Result<(), RecordError> {
+        let Some(last_ns) = self.at_ns else { return Ok(()) };
+        let schemas = || registry::ALL.iter().map(|entry| entry.schema);
+        let objects = std::mem::take(&mut self.objects).into_iter();
+        let empty = objects.filter_map(|(probe, object)| {
+            let cells = empty_row(schemas().find(|schema| schema.probe == probe)?);
+            Some(Reading { probe, object, cells })
+        });
+        let readings = empty.collect();
+        self.add(Look { at_ns: last_ns + (until_ns - last_ns) / 2, readings })
+    }
+
     /// Ends it.
-    pub fn close(mut self) -> Result<(), RecordError> {
+    pub fn close(mut self, end: End) -> Result<(), RecordError> {
         self.end_instant()?;
         let phase = whole_phase(0, self.contents.length_ns(), Stop::WorkDone);
         self.recorder.manifest().phases = vec![phase];
-        self.recorder.close(End::Complete)
+        self.recorder.close(end)
     }
 
     /// Every instant has its row of the host: it is what makes it a tick.
     fn end_instant(&mut self) -> Result<(), RecordError> {
         let Some(at_ns) = self.at_ns else { return Ok(()) };
         if !std::mem::take(&mut self.host_told) {
-            let cells = vec![Cell::Unmeasured; host::SCHEMA.columns.len()];
             let t_ns = at_ns - self.contents.first_ns;
+            let cells = empty_row(&host::SCHEMA);
             self.recorder.row(host::SCHEMA.probe, t_ns, PHASE, "", &cells)?;
         }
         self.instants += 1;
