@@ -262,6 +262,33 @@ fn iostats_text_says_the_same_as_its_json() {
 }
 
 #[test]
+fn the_columns_of_an_old_iostat_are_known() {
+    // The layout of sysstat 10, as enterprise Linux 7 has it.
+    let report = |time: &str, reads: &str| {
+        format!(
+            "06/05/2026 {time} PM\navg-cpu:  %user   %nice %system %iowait  %steal   %idle\n\
+             \x20         10.00    0.00    5.00   25.00    0.00   60.00\n\n\
+             Device:   rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz \
+             await r_await w_await  svctm  %util\n\
+             sda               0.00     1.00  {reads}    3.00   400.00    12.00    15.30     0.20    \
+             3.77    4.00    0.50   1.00   5.30\n\n"
+        )
+    };
+    let title = "Linux 3.10.0-1160.el7.x86_64 (db1) \t06/05/2026 \t_x86_64_\t(4 CPU)\n\n";
+    let text = format!("{title}{}{}", report("12:59:59", "7.00"), report("01:00:09", "50.00"));
+    let (history, notes) = imported_text("old.txt", text.as_bytes()).unwrap();
+    assert!(notes[0].contains("month first"), "{notes:?}");
+    let interval = history.whole().unwrap();
+    assert_eq!(interval.to_ns, 10_000_000_000);
+    assert_eq!(interval.moved("block", "sda", "read_ios"), Ok(500.0));
+    assert_eq!(interval.moved("block", "sda", "read_ns"), Ok(500.0 * 4e6));
+    assert_eq!(interval.moved("block", "sda", "queue_ns"), Ok(2e9));
+    assert_eq!(interval.moved("host", "", "cpu_iowait_ns"), Ok(10e9));
+    assert_eq!(interval.moved("block", "sda", "flush_ios"), Err(Missing::NotInVersion));
+    assert_eq!(interval.moved("block", "sda", "discard_ios"), Err(Missing::NotInVersion));
+}
+
+#[test]
 fn a_length_that_is_not_the_printed_one_is_found() {
     // 202 reads in 1.06 s: 190.57 a second, and 12 KiB each.
     let report = |second: u32, reads: f64, kb: f64| {

@@ -16,7 +16,7 @@ const PLAIN: [&str; 5] = [
 
 /// What a note says of times without a zone.
 pub const NO_ZONE: &str =
-    "its times have no zone and were taken as UTC; S_TIME_FORMAT=ISO makes iostat print it";
+    "its times were taken as UTC, its dates as month first: S_TIME_FORMAT=ISO makes iostat say it";
 
 /// A printed time in nanoseconds since 1970, and whether it had its zone. Without one it is taken
 /// as UTC. None when it is no time.
