@@ -270,7 +270,7 @@ fn the_columns_of_an_old_iostat_are_known() {
              \x20         10.00    0.00    5.00   25.00    0.00   60.00\n\n\
              Device:   rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz \
              await r_await w_await  svctm  %util\n\
-             sda               0.00     1.00  {reads}    3.00   400.00    12.00    15.30     0.20    \
+             sda       0.00     1.00  {reads}    3.00   400.00    12.00    15.30     0.20 \
              3.77    4.00    0.50   1.00   5.30\n\n"
         )
     };
