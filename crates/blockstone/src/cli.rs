@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use blockstone_base::units::{Bytes, Nanos};
+use blockstone_view::Condition;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
@@ -201,6 +202,16 @@ pub struct ReportArgs {
     /// Show what every layer did up to this time after the recording's first tick
     #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub to: Option<Nanos>,
+    /// Of samples of sessions, show only those whose column says this
+    #[arg(long = "where", value_name = "COLUMN=VALUE", conflicts_with_all = ["awr_info", "html"])]
+    pub only: Vec<Condition>,
+}
+
+impl ReportArgs {
+    /// Whether it asks what every layer did in a part of the time.
+    pub fn is_of_layers(&self) -> bool {
+        self.from.is_some() || self.to.is_some() || !self.only.is_empty()
+    }
 }
 
 /// Arguments of `compare`.

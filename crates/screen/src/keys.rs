@@ -34,10 +34,12 @@ pub enum Key {
 }
 
 /// What the keys do, for help.
-pub const HELP: [(&str, &str); 13] = [
+pub const HELP: [(&str, &str); 15] = [
     ("1…9, Tab, ← →", "choose a pane"),
     ("↑ ↓", "choose a row"),
-    ("Enter, Esc", "look into the row, and back"),
+    ("Enter", "look into the row: wait, session, statement; Esc goes back"),
+    ("d", "the row with all its columns, and back"),
+    ("b", "to the session that blocks the one in the row"),
     ("s S", "order by the next column, by the one before"),
     ("/ text Enter", "show only rows that contain the text; Esc shows all"),
     ("< >", "scroll columns"),
@@ -71,9 +73,10 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         }
         Key::Up => state.row = state.row.saturating_sub(1),
         Key::Down => state.row = (state.row + 1).min(rows.saturating_sub(1)),
-        Key::Enter => state.detail = true,
-        Key::Escape if state.detail => state.detail = false,
-        Key::Escape => state.filter.clear(),
+        Key::Enter => state.detail = !state.enter(history),
+        Key::Char('d') => state.detail = !state.detail,
+        Key::Char('b') => state.go_to_blocker(history),
+        Key::Escape | Key::Backspace => back(state),
         Key::Char('s') => state.sort_by_next(false),
         Key::Char('S') => state.sort_by_next(true),
         Key::Char('/') => {
@@ -93,7 +96,18 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Char('}') => state.step(history, 10),
         Key::Home => state.step(history, i64::from(i32::MIN)),
         Key::End => state.at_ns = None,
-        Key::Char(_) | Key::Backspace => {}
+        Key::Char(_) => {}
+    }
+}
+
+/// Out of what was entered last.
+fn back(state: &mut State) {
+    if state.detail {
+        state.detail = false;
+    } else if state.filter.is_empty() {
+        state.leave_place();
+    } else {
+        state.filter.clear();
     }
 }
 

@@ -22,10 +22,12 @@
 mod columns;
 mod draw;
 mod keys;
+mod places;
 mod show;
 mod state;
 
 pub use draw::draw;
 pub use keys::{Key, press};
+pub use places::Place;
 pub use show::{Left, ScreenError, Source, show};
 pub use state::{Frame, Span, State};

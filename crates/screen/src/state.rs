@@ -2,6 +2,8 @@
 
 use blockstone_view::{History, Interval, Table, Value, View, registry};
 
+use crate::places::{self, Place};
+
 /// How much of time a figure covers: so many ticks before the one that is shown, or all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
@@ -16,7 +18,9 @@ pub enum Span {
 pub struct State {
     /// The view that is shown, by its place in the registry.
     pub view: usize,
-    /// The row that is chosen.
+    /// Where its user went from there: a wait, a session, a statement, each from the one before.
+    pub path: Vec<Place>,
+    /// The row that is chosen, counted through all tables of a place.
     pub row: usize,
     /// Columns that are scrolled past, after the first.
     pub scrolled: usize,
@@ -57,6 +61,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             view: 0,
+            path: Vec::new(),
             row: 0,
             scrolled: 0,
             sort: vec![None; registry::ALL.len()],
@@ -105,6 +110,11 @@ impl State {
         if let Some(column) = self.sort[self.view] {
             table.sort(column);
         }
+        Some(self.filtered(table))
+    }
+
+    /// The rows that the filter leaves.
+    pub(crate) fn filtered(&self, mut table: Table) -> Table {
         let wanted = self.filter.to_lowercase();
         table.rows.retain(|row| {
             row.iter().any(|value| match value {
@@ -112,12 +122,15 @@ impl State {
                 _ => wanted.is_empty(),
             })
         });
-        Some(table)
+        table
     }
 
     /// Goes to another view.
     pub fn go_to(&mut self, view: usize) {
         self.view = view.min(registry::ALL.len() - 1);
+        if let Some(first) = self.path.drain(..).next() {
+            self.filter = first.from_filter;
+        }
         (self.row, self.scrolled, self.detail) = (0, 0, false);
     }
 
@@ -159,22 +172,33 @@ impl State {
         };
     }
 
-    /// A column over time: its value in each interval up to the one that is shown, of the row that
-    /// begins with `name`.
-    pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
+    /// The last `count` intervals of one tick up to the one that is shown.
+    pub fn past<'a>(&self, history: &'a History, count: usize) -> Vec<Interval<'a>> {
         let to_ns = self.at_ns.unwrap_or(u64::MAX);
         let before = history.ticks().rev().skip_while(|tick| *tick > to_ns);
         let mut ticks: Vec<u64> = before.take(count + 1).collect();
         ticks.reverse();
-        let value = |edges: &[u64]| {
-            let interval = history.interval(edges[0], edges[1]);
-            let table = self.view().table(&interval)?;
+        ticks.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
+    }
+
+    /// Sessions at work on average in each of them, of those that the place is about.
+    pub fn activity(&self, history: &History, count: usize) -> Vec<f64> {
+        let Some(focus) = self.focus() else { return Vec::new() };
+        let past = self.past(history, count);
+        past.iter().map(|interval| places::active(&interval.only(focus))).collect()
+    }
+
+    /// A column over time: its value in each of them, of the row that begins with `name`.
+    pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
+        let value = |interval: &Interval<'_>| {
+            let table = self.view().table(interval)?;
             let row = table.rows.iter().find(|row| table.view.name_of(row) == name)?;
             match row.get(column) {
                 Some(Value::Number(number)) => Some(*number),
                 _ => None,
             }
         };
-        ticks.windows(2).map(|edges| value(edges).unwrap_or(0.0)).collect()
+        let past = self.past(history, count);
+        past.iter().map(|interval| value(interval).unwrap_or(0.0)).collect()
     }
 }

@@ -59,7 +59,7 @@ const SLICES: usize = 20;
 /// Slices in which a figure has to be there.
 const SLICES_MIN: usize = 3;
 /// Views whose rows are single sessions, or what measuring itself did.
-const LEFT_OUT: [&str; 3] = ["sessions", "snapper", "own"];
+const LEFT_OUT: [&str; 4] = ["sessions", "sampled-sessions", "snapper", "own"];
 
 /// A figure by view, row and column.
 type Key = (usize, String, usize);

@@ -12,18 +12,27 @@ use crate::table::{Table, Value};
 const SCHEMA: &str = "blockstone.interval/1";
 
 /// The document. Of a counter it says what it moved a second, of a time that grew what share of
-/// the time that passed it grew, of a level and a state where they stood at the end.
+/// the time that passed it grew, of a level and a state where they stood at the end. With a focus
+/// it has the tables that follow it, and says what it is.
 pub fn document(interval: &Interval<'_>) -> Json {
     let probes = interval.probes().map(|probe| (probe.to_owned(), objects(interval, probe)));
-    let tables = registry::ALL.iter().filter_map(|view| view.table(interval));
+    let focus = interval.focus();
+    let meant = registry::ALL.iter().filter(|view| focus.is_none() || view.is_sampled());
+    let tables = meant.filter_map(|view| view.table(interval));
     let views = tables.map(|table| (table.view.name.to_owned(), rows(&table)));
-    json!({
+    let mut document = json!({
         "schema": SCHEMA,
         "from_ns": interval.from_ns,
         "to_ns": interval.to_ns,
         "probes": probes.collect::<Map<_, _>>(),
         "views": views.collect::<Map<_, _>>(),
-    })
+    });
+    if let Some(focus) = focus {
+        let conditions = focus.conditions().iter();
+        let conditions = conditions.map(|it| (it.column.to_owned(), Json::from(it.value.as_str())));
+        document["where"] = Json::Object(conditions.collect());
+    }
+    document
 }
 
 fn objects(interval: &Interval<'_>, probe: &str) -> Json {

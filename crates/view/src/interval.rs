@@ -1,14 +1,17 @@
 //! How far every counter moved between two ticks, and where every level stood at the later one.
 
 use blockstone_base::column::{Cell, Kind, Unmeasured};
+use blockstone_base::database::SESSION;
 use blockstone_record::manifest::ColumnInfo;
 
+use crate::focus::Focus;
 use crate::history::{History, Probe, Track};
 
 /// A part of a [`History`].
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     history: &'a History,
+    focus: Option<&'a Focus>,
     /// The first tick, in nanoseconds since the beginning.
     pub from_ns: u64,
     /// The last tick.
@@ -81,7 +84,25 @@ impl Missing {
 
 impl<'a> Interval<'a> {
     pub(crate) fn new(history: &'a History, from_ns: u64, to_ns: u64) -> Self {
-        Self { history, from_ns, to_ns }
+        Self { history, focus: None, from_ns, to_ns }
+    }
+
+    /// The same interval, of whose samples of sessions only these are looked at. Whatever does not
+    /// come from samples stays as it is.
+    #[must_use]
+    pub fn only(self, focus: &'a Focus) -> Self {
+        Self { focus: Some(focus), ..self }
+    }
+
+    /// The samples of sessions that are looked at; none when all are.
+    pub fn focus(&self) -> Option<&'a Focus> {
+        self.focus
+    }
+
+    /// When a session of the focus was sampled last, up to the end, also before the first tick.
+    pub fn last_sampled_ns(&self) -> Option<u64> {
+        let before = Self { from_ns: 0, ..*self };
+        before.samples(SESSION.probe).map(|sample| sample.t_ns).max()
     }
 
     /// How long it is.
@@ -181,17 +202,20 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// All rows of a probe after the first tick, in no order.
+    /// All rows of a probe after the first tick, in no order; of sessions those of the focus.
     pub fn samples(&self, probe: &str) -> impl Iterator<Item = Sample<'a>> {
         let (from_ns, to_ns) = (self.from_ns, self.to_ns);
-        self.history.probe(probe).into_iter().flat_map(move |probe| {
+        let focus = self.focus.filter(|_| probe == SESSION.probe);
+        let samples = self.history.probe(probe).into_iter().flat_map(move |probe| {
             let columns = probe.info.columns.as_slice();
             probe.objects.iter().flat_map(move |(object, track)| {
-                let inside = move |t_ns: u64| t_ns > from_ns && t_ns <= to_ns;
-                let rows = track.iter().filter(move |(t_ns, _)| inside(*t_ns));
+                let first = track.partition_point(|(t_ns, _)| *t_ns <= from_ns);
+                let end = track.partition_point(|(t_ns, _)| *t_ns <= to_ns).max(first);
+                let rows = track.range(first..end);
                 rows.map(move |(t_ns, cells)| Sample { t_ns: *t_ns, object, cells, columns })
             })
-        })
+        });
+        samples.filter(move |sample| focus.is_none_or(|focus| focus.admits(sample)))
     }
 
     /// Why a column is empty, in the words of its probe.

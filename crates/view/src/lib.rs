@@ -27,6 +27,7 @@
 
 mod difference;
 mod document;
+mod focus;
 mod history;
 mod interval;
 mod page;
@@ -36,6 +37,7 @@ mod views;
 
 pub use difference::{Difference, Outcome, difference_document, differences};
 pub use document::document;
+pub use focus::{Condition, ConditionError, Focus};
 pub use history::History;
 pub use interval::{Interval, Known, Missing, Sample};
 pub use page::views_page;

@@ -26,7 +26,7 @@ pub fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit>
     for warning in recording.warnings() {
         printer.note(&format!("warning: {warning}"));
     }
-    if recording.manifest.verb == WATCH || args.from.is_some() || args.to.is_some() {
+    if recording.manifest.verb == WATCH || args.is_of_layers() {
         return layers(&recording, args, printer);
     }
     let judged = Judged::of(recording, &global.runs_dir)?;
@@ -50,7 +50,7 @@ fn layers(recording: &Recording, args: &ReportArgs, printer: Printer) -> Result<
     let history = History::read(recording)?;
     let window = interval::window(&history, args.from, args.to)?;
     let Some(file) = &args.html else {
-        interval::print(window, &[], printer)?;
+        interval::print(window, &[], &args.only, printer)?;
         return Ok(Exit::Done);
     };
     let Some(window) = window else {

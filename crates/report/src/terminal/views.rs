@@ -1,17 +1,21 @@
 //! Tables of an interval as text: all that has something to say, as wide as the terminal is.
 
 use blockstone_base::column::Unmeasured;
-use blockstone_view::{Interval, Measure, Shape, Table, Value, registry};
+use blockstone_view::{Interval, Measure, Shape, Table, Value, View, registry};
 
 use super::columns::{Columns, visible_width, wrap};
 use super::paint::Style;
 use crate::format;
 
-/// The tables of an interval, of these views or, without names, of all that have rows.
+/// The tables of an interval, of these views or, without names, of all that have rows; with a
+/// focus, of those that follow it.
 pub fn render(interval: &Interval<'_>, views: &[String], style: &Style) -> String {
-    let wanted = |name: &str| views.is_empty() || views.iter().any(|view| view == name);
+    let wanted = |view: &&&'static View| {
+        let named = views.is_empty() || views.iter().any(|name| name == view.name);
+        named && (interval.focus().is_none() || view.is_sampled())
+    };
     let mut lines = Vec::new();
-    for view in registry::ALL.iter().filter(|view| wanted(view.name)) {
+    for view in registry::ALL.iter().filter(wanted) {
         let Some(table) = view.table(interval) else { continue };
         if table.rows.is_empty() && views.is_empty() {
             continue;
