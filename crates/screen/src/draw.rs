@@ -1,5 +1,6 @@
 //! Painting a state.
 
+mod picture;
 mod place;
 mod rows;
 mod trend;
@@ -14,7 +15,7 @@ use ratatui::text::{Line, Span as Piece};
 use ratatui::widgets::{Block, Clear, Paragraph, Widget};
 
 use crate::keys::HELP;
-use crate::state::{Frame, Span, State};
+use crate::state::{Frame, Picture, Span, State};
 use rows::Look;
 
 /// The smallest screen on which anything can be read.
@@ -36,9 +37,10 @@ pub fn draw(
         Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }).render(area, buffer);
         return 0;
     }
-    let with_trend = area.height >= LEAST.1 + TREND + 6;
+    let with_trend = area.height >= LEAST.1 + TREND + 6 && state.picture.is_none();
     let trend = if with_trend { TREND + 1 } else { 0 };
-    let above = if state.path.is_empty() { tab_lines(area.width) } else { 1 };
+    let in_pane = state.path.is_empty() && state.picture.is_none();
+    let above = if in_pane { tab_lines(area.width) } else { 1 };
     let parts = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(above),
@@ -49,7 +51,7 @@ pub fn draw(
     let [head, tabs, main, below, foot] = parts.areas(area);
     let interval = state.interval(history);
     header(state, history, interval.as_ref(), frame, head, buffer);
-    if state.path.is_empty() {
+    if in_pane {
         tab_bar(state, history, tabs, buffer);
     } else {
         place::way(state, interval.as_ref(), tabs, buffer);
@@ -58,16 +60,18 @@ pub fn draw(
     let tables = interval.as_ref().map(|interval| state.tables(interval)).unwrap_or_default();
     match &interval {
         None => Paragraph::new("waiting for the second look …").dim().render(main, buffer),
-        Some(_) if tables.is_empty() => {
+        Some(interval) if !tables.is_empty() => match state.picture {
+            Some(Picture::Chart) => trend::chart(state, history, &tables, main, buffer),
+            Some(picture) => picture::picture(state, picture, history, main, buffer),
+            None => pane(state, interval, &tables, main, buffer),
+        },
+        Some(_) => {
             let why = format!("this recording has no `{}`", state.view().probe);
             Paragraph::new(why).dim().render(main, buffer);
         }
-        Some(interval) => {
-            pane(state, interval, &tables, main, buffer);
-            if with_trend {
-                trend::trend(state, history, &tables[0], below, buffer);
-            }
-        }
+    }
+    if with_trend {
+        trend::trend(state, history, &tables, below, buffer);
     }
     if state.help {
         help(area, buffer);
@@ -161,6 +165,10 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
         Line::from(format!("/{}▏  Enter keeps it, Esc shows all", state.filter)).yellow()
     } else if let Some(note) = &frame.note {
         Line::from(note.clone()).yellow()
+    } else if state.picture.is_some() {
+        let text =
+            format!("? help  Esc tables  ↑ ↓ row  h spread  m map  t chart  o s next  {span}");
+        Line::from(text).dim()
     } else if state.filter.is_empty() && !state.path.is_empty() {
         let text = format!("? help  Esc back  Enter deeper  b who blocks  d all columns  {span}");
         Line::from(text).dim()
@@ -195,7 +203,7 @@ fn pane(state: &State, interval: &Interval<'_>, tables: &[Table], area: Rect, bu
 }
 
 fn help(area: Rect, buffer: &mut Buffer) {
-    let width = 68.min(area.width);
+    let width = 80.min(area.width);
     let height = (HELP.len() as u16 + 4).min(area.height);
     let place = Rect {
         x: area.x + (area.width - width) / 2,

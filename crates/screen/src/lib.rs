@@ -30,4 +30,4 @@ pub use draw::draw;
 pub use keys::{Key, press};
 pub use places::Place;
 pub use show::{Left, ScreenError, Source, show};
-pub use state::{Frame, Span, State};
+pub use state::{Frame, Picture, Pinned, Span, State};

@@ -81,7 +81,7 @@ impl State {
     fn go_down(&mut self, focus: Focus) {
         let from_filter = std::mem::take(&mut self.filter);
         self.path.push(Place { focus, from_row: self.row, from_filter });
-        (self.row, self.scrolled, self.detail) = (0, 0, false);
+        (self.row, self.scrolled, self.detail, self.picture) = (0, 0, false, None);
     }
 }
 

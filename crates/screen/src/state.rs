@@ -1,6 +1,6 @@
 //! What the screen shows.
 
-use blockstone_view::{History, Interval, Table, Value, View, registry};
+use blockstone_view::{History, Interval, Table, Timed, Value, View, registry};
 
 use crate::places::{self, Place};
 
@@ -11,6 +11,26 @@ pub enum Span {
     Ticks(usize),
     /// Since the first tick that is kept.
     All,
+}
+
+/// A picture of the chosen row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picture {
+    /// How many of its operations took how long in the interval.
+    Histogram,
+    /// The same, instant by instant.
+    HeatMap,
+    /// The figure that orders the rows, or the first, instant by instant.
+    Chart,
+}
+
+/// A row that pictures are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The texts that it begins with.
+    pub name: String,
+    /// What of it is timed one by one; none where nothing is.
+    pub timed: Option<Timed>,
 }
 
 /// What the screen shows and where its user is in it.
@@ -34,6 +54,12 @@ pub struct State {
     pub help: bool,
     /// Whether the chosen row is shown with all its columns.
     pub detail: bool,
+    /// The picture that is shown in the place of tables.
+    pub picture: Option<Picture>,
+    /// What it is of; rows change their places while it stays.
+    pub pinned: Option<Pinned>,
+    /// Of which operation, where it shows one: counted through those that occurred.
+    pub operation: usize,
     /// The tick that is shown; none follows the latest.
     pub at_ns: Option<u64>,
     /// How much of time figures cover.
@@ -69,6 +95,9 @@ impl Default for State {
             typing: false,
             help: false,
             detail: false,
+            picture: None,
+            pinned: None,
+            operation: 0,
             at_ns: None,
             span: SPANS[0],
             leave: false,
@@ -131,7 +160,7 @@ impl State {
         if let Some(first) = self.path.drain(..).next() {
             self.filter = first.from_filter;
         }
-        (self.row, self.scrolled, self.detail) = (0, 0, false);
+        (self.row, self.scrolled, self.detail, self.picture) = (0, 0, false, None);
     }
 
     /// Orders by the column after the one that orders now, or before it; past either end, by none.
@@ -179,6 +208,37 @@ impl State {
         let mut ticks: Vec<u64> = before.take(count + 1).collect();
         ticks.reverse();
         ticks.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
+    }
+
+    /// What pictures over time show: as many ticks as there is room for, or all of them, several in
+    /// one slice.
+    pub fn slices<'a>(&self, history: &'a History, room: usize) -> Vec<Interval<'a>> {
+        match (self.span, self.interval(history)) {
+            (Span::All, Some(interval)) => interval.slices(room),
+            _ => self.past(history, room),
+        }
+    }
+
+    /// Shows a picture of the chosen row, or the tables again.
+    pub fn show_picture(&mut self, picture: Picture, history: &History) {
+        if self.picture == Some(picture) {
+            self.picture = None;
+        } else {
+            if self.picture.is_none() {
+                self.pin(history);
+            }
+            self.picture = Some(picture);
+        }
+        self.operation = 0;
+    }
+
+    /// Has pictures be of the chosen row, or of what the place is about.
+    pub fn pin(&mut self, history: &History) {
+        let chosen = self.chosen(history);
+        let of_place = self.focus().and_then(Timed::of_focus);
+        let timed = of_place.or_else(|| chosen.as_ref().and_then(|(v, row)| Timed::of(v, row)));
+        let name = chosen.map(|(view, row)| view.name_of(&row)).unwrap_or_default();
+        self.pinned = Some(Pinned { name, timed });
     }
 
     /// Sessions at work on average in each of them, of those that the place is about.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use blockstone_base::stats::{self, Estimate};
 use serde_json::{Value as Json, json};
 
-use crate::history::History;
 use crate::interval::Interval;
 use crate::registry;
 use crate::table::{Heading, Measure, Value, View};
@@ -107,7 +106,7 @@ pub fn difference_document(a: (&str, &Interval<'_>), b: (&str, &Interval<'_>)) -
 /// The mean of each figure over the slices of an interval.
 fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
     let mut seen: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
-    for slice in slices(interval.history(), interval) {
+    for slice in interval.slices(SLICES) {
         for (place, view) in registry::ALL.iter().enumerate() {
             if LEFT_OUT.contains(&view.name) {
                 continue;
@@ -125,15 +124,6 @@ fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
     }
     let enough = seen.into_iter().filter(|(_, values)| values.len() >= SLICES_MIN);
     enough.filter_map(|(key, values)| Some((key, stats::mean_over_time(&values)?))).collect()
-}
-
-/// The interval in slices of whole ticks.
-fn slices<'a>(history: &'a History, interval: &Interval<'a>) -> Vec<Interval<'a>> {
-    let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
-    let ticks: Vec<u64> = history.ticks().filter(inside).collect();
-    let joined = (ticks.len().saturating_sub(1)).div_ceil(SLICES).max(1);
-    let edges: Vec<u64> = ticks.into_iter().step_by(joined).collect();
-    edges.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
 }
 
 fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Difference {
@@ -178,6 +168,7 @@ mod tests {
     use blockstone_record::manifest::ProbeInfo;
 
     use super::*;
+    use crate::history::History;
 
     /// A network interface that receives about `rate` bytes a second, with noise, over 60 ticks.
     fn history(rate: u64) -> History {

@@ -1,5 +1,7 @@
 //! How far every counter moved between two ticks, and where every level stood at the later one.
 
+use std::ops::Range;
+
 use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_base::database::SESSION;
 use blockstone_record::manifest::ColumnInfo;
@@ -128,7 +130,7 @@ impl<'a> Interval<'a> {
     /// What a probe saw in the interval, by name.
     pub fn objects(&self, probe: &str) -> Vec<&'a str> {
         let objects = self.history.probe(probe).into_iter().flat_map(|probe| &probe.objects);
-        let present = objects.filter(|(_, track)| !self.rows(track).is_empty());
+        let present = objects.filter(|(_, track)| !self.within(track).is_empty());
         present.map(|(name, _)| name.as_str()).collect()
     }
 
@@ -176,7 +178,7 @@ impl<'a> Interval<'a> {
     /// When it was not measured.
     pub fn level(&self, probe: &str, object: &str, column: &str) -> Known {
         let (track, index) = self.find(probe, object, column, Kind::Gauge)?;
-        match self.rows(track).last().map(|(_, cells)| &cells[index]) {
+        match self.last(track).map(|cells| &cells[index]) {
             Some(Cell::Value(value)) => Ok(*value as f64),
             Some(_) => Err(self.why(probe, column, true)),
             None => Err(Missing::Unknown),
@@ -186,7 +188,7 @@ impl<'a> Interval<'a> {
     /// What a state was at the end.
     pub fn text(&self, probe: &str, object: &str, column: &str) -> Option<&'a str> {
         let (track, index) = self.find(probe, object, column, Kind::State).ok()?;
-        match self.rows(track).last().map(|(_, cells)| &cells[index]) {
+        match self.last(track).map(|cells| &cells[index]) {
             Some(Cell::Text(text)) => Some(text),
             _ => None,
         }
@@ -216,6 +218,23 @@ impl<'a> Interval<'a> {
             })
         });
         samples.filter(move |sample| focus.is_none_or(|focus| focus.admits(sample)))
+    }
+
+    /// Where an object stood at its first row and at its last.
+    pub(crate) fn ends(&self, probe: &str, object: &str) -> Option<(&'a [Cell], &'a [Cell])> {
+        let track = self.history.probe(probe)?.objects.get(object)?;
+        let (_, first) = track.get(self.within(track).start)?;
+        Some((first, self.last(track)?))
+    }
+
+    /// The interval in slices of whole ticks, as many as there are ticks but not more than `most`.
+    pub fn slices(&self, most: usize) -> Vec<Self> {
+        let inside = |tick: &u64| (self.from_ns..=self.to_ns).contains(tick);
+        let ticks: Vec<u64> = self.history.ticks().filter(inside).collect();
+        let joined = ticks.len().saturating_sub(1).div_ceil(most.max(1)).max(1);
+        let edges: Vec<u64> = ticks.into_iter().step_by(joined).collect();
+        let slice = |edges: &[u64]| Self { from_ns: edges[0], to_ns: edges[1], ..*self };
+        edges.windows(2).map(slice).collect()
     }
 
     /// Why a column is empty, in the words of its probe.
@@ -253,9 +272,21 @@ impl<'a> Interval<'a> {
 
     /// The rows from the first tick to the last, both included.
     fn rows(&self, track: &'a Track) -> Vec<&'a (u64, Vec<Cell>)> {
+        track.range(self.within(track)).collect()
+    }
+
+    /// The last of them.
+    fn last(&self, track: &'a Track) -> Option<&'a [Cell]> {
+        let within = self.within(track);
+        let last = within.end.checked_sub(1).filter(|last| within.contains(last))?;
+        track.get(last).map(|(_, cells)| cells.as_slice())
+    }
+
+    /// Where in a track they are.
+    fn within(&self, track: &Track) -> Range<usize> {
         let first = track.partition_point(|(t_ns, _)| *t_ns < self.from_ns);
         let end = track.partition_point(|(t_ns, _)| *t_ns <= self.to_ns).max(first);
-        track.range(first..end).collect()
+        first..end
     }
 
     /// Why cells of a column are empty. Where nobody says why and none has a value, there is no

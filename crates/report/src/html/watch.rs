@@ -80,7 +80,7 @@ type Track = Vec<(f64, f64)>;
 /// When the template cannot be filled in, which its tests exclude.
 pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, ReportError> {
     let manifest = &recording.manifest;
-    let slices = slices(interval);
+    let slices = interval.slices(POINTS);
     let tables: Vec<Viewed> =
         registry::ALL.iter().filter_map(|view| view.table(interval)).collect();
     let sections = tables.iter().filter(|table| !table.rows.is_empty()).map(|table| Section {
@@ -103,16 +103,6 @@ pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, Re
         recording: recording.dir.display().to_string(),
     };
     fill("watch.html", &page)
-}
-
-/// The interval in slices of whole ticks, few enough to be drawn.
-fn slices<'a>(interval: &Interval<'a>) -> Vec<Interval<'a>> {
-    let history = interval.history();
-    let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
-    let ticks: Vec<u64> = history.ticks().filter(inside).collect();
-    let step = ticks.len().div_ceil(POINTS).max(1);
-    let edges: Vec<u64> = ticks.into_iter().step_by(step).collect();
-    edges.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
 }
 
 /// A view's table; of one row, its figures below each other.

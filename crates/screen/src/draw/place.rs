@@ -1,7 +1,7 @@
 //! Painting a place below a pane: the way there, what it is about, and its tables.
 
 use blockstone_report::cell;
-use blockstone_view::{Focus, Interval, Measure, Table, Value, registry};
+use blockstone_view::{Focus, Interval, Measure, Table, Timed, Value, registry};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style, Stylize};
@@ -10,7 +10,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::rows::{self, Look};
 use crate::places;
-use crate::state::State;
+use crate::state::{Picture, State};
 
 /// A name on the way is cut to this, unless it is the last.
 const NAME_WIDTH: usize = 24;
@@ -21,6 +21,14 @@ pub fn way(state: &State, interval: Option<&Interval<'_>>, area: Rect, buffer: &
     let mut names = vec![state.view().name.to_owned()];
     if let Some(interval) = interval {
         names.extend(state.path.iter().map(|place| places::name(&place.focus, interval)));
+    }
+    match state.picture {
+        Some(Picture::Chart) => names.push("over time".to_owned()),
+        Some(_) => {
+            let timed = state.pinned.as_ref().and_then(|pinned| pinned.timed.as_ref());
+            names.push(timed.map_or("latencies".to_owned(), Timed::name));
+        }
+        None => {}
     }
     let last = names.len() - 1;
     for name in &mut names[..last] {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod panes;
+mod pictures;
 mod places;
 
 use blockstone_screen::{Frame, Key, State, draw, press};
