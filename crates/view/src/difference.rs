@@ -60,6 +60,10 @@ const SLICES_MIN: usize = 3;
 /// Views whose rows are single sessions, or what measuring itself did.
 const LEFT_OUT: [&str; 4] = ["sessions", "sampled-sessions", "snapper", "own"];
 
+/// Figures that grow with the time that is looked at: how many there were of something in all.
+const TOTALS: [&str; 5] =
+    ["samples", "sessions", "statements", "checkpoints_timed", "checkpoints_requested"];
+
 /// A figure by view, row and column.
 type Key = (usize, String, usize);
 
@@ -115,7 +119,9 @@ fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
             for row in &table.rows {
                 let name = view.name_of(row);
                 for (column, value) in row.iter().enumerate() {
-                    if let Value::Number(number) = value {
+                    if let Value::Number(number) = value
+                        && !TOTALS.contains(&view.columns[column].key)
+                    {
                         seen.entry((place, name.clone(), column)).or_default().push(*number);
                     }
                 }
