@@ -61,8 +61,15 @@ const SLICES_MIN: usize = 3;
 const LEFT_OUT: [&str; 4] = ["sessions", "sampled-sessions", "snapper", "own"];
 
 /// Figures that grow with the time that is looked at: how many there were of something in all.
-const TOTALS: [&str; 5] =
-    ["samples", "sessions", "statements", "checkpoints_timed", "checkpoints_requested"];
+const TOTALS: [&str; 7] = [
+    "samples",
+    "sessions",
+    "statements",
+    "waits",
+    "wait_time_ns",
+    "checkpoints_timed",
+    "checkpoints_requested",
+];
 
 /// A figure by view, row and column.
 type Key = (usize, String, usize);

@@ -20,3 +20,4 @@ pub mod samples;
 pub mod sessions;
 pub mod snapper;
 pub mod statements;
+pub mod top_events;
