@@ -8,7 +8,7 @@ use blockstone_view::{Condition, Focus, History, Interval, registry};
 use crate::printer::{Printer, answer};
 
 /// From one instant to another, both counted from the first tick: without them, from the first tick
-/// to the last. None when there are no two ticks.
+/// to the last. An instant is the tick next to it. None when there are no two ticks.
 pub fn window(
     history: &History,
     from: Option<Nanos>,
@@ -19,7 +19,10 @@ pub fn window(
     };
     let at = |time: Option<Nanos>, default: u64| match time {
         None => default,
-        Some(time) => history.tick_at(first.saturating_add(time.get())).unwrap_or(default),
+        Some(time) => {
+            let meant = first.saturating_add(time.get());
+            history.ticks().min_by_key(|tick| tick.abs_diff(meant)).unwrap_or(default)
+        }
     };
     let (from_ns, to_ns) = (at(from, first), at(to, last));
     if from_ns >= to_ns && first < last {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use blockstone_record::Recording;
 use blockstone_record::manifest::End;
-use blockstone_report::html;
+use blockstone_report::{html, terminal};
 use blockstone_view::History;
 
 use super::judged::Judged;
@@ -49,17 +49,23 @@ fn layers(recording: &Recording, args: &ReportArgs, printer: Printer) -> Result<
     }
     let history = History::read(recording)?;
     let window = interval::window(&history, args.from, args.to)?;
-    let Some(file) = &args.html else {
+    if args.html.is_none() && (printer.json || !args.only.is_empty()) {
         interval::print(window, &[], &args.only, printer)?;
         return Ok(Exit::Done);
-    };
+    }
     let Some(window) = window else {
         bail!(
             "report {}: there are no two ticks\nhint: it ended too early",
             recording.dir.display()
         );
     };
-    write_page(&html::watch_page(recording, &window)?, file, printer)?;
+    match &args.html {
+        Some(file) => write_page(&html::watch_page(recording, &window)?, file, printer)?,
+        None => {
+            let manifest = &recording.manifest;
+            answer(&terminal::watch_terminal(manifest, &window, &printer.style()))?;
+        }
+    }
     Ok(Exit::Done)
 }
 

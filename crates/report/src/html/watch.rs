@@ -2,24 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use blockstone_base::units::format_ns;
 use blockstone_record::Recording;
-use blockstone_view::{Interval, Measure, Shape, Table as Viewed, Value, View, registry};
-use plotly::common::{Fill, HoverInfo, Line, Mode};
+use blockstone_view::{
+    Interval, Latencies, Measure, OCTAVES, Shape, Table as Viewed, Timed, Value, View,
+    octave_bounds,
+};
+use plotly::common::{ColorBar, ColorScale, Fill, HoverInfo, Line, Mode};
 use plotly::layout::{Axis, HoverMode, Layout, RangeMode};
-use plotly::{Scatter, Trace};
+use plotly::{HeatMap, Scatter, Trace};
 use serde::Serialize;
 
-use super::charts::{BLUE, Chart, GREEN, GREY, ORANGE, PURPLE, RED};
+use super::charts::{self, BLUE, Chart, GREEN, GREY, ORANGE, PURPLE, RED};
 use super::table::Table;
 use super::{fill, identity};
-use crate::ReportError;
-use crate::format;
 use crate::terminal::reasons_of;
+use crate::{ReportError, chapters, format};
 
 #[derive(Serialize)]
 struct Page {
     host: String,
     identity: Vec<String>,
+    facts: Vec<(&'static str, String)>,
     sections: Vec<Section>,
     tool_version: String,
     recording: String,
@@ -65,6 +69,8 @@ const LAYERS: [&str; 6] = [
     "write_bytes_per_s",
     "run_queue_share",
 ];
+/// The view beside which maps of latencies stand.
+const MAPPED: &str = "io-by-role";
 /// Instants of a chart at most.
 const POINTS: usize = 300;
 /// Rows of a chart at most: those with the greatest mean.
@@ -81,23 +87,20 @@ type Track = Vec<(f64, f64)>;
 pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, ReportError> {
     let manifest = &recording.manifest;
     let slices = interval.slices(POINTS);
-    let tables: Vec<Viewed> =
-        registry::ALL.iter().filter_map(|view| view.table(interval)).collect();
+    let views = chapters::order(interval).into_iter();
+    let tables: Vec<Viewed> = views.filter_map(|view| view.table(interval)).collect();
     let sections = tables.iter().filter(|table| !table.rows.is_empty()).map(|table| Section {
         id: table.view.name,
         title: table.view.title,
         intro: table.view.doc,
-        charts: charts(table.view, &slices),
+        charts: charts(table.view, &slices).into_iter().chain(maps(table.view, &slices)).collect(),
         tables: vec![drawn(table)],
         reasons: reasons_of(interval, table.view.probe),
     });
-    let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
-    let at = |ns: u64| blockstone_base::Nanos(ns.saturating_sub(first_ns)).to_string();
-    let mut identity = identity::in_brief(manifest);
-    identity.push(format!("from {} to {}", at(interval.from_ns), at(interval.to_ns)));
     let page = Page {
         host: manifest.host.hostname.clone(),
-        identity,
+        identity: identity::in_brief(manifest),
+        facts: chapters::facts(manifest, interval),
         sections: sections.collect(),
         tool_version: manifest.tool_version.clone(),
         recording: recording.dir.display().to_string(),
@@ -164,6 +167,47 @@ fn charts(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
         chart(view, index, &title, rows)
     };
     keys.iter().filter_map(column).filter_map(of_column).collect()
+}
+
+/// How long requests to devices took, one map for each operation, beside the view that is about
+/// them.
+fn maps(view: &View, slices: &[Interval<'_>]) -> Vec<Chart> {
+    if view.name != MAPPED {
+        return Vec::new();
+    }
+    let states = vec![("layer", "block".to_owned())];
+    let all = Timed::Counted { states, of_sessions: false };
+    let seen: Vec<(f64, Vec<Latencies>)> =
+        slices.iter().map(|slice| (slice.to_ns as f64 / 1e9, all.latencies(slice))).collect();
+    ["read", "write", "flush"].iter().filter_map(|operation| map(operation, &seen)).collect()
+}
+
+fn map(operation: &str, seen: &[(f64, Vec<Latencies>)]) -> Option<Chart> {
+    let of = |all: &Vec<Latencies>| {
+        let one = all.iter().find(|one| one.operation == operation);
+        one.map_or([0.0; OCTAVES], Latencies::octaves)
+    };
+    let octaves: Vec<[f64; OCTAVES]> = seen.iter().map(|(_, all)| of(all)).collect();
+    let occupied = |octave: &usize| octaves.iter().any(|one| one[*octave] > 0.0);
+    let (first, last) = ((0..OCTAVES).find(occupied)?, (0..OCTAVES).rev().find(occupied)?);
+    let row = |octave: usize| -> Vec<Option<f64>> {
+        // An empty cell stays empty.
+        octaves.iter().map(|one| Some(one[octave]).filter(|n| *n > 0.0).map(f64::log10)).collect()
+    };
+    let bound = |octave| match octave_bounds(octave) {
+        (_, Some(end)) => format!("<{}", format_ns(end as f64)),
+        (start, None) => format!("≥{}", format_ns(start as f64)),
+    };
+    let instants: Vec<f64> = seen.iter().map(|(at, _)| *at).collect();
+    let bounds: Vec<String> = (first..=last).map(bound).collect();
+    let trace = HeatMap::new(instants, bounds, (first..=last).map(row).collect::<Vec<_>>())
+        .color_scale(ColorScale::Vector(charts::heat_scale()))
+        .hover_info(HoverInfo::Skip)
+        .color_bar(ColorBar::new().title("number").thickness(10).tick_prefix("10^"));
+    let layout = Layout::new().x_axis(Axis::new().title("seconds since the recording began"));
+    let title = format!("Latency of every {operation}");
+    let caption = "Requests to devices, by when they ended and how long they took; darker is more.";
+    Some(Chart::new(&title, caption.to_owned(), vec![trace], layout).wide(300))
 }
 
 fn number(row: &[Value], index: usize) -> Option<f64> {

@@ -56,21 +56,13 @@ fn row(found: &Difference) -> Vec<String> {
     let outcome = if found.outcome == Outcome::Higher { "higher" } else { "lower" };
     vec![
         found.view.name.to_owned(),
-        short(&found.row),
+        format::short(&found.row, NAME_WIDTH),
         found.column.heading.to_owned(),
         text(found.a),
         text(found.b),
         ratio,
         outcome.to_owned(),
     ]
-}
-
-/// The beginning of a row's name: a statement leaves room for its figures.
-fn short(name: &str) -> String {
-    if name.chars().count() <= NAME_WIDTH {
-        return name.to_owned();
-    }
-    name.chars().take(NAME_WIDTH - 1).chain(['…']).collect()
 }
 
 /// How far a figure changed, the same for half as for twice; what came from nothing most.

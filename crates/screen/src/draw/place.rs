@@ -1,6 +1,6 @@
 //! Painting a place below a pane: the way there, what it is about, and its tables.
 
-use blockstone_report::cell;
+use blockstone_report::{cell, short};
 use blockstone_view::{Focus, Interval, Measure, Table, Timed, Value, registry};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -151,13 +151,4 @@ fn who(session: &str, interval: &Interval<'_>) -> Option<String> {
         worded("blocked by ", "blockers"),
     ];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
-}
-
-/// The beginning of a text, with a sign where it goes on.
-fn short(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(width.saturating_sub(1)).collect();
-    start + "…"
 }

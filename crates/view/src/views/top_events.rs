@@ -16,7 +16,7 @@ pub const VIEW: View = View {
     title: "Top events",
     doc: "What sessions spent the database's time on, the most first; DB CPU and run queue, as the \
           kernel charges them, are inside waits too, so that shares may add up to more than all.",
-    probe: PROBE,
+    probe: EVENTS,
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What they waited for, or `DB CPU`."),
@@ -37,7 +37,7 @@ pub const HISTOGRAMS: View = View {
     doc: "Which share of an event's waits took how long: each column from where the one before it \
           ends, at powers of two of 1.024 µs. Of a server that does not time waits one by one, those \
           that are one kind of system call, as the kernel times it.",
-    probe: PROBE,
+    probe: EVENTS,
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What sessions waited for."),
