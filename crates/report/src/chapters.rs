@@ -69,3 +69,29 @@ pub fn facts(manifest: &Manifest, interval: &Interval<'_>) -> Vec<(&'static str,
     }
     facts
 }
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::Cell;
+    use blockstone_base::database::INSTANCE as SERIES;
+    use blockstone_record::manifest::ProbeInfo;
+    use blockstone_view::History;
+
+    use super::*;
+
+    #[test]
+    fn every_view_has_its_place_once_and_a_database_comes_before_its_host() {
+        let mut history = History::new(vec![ProbeInfo::of(&SERIES)]);
+        let of = |history: &History| order(&history.interval(0, 1));
+        let host: Vec<&str> = of(&history).iter().map(|view| view.name).collect();
+        history.push(INSTANCE, 0, "", vec![Cell::Value(0); SERIES.columns.len()]);
+        let database: Vec<&str> = of(&history).iter().map(|view| view.name).collect();
+        assert_eq!((host[0], database[0], database[1]), ("host", "load", "top-events"));
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(sorted(database), sorted(host));
+        assert!(DATABASE.iter().all(|name| registry::find(name).is_some()));
+    }
+}

@@ -253,6 +253,13 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     let line = text.lines().find(|line| line.starts_with(event)).unwrap();
     let sessions: f64 = line[event.len()..].split_whitespace().next().unwrap().parse().unwrap();
     assert!((126.0..=130.0).contains(&sessions), "{text}");
+    // How its waits are spread: 128 of them share 2,000 a second, so each takes about 64 ms.
+    screen.keys("h");
+    let text = screen.until(|text| text.contains("p99.9"));
+    assert!(text.contains("events › session/db file") && text.contains("<67.1 ms"), "{text}");
+    screen.keys("m");
+    let text = screen.until(|text| text.contains("in each cell from"));
+    assert!(text.contains("<67.1 ms"), "{text}");
     screen.keys("q");
     assert_eq!(screen.end(), Some(0));
 }
@@ -336,6 +343,10 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--interval", "1ms"], "too coarse"),
         (&["--group", "x=("], "unclosed group"),
         (&["--once", "--view", "nothing"], "nothing"),
+        (&["--once", "--where", "event"], "COLUMN=VALUE"),
+        (&["--once", "--where", "color=red"], "have no `color`"),
+        (&["--where", "event=WALSync"], "--once"),
+        (&["--once", "--where", "event=x", "--view", "disks"], "not made of samples"),
         (&["--record", occupied], "not empty"),
         (&["--replay", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),

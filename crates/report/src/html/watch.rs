@@ -203,7 +203,13 @@ fn map(operation: &str, seen: &[(f64, Vec<Latencies>)]) -> Option<Chart> {
     let trace = HeatMap::new(instants, bounds, (first..=last).map(row).collect::<Vec<_>>())
         .color_scale(ColorScale::Vector(charts::heat_scale()))
         .hover_info(HoverInfo::Skip)
-        .color_bar(ColorBar::new().title("number").thickness(10).tick_prefix("10^"));
+        .color_bar(
+            ColorBar::new()
+                .title("number")
+                .thickness(10)
+                .tick_vals((0..6).map(f64::from).collect())
+                .tick_text(vec!["1", "10", "100", "1,000", "10,000", "100,000"]),
+        );
     let layout = Layout::new().x_axis(Axis::new().title("seconds since the recording began"));
     let title = format!("Latency of every {operation}");
     let caption = "Requests to devices, by when they ended and how long they took; darker is more.";
@@ -249,4 +255,26 @@ fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> 
         .x_axis(Axis::new().title("seconds since the recording began"))
         .y_axis(Axis::new().title(unit).range_mode(RangeMode::ToZero));
     Some(Chart::new(title, column.doc.to_owned(), traces.collect(), layout).wide(300))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_view::Bucket;
+
+    use super::*;
+
+    #[test]
+    fn a_map_has_the_logarithm_of_each_count_where_it_was_and_nothing_where_none_was() {
+        let latencies = |from_ns, count| {
+            let buckets = vec![Bucket { from_ns, to_ns: Some(from_ns * 2), count }];
+            vec![Latencies { operation: "read".to_owned(), buckets, ..Latencies::default() }]
+        };
+        let seen = [(1.0, latencies(1_024, 1_000.0)), (2.0, latencies(4_096, 1.0))];
+        let chart = serde_json::to_string(&map("read", &seen).unwrap()).unwrap();
+        assert!(chart.contains("Latency of every read"), "{chart}");
+        let z = r#"\"z\":[[3.0,null],[null,null],[null,0.0]]"#;
+        assert!(chart.contains(z), "{chart}");
+        assert!(chart.contains("<2.05 µs") || chart.contains("u003c2.05 µs"), "{chart}");
+        assert!(map("flush", &seen).is_none(), "there was none");
+    }
 }
