@@ -38,7 +38,7 @@ pub enum ConditionError {
     #[error("it must be COLUMN=VALUE")]
     NoValue,
     /// There is no such column.
-    #[error("samples of sessions have no `{column}`; they have {}", columns().collect::<Vec<_>>().join(", "))]
+    #[error("samples of sessions have no `{column}`; they have {}", known())]
     NoColumn {
         /// What stood before the `=`.
         column: String,
@@ -117,6 +117,11 @@ impl fmt::Display for Condition {
 fn columns() -> impl Iterator<Item = &'static str> {
     let states = SESSION.columns.iter().filter(|column| column.kind == Kind::State);
     std::iter::once(OBJECT).chain(states.map(|column| column.name))
+}
+
+/// All of them in words.
+fn known() -> String {
+    columns().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

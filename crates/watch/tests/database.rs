@@ -14,7 +14,7 @@ use blockstone_probe::Roles;
 use blockstone_record::{End, Recording};
 use blockstone_sys::child::{self, Signal};
 use blockstone_testkit::require;
-use blockstone_view::{Focus, History, Value, document, registry};
+use blockstone_view::{Focus, History, Interval, Value, document, registry};
 use blockstone_watch::{Destination, Kernel, Settings, Watch};
 
 /// The distribution's PostgreSQL on a port of its own; ends with its value.
@@ -101,6 +101,16 @@ fn number(value: &Value) -> f64 {
     }
 }
 
+/// Three of them, all the time, at the top of all events.
+fn sleepers_are_found_by_their_wait(whole: &Interval<'_>, focus: &Focus) {
+    let table = |name: &str, interval| registry::find(name).unwrap().table(interval).unwrap();
+    let found = table("sampled-sessions", &whole.only(focus));
+    assert_eq!(found.rows.len(), 3, "{:?}", found.rows);
+    assert!(found.rows.iter().all(|row| (0.9..=1.0).contains(&number(&row[1]))), "{found:?}");
+    let top = table("top-events", whole);
+    assert_eq!(top.rows[0][0], Value::Text("Timeout:PgSleep".to_owned()), "{:?}", top.rows);
+}
+
 #[test]
 fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     require!(Root, Postgres);
@@ -134,12 +144,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     assert_eq!(number(&asleep[4]).round() as u64, 3, "and no session of our own");
     assert_eq!(table("sessions").rows.len(), 3);
     let focus = Focus::of(waits.view, asleep).unwrap();
-    let sleepers_of_it = registry::find("sampled-sessions").unwrap();
-    let sleepers_of_it = sleepers_of_it.table(&whole.only(&focus)).unwrap();
-    assert_eq!(sleepers_of_it.rows.len(), 3, "{:?}", sleepers_of_it.rows);
-    assert!(sleepers_of_it.rows.iter().all(|row| (0.9..=1.0).contains(&number(&row[1]))));
-    let top = table("top-events");
-    assert_eq!(top.rows[0][0], Value::Text("Timeout:PgSleep".to_owned()), "{:?}", top.rows);
+    sleepers_are_found_by_their_wait(&whole, &focus);
     let load = table("load");
     let told = |name: &str| load.rows.iter().any(|row| row[0] == Value::Text(name.to_owned()));
     assert!(told("commits") && told("redo (bytes)"), "{:?}", load.rows);

@@ -59,12 +59,11 @@ fn layers(recording: &Recording, args: &ReportArgs, printer: Printer) -> Result<
             recording.dir.display()
         );
     };
-    match &args.html {
-        Some(file) => write_page(&html::watch_page(recording, &window)?, file, printer)?,
-        None => {
-            let manifest = &recording.manifest;
-            answer(&terminal::watch_terminal(manifest, &window, &printer.style()))?;
-        }
+    if let Some(file) = &args.html {
+        write_page(&html::watch_page(recording, &window)?, file, printer)?;
+    } else {
+        let text = terminal::watch_terminal(&recording.manifest, &window, &printer.style());
+        answer(&text)?;
     }
     Ok(Exit::Done)
 }

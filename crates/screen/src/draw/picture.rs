@@ -1,5 +1,5 @@
-//! Painting pictures of the chosen row: how its latencies are spread, how that changed, and a figure
-//! over time. Counts are shades of ink before they are colours, so that no terminal loses them.
+//! Painting pictures of the chosen row: how its latencies are spread, and how that changed over
+//! time. Counts are shades of ink before they are colours, so that no terminal loses them.
 
 use blockstone_base::Nanos;
 use blockstone_base::units::format_ns;

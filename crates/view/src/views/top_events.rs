@@ -34,9 +34,9 @@ pub const VIEW: View = View {
 pub const HISTOGRAMS: View = View {
     name: "event-histograms",
     title: "Event histograms",
-    doc: "Which share of an event's waits took how long: each column from where the one before it \
-          ends, at powers of two of 1.024 µs. Of a server that does not time waits one by one, those \
-          that are one kind of system call, as the kernel times it.",
+    doc: "Which share of an event's waits took how long: each column from where the one before \
+          it ends, at powers of two of 1.024 µs. Of a server that does not time waits one by one, \
+          those that are one kind of system call, as the kernel times it.",
     probe: EVENTS,
     shape: Shape::Table,
     columns: &[
