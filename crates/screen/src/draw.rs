@@ -173,9 +173,8 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
         let text = format!("? help  Esc back  Enter deeper  b who blocks  d all columns  {span}");
         Line::from(text).dim()
     } else if state.filter.is_empty() {
-        let text = format!(
-            "? help  q leave  Enter look into  s order  / filter  space stop  [ ] back  + - {span}"
-        );
+        let text =
+            format!("? help  q leave  Enter into  h m t draw  s order  / filter  [ ] time  {span}");
         Line::from(text).dim()
     } else {
         Line::from(format!("only rows with `{}`; Esc shows all", state.filter)).yellow()

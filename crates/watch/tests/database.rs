@@ -103,11 +103,13 @@ fn number(value: &Value) -> f64 {
 
 /// Three of them, all the time, at the top of all events.
 fn sleepers_are_found_by_their_wait(whole: &Interval<'_>, focus: &Focus) {
-    let table = |name: &str, interval| registry::find(name).unwrap().table(interval).unwrap();
-    let found = table("sampled-sessions", &whole.only(focus));
+    let table = |name: &str, interval: Interval<'_>| {
+        registry::find(name).unwrap().table(&interval).unwrap()
+    };
+    let found = table("sampled-sessions", whole.only(focus));
     assert_eq!(found.rows.len(), 3, "{:?}", found.rows);
     assert!(found.rows.iter().all(|row| (0.9..=1.0).contains(&number(&row[1]))), "{found:?}");
-    let top = table("top-events", whole);
+    let top = table("top-events", *whole);
     assert_eq!(top.rows[0][0], Value::Text("Timeout:PgSleep".to_owned()), "{:?}", top.rows);
 }
 

@@ -93,6 +93,22 @@ fn rows_are_ordered_filtered_and_looked_into() {
 }
 
 #[test]
+fn help_lists_all_keys_on_eighty_columns() {
+    let (history, mut state) = (history(), State::at_view(Some("processes")));
+    keys(&mut state, &history, &[Key::Char('?')]);
+    let (screen, _) = painted(&state, &history, 80, 24);
+    for text in [
+        "look into the row: wait, session, statement; Esc goes back ",
+        "how many of the row's I/Os or waits took how long ",
+        "a chart of the row's column over time; s takes the next ",
+        "q  leave ",
+        "n/p not permitted",
+    ] {
+        assert!(screen.contains(text), "{text} is not on\n{screen}");
+    }
+}
+
+#[test]
 fn time_stands_still_goes_back_and_follows_again() {
     let (history, mut state) = (history(), State::at_view(Some("processes")));
     let to_s = |state: &State| state.interval(&history).unwrap().to_ns / SECOND_NS;
