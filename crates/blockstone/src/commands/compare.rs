@@ -55,14 +55,6 @@ fn layers(
     args: &CompareArgs,
     printer: Printer,
 ) -> Result<Exit> {
-    if args.html.is_some() {
-        bail!(
-            "compare {} with {}: what every layer did has no page\n\
-             hint: leave out --html, or take --json",
-            args.a,
-            args.b
-        );
-    }
     let [a, b] = recordings;
     let histories = [History::read(a)?, History::read(b)?];
     let first = interval::window(&histories[0], parts[0].from, parts[0].to)?;
@@ -75,21 +67,28 @@ fn layers(
         let shared = Nanos(shared_ns);
         printer.note(&format!("warning: A and B have {shared} in common, which differ by nothing"));
     }
-    let text = if printer.json {
+    if printer.json && args.html.is_none() {
         let names = [a, b].map(|recording| recording.dir.display().to_string());
         let document = difference_document((&names[0], &first), (&names[1], &second));
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
+        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        return Ok(Exit::Done);
+    }
+    let found = differences(&first, &second);
+    let names = [named(a, &parts[0]), named(b, &parts[1])];
+    let names = [names[0].as_str(), names[1].as_str()];
+    if let Some(file) = &args.html {
+        let page = html::difference_page(names, &a.manifest.tool_version, &found)?;
+        report::write_page(&page, file, printer)?;
     } else {
-        let found = differences(&first, &second);
-        let name = |recording: &Recording, part: &Part| {
-            let dir = recording.dir.display();
-            let time = |time: Option<Nanos>| time.map_or(String::new(), |time| time.to_string());
-            let times = format!("{}..{}", time(part.from), time(part.to)).replace(' ', "");
-            if part.is_limited() { format!("{dir}@{times}") } else { dir.to_string() }
-        };
-        let names = [name(a, &parts[0]), name(b, &parts[1])];
-        terminal::difference_terminal([&names[0], &names[1]], &found, &printer.style())
-    };
-    answer(&text)?;
+        answer(&terminal::difference_terminal(names, &found, &printer.style()))?;
+    }
     Ok(Exit::Done)
+}
+
+/// A recording's directory and the part of it that is meant.
+fn named(recording: &Recording, part: &Part) -> String {
+    let dir = recording.dir.display();
+    let time = |time: Option<Nanos>| time.map_or(String::new(), |time| time.to_string());
+    let times = format!("{}..{}", time(part.from), time(part.to)).replace(' ', "");
+    if part.is_limited() { format!("{dir}@{times}") } else { dir.to_string() }
 }

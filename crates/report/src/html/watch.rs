@@ -19,24 +19,40 @@ use super::{fill, identity};
 use crate::terminal::reasons_of;
 use crate::{ReportError, chapters, format};
 
+/// The page as its template takes it.
 #[derive(Serialize)]
-struct Page {
-    host: String,
-    identity: Vec<String>,
-    facts: Vec<(&'static str, String)>,
-    sections: Vec<Section>,
-    tool_version: String,
-    recording: String,
+pub struct Page {
+    /// The verb that it is of.
+    pub verb: &'static str,
+    /// What it is about: its headline.
+    pub host: String,
+    /// What stands below that.
+    pub identity: Vec<String>,
+    /// Names and values at its beginning.
+    pub facts: Vec<(&'static str, String)>,
+    /// Its chapters.
+    pub sections: Vec<Section>,
+    /// Which version found it.
+    pub tool_version: String,
+    /// Where its numbers are from.
+    pub recording: String,
 }
 
+/// A view's chapter.
 #[derive(Serialize)]
-struct Section {
-    id: &'static str,
-    title: &'static str,
-    intro: &'static str,
-    charts: Vec<Chart>,
-    tables: Vec<Table>,
-    reasons: Vec<String>,
+pub struct Section {
+    /// The view's name.
+    pub id: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// What it shows.
+    pub intro: &'static str,
+    /// What is drawn of it.
+    pub charts: Vec<Chart>,
+    /// What is told of it.
+    pub tables: Vec<Table>,
+    /// Why cells are empty.
+    pub reasons: Vec<String>,
 }
 
 /// What is drawn over time: the view, and the columns of which each is a chart; of a view with one
@@ -98,6 +114,7 @@ pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, Re
         reasons: reasons_of(interval, table.view.probe),
     });
     let page = Page {
+        verb: "watch",
         host: manifest.host.hostname.clone(),
         identity: identity::in_brief(manifest),
         facts: chapters::facts(manifest, interval),

@@ -17,6 +17,8 @@ use crate::state::{Picture, State};
 
 /// Room for the bounds at the left.
 const LABEL: usize = 10;
+/// The probe that counts in the kernel.
+const KERNEL: &str = "kernel_io";
 /// What only requests to devices have.
 const IN_QUEUE: &str = "in queue";
 /// From few to many.
@@ -240,6 +242,9 @@ fn below(octave: usize) -> String {
 
 fn nothing(interval: &Interval<'_>, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec!["nothing was timed here; + looks at more time at once".to_owned()];
-    lines.extend(reasons(interval, "kernel_io"));
+    lines.extend(reasons(interval, KERNEL));
+    if !interval.has(KERNEL) {
+        lines.push("the kernel was not asked to count I/O".to_owned());
+    }
     Paragraph::new(lines.join("\n")).wrap(Wrap { trim: true }).dim().render(area, buffer);
 }

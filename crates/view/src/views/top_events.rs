@@ -205,6 +205,7 @@ fn of_server(interval: &Interval<'_>, event: &str) -> (Known, Known) {
 fn uncounted(interval: &Interval<'_>) -> Missing {
     match interval.reason("kernel_io", "ios") {
         Some(Unmeasured::Off(_)) => Missing::Off,
+        None if !interval.has("kernel_io") => Missing::Off,
         Some(Unmeasured::NotPermitted(_)) => Missing::NotPermitted,
         _ => Missing::NotInVersion,
     }
