@@ -1384,7 +1384,7 @@ _blockstone() {
             return 0
             ;;
         blockstone__subcmd__report)
-            opts="-q -h --html --awr-info --from --to --json --quiet --color --runs-dir --help"
+            opts="-q -h --html --awr-info --from --to --where --json --quiet --color --runs-dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1410,6 +1410,10 @@ _blockstone() {
                     return 0
                     ;;
                 --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --where)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1707,7 +1711,7 @@ _blockstone() {
             return 0
             ;;
         blockstone__subcmd__watch)
-            opts="-q -h --interval --for --db --sample --no-bpf --pid --group --record --import --replay --once --from --to --view --listen --allow-remote --json --quiet --color --runs-dir --help"
+            opts="-q -h --interval --for --db --sample --no-bpf --pid --group --record --import --replay --once --from --to --view --where --listen --allow-remote --json --quiet --color --runs-dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1772,7 +1776,11 @@ _blockstone() {
                     return 0
                     ;;
                 --view)
-                    COMPREPLY=($(compgen -W "host disks load active-sessions sessions statements database-io durability io-by-role processes ledger events wait-classes snapper io-by-file-type files system-calls processors memory network nfs cgroups own" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "host disks load active-sessions sessions statements database-io durability io-by-role processes ledger events wait-classes top-events event-histograms sampled-sessions sampled-statements snapper io-by-file-type files system-calls processors memory network nfs cgroups own" -- "${cur}"))
+                    return 0
+                    ;;
+                --where)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --listen)

@@ -409,6 +409,10 @@ processes\t'Databases\' processes and threads by role: processor, run queue, sys
 ledger\t'The same bytes in three layers: what the database says, what its processes asked for and were charged, what the disks did.'
 events\t'Wait events as the database or the operating system times them, by role; CPU among them.'
 wait-classes\t'Average active sessions by kind of wait, of sessions and of processes in the background.'
+top-events\t'What sessions spent the database\'s time on, the most first; DB CPU and run queue, as the kernel charges them, are inside waits too, so that shares may add up to more than all.'
+event-histograms\t'Which share of an event\'s waits took how long: each column from where the one before it ends, at powers of two of 1.024 µs. Of a server that does not time waits one by one, those that are one kind of system call, as the kernel times it.'
+sampled-sessions\t'Sessions by how often they were sampled at work: in what, and who blocked them.'
+sampled-statements\t'Statements by how often sessions were sampled in them: in what, and by how many.'
 snapper\t'What single sessions and background processes did, and averages: bytes a read, time a read.'
 io-by-file-type\t'Requests to devices by type of file: data, redo, temporary, control, metadata.'
 files\t'Files with requests to devices: those that somebody waits for and others, sizes, times.'
@@ -419,6 +423,7 @@ network\t'Each network interface, and TCP: throughput, packets, errors, drops, r
 nfs\t'Each NFS mount: requests, throughput, time in all and at the server, retransmits.'
 cgroups\t'Control groups of the watched processes: processor, throttling, memory, I/O.'
 own\t'What watching costs: this process\'s processor time and writes, and late ticks.'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l where -d 'Of samples of sessions, look only at those whose column says this' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l listen -d 'Answer Prometheus at this address, below `/metrics`' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l color -d 'When to use colours (`NO_COLOR` is honoured too)' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
@@ -433,6 +438,7 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -s h -l hel
 complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l html -d 'Write the HTML report to this file (`-` for standard output)' -r -F
 complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l from -d 'Show what every layer did from this time after the recording\'s first tick' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l to -d 'Show what every layer did up to this time after the recording\'s first tick' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l where -d 'Of samples of sessions, show only those whose column says this' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand report" -l color -d 'When to use colours (`NO_COLOR` is honoured too)' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"

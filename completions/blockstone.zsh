@@ -511,6 +511,10 @@ processes\:"Databases'\'' processes and threads by role\: processor, run queue, 
 ledger\:"The same bytes in three layers\: what the database says, what its processes asked for and were charged, what the disks did."
 events\:"Wait events as the database or the operating system times them, by role; CPU among them."
 wait-classes\:"Average active sessions by kind of wait, of sessions and of processes in the background."
+top-events\:"What sessions spent the database'\''s time on, the most first; DB CPU and run queue, as the kernel charges them, are inside waits too, so that shares may add up to more than all."
+event-histograms\:"Which share of an event'\''s waits took how long\: each column from where the one before it ends, at powers of two of 1.024 µs. Of a server that does not time waits one by one, those that are one kind of system call, as the kernel times it."
+sampled-sessions\:"Sessions by how often they were sampled at work\: in what, and who blocked them."
+sampled-statements\:"Statements by how often sessions were sampled in them\: in what, and by how many."
 snapper\:"What single sessions and background processes did, and averages\: bytes a read, time a read."
 io-by-file-type\:"Requests to devices by type of file\: data, redo, temporary, control, metadata."
 files\:"Files with requests to devices\: those that somebody waits for and others, sizes, times."
@@ -521,6 +525,7 @@ network\:"Each network interface, and TCP\: throughput, packets, errors, drops, 
 nfs\:"Each NFS mount\: requests, throughput, time in all and at the server, retransmits."
 cgroups\:"Control groups of the watched processes\: processor, throttling, memory, I/O."
 own\:"What watching costs\: this process'\''s processor time and writes, and late ticks."))' \
+'*--where=[Of samples of sessions, look only at those whose column says this]:COLUMN=VALUE:_default' \
 '(--replay)--listen=[Answer Prometheus at this address, below \`/metrics\`]:ADDRESS:PORT:_default' \
 '--color=[When to use colours (\`NO_COLOR\` is honoured too)]:WHEN:((auto\:"On a terminal, unless \`NO_COLOR\` is set"
 always\:"Always"
@@ -541,6 +546,7 @@ _arguments "${_arguments_options[@]}" : \
 '--html=[Write the HTML report to this file (\`-\` for standard output)]:FILE:_files' \
 '(--awr-info)--from=[Show what every layer did from this time after the recording'\''s first tick]:TIME:_default' \
 '(--awr-info)--to=[Show what every layer did up to this time after the recording'\''s first tick]:TIME:_default' \
+'(--awr-info --html)*--where=[Of samples of sessions, show only those whose column says this]:COLUMN=VALUE:_default' \
 '--color=[When to use colours (\`NO_COLOR\` is honoured too)]:WHEN:((auto\:"On a terminal, unless \`NO_COLOR\` is set"
 always\:"Always"
 never\:"Never"))' \
@@ -566,7 +572,7 @@ never\:"Never"))' \
 '--quiet[Print no progress and no notes, only the answer]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':a -- The base\: a recording'\''s directory, its id, or `last`:_default' \
+':a -- The base\: a recording'\''s directory, its id, or `last`; of what was watched also a part of its time, `night@10m..12m`:_default' \
 ':b -- The one that is compared with it:_default' \
 && ret=0
 ;;

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use blockstone_base::units::{Bytes, Nanos};
+use blockstone_view::Condition;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
@@ -201,12 +202,28 @@ pub struct ReportArgs {
     /// Show what every layer did up to this time after the recording's first tick
     #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub to: Option<Nanos>,
+    /// Of samples of sessions, show only those whose column says this
+    #[arg(long = "where", value_name = "COLUMN=VALUE", conflicts_with_all = ["awr_info", "html"])]
+    pub only: Vec<Condition>,
+}
+
+impl ReportArgs {
+    /// Whether it asks what every layer did in a part of the time.
+    pub fn is_of_layers(&self) -> bool {
+        self.from.is_some() || self.to.is_some() || !self.only.is_empty()
+    }
 }
 
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone compare 20260101-… last
+  blockstone compare night@..2h night@2h..         before and after, in one recording
+  blockstone compare monday@9h..10h tuesday@9h..10h")]
 pub struct CompareArgs {
-    /// The base: a recording's directory, its id, or `last`
+    /// The base: a recording's directory, its id, or `last`; of what was watched also a part of its
+    /// time, `night@10m..12m`
     pub a: String,
     /// The one that is compared with it
     pub b: String,

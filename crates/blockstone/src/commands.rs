@@ -10,6 +10,7 @@ mod interval;
 mod judged;
 mod man;
 mod matrix;
+mod part;
 mod report;
 mod run;
 mod runs;

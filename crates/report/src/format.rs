@@ -80,6 +80,14 @@ fn small(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// The beginning of a text, with a sign where it goes on.
+pub fn short(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// The letters for a number that is missing.
 pub fn absent(missing: Missing) -> &'static str {
     match missing {

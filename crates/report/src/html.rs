@@ -4,6 +4,7 @@
 mod cards;
 mod charts;
 mod compare;
+mod difference;
 mod flash;
 mod grid;
 mod identity;
@@ -27,6 +28,7 @@ use charts::Chart;
 use table::Table;
 
 pub use compare::page as compare_page;
+pub use difference::page as difference_page;
 pub use flash::page as flash_page;
 pub use grid::page as grid_page;
 pub use run::page as run_page;

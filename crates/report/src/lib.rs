@@ -23,12 +23,13 @@ pub mod json;
 pub mod terminal;
 
 mod awr;
+mod chapters;
 mod flash;
 mod format;
 mod select;
 
 pub use awr::awr_info;
-pub use format::value as cell;
+pub use format::{short, value as cell};
 
 /// Why a report could not be rendered.
 #[derive(Debug, thiserror::Error)]

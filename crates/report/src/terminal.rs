@@ -35,6 +35,7 @@ pub use run::render as run_terminal;
 pub(crate) use run::{amount, workload};
 pub(crate) use views::reasons_of;
 pub use views::render as views_terminal;
+pub use views::report as watch_terminal;
 
 /// The figures, a row of related ones a line: heading, then (prefix, name of the figure).
 const ROWS: [(&str, &[(&str, &str)]); 7] = [

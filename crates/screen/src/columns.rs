@@ -17,7 +17,7 @@ pub struct Drawn {
 
 /// Blanks between two columns.
 pub const GAP: usize = 2;
-/// A text takes no more than this unless it is the last one.
+/// A text takes no more than this, unless there is room for more when all others have theirs.
 const TEXT_WIDTH: usize = 32;
 
 /// The columns that fit into `width`, the first one always, of the others those after the
@@ -43,6 +43,11 @@ pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<Drawn> {
         used += needed;
         shown.push(Drawn { width: column.width.min(width), ..column });
     }
+    for column in &mut shown {
+        let cut = widest(table, column.index).saturating_sub(column.width);
+        let more = cut.min(width.saturating_sub(used));
+        (column.width, used) = (column.width + more, used + more);
+    }
     shown
 }
 
@@ -51,11 +56,17 @@ fn measured(table: &Table, index: usize) -> Drawn {
     let number = heading.measure != Measure::Text;
     // Room for the mark of the column that orders the rows.
     let least = Line::raw(heading.heading).width() + 1;
-    let cells = table.rows.iter().map(|row| Line::raw(cell(&row[index], heading.measure)).width());
-    let widest = cells.max().unwrap_or(0).max(least);
+    let widest = widest(table, index).max(least);
     // Numbers change their length all the time: a little more room keeps columns where they are.
     let width = if number { widest.max(8) } else { widest.min(TEXT_WIDTH) };
     Drawn { index, width, number }
+}
+
+/// The width of the widest cell.
+fn widest(table: &Table, index: usize) -> usize {
+    let measure = table.view.columns[index].measure;
+    let cells = table.rows.iter().map(|row| Line::raw(cell(&row[index], measure)).width());
+    cells.max().unwrap_or(0)
 }
 
 fn says_something(table: &Table, index: usize) -> bool {

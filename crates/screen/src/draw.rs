@@ -1,5 +1,10 @@
 //! Painting a state.
 
+mod picture;
+mod place;
+mod rows;
+mod trend;
+
 use blockstone_base::units::Nanos;
 use blockstone_report::cell;
 use blockstone_view::{History, Interval, Measure, Shape, Table, Value, registry};
@@ -7,18 +12,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span as Piece};
-use ratatui::widgets::{Block, Clear, Paragraph, Sparkline, Widget};
+use ratatui::widgets::{Block, Clear, Paragraph, Widget};
 
-use crate::columns::{Drawn, GAP, fitting};
 use crate::keys::HELP;
-use crate::state::{Frame, Span, State};
+use crate::state::{Frame, Picture, Span, State};
+use rows::Look;
 
 /// The smallest screen on which anything can be read.
 const LEAST: (u16, u16) = (40, 8);
 /// Lines of the trend below the table.
 const TREND: u16 = 4;
 
-/// Paints `state` of `history` into `area`. Returns how many rows the table has.
+/// Paints `state` of `history` into `area`. Returns how many rows its tables have.
 pub fn draw(
     state: &State,
     history: &History,
@@ -32,11 +37,13 @@ pub fn draw(
         Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }).render(area, buffer);
         return 0;
     }
-    let with_trend = area.height >= LEAST.1 + TREND + 6;
+    let with_trend = area.height >= LEAST.1 + TREND + 6 && state.picture.is_none();
     let trend = if with_trend { TREND + 1 } else { 0 };
+    let in_pane = state.path.is_empty() && state.picture.is_none();
+    let above = if in_pane { tab_lines(area.width) } else { 1 };
     let parts = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Length(tab_lines(area.width)),
+        Constraint::Length(above),
         Constraint::Min(3),
         Constraint::Length(trend),
         Constraint::Length(1),
@@ -44,31 +51,32 @@ pub fn draw(
     let [head, tabs, main, below, foot] = parts.areas(area);
     let interval = state.interval(history);
     header(state, history, interval.as_ref(), frame, head, buffer);
-    tab_bar(state, history, tabs, buffer);
+    if in_pane {
+        tab_bar(state, history, tabs, buffer);
+    } else {
+        place::way(state, interval.as_ref(), tabs, buffer);
+    }
     footer(state, frame, foot, buffer);
-    let table = interval.as_ref().and_then(|interval| state.table(interval));
-    let rows = match (&interval, table) {
-        (None, _) => {
-            Paragraph::new("waiting for the second look …").dim().render(main, buffer);
-            0
-        }
-        (Some(_), None) => {
+    let tables = interval.as_ref().map(|interval| state.tables(interval)).unwrap_or_default();
+    match &interval {
+        None => Paragraph::new("waiting for the second look …").dim().render(main, buffer),
+        Some(interval) if !tables.is_empty() => match state.picture {
+            Some(Picture::Chart) => trend::chart(state, history, &tables, main, buffer),
+            Some(picture) => picture::picture(state, picture, history, main, buffer),
+            None => pane(state, interval, &tables, main, buffer),
+        },
+        Some(_) => {
             let why = format!("this recording has no `{}`", state.view().probe);
             Paragraph::new(why).dim().render(main, buffer);
-            0
         }
-        (Some(interval), Some(table)) => {
-            pane(state, interval, &table, main, buffer);
-            if with_trend {
-                trend_of(state, history, &table, below, buffer);
-            }
-            table.rows.len()
-        }
-    };
+    }
+    if with_trend {
+        trend::trend(state, history, &tables, below, buffer);
+    }
     if state.help {
         help(area, buffer);
     }
-    rows
+    tables.iter().map(|table| table.rows.len()).sum()
 }
 
 /// Whose history it is, which part of it, and what watching costs.
@@ -157,10 +165,16 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
         Line::from(format!("/{}▏  Enter keeps it, Esc shows all", state.filter)).yellow()
     } else if let Some(note) = &frame.note {
         Line::from(note.clone()).yellow()
+    } else if state.picture.is_some() {
+        let text =
+            format!("? help  Esc tables  ↑ ↓ row  h spread  m map  t chart  o s next  {span}");
+        Line::from(text).dim()
+    } else if state.filter.is_empty() && !state.path.is_empty() {
+        let text = format!("? help  Esc back  Enter deeper  b who blocks  d all columns  {span}");
+        Line::from(text).dim()
     } else if state.filter.is_empty() {
-        let text = format!(
-            "? help  q leave  Enter look into  s order  / filter  space stop  [ ] back  + - {span}"
-        );
+        let text =
+            format!("? help  q leave  Enter into  h m t draw  s order  / filter  [ ] time  {span}");
         Line::from(text).dim()
     } else {
         Line::from(format!("only rows with `{}`; Esc shows all", state.filter)).yellow()
@@ -168,133 +182,27 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
     line.render(area, buffer);
 }
 
-/// The table, or the chosen row with all its columns.
-fn pane(state: &State, interval: &Interval<'_>, table: &Table, area: Rect, buffer: &mut Buffer) {
+/// The tables, or the chosen row with all its columns.
+fn pane(state: &State, interval: &Interval<'_>, tables: &[Table], area: Rect, buffer: &mut Buffer) {
+    let Some(table) = tables.first() else { return };
+    let all = || tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
+    let chosen = state.row.min(all().count().saturating_sub(1));
     if table.view.shape == Shape::Record || state.detail {
-        let row = table.rows.get(state.row.min(table.rows.len().saturating_sub(1)));
-        return match row {
-            Some(row) => record(interval, table, row, area, buffer),
+        return match all().nth(chosen) {
+            Some((table, row)) => rows::record(interval, table.view, row, area, buffer),
             None => Paragraph::new("nothing").dim().render(area, buffer),
         };
     }
-    let columns = fitting(table, usize::from(area.width), state.scrolled);
-    let headings = columns.iter().map(|column| {
-        let heading = table.view.columns[column.index].heading;
-        let ordering = state.sort[state.view] == Some(column.index);
-        (column, if ordering { format!("{heading}▾") } else { heading.to_owned() })
-    });
-    line(headings, Style::new().add_modifier(Modifier::BOLD), area, area.y, buffer);
-    let room = usize::from(area.height.saturating_sub(1));
-    let chosen = state.row.min(table.rows.len().saturating_sub(1));
-    let first = chosen.saturating_sub(room.saturating_sub(1));
-    for (index, row) in table.rows.iter().enumerate().skip(first).take(room) {
-        let style = if index == chosen {
-            Style::new().add_modifier(Modifier::REVERSED)
-        } else {
-            Style::new()
-        };
-        let cells = columns.iter().map(|column| {
-            (column, cell(&row[column.index], table.view.columns[column.index].measure))
-        });
-        line(cells, style, area, area.y + 1 + (index - first) as u16, buffer);
+    if let Some(focus) = state.focus() {
+        return place::place(state, focus, interval, tables, area, buffer);
     }
-    if table.rows.is_empty() {
-        let below = Rect { y: area.y + 1, height: 1, ..area };
-        Paragraph::new("nothing here").dim().render(below, buffer);
-    }
-}
-
-fn line<'a>(
-    cells: impl Iterator<Item = (&'a Drawn, String)>,
-    style: Style,
-    area: Rect,
-    y: u16,
-    buffer: &mut Buffer,
-) {
-    let mut text = String::new();
-    for (index, (column, cell)) in cells.enumerate() {
-        if index > 0 {
-            text.push_str(&" ".repeat(GAP));
-        }
-        let cell: String = cell.chars().take(column.width).collect();
-        let blanks = " ".repeat(column.width.saturating_sub(Line::raw(cell.as_str()).width()));
-        if column.number {
-            text.extend([blanks, cell]);
-        } else {
-            text.extend([cell, blanks]);
-        }
-    }
-    buffer.set_stringn(area.x, y, &text, usize::from(area.width), style);
-}
-
-/// Names and values below each other, in as many columns as there is room for.
-fn record(interval: &Interval<'_>, table: &Table, row: &[Value], area: Rect, buffer: &mut Buffer) {
-    const WIDTH: usize = 38;
-    let pairs: Vec<(&str, String)> = table
-        .view
-        .columns
-        .iter()
-        .zip(row)
-        .map(|(column, value)| (column.heading, cell(value, column.measure)))
-        .collect();
-    let across = (usize::from(area.width) / WIDTH).max(1);
-    let down = pairs.len().div_ceil(across);
-    for (index, (name, value)) in pairs.iter().enumerate() {
-        let (x, y) = ((index / down) * WIDTH, index % down);
-        if y >= usize::from(area.height) {
-            continue;
-        }
-        let (x, y) = (area.x + x as u16, area.y + y as u16);
-        buffer.set_stringn(x, y, name, 16, Style::new().add_modifier(Modifier::DIM));
-        let room = usize::from(area.right().saturating_sub(x + 17)).min(WIDTH - 18);
-        buffer.set_stringn(x + 17, y, value, room, Style::new());
-    }
-    let reasons = interval.reasons(table.view.probe).map(|why| match why {
-        blockstone_base::column::Unmeasured::Off(why) => format!("off: {why}"),
-        blockstone_base::column::Unmeasured::NotInVersion(why) => format!("n/v: {why}"),
-        blockstone_base::column::Unmeasured::NotPermitted(why) => format!("n/p: {why}"),
-    });
-    let mut reasons: Vec<String> = reasons.collect();
-    reasons.dedup();
-    let below = usize::from(area.y) + down + 1;
-    for (index, text) in reasons.iter().enumerate() {
-        let y = (below + index) as u16;
-        if y < area.bottom() {
-            let style = Style::new().add_modifier(Modifier::DIM);
-            buffer.set_stringn(area.x, y, text, usize::from(area.width), style);
-        }
-    }
-}
-
-/// The chosen row over time: the column that orders the rows, or the first that holds numbers.
-fn trend_of(state: &State, history: &History, table: &Table, area: Rect, buffer: &mut Buffer) {
-    let Some(row) = table.rows.get(state.row.min(table.rows.len().saturating_sub(1))) else {
-        return;
-    };
-    let is_number = |index: &usize| table.view.columns[*index].measure != Measure::Text;
-    let sorted = state.sort[state.view].filter(|index| is_number(index));
-    let busiest = || {
-        (0..row.len())
-            .filter(is_number)
-            .find(|index| matches!(row[*index], Value::Number(number) if number != 0.0))
-    };
-    let Some(column) = sorted.or_else(busiest) else { return };
-    let name = table.view.name_of(row);
-    let trend = state.trend(history, &name, column, usize::from(area.width));
-    let most = trend.iter().copied().fold(0.0, f64::max);
-    let heading = table.view.columns[column];
-    let top = cell(&Value::Number(most), heading.measure);
-    let title = format!("{name} {} over time, up to {top}", heading.heading);
-    let title_area = Rect { height: 1, ..area };
-    Line::from(title.trim_start().to_owned()).dim().render(title_area, buffer);
-    let scaled: Vec<u64> =
-        trend.iter().map(|v| if most > 0.0 { (v / most * 1000.0) as u64 } else { 0 }).collect();
-    let bars = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    Sparkline::default().data(&scaled).max(1000).cyan().render(bars, buffer);
+    let sorted = state.sort[state.view];
+    let look = Look { chosen: Some(chosen), sorted, scrolled: state.scrolled };
+    rows::rows(table, look, area, buffer);
 }
 
 fn help(area: Rect, buffer: &mut Buffer) {
-    let width = 68.min(area.width);
+    let width = 80.min(area.width);
     let height = (HELP.len() as u16 + 4).min(area.height);
     let place = Rect {
         x: area.x + (area.width - width) / 2,

@@ -2,7 +2,7 @@
 
 use blockstone_view::{History, registry};
 
-use crate::state::State;
+use crate::state::{Picture, State};
 
 /// A key, as far as the screen cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,15 @@ pub enum Key {
 }
 
 /// What the keys do, for help.
-pub const HELP: [(&str, &str); 13] = [
+pub const HELP: [(&str, &str); 18] = [
     ("1…9, Tab, ← →", "choose a pane"),
     ("↑ ↓", "choose a row"),
-    ("Enter, Esc", "look into the row, and back"),
+    ("Enter", "look into the row: wait, session, statement; Esc goes back"),
+    ("d", "the row with all its columns, and back"),
+    ("h", "how many of the row's I/Os or waits took how long"),
+    ("m o", "a map of that over time; of the next operation"),
+    ("t", "a chart of the row's column over time; s takes the next"),
+    ("b", "to the session that blocks the one in the row"),
     ("s S", "order by the next column, by the one before"),
     ("/ text Enter", "show only rows that contain the text; Esc shows all"),
     ("< >", "scroll columns"),
@@ -63,17 +68,22 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
     }
     match key {
         Key::Char('q') => state.leave = true,
-        Key::Char('?' | 'h') => state.help = true,
+        Key::Char('?') => state.help = true,
         Key::Char(digit @ '1'..='9') => state.go_to(digit as usize - '1' as usize),
         Key::Tab | Key::Right => state.go_to((state.view + 1) % registry::ALL.len()),
         Key::BackTab | Key::Left => {
             state.go_to((state.view + registry::ALL.len() - 1) % registry::ALL.len());
         }
-        Key::Up => state.row = state.row.saturating_sub(1),
-        Key::Down => state.row = (state.row + 1).min(rows.saturating_sub(1)),
-        Key::Enter => state.detail = true,
-        Key::Escape if state.detail => state.detail = false,
-        Key::Escape => state.filter.clear(),
+        Key::Up => choose(state, state.row.saturating_sub(1), history),
+        Key::Down => choose(state, (state.row + 1).min(rows.saturating_sub(1)), history),
+        Key::Enter => state.detail = !state.enter(history),
+        Key::Char('d') => state.detail = !state.detail,
+        Key::Char('b') => state.go_to_blocker(history),
+        Key::Char('h') => state.show_picture(Picture::Histogram, history),
+        Key::Char('m') => state.show_picture(Picture::HeatMap, history),
+        Key::Char('t') => state.show_picture(Picture::Chart, history),
+        Key::Char('o') => state.operation += 1,
+        Key::Escape | Key::Backspace => back(state),
         Key::Char('s') => state.sort_by_next(false),
         Key::Char('S') => state.sort_by_next(true),
         Key::Char('/') => {
@@ -93,7 +103,28 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Char('}') => state.step(history, 10),
         Key::Home => state.step(history, i64::from(i32::MIN)),
         Key::End => state.at_ns = None,
-        Key::Char(_) | Key::Backspace => {}
+        Key::Char(_) => {}
+    }
+}
+
+/// Chooses a row; a picture is of it from now on.
+fn choose(state: &mut State, row: usize, history: &History) {
+    state.row = row;
+    if state.picture.is_some() {
+        state.pin(history);
+    }
+}
+
+/// Out of what was entered last.
+fn back(state: &mut State) {
+    if state.picture.is_some() {
+        state.picture = None;
+    } else if state.detail {
+        state.detail = false;
+    } else if state.filter.is_empty() {
+        state.leave_place();
+    } else {
+        state.filter.clear();
     }
 }
 

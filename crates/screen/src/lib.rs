@@ -1,5 +1,6 @@
-//! The terminal view of a watched host: panes of tables to choose, sort, filter and look into, and
-//! time to stop and to go through.
+//! The terminal view of a watched host: panes of tables to choose, sort, filter and look into,
+//! places below them for a wait, a session or a statement, pictures of latencies and of figures over
+//! time, and time to stop and to go through.
 //!
 //! Must not know: where its history comes from; a [`Source`] gives it, live or recorded. It derives
 //! nothing: every figure on it is a cell of a table of `blockstone-view`.
@@ -22,10 +23,12 @@
 mod columns;
 mod draw;
 mod keys;
+mod places;
 mod show;
 mod state;
 
 pub use draw::draw;
 pub use keys::{Key, press};
+pub use places::Place;
 pub use show::{Left, ScreenError, Source, show};
-pub use state::{Frame, Span, State};
+pub use state::{Frame, Picture, Pinned, Span, State};

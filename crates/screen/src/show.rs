@@ -67,15 +67,19 @@ fn run(
     source: &mut dyn Source,
     state: &mut State,
 ) -> Result<Left, ScreenError> {
+    // What did not change is not painted again: that would cost more than looking does.
+    let (mut rows, mut is_stale) = (0, true);
     loop {
         if source.due().is_some_and(|due| due.is_zero()) {
             source.look().map_err(ScreenError::Source)?;
+            is_stale = true;
         }
-        let mut rows = 0;
-        terminal.draw(|frame| {
-            let area = frame.area();
-            rows = draw(state, source.history(), &source.frame(), area, frame.buffer_mut());
-        })?;
+        if std::mem::take(&mut is_stale) {
+            terminal.draw(|frame| {
+                let area = frame.area();
+                rows = draw(state, source.history(), &source.frame(), area, frame.buffer_mut());
+            })?;
+        }
         if state.leave {
             return Ok(Left::ByUser);
         }
@@ -83,11 +87,13 @@ fn run(
             return Ok(Left::Over);
         }
         let wait = source.due().unwrap_or(PATIENCE).min(PATIENCE);
-        if event::poll(wait)?
-            && let Event::Key(pressed) = event::read()?
-            && let Some(key) = key(pressed)
-        {
-            press(state, key, source.history(), rows);
+        if event::poll(wait)? {
+            is_stale = true;
+            if let Event::Key(pressed) = event::read()?
+                && let Some(key) = key(pressed)
+            {
+                press(state, key, source.history(), rows);
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What the screen shows.
 
-use blockstone_view::{History, Interval, Table, Value, View, registry};
+use blockstone_view::{History, Interval, Table, Timed, Value, View, registry};
+
+use crate::places::{self, Place};
 
 /// How much of time a figure covers: so many ticks before the one that is shown, or all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,12 +13,34 @@ pub enum Span {
     All,
 }
 
+/// A picture of the chosen row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picture {
+    /// How many of its operations took how long in the interval.
+    Histogram,
+    /// The same, instant by instant.
+    HeatMap,
+    /// The figure that orders the rows, or the first, instant by instant.
+    Chart,
+}
+
+/// A row that pictures are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The texts that it begins with.
+    pub name: String,
+    /// What of it is timed one by one; none where nothing is.
+    pub timed: Option<Timed>,
+}
+
 /// What the screen shows and where its user is in it.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The view that is shown, by its place in the registry.
     pub view: usize,
-    /// The row that is chosen.
+    /// Where its user went from there: a wait, a session, a statement, each from the one before.
+    pub path: Vec<Place>,
+    /// The row that is chosen, counted through all tables of a place.
     pub row: usize,
     /// Columns that are scrolled past, after the first.
     pub scrolled: usize,
@@ -30,6 +54,12 @@ pub struct State {
     pub help: bool,
     /// Whether the chosen row is shown with all its columns.
     pub detail: bool,
+    /// The picture that is shown in the place of tables.
+    pub picture: Option<Picture>,
+    /// What it is of; rows change their places while it stays.
+    pub pinned: Option<Pinned>,
+    /// Of which operation, where it shows one: counted through those that occurred.
+    pub operation: usize,
     /// The tick that is shown; none follows the latest.
     pub at_ns: Option<u64>,
     /// How much of time figures cover.
@@ -57,6 +87,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             view: 0,
+            path: Vec::new(),
             row: 0,
             scrolled: 0,
             sort: vec![None; registry::ALL.len()],
@@ -64,6 +95,9 @@ impl Default for State {
             typing: false,
             help: false,
             detail: false,
+            picture: None,
+            pinned: None,
+            operation: 0,
             at_ns: None,
             span: SPANS[0],
             leave: false,
@@ -105,6 +139,11 @@ impl State {
         if let Some(column) = self.sort[self.view] {
             table.sort(column);
         }
+        Some(self.filtered(table))
+    }
+
+    /// The rows that the filter leaves.
+    pub(crate) fn filtered(&self, mut table: Table) -> Table {
         let wanted = self.filter.to_lowercase();
         table.rows.retain(|row| {
             row.iter().any(|value| match value {
@@ -112,13 +151,16 @@ impl State {
                 _ => wanted.is_empty(),
             })
         });
-        Some(table)
+        table
     }
 
     /// Goes to another view.
     pub fn go_to(&mut self, view: usize) {
         self.view = view.min(registry::ALL.len() - 1);
-        (self.row, self.scrolled, self.detail) = (0, 0, false);
+        if let Some(first) = self.path.drain(..).next() {
+            self.filter = first.from_filter;
+        }
+        (self.row, self.scrolled, self.detail, self.picture) = (0, 0, false, None);
     }
 
     /// Orders by the column after the one that orders now, or before it; past either end, by none.
@@ -159,22 +201,64 @@ impl State {
         };
     }
 
-    /// A column over time: its value in each interval up to the one that is shown, of the row that
-    /// begins with `name`.
-    pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
+    /// The last `count` intervals of one tick up to the one that is shown.
+    pub fn past<'a>(&self, history: &'a History, count: usize) -> Vec<Interval<'a>> {
         let to_ns = self.at_ns.unwrap_or(u64::MAX);
         let before = history.ticks().rev().skip_while(|tick| *tick > to_ns);
         let mut ticks: Vec<u64> = before.take(count + 1).collect();
         ticks.reverse();
-        let value = |edges: &[u64]| {
-            let interval = history.interval(edges[0], edges[1]);
-            let table = self.view().table(&interval)?;
+        ticks.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
+    }
+
+    /// What pictures over time show: as many ticks as there is room for, or all of them, several in
+    /// one slice.
+    pub fn slices<'a>(&self, history: &'a History, room: usize) -> Vec<Interval<'a>> {
+        match (self.span, self.interval(history)) {
+            (Span::All, Some(interval)) => interval.slices(room),
+            _ => self.past(history, room),
+        }
+    }
+
+    /// Shows a picture of the chosen row, or the tables again.
+    pub fn show_picture(&mut self, picture: Picture, history: &History) {
+        if self.picture == Some(picture) {
+            self.picture = None;
+        } else {
+            if self.picture.is_none() {
+                self.pin(history);
+            }
+            self.picture = Some(picture);
+        }
+        self.operation = 0;
+    }
+
+    /// Has pictures be of the chosen row, or of what the place is about.
+    pub fn pin(&mut self, history: &History) {
+        let chosen = self.chosen(history);
+        let of_place = self.focus().and_then(Timed::of_focus);
+        let timed = of_place.or_else(|| chosen.as_ref().and_then(|(v, row)| Timed::of(v, row)));
+        let name = chosen.map(|(view, row)| view.name_of(&row)).unwrap_or_default();
+        self.pinned = Some(Pinned { name, timed });
+    }
+
+    /// Sessions at work on average in each of them, of those that the place is about.
+    pub fn activity(&self, history: &History, count: usize) -> Vec<f64> {
+        let Some(focus) = self.focus() else { return Vec::new() };
+        let past = self.past(history, count);
+        past.iter().map(|interval| places::active(&interval.only(focus))).collect()
+    }
+
+    /// A column over time: its value in each of them, of the row that begins with `name`.
+    pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
+        let value = |interval: &Interval<'_>| {
+            let table = self.view().table(interval)?;
             let row = table.rows.iter().find(|row| table.view.name_of(row) == name)?;
             match row.get(column) {
                 Some(Value::Number(number)) => Some(*number),
                 _ => None,
             }
         };
-        ticks.windows(2).map(|edges| value(edges).unwrap_or(0.0)).collect()
+        let past = self.past(history, count);
+        past.iter().map(|interval| value(interval).unwrap_or(0.0)).collect()
     }
 }

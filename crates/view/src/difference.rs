@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use blockstone_base::stats::{self, Estimate};
 use serde_json::{Value as Json, json};
 
-use crate::history::History;
 use crate::interval::Interval;
 use crate::registry;
 use crate::table::{Heading, Measure, Value, View};
@@ -59,7 +58,18 @@ const SLICES: usize = 20;
 /// Slices in which a figure has to be there.
 const SLICES_MIN: usize = 3;
 /// Views whose rows are single sessions, or what measuring itself did.
-const LEFT_OUT: [&str; 3] = ["sessions", "snapper", "own"];
+const LEFT_OUT: [&str; 4] = ["sessions", "sampled-sessions", "snapper", "own"];
+
+/// Figures that grow with the time that is looked at: how many there were of something in all.
+const TOTALS: [&str; 7] = [
+    "samples",
+    "sessions",
+    "statements",
+    "waits",
+    "wait_time_ns",
+    "checkpoints_timed",
+    "checkpoints_requested",
+];
 
 /// A figure by view, row and column.
 type Key = (usize, String, usize);
@@ -107,7 +117,7 @@ pub fn difference_document(a: (&str, &Interval<'_>), b: (&str, &Interval<'_>)) -
 /// The mean of each figure over the slices of an interval.
 fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
     let mut seen: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
-    for slice in slices(interval.history(), interval) {
+    for slice in interval.slices(SLICES) {
         for (place, view) in registry::ALL.iter().enumerate() {
             if LEFT_OUT.contains(&view.name) {
                 continue;
@@ -116,7 +126,9 @@ fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
             for row in &table.rows {
                 let name = view.name_of(row);
                 for (column, value) in row.iter().enumerate() {
-                    if let Value::Number(number) = value {
+                    if let Value::Number(number) = value
+                        && !TOTALS.contains(&view.columns[column].key)
+                    {
                         seen.entry((place, name.clone(), column)).or_default().push(*number);
                     }
                 }
@@ -125,15 +137,6 @@ fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
     }
     let enough = seen.into_iter().filter(|(_, values)| values.len() >= SLICES_MIN);
     enough.filter_map(|(key, values)| Some((key, stats::mean_over_time(&values)?))).collect()
-}
-
-/// The interval in slices of whole ticks.
-fn slices<'a>(history: &'a History, interval: &Interval<'a>) -> Vec<Interval<'a>> {
-    let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
-    let ticks: Vec<u64> = history.ticks().filter(inside).collect();
-    let joined = (ticks.len().saturating_sub(1)).div_ceil(SLICES).max(1);
-    let edges: Vec<u64> = ticks.into_iter().step_by(joined).collect();
-    edges.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
 }
 
 fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Difference {
@@ -178,6 +181,7 @@ mod tests {
     use blockstone_record::manifest::ProbeInfo;
 
     use super::*;
+    use crate::history::History;
 
     /// A network interface that receives about `rate` bytes a second, with noise, over 60 ticks.
     fn history(rate: u64) -> History {

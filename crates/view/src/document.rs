@@ -12,10 +12,13 @@ use crate::table::{Table, Value};
 const SCHEMA: &str = "blockstone.interval/1";
 
 /// The document. Of a counter it says what it moved a second, of a time that grew what share of
-/// the time that passed it grew, of a level and a state where they stood at the end.
+/// the time that passed it grew, of a level and a state where they stood at the end. With a focus
+/// it has the tables that follow it, and says what it is.
 pub fn document(interval: &Interval<'_>) -> Json {
     let probes = interval.probes().map(|probe| (probe.to_owned(), objects(interval, probe)));
-    let tables = registry::ALL.iter().filter_map(|view| view.table(interval));
+    let focus = interval.focus();
+    let meant = registry::ALL.iter().filter(|view| focus.is_none() || view.is_sampled());
+    let tables = meant.filter_map(|view| view.table(interval));
     let views = tables.map(|table| (table.view.name.to_owned(), rows(&table)));
     let mut document = json!({
         "schema": SCHEMA,
@@ -26,6 +29,11 @@ pub fn document(interval: &Interval<'_>) -> Json {
     });
     if let Some(imported) = interval.history().imported() {
         document["imported"] = json!(imported);
+    }
+    if let Some(focus) = focus {
+        let conditions = focus.conditions().iter();
+        let conditions = conditions.map(|it| (it.column.to_owned(), Json::from(it.value.as_str())));
+        document["where"] = Json::Object(conditions.collect());
     }
     document
 }

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_record::manifest::{Imported, ProbeInfo};
-use blockstone_record::{RecordError, Recording};
+use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording};
 
 use crate::interval::Interval;
+use crate::latencies::{Bucket, Latencies};
 
 /// The probe whose instants are those of the ticks: it looks at every one, and always tells.
 const TICKS: &str = "host";
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// What probes told, for as long as it is kept.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,18 @@ pub struct History {
     probes: Vec<Probe>,
     ticks: BTreeSet<u64>,
     imported: Option<Imported>,
+    waited: BTreeMap<String, Vec<Waited>>,
+}
+
+/// How long the waits of an event took that ended in one second.
+#[derive(Clone, Debug)]
+struct Waited {
+    /// The middle of the second.
+    middle_ns: u64,
+    /// Their sum.
+    sum_ns: f64,
+    /// Latencies, and how many there were of each.
+    counts: Vec<(u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,8 +46,7 @@ impl History {
     /// Without rows, of these probes.
     pub fn new(probes: Vec<ProbeInfo>) -> Self {
         let probe = |info| Probe { info, objects: BTreeMap::new() };
-        let probes = probes.into_iter().map(probe).collect();
-        Self { probes, ticks: BTreeSet::new(), imported: None }
+        Self { probes: probes.into_iter().map(probe).collect(), ..Self::default() }
     }
 
     /// All of a recording.
@@ -55,12 +68,43 @@ impl History {
                 history.push(&name, row.t_ns, row.object, cells);
             }
         }
+        let of_events = |row: &HistogramRow| row.clock == LatencyClock::Submitted;
+        for row in recording.histograms()?.into_iter().filter(of_events) {
+            let waited = Waited {
+                middle_ns: u64::from(row.second) * SECOND_NS + SECOND_NS / 2,
+                sum_ns: row.histogram.sum_ns() as f64,
+                counts: row.histogram.buckets().collect(),
+            };
+            history.waited.entry(row.role).or_default().push(waited);
+        }
         Ok(history)
     }
 
     /// Whose measurements these are, if they are not Blockstone's own.
     pub fn imported(&self) -> Option<&Imported> {
         self.imported.as_ref()
+    }
+
+    /// The latencies of an event in the seconds of an interval whose middles lie in it.
+    pub(crate) fn waited(&self, event: &str, interval: &Interval<'_>) -> Vec<Latencies> {
+        let Some(seconds) = self.waited.get(event) else { return Vec::new() };
+        let (mut counts, mut sum_ns) = (BTreeMap::<u64, u64>::new(), 0.0);
+        let inside = |second: &&Waited| {
+            second.middle_ns > interval.from_ns && second.middle_ns <= interval.to_ns
+        };
+        for second in seconds.iter().filter(inside) {
+            sum_ns += second.sum_ns;
+            for (ns, count) in &second.counts {
+                *counts.entry(*ns).or_default() += count;
+            }
+        }
+        let bucket = |(ns, count)| Bucket { from_ns: ns, to_ns: Some(ns), count: count as f64 };
+        vec![Latencies {
+            operation: "wait".to_owned(),
+            buckets: counts.into_iter().map(bucket).collect(),
+            sum_ns: Some(sum_ns),
+            queue_ns: None,
+        }]
     }
 
     /// Adds a row. One of an unknown probe is left out.

@@ -1,14 +1,19 @@
 //! How far every counter moved between two ticks, and where every level stood at the later one.
 
+use std::ops::Range;
+
 use blockstone_base::column::{Cell, Kind, Unmeasured};
+use blockstone_base::database::SESSION;
 use blockstone_record::manifest::ColumnInfo;
 
+use crate::focus::Focus;
 use crate::history::{History, Probe, Track};
 
 /// A part of a [`History`].
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     history: &'a History,
+    focus: Option<&'a Focus>,
     /// The first tick, in nanoseconds since the beginning.
     pub from_ns: u64,
     /// The last tick.
@@ -81,7 +86,25 @@ impl Missing {
 
 impl<'a> Interval<'a> {
     pub(crate) fn new(history: &'a History, from_ns: u64, to_ns: u64) -> Self {
-        Self { history, from_ns, to_ns }
+        Self { history, focus: None, from_ns, to_ns }
+    }
+
+    /// The same interval, of whose samples of sessions only these are looked at. Whatever does not
+    /// come from samples stays as it is.
+    #[must_use]
+    pub fn only(self, focus: &'a Focus) -> Self {
+        Self { focus: Some(focus), ..self }
+    }
+
+    /// The samples of sessions that are looked at; none when all are.
+    pub fn focus(&self) -> Option<&'a Focus> {
+        self.focus
+    }
+
+    /// When a session of the focus was sampled last, up to the end, also before the first tick.
+    pub fn last_sampled_ns(&self) -> Option<u64> {
+        let before = Self { from_ns: 0, ..*self };
+        before.samples(SESSION.probe).map(|sample| sample.t_ns).max()
     }
 
     /// How long it is.
@@ -107,7 +130,7 @@ impl<'a> Interval<'a> {
     /// What a probe saw in the interval, by name.
     pub fn objects(&self, probe: &str) -> Vec<&'a str> {
         let objects = self.history.probe(probe).into_iter().flat_map(|probe| &probe.objects);
-        let present = objects.filter(|(_, track)| !self.rows(track).is_empty());
+        let present = objects.filter(|(_, track)| !self.within(track).is_empty());
         present.map(|(name, _)| name.as_str()).collect()
     }
 
@@ -155,7 +178,7 @@ impl<'a> Interval<'a> {
     /// When it was not measured.
     pub fn level(&self, probe: &str, object: &str, column: &str) -> Known {
         let (track, index) = self.find(probe, object, column, Kind::Gauge)?;
-        match self.rows(track).last().map(|(_, cells)| &cells[index]) {
+        match self.last(track).map(|cells| &cells[index]) {
             Some(Cell::Value(value)) => Ok(*value as f64),
             Some(_) => Err(self.why(probe, column, true)),
             None => Err(Missing::Unknown),
@@ -165,7 +188,7 @@ impl<'a> Interval<'a> {
     /// What a state was at the end.
     pub fn text(&self, probe: &str, object: &str, column: &str) -> Option<&'a str> {
         let (track, index) = self.find(probe, object, column, Kind::State).ok()?;
-        match self.rows(track).last().map(|(_, cells)| &cells[index]) {
+        match self.last(track).map(|cells| &cells[index]) {
             Some(Cell::Text(text)) => Some(text),
             _ => None,
         }
@@ -181,17 +204,37 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// All rows of a probe after the first tick, in no order.
+    /// All rows of a probe after the first tick, in no order; of sessions those of the focus.
     pub fn samples(&self, probe: &str) -> impl Iterator<Item = Sample<'a>> {
         let (from_ns, to_ns) = (self.from_ns, self.to_ns);
-        self.history.probe(probe).into_iter().flat_map(move |probe| {
+        let focus = self.focus.filter(|_| probe == SESSION.probe);
+        let samples = self.history.probe(probe).into_iter().flat_map(move |probe| {
             let columns = probe.info.columns.as_slice();
             probe.objects.iter().flat_map(move |(object, track)| {
-                let inside = move |t_ns: u64| t_ns > from_ns && t_ns <= to_ns;
-                let rows = track.iter().filter(move |(t_ns, _)| inside(*t_ns));
+                let first = track.partition_point(|(t_ns, _)| *t_ns <= from_ns);
+                let end = track.partition_point(|(t_ns, _)| *t_ns <= to_ns).max(first);
+                let rows = track.range(first..end);
                 rows.map(move |(t_ns, cells)| Sample { t_ns: *t_ns, object, cells, columns })
             })
-        })
+        });
+        samples.filter(move |sample| focus.is_none_or(|focus| focus.admits(sample)))
+    }
+
+    /// Where an object stood at its first row and at its last.
+    pub(crate) fn ends(&self, probe: &str, object: &str) -> Option<(&'a [Cell], &'a [Cell])> {
+        let track = self.history.probe(probe)?.objects.get(object)?;
+        let (_, first) = track.get(self.within(track).start)?;
+        Some((first, self.last(track)?))
+    }
+
+    /// The interval in slices of whole ticks, as many as there are ticks but not more than `most`.
+    pub fn slices(&self, most: usize) -> Vec<Self> {
+        let inside = |tick: &u64| (self.from_ns..=self.to_ns).contains(tick);
+        let ticks: Vec<u64> = self.history.ticks().filter(inside).collect();
+        let joined = ticks.len().saturating_sub(1).div_ceil(most.max(1)).max(1);
+        let edges: Vec<u64> = ticks.into_iter().step_by(joined).collect();
+        let slice = |edges: &[u64]| Self { from_ns: edges[0], to_ns: edges[1], ..*self };
+        edges.windows(2).map(slice).collect()
     }
 
     /// Why a column is empty, in the words of its probe.
@@ -229,9 +272,21 @@ impl<'a> Interval<'a> {
 
     /// The rows from the first tick to the last, both included.
     fn rows(&self, track: &'a Track) -> Vec<&'a (u64, Vec<Cell>)> {
+        track.range(self.within(track)).collect()
+    }
+
+    /// The last of them.
+    fn last(&self, track: &'a Track) -> Option<&'a [Cell]> {
+        let within = self.within(track);
+        let last = within.end.checked_sub(1).filter(|last| within.contains(last))?;
+        track.get(last).map(|(_, cells)| cells.as_slice())
+    }
+
+    /// Where in a track they are.
+    fn within(&self, track: &Track) -> Range<usize> {
         let first = track.partition_point(|(t_ns, _)| *t_ns < self.from_ns);
         let end = track.partition_point(|(t_ns, _)| *t_ns <= self.to_ns).max(first);
-        track.range(first..end).collect()
+        first..end
     }
 
     /// Why cells of a column are empty. Where nobody says why and none has a value, there is no

@@ -3,7 +3,8 @@
 //!
 //! A history is filled by probes as they look, or from a recording; an [`Interval`] of it knows how
 //! far every counter moved; a [`View`] makes a [`Table`] of that. There is no other way from
-//! counters to figures, so a replay shows to the last digit what was on the screen.
+//! counters to figures, so a replay shows to the last digit what was on the screen. A [`Focus`]
+//! narrows samples of sessions down; [`Latencies`] say how many operations took how long.
 //!
 //! Must not know: the machine, where its rows come from, and how tables are drawn. A cell is a
 //! number, a text, empty where nothing happened that it could be about, or missing with the reason.
@@ -27,8 +28,10 @@
 
 mod difference;
 mod document;
+mod focus;
 mod history;
 mod interval;
+mod latencies;
 mod page;
 pub mod registry;
 mod table;
@@ -36,7 +39,9 @@ mod views;
 
 pub use difference::{Difference, Outcome, difference_document, differences};
 pub use document::document;
+pub use focus::{Condition, ConditionError, Focus};
 pub use history::History;
 pub use interval::{Interval, Known, Missing, Sample};
+pub use latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
 pub use page::views_page;
 pub use table::{Heading, Measure, Shape, Table, Value, View};

@@ -37,4 +37,9 @@ screen, a table of `watch --once`, an array below `views` of a `--json` document
 A cell is a number in the measure of its column, a text, empty (`–`, null) where nothing happened
 that it could be about, or it says why it is missing: `off`, not in this version (`n/v`), not
 permitted (`n/p`), or unknown (`?`) because the thing came, went or was set back in between.
+
+Tables that are made of samples of sessions can be narrowed down: `--where event=DataFileRead` takes
+only samples in that wait, `--where session=4711` only those of that session, and several conditions
+all have to hold. Columns are those of the probe `session`, and `session` for its number; of
+`blockers`, one of them has to be it. On the screen Enter does the same with the chosen row.
 ";

@@ -3,7 +3,8 @@
 use crate::table::View;
 use crate::views::{
     active_sessions, cgroups, database_io, disks, durability, events, host, kernel_io, ledger,
-    load_profile, memory, network, nfs, own, processes, processors, sessions, snapper, statements,
+    load_profile, memory, network, nfs, own, processes, processors, samples, sessions, snapper,
+    statements, top_events,
 };
 
 /// Every view, in the order in which they are shown.
@@ -21,6 +22,10 @@ pub const ALL: &[&View] = &[
     &ledger::VIEW,
     &events::VIEW,
     &active_sessions::CLASSES,
+    &top_events::VIEW,
+    &top_events::HISTOGRAMS,
+    &samples::SESSIONS,
+    &samples::STATEMENTS,
     &snapper::VIEW,
     &kernel_io::FILE_TYPES,
     &kernel_io::FILES,

@@ -1,5 +1,7 @@
 //! Tables of derived figures, as views make them.
 
+use blockstone_base::database::SESSION;
+
 use crate::interval::{Interval, Known, Missing};
 
 /// A way to look at an interval: one table.
@@ -84,6 +86,11 @@ impl View {
     /// The table of an interval; none when its probe was not there.
     pub fn table(&'static self, interval: &Interval<'_>) -> Option<Table> {
         interval.has(self.probe).then(|| Table { view: self, rows: (self.rows)(interval) })
+    }
+
+    /// Whether it shows samples of sessions, and so follows a [`Focus`](crate::Focus).
+    pub fn is_sampled(&self) -> bool {
+        self.probe == SESSION.probe
     }
 
     /// The place of a column.

@@ -16,6 +16,8 @@ pub mod nfs;
 pub mod own;
 pub mod processes;
 pub mod processors;
+pub mod samples;
 pub mod sessions;
 pub mod snapper;
 pub mod statements;
+pub mod top_events;

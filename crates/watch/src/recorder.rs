@@ -8,6 +8,7 @@ use blockstone_measure::{Opening, capability};
 use blockstone_record::manifest::{End, Group, Phase, Stop};
 use blockstone_record::{RecordError, Recorder};
 use blockstone_sys::survey;
+use blockstone_target::monitor::Server;
 use serde_json::Value;
 
 use crate::watch::Settings;
@@ -39,18 +40,22 @@ pub struct Written {
 }
 
 impl Written {
-    /// Begins a recording of these series.
+    /// Begins a recording of these series, among them those of `server`.
     pub fn begin(
         destination: &Destination,
         settings: &Settings,
+        server: Option<&Server>,
         series: &[&'static Schema],
     ) -> Result<Self, RecordError> {
         let root = std::path::Path::new("/");
+        let interval = ("interval_ns", Value::from(settings.interval.get()));
+        let server = server.map(|server| format!("{} {}", server.product, server.version));
+        let server = server.map(|server| ("server", Value::from(server)));
         let manifest = Opening {
             id: &destination.id,
             verb: "watch",
             argv: &settings.argv,
-            settings: [("interval_ns", Value::from(settings.interval.get()))].into(),
+            settings: std::iter::once(interval).chain(server).collect(),
             seed: 0,
             host: &survey::host(root),
             target: &survey::whole_host(root),

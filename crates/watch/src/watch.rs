@@ -117,7 +117,8 @@ impl Watch {
         let told = database.iter().flat_map(|database| database.series().iter().copied());
         let series: Vec<&'static Schema> =
             probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(told).collect();
-        let begin = |to| Written::begin(to, settings, &series);
+        let server = database.as_ref().map(Database::server);
+        let begin = |to| Written::begin(to, settings, server, &series);
         let written = settings.record.as_ref().map(begin).transpose()?;
         Ok(Self {
             history: History::new(series.iter().map(|schema| ProbeInfo::of(schema)).collect()),

@@ -9,7 +9,7 @@ use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
 use blockstone_record::{End, Recording};
 use blockstone_testkit::{PostgresServer, require};
-use blockstone_view::{History, Interval, Value, document, registry};
+use blockstone_view::{Focus, History, Interval, Value, document, registry};
 use blockstone_watch::{Destination, Kernel, Settings, Watch};
 
 fn number(value: &Value) -> f64 {
@@ -17,6 +17,18 @@ fn number(value: &Value) -> f64 {
         Value::Number(number) => *number,
         other => panic!("{other:?}"),
     }
+}
+
+/// Three of them, all the time, at the top of all events.
+fn sleepers_are_found_by_their_wait(whole: &Interval<'_>, focus: &Focus) {
+    let table = |name: &str, interval: Interval<'_>| {
+        registry::find(name).unwrap().table(&interval).unwrap()
+    };
+    let found = table("sampled-sessions", whole.only(focus));
+    assert_eq!(found.rows.len(), 3, "{:?}", found.rows);
+    assert!(found.rows.iter().all(|row| (0.9..=1.0).contains(&number(&row[1]))), "{found:?}");
+    let top = table("top-events", *whole);
+    assert_eq!(top.rows[0][0], Value::Text("Timeout:PgSleep".to_owned()), "{:?}", top.rows);
 }
 
 #[test]
@@ -52,6 +64,8 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     assert!((2.9..=3.0).contains(&average), "{average} of 3: {:?}", waits.rows);
     assert_eq!(number(&asleep[4]).round() as u64, 3, "and no session of our own");
     assert_eq!(table("sessions").rows.len(), 3);
+    let focus = Focus::of(waits.view, asleep).unwrap();
+    sleepers_are_found_by_their_wait(&whole, &focus);
     let load = table("load");
     let told = |name: &str| load.rows.iter().any(|row| row[0] == Value::Text(name.to_owned()));
     assert!(told("commits") && told("redo (bytes)"), "{:?}", load.rows);

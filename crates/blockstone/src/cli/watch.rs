@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use blockstone_base::units::Nanos;
+use blockstone_view::Condition;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 use regex::Regex;
@@ -21,7 +22,8 @@ Examples:
   blockstone watch --record night --for 8h         recorded; also without a terminal
   blockstone watch --import db1-*.raw.gz --record old    what collectl, sar or iostat kept
   blockstone watch --replay night                  the same again, forwards and backwards
-  blockstone watch --replay night --once --from 10m --to 12m --view disks")]
+  blockstone watch --replay night --once --from 10m --to 12m --view disks
+  blockstone watch --replay night --once --where event=DataFileRead --view sampled-sessions")]
 pub struct WatchArgs {
     /// Time between two looks
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = interval)]
@@ -79,6 +81,14 @@ pub struct WatchArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = views(),
           help_heading = "Where it goes")]
     pub view: Vec<String>,
+    /// Of samples of sessions, look only at those whose column says this
+    #[arg(
+        long = "where",
+        value_name = "COLUMN=VALUE",
+        requires = "once",
+        help_heading = "Where it goes"
+    )]
+    pub only: Vec<Condition>,
     /// Answer Prometheus at this address, below `/metrics`
     #[arg(
         long,

@@ -1,19 +1,22 @@
 //! `blockstone compare`: faster, slower, or difference not established.
 
 use anyhow::{Result, bail};
+use blockstone_base::units::Nanos;
 use blockstone_record::Recording;
 use blockstone_report::{html, json, terminal};
-use blockstone_view::{History, Interval, difference_document, differences};
+use blockstone_view::{History, difference_document, differences};
 
 use super::judged::Judged;
-use super::{find_run, report};
+use super::part::Part;
+use super::{find_run, interval, report};
 use crate::cli::{CompareArgs, Global};
 use crate::exit::Exit;
 use crate::printer::{Printer, answer};
 
 pub fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
-    let a = find_run::open(&args.a, &global.runs_dir)?;
-    let b = find_run::open(&args.b, &global.runs_dir)?;
+    let parts = [Part::of(&args.a)?, Part::of(&args.b)?];
+    let a = find_run::open(&parts[0].run, &global.runs_dir)?;
+    let b = find_run::open(&parts[1].run, &global.runs_dir)?;
     if a.manifest.verb != b.manifest.verb {
         bail!(
             "compare {} with {}: one is a {}, the other a {}\n\
@@ -25,8 +28,8 @@ pub fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit
             b.manifest.verb
         );
     }
-    if a.manifest.verb == report::WATCH {
-        return watched(&a, &b, args, printer);
+    if a.manifest.verb == report::WATCH || parts.iter().any(Part::is_limited) {
+        return layers([&a, &b], &parts, args, printer);
     }
     let judged = |recording| Judged::of(recording, &global.runs_dir);
     let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
@@ -45,37 +48,48 @@ pub fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// Compares what was watched.
-fn watched(a: &Recording, b: &Recording, args: &CompareArgs, printer: Printer) -> Result<Exit> {
-    if args.html.is_some() {
-        bail!(
-            "compare {} with {}: what was watched has no page\n\
-             hint: leave out --html, or take --json",
-            a.dir.display(),
-            b.dir.display()
-        );
+/// Compares what every layer did, in two parts of a recording or in two recordings.
+fn layers(
+    recordings: [&Recording; 2],
+    parts: &[Part; 2],
+    args: &CompareArgs,
+    printer: Printer,
+) -> Result<Exit> {
+    let [a, b] = recordings;
+    let histories = [History::read(a)?, History::read(b)?];
+    let first = interval::window(&histories[0], parts[0].from, parts[0].to)?;
+    let second = interval::window(&histories[1], parts[1].from, parts[1].to)?;
+    let (Some(first), Some(second)) = (first, second) else {
+        bail!("compare {} with {}: one has no two ticks\nhint: it ended too early", args.a, args.b);
+    };
+    let shared_ns = first.to_ns.min(second.to_ns).saturating_sub(first.from_ns.max(second.from_ns));
+    if a.dir == b.dir && shared_ns > 0 {
+        let shared = Nanos(shared_ns);
+        printer.note(&format!("warning: A and B have {shared} in common, which differ by nothing"));
     }
-    let names = [a, b].map(|recording| recording.dir.display().to_string());
-    let [a, b] = [History::read(a)?, History::read(b)?];
-    let (Some(a), Some(b)) = (a.whole(), b.whole()) else {
-        bail!(
-            "compare {} with {}: one has no two ticks\nhint: it ended too early",
-            names[0],
-            names[1]
-        );
-    };
-    let by = |interval: &Interval<'_>| {
-        let imported = interval.history().imported();
-        imported.map_or(String::new(), |imported| format!(" (imported from {})", imported.tool))
-    };
-    let names = [names[0].clone() + &by(&a), names[1].clone() + &by(&b)];
-    let [first, second] = &names;
-    let text = if printer.json {
-        let document = difference_document((first, &a), (second, &b));
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
+    let names = [named(a, &parts[0]), named(b, &parts[1])];
+    let names = [names[0].as_str(), names[1].as_str()];
+    if printer.json && args.html.is_none() {
+        let document = difference_document((names[0], &first), (names[1], &second));
+        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        return Ok(Exit::Done);
+    }
+    let found = differences(&first, &second);
+    if let Some(file) = &args.html {
+        let page = html::difference_page(names, &a.manifest.tool_version, &found)?;
+        report::write_page(&page, file, printer)?;
     } else {
-        terminal::difference_terminal([first, second], &differences(&a, &b), &printer.style())
-    };
-    answer(&text)?;
+        answer(&terminal::difference_terminal(names, &found, &printer.style()))?;
+    }
     Ok(Exit::Done)
+}
+
+/// A recording's directory, the part of it that is meant, and who measured if not Blockstone.
+fn named(recording: &Recording, part: &Part) -> String {
+    let dir = recording.dir.display();
+    let time = |time: Option<Nanos>| time.map_or(String::new(), |time| time.to_string());
+    let times = format!("{}..{}", time(part.from), time(part.to)).replace(' ', "");
+    let name = if part.is_limited() { format!("{dir}@{times}") } else { dir.to_string() };
+    let imported = recording.manifest.imported.as_ref();
+    imported.map_or(name.clone(), |imported| format!("{name} (imported from {})", imported.tool))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use blockstone_record::Recording;
 use blockstone_record::manifest::End;
-use blockstone_report::html;
+use blockstone_report::{html, terminal};
 use blockstone_view::History;
 
 use super::judged::Judged;
@@ -26,7 +26,7 @@ pub fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit>
     for warning in recording.warnings() {
         printer.note(&format!("warning: {warning}"));
     }
-    if recording.manifest.verb == WATCH || args.from.is_some() || args.to.is_some() {
+    if recording.manifest.verb == WATCH || args.is_of_layers() {
         return layers(&recording, args, printer);
     }
     let judged = Judged::of(recording, &global.runs_dir)?;
@@ -49,17 +49,22 @@ fn layers(recording: &Recording, args: &ReportArgs, printer: Printer) -> Result<
     }
     let history = History::read(recording)?;
     let window = interval::window(&history, args.from, args.to)?;
-    let Some(file) = &args.html else {
-        interval::print(window, &[], printer)?;
+    if args.html.is_none() && (printer.json || !args.only.is_empty()) {
+        interval::print(window, &[], &args.only, printer)?;
         return Ok(Exit::Done);
-    };
+    }
     let Some(window) = window else {
         bail!(
             "report {}: there are no two ticks\nhint: it ended too early",
             recording.dir.display()
         );
     };
-    write_page(&html::watch_page(recording, &window)?, file, printer)?;
+    if let Some(file) = &args.html {
+        write_page(&html::watch_page(recording, &window)?, file, printer)?;
+    } else {
+        let text = terminal::watch_terminal(&recording.manifest, &window, &printer.style());
+        answer(&text)?;
+    }
     Ok(Exit::Done)
 }
 

@@ -98,7 +98,7 @@ fn attend(
         taken += 1;
     }
     if args.once {
-        interval::print(watch.history().whole(), &args.view, printer)?;
+        interval::print(watch.history().whole(), &args.view, &args.only, printer)?;
     }
     Ok(())
 }
@@ -190,6 +190,7 @@ fn replay(name: &str, args: &WatchArgs, global: &Global, printer: Printer) -> Re
         show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(Exit::Done);
     }
-    interval::print(interval::window(&history, args.from, args.to)?, &args.view, printer)?;
+    let window = interval::window(&history, args.from, args.to)?;
+    interval::print(window, &args.view, &args.only, printer)?;
     Ok(Exit::Done)
 }

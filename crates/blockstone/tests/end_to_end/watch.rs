@@ -90,6 +90,39 @@ fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
 }
 
 #[test]
+fn two_parts_of_one_recording_show_what_changed_between_them() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let dir = scratch.path().join("change");
+    let dir = dir.to_str().unwrap();
+    let script = "sleep 3; while :; do :; done";
+    let mut busy = Command::new("sh");
+    let _busy = Ended(busy.args(["-c", script, "blockstone-marked"]).spawn().unwrap());
+    let marked = ["--group", "busy=blockstone-marked", "--interval", "100ms", "--no-bpf"];
+    let ran = run(watch(&["--record", dir, "--for", "6s"]).args(marked));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let [before, after] = ["..2500ms", "3500ms.."].map(|part| format!("{dir}@{part}"));
+    let compare =
+        |arguments: &[&str]| run(Command::new(blockstone_binary()).arg("compare").args(arguments));
+    let document = compare(&["--json", &before, &after]).json();
+    keeps_to_its_schema(&document);
+    let ns = |side: &str, key: &str| document[side][key].as_u64().unwrap();
+    assert!(ns("a", "to_ns") < ns("b", "from_ns"), "{document:#}");
+    let rows = document["rows"].as_array().unwrap();
+    let is_it = |row: &&Value| row["row"] == "busy" && row["figure"] == "cpu_share";
+    let found = rows.iter().find(is_it).unwrap();
+    assert_eq!(found["outcome"], "higher", "{found:#}");
+    let text = compare(&[&before, &after]).stdout;
+    assert!(text.contains("change@..2.5s") && text.contains("busy"), "{text}");
+    let overlapping = compare(&[&before, &format!("{dir}@2s..4s")]);
+    assert!(overlapping.stderr.contains("in common"), "{overlapping:#?}");
+    for (part, what) in [("@9s..9500ms", "no two ticks"), ("@x..", "hint: night@")] {
+        let refused = compare(&[&before, &format!("{dir}{part}")]);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.contains(what), "{refused:#?}");
+    }
+}
+
+#[test]
 fn disks_agree_with_iostat_on_the_same_load() {
     require!(Root, Loop, Iostat);
     let device =
@@ -271,6 +304,13 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     let text = screen.until(|text| text.contains("over 1.") && text.contains(event));
     let sessions = sessions_on(&text).unwrap();
     assert!((126.0..=130.0).contains(&sessions), "{text}");
+    // How its waits are spread: 128 of them share 2,000 a second, so each takes about 64 ms.
+    screen.keys("h");
+    let text = screen.until(|text| text.contains("p99.9"));
+    assert!(text.contains("events › session/db file") && text.contains("<67.1 ms"), "{text}");
+    screen.keys("m");
+    let text = screen.until(|text| text.contains("in each cell from"));
+    assert!(text.contains("<67.1 ms"), "{text}");
     screen.keys("q");
     assert_eq!(screen.end(), Some(0));
 }
@@ -364,6 +404,10 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--interval", "1ms"], "too coarse"),
         (&["--group", "x=("], "unclosed group"),
         (&["--once", "--view", "nothing"], "nothing"),
+        (&["--once", "--where", "event"], "COLUMN=VALUE"),
+        (&["--once", "--where", "color=red"], "have no `color`"),
+        (&["--where", "event=WALSync"], "--once"),
+        (&["--once", "--where", "event=x", "--view", "disks"], "not made of samples"),
         (&["--record", occupied], "not empty"),
         (&["--replay", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),

@@ -10,7 +10,9 @@ use blockstone_base::Estimate;
 use blockstone_base::units::format_ns;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{Group, Manifest};
-use plotly::common::{DashType, ErrorData, ErrorType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
+use plotly::common::{
+    ColorScaleElement, DashType, ErrorData, ErrorType, HoverInfo, Line, Marker, MarkerSymbol, Mode,
+};
 use plotly::layout::{Axis, AxisType, Layout};
 use plotly::{Plot, Scatter, Trace};
 use serde::Serialize;
@@ -64,6 +66,18 @@ impl Chart {
     pub fn wide(self, height: u32) -> Self {
         Self { width: Some("whole"), height, ..self }
     }
+}
+
+/// The colours of a heat map, from few to many.
+pub fn heat_scale() -> Vec<ColorScaleElement> {
+    let scale = [
+        (0.0, "#e8f1fb"),
+        (0.35, "#8fbdec"),
+        (0.65, "#2f81d6"),
+        (0.85, "#d9730d"),
+        (1.0, "#b3261e"),
+    ];
+    scale.map(|(at, color)| ColorScaleElement(at, color.to_owned())).into()
 }
 
 /// Gives the charts that do not need a whole row their share of one, so that no row has a hole.

@@ -2,7 +2,7 @@
 
 use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
 use blockstone_flash::simulate::{Outcome, Percentiles, Point, heat_from_ns};
-use plotly::common::{ColorBar, ColorScale, ColorScaleElement, DashType, HoverInfo, Line, Mode};
+use plotly::common::{ColorBar, ColorScale, DashType, HoverInfo, Line, Mode};
 use plotly::layout::{Axis, AxisType, HoverMode, Layout};
 use plotly::{Bar, HeatMap, Scatter, Trace};
 use serde::Serialize;
@@ -254,16 +254,8 @@ fn heat(name: &str, outcome: &Outcome) -> Chart {
     let cells = |&bucket: &u16| outcome.points.iter().map(|p| share(bucket, p)).collect();
     let z: Vec<Vec<Option<f64>>> = rows.iter().map(cells).collect();
     let seconds: Vec<f64> = rows.iter().map(|&bucket| heat_from_ns(bucket) / 1e9).collect();
-    let scale = [
-        (0.0, "#e8f1fb"),
-        (0.35, "#8fbdec"),
-        (0.65, "#2f81d6"),
-        (0.85, "#d9730d"),
-        (1.0, "#b3261e"),
-    ];
-    let scale = scale.map(|(at, color)| ColorScaleElement(at, color.to_owned()));
     let trace = HeatMap::new(columns, seconds, z)
-        .color_scale(ColorScale::Vector(scale.into()))
+        .color_scale(ColorScale::Vector(charts::heat_scale()))
         .zmin(-4.0)
         .zmax(2.0)
         .hover_info(HoverInfo::Skip)

@@ -2,39 +2,60 @@
 
 use std::collections::BTreeMap;
 
+use blockstone_base::units::format_ns;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Imported;
-use blockstone_view::{Interval, Measure, Shape, Table as Viewed, Value, View, registry};
-use plotly::common::{Fill, HoverInfo, Line, Mode};
+use blockstone_view::{
+    Interval, Latencies, Measure, OCTAVES, Shape, Table as Viewed, Timed, Value, View,
+    octave_bounds,
+};
+use plotly::common::{ColorBar, ColorScale, Fill, HoverInfo, Line, Mode};
 use plotly::layout::{Axis, HoverMode, Layout, RangeMode};
-use plotly::{Scatter, Trace};
+use plotly::{HeatMap, Scatter, Trace};
 use serde::Serialize;
 
-use super::charts::{BLUE, Chart, GREEN, GREY, ORANGE, PURPLE, RED};
+use super::charts::{self, BLUE, Chart, GREEN, GREY, ORANGE, PURPLE, RED};
 use super::table::Table;
 use super::{fill, identity};
-use crate::ReportError;
-use crate::format;
 use crate::terminal::reasons_of;
+use crate::{ReportError, chapters, format};
 
+/// The page as its template takes it.
 #[derive(Serialize)]
-struct Page {
-    host: String,
-    imported: Option<String>,
-    identity: Vec<String>,
-    sections: Vec<Section>,
-    tool_version: String,
-    recording: String,
+pub struct Page {
+    /// The verb that it is of.
+    pub verb: &'static str,
+    /// What it is about: its headline.
+    pub host: String,
+    /// What stands below that.
+    pub identity: Vec<String>,
+    /// Whose measurements these are, where they are not Blockstone's own.
+    pub imported: Option<String>,
+    /// Names and values at its beginning.
+    pub facts: Vec<(&'static str, String)>,
+    /// Its chapters.
+    pub sections: Vec<Section>,
+    /// Which version found it.
+    pub tool_version: String,
+    /// Where its numbers are from.
+    pub recording: String,
 }
 
+/// A view's chapter.
 #[derive(Serialize)]
-struct Section {
-    id: &'static str,
-    title: &'static str,
-    intro: &'static str,
-    charts: Vec<Chart>,
-    tables: Vec<Table>,
-    reasons: Vec<String>,
+pub struct Section {
+    /// The view's name.
+    pub id: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// What it shows.
+    pub intro: &'static str,
+    /// What is drawn of it.
+    pub charts: Vec<Chart>,
+    /// What is told of it.
+    pub tables: Vec<Table>,
+    /// Why cells are empty.
+    pub reasons: Vec<String>,
 }
 
 /// What is drawn over time: the view, and the columns of which each is a chart; of a view with one
@@ -67,6 +88,8 @@ const LAYERS: [&str; 6] = [
     "write_bytes_per_s",
     "run_queue_share",
 ];
+/// The view beside which maps of latencies stand.
+const MAPPED: &str = "io-by-role";
 /// Instants of a chart at most.
 const POINTS: usize = 300;
 /// Rows of a chart at most: those with the greatest mean.
@@ -82,41 +105,28 @@ type Track = Vec<(f64, f64)>;
 /// When the template cannot be filled in, which its tests exclude.
 pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, ReportError> {
     let manifest = &recording.manifest;
-    let slices = slices(interval);
-    let tables: Vec<Viewed> =
-        registry::ALL.iter().filter_map(|view| view.table(interval)).collect();
+    let slices = interval.slices(POINTS);
+    let views = chapters::order(interval).into_iter();
+    let tables: Vec<Viewed> = views.filter_map(|view| view.table(interval)).collect();
     let sections = tables.iter().filter(|table| !table.rows.is_empty()).map(|table| Section {
         id: table.view.name,
         title: table.view.title,
         intro: table.view.doc,
-        charts: charts(table.view, &slices),
+        charts: charts(table.view, &slices).into_iter().chain(maps(table.view, &slices)).collect(),
         tables: vec![drawn(table)],
         reasons: reasons_of(interval, table.view.probe),
     });
-    let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
-    let at = |ns: u64| blockstone_base::Nanos(ns.saturating_sub(first_ns)).to_string();
-    let mut identity = identity::in_brief(manifest);
-    identity.retain(|part| !part.is_empty());
-    identity.push(format!("from {} to {}", at(interval.from_ns), at(interval.to_ns)));
     let page = Page {
+        verb: "watch",
         host: manifest.host.hostname.clone(),
         imported: manifest.imported.as_ref().map(Imported::line),
-        identity,
+        identity: identity::in_brief(manifest),
+        facts: chapters::facts(manifest, interval),
         sections: sections.collect(),
         tool_version: manifest.tool_version.clone(),
         recording: recording.dir.display().to_string(),
     };
     fill("watch.html", &page)
-}
-
-/// The interval in slices of whole ticks, few enough to be drawn.
-fn slices<'a>(interval: &Interval<'a>) -> Vec<Interval<'a>> {
-    let history = interval.history();
-    let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
-    let ticks: Vec<u64> = history.ticks().filter(inside).collect();
-    let step = ticks.len().div_ceil(POINTS).max(1);
-    let edges: Vec<u64> = ticks.into_iter().step_by(step).collect();
-    edges.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
 }
 
 /// A view's table; of one row, its figures below each other.
@@ -180,6 +190,53 @@ fn charts(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
     keys.iter().filter_map(column).filter_map(of_column).collect()
 }
 
+/// How long requests to devices took, one map for each operation, beside the view that is about
+/// them.
+fn maps(view: &View, slices: &[Interval<'_>]) -> Vec<Chart> {
+    if view.name != MAPPED {
+        return Vec::new();
+    }
+    let states = vec![("layer", "block".to_owned())];
+    let all = Timed::Counted { states, of_sessions: false };
+    let seen: Vec<(f64, Vec<Latencies>)> =
+        slices.iter().map(|slice| (slice.to_ns as f64 / 1e9, all.latencies(slice))).collect();
+    ["read", "write", "flush"].iter().filter_map(|operation| map(operation, &seen)).collect()
+}
+
+fn map(operation: &str, seen: &[(f64, Vec<Latencies>)]) -> Option<Chart> {
+    let of = |all: &Vec<Latencies>| {
+        let one = all.iter().find(|one| one.operation == operation);
+        one.map_or([0.0; OCTAVES], Latencies::octaves)
+    };
+    let octaves: Vec<[f64; OCTAVES]> = seen.iter().map(|(_, all)| of(all)).collect();
+    let occupied = |octave: &usize| octaves.iter().any(|one| one[*octave] > 0.0);
+    let (first, last) = ((0..OCTAVES).find(occupied)?, (0..OCTAVES).rev().find(occupied)?);
+    let row = |octave: usize| -> Vec<Option<f64>> {
+        // An empty cell stays empty.
+        octaves.iter().map(|one| Some(one[octave]).filter(|n| *n > 0.0).map(f64::log10)).collect()
+    };
+    let bound = |octave| match octave_bounds(octave) {
+        (_, Some(end)) => format!("<{}", format_ns(end as f64)),
+        (start, None) => format!("≥{}", format_ns(start as f64)),
+    };
+    let instants: Vec<f64> = seen.iter().map(|(at, _)| *at).collect();
+    let bounds: Vec<String> = (first..=last).map(bound).collect();
+    let trace = HeatMap::new(instants, bounds, (first..=last).map(row).collect::<Vec<_>>())
+        .color_scale(ColorScale::Vector(charts::heat_scale()))
+        .hover_info(HoverInfo::Skip)
+        .color_bar(
+            ColorBar::new()
+                .title("number")
+                .thickness(10)
+                .tick_vals((0..6).map(f64::from).collect())
+                .tick_text(vec!["1", "10", "100", "1,000", "10,000", "100,000"]),
+        );
+    let layout = Layout::new().x_axis(Axis::new().title("seconds since the recording began"));
+    let title = format!("Latency of every {operation}");
+    let caption = "Requests to devices, by when they ended and how long they took; darker is more.";
+    Some(Chart::new(&title, caption.to_owned(), vec![trace], layout).wide(300))
+}
+
 fn number(row: &[Value], index: usize) -> Option<f64> {
     match row.get(index) {
         Some(Value::Number(number)) => Some(*number),
@@ -219,4 +276,26 @@ fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> 
         .x_axis(Axis::new().title("seconds since the recording began"))
         .y_axis(Axis::new().title(unit).range_mode(RangeMode::ToZero));
     Some(Chart::new(title, column.doc.to_owned(), traces.collect(), layout).wide(300))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_view::Bucket;
+
+    use super::*;
+
+    #[test]
+    fn a_map_has_the_logarithm_of_each_count_where_it_was_and_nothing_where_none_was() {
+        let latencies = |from_ns, count| {
+            let buckets = vec![Bucket { from_ns, to_ns: Some(from_ns * 2), count }];
+            vec![Latencies { operation: "read".to_owned(), buckets, ..Latencies::default() }]
+        };
+        let seen = [(1.0, latencies(1_024, 1_000.0)), (2.0, latencies(4_096, 1.0))];
+        let chart = serde_json::to_string(&map("read", &seen).unwrap()).unwrap();
+        assert!(chart.contains("Latency of every read"), "{chart}");
+        let z = r#"\"z\":[[3.0,null],[null,null],[null,0.0]]"#;
+        assert!(chart.contains(z), "{chart}");
+        assert!(chart.contains("<2.05 µs") || chart.contains("u003c2.05 µs"), "{chart}");
+        assert!(map("flush", &seen).is_none(), "there was none");
+    }
 }

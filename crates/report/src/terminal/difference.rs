@@ -8,6 +8,8 @@ use crate::format;
 
 /// Figures shown at most. All are in the JSON document.
 const SHOWN: usize = 40;
+/// A name of a row is cut to this. All of it is in the JSON document.
+const NAME_WIDTH: usize = 40;
 
 /// Renders what differs, and counts what does not.
 pub fn render(names: [&str; 2], found: &[Difference], style: &Style) -> String {
@@ -54,7 +56,7 @@ fn row(found: &Difference) -> Vec<String> {
     let outcome = if found.outcome == Outcome::Higher { "higher" } else { "lower" };
     vec![
         found.view.name.to_owned(),
-        found.row.clone(),
+        format::short(&found.row, NAME_WIDTH),
         found.column.heading.to_owned(),
         text(found.a),
         text(found.b),

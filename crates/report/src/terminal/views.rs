@@ -1,22 +1,51 @@
 //! Tables of an interval as text: all that has something to say, as wide as the terminal is.
 
 use blockstone_base::column::Unmeasured;
-use blockstone_view::{Interval, Measure, Shape, Table, Value, registry};
+use blockstone_record::manifest::Manifest;
+use blockstone_view::{Interval, Measure, Shape, Table, Value, View, registry};
 
 use super::columns::{Columns, visible_width, wrap};
 use super::paint::Style;
-use crate::format;
+use crate::{chapters, format};
 
-/// The tables of an interval, of these views or, without names, of all that have rows.
+/// The tables of an interval, of these views or, without names, of all that have rows; with a
+/// focus, of those that follow it.
 pub fn render(interval: &Interval<'_>, views: &[String], style: &Style) -> String {
-    let wanted = |name: &str| views.is_empty() || views.iter().any(|view| view == name);
+    let wanted = |view: &View| {
+        let named = views.is_empty() || views.iter().any(|name| name == view.name);
+        named && (interval.focus().is_none() || view.is_sampled())
+    };
+    let views_of = registry::ALL.iter().copied();
+    tables(interval, views_of.filter(|view| wanted(view)), !views.is_empty(), style)
+}
+
+/// What was watched as a report: what it is of, and the tables of all views that have rows, of a
+/// database in the order of an AWR report.
+pub fn report(manifest: &Manifest, interval: &Interval<'_>, style: &Style) -> String {
+    let facts = chapters::facts(manifest, interval);
+    let facts = facts.iter().map(|(name, value)| {
+        let value = value.replace(' ', "\u{a0}");
+        format!("{}\u{a0}{value}", style.dim(&name.replace(' ', "\u{a0}")))
+    });
+    let head = wrap_pairs(&facts.collect::<Vec<_>>().join("  "), style.width).join("\n");
+    let views = chapters::order(interval).into_iter();
+    format!("{head}\n\n{}", tables(interval, views, false, style))
+}
+
+/// Tables below each other, those without rows too where that is wanted.
+fn tables(
+    interval: &Interval<'_>,
+    views: impl Iterator<Item = &'static View>,
+    with_empty: bool,
+    style: &Style,
+) -> String {
     let mut lines = Vec::new();
     if let Some(imported) = interval.history().imported() {
         lines.extend(wrap(&imported.line(), style.width, 0, 2));
     }
-    for view in registry::ALL.iter().filter(|view| wanted(view.name)) {
+    for view in views {
         let Some(table) = view.table(interval) else { continue };
-        if table.rows.is_empty() && views.is_empty() {
+        if table.rows.is_empty() && !with_empty {
             continue;
         }
         if !lines.is_empty() {
@@ -31,6 +60,9 @@ pub fn render(interval: &Interval<'_>, views: &[String], style: &Style) -> Strin
     }
     lines.join("\n") + "\n"
 }
+
+/// A text is cut to this where there is no room for all columns.
+const TEXT_WIDTH: usize = 56;
 
 /// Names and values side by side.
 fn record(table: &Table, style: &Style) -> Vec<String> {
@@ -62,15 +94,21 @@ fn wrap_pairs(text: &str, width: usize) -> Vec<String> {
 /// nothing happened, then those at the right end; what was left out is said.
 fn columns(table: &Table, style: &Style) -> Vec<String> {
     let mut shown: Vec<usize> = (0..table.view.columns.len()).collect();
-    let mut lines = draw(table, &shown, style);
+    let mut lines = draw(table, &shown, usize::MAX, style);
     let too_wide = |lines: &[String]| lines.iter().any(|line| visible_width(line) > style.width);
     if too_wide(&lines) {
         shown.retain(|&index| index == 0 || has_something(table, index));
-        lines = draw(table, &shown, style);
+        lines = draw(table, &shown, usize::MAX, style);
     }
-    while too_wide(&lines) && shown.len() > 1 {
-        shown.pop();
-        lines = draw(table, &shown, style);
+    // A statement leaves room for its figures.
+    let text_width = TEXT_WIDTH.min(style.width / 2);
+    while too_wide(&lines) {
+        lines = draw(table, &shown, text_width, style);
+        if too_wide(&lines) && shown.len() > 1 {
+            shown.pop();
+        } else {
+            break;
+        }
     }
     let hidden = (0..table.view.columns.len())
         .filter(|index| !shown.contains(index) && has_something(table, *index));
@@ -82,14 +120,15 @@ fn columns(table: &Table, style: &Style) -> Vec<String> {
     lines
 }
 
-fn draw(table: &Table, shown: &[usize], style: &Style) -> Vec<String> {
+fn draw(table: &Table, shown: &[usize], text_width: usize, style: &Style) -> Vec<String> {
     let mut columns = Columns::new(2);
     let is_number = |index: usize| table.view.columns[index].measure != Measure::Text;
     let heading = |&index: &usize| (style.dim(table.view.columns[index].heading), is_number(index));
     columns.mixed(shown.iter().map(heading).collect());
     for row in &table.rows {
         let cell = |&index: &usize| {
-            (format::value(&row[index], table.view.columns[index].measure), is_number(index))
+            let text = format::value(&row[index], table.view.columns[index].measure);
+            (format::short(&text, text_width), is_number(index))
         };
         columns.mixed(shown.iter().map(cell).collect());
     }

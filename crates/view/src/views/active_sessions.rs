@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::focus::Focus;
 use crate::interval::{Interval, Sample};
 use crate::table::{Shape, Value, View, count, share, text};
 
@@ -56,7 +57,7 @@ fn by_event(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     }
     let mut events: BTreeMap<(&str, &str), Seen<'_>> = BTreeMap::new();
     let mut all = 0.0;
-    for sample in interval.samples(PROBE).filter(|sample| works(sample, SESSION)) {
+    for sample in interval.samples(PROBE).filter(at_work(interval)) {
         let key = |column| sample.text(column).unwrap_or_default();
         let seen = events.entry((key("wait_class"), key("event"))).or_default();
         all += 1.0;
@@ -108,6 +109,17 @@ fn by_class(interval: &Interval<'_>) -> Vec<Vec<Value>> {
 fn works(sample: &Sample<'_>, role: &str) -> bool {
     let idle = sample.text("state").is_some_and(|state| state.starts_with(IDLE));
     sample.text("role") == Some(role) && !idle
+}
+
+/// Whether a sample is of somebody who works for a client; or of anybody who works, where that is
+/// asked for by session or role.
+pub(super) fn at_work<'a>(interval: &Interval<'a>) -> impl Fn(&Sample<'a>) -> bool + use<'a> {
+    let asked = |focus: &Focus| focus.value("session").or(focus.value("role")).is_some();
+    let anybody = interval.focus().is_some_and(asked);
+    move |sample| {
+        let role = sample.text("role").filter(|_| anybody).unwrap_or(SESSION);
+        works(sample, role)
+    }
 }
 
 /// How often sessions were looked at; never zero.

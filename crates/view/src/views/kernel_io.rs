@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::interval::{Interval, Known, Missing, ratio, sum};
+use crate::latencies;
 use crate::table::{Heading, Shape, Table, Value, View, bytes, count, flow, text, time};
 
 /// By role.
@@ -139,35 +140,10 @@ fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value
         row.push(per_s(&all, "bytes"));
         row.push(mean("bytes"));
         row.push(mean("elapsed_ns"));
-        row.push(quantile(interval, &all, 0.99).into());
+        row.push(latencies::counted(interval, operation, &all).quantile_ns(0.99).into());
     }
     let flushes = of("flush", None);
     row.push(per_s(&flushes, "ios"));
     row.push(ratio(moved(&flushes, "elapsed_ns"), moved(&flushes, "ios")).into());
     row
-}
-
-/// The time in which this part of the I/Os was done: the upper end of the bucket that holds it.
-fn quantile(interval: &Interval<'_>, objects: &[&str], part: f64) -> Known {
-    let buckets = interval.columns(PROBE).iter().filter_map(|column| {
-        let start = column.name.strip_prefix("ios_from_")?.strip_suffix("ns")?;
-        Some((column.name.as_str(), start.parse::<f64>().ok()?))
-    });
-    let buckets: Vec<(&str, f64)> = buckets.collect();
-    let count = |column: &str| -> f64 {
-        objects.iter().filter_map(|object| interval.moved(PROBE, object, column).ok()).sum()
-    };
-    let counts: Vec<f64> = buckets.iter().map(|(column, _)| count(column)).collect();
-    let total: f64 = counts.iter().sum();
-    if total == 0.0 {
-        return Err(Missing::Nothing);
-    }
-    let mut seen = 0.0;
-    for (index, count) in counts.iter().enumerate() {
-        seen += count;
-        if seen >= total * part {
-            return Ok(buckets.get(index + 1).map_or(buckets[index].1, |(_, start)| *start));
-        }
-    }
-    Err(Missing::Unknown)
 }

@@ -80,7 +80,27 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             ]
         })
     };
-    STATISTICS.iter().filter_map(row).collect()
+    let mut rows: Vec<Vec<Value>> = STATISTICS.iter().filter_map(row).collect();
+    let charged = [("DB CPU (s)", true), ("background CPU (s)", false)];
+    let charged = charged.into_iter().filter_map(|(name, of_sessions)| {
+        let ns = cpu_ns(interval, of_sessions)?;
+        let per_transaction = ratio(Ok(ns / 1e9), transactions);
+        Some(vec![Value::from(name), Value::Number(ns / interval.ns()), per_transaction.into()])
+    });
+    // Below the time of the database, which it is a part of.
+    rows.splice(1.min(rows.len())..1.min(rows.len()), charged.collect::<Vec<_>>());
+    rows
+}
+
+/// Processor time of sessions, or of everybody else; none where the system does not tell.
+fn cpu_ns(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
+    let objects = interval.objects("event").into_iter();
+    let is_meant = |object: &&str| match object.strip_suffix("/CPU") {
+        Some(role) => (role == "session") == of_sessions,
+        None => false,
+    };
+    let known = objects.filter(is_meant).map(|object| interval.moved("event", object, "time_ns"));
+    known.filter_map(Result::ok).reduce(|one, other| one + other)
 }
 
 /// Commits and, where the database counts them, rollbacks.

@@ -1,16 +1,12 @@
-//! What is painted, and what keys change.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+//! Panes of tables.
 
 use blockstone_base::column::Cell;
 use blockstone_record::manifest::ProbeInfo;
-use blockstone_screen::{Frame, Key, State, draw, press};
+use blockstone_screen::{Key, State};
 use blockstone_view::{History, registry};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use serde_json::json;
 
-const SECOND_NS: u64 = 1_000_000_000;
+use super::{SECOND_NS, keys, painted};
 
 /// Two roles over eleven seconds: the second does nothing but in the last one.
 fn history() -> History {
@@ -55,26 +51,6 @@ fn history() -> History {
     history
 }
 
-fn frame() -> Frame {
-    Frame { title: "db1".to_owned(), live: true, note: None }
-}
-
-/// The screen as lines, and how many rows its table has.
-fn painted(state: &State, history: &History, width: u16, height: u16) -> (String, usize) {
-    let area = Rect { x: 0, y: 0, width, height };
-    let mut buffer = Buffer::empty(area);
-    let rows = draw(state, history, &frame(), area, &mut buffer);
-    let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
-    ((0..height).map(|y| line(y) + "\n").collect(), rows)
-}
-
-fn keys(state: &mut State, history: &History, keys: &[Key]) {
-    for key in keys {
-        let rows = painted(state, history, 100, 30).1;
-        press(state, *key, history, rows);
-    }
-}
-
 #[test]
 fn it_can_be_read_on_eighty_columns_and_says_when_there_is_no_room() {
     let (history, state) = (history(), State::at_view(Some("processes")));
@@ -114,6 +90,22 @@ fn rows_are_ordered_filtered_and_looked_into() {
     assert!(state.detail && screen.contains("storage w"), "{screen}");
     keys(&mut state, &history, &[Key::Escape, Key::Escape]);
     assert_eq!(painted(&state, &history, 80, 24).1, 2);
+}
+
+#[test]
+fn help_lists_all_keys_on_eighty_columns() {
+    let (history, mut state) = (history(), State::at_view(Some("processes")));
+    keys(&mut state, &history, &[Key::Char('?')]);
+    let (screen, _) = painted(&state, &history, 80, 24);
+    for text in [
+        "look into the row: wait, session, statement; Esc goes back ",
+        "how many of the row's I/Os or waits took how long ",
+        "a chart of the row's column over time; s takes the next ",
+        "q  leave ",
+        "n/p not permitted",
+    ] {
+        assert!(screen.contains(text), "{text} is not on\n{screen}");
+    }
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! A recording or a part of its time, in one word: `night`, `night@10m..12m`, `night@..2h`.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use blockstone_base::units::Nanos;
+
+/// A recording and, counted from its first tick, the time that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The recording: its directory, its id, or `last`.
+    pub run: String,
+    /// From when on; none from its beginning.
+    pub from: Option<Nanos>,
+    /// Up to when; none to its end.
+    pub to: Option<Nanos>,
+}
+
+impl Part {
+    /// What `text` means. A directory of just this name is meant as a whole.
+    pub fn of(text: &str) -> Result<Self> {
+        let whole = || Self { run: text.to_owned(), from: None, to: None };
+        if Path::new(text).exists() {
+            return Ok(whole());
+        }
+        let Some((run, (from, to))) = text
+            .rsplit_once('@')
+            .and_then(|(run, times)| Some((run, times.split_once("..")?)))
+            .filter(|(run, _)| !run.is_empty())
+        else {
+            return Ok(whole());
+        };
+        let instant = |time: &str| match time {
+            "" => Ok(None),
+            time => time.parse().map(Some).map_err(|error| {
+                anyhow!(
+                    "take the part {text}: {error}\nhint: night@10m..12m, night@..2h, night@2h.."
+                )
+            }),
+        };
+        Ok(Self { run: run.to_owned(), from: instant(from)?, to: instant(to)? })
+    }
+
+    /// Whether not all of the recording is meant.
+    pub fn is_limited(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(run: &str, from_s: Option<u64>, to_s: Option<u64>) -> Part {
+        let time = |s: u64| Nanos::millis(s * 1_000);
+        Part { run: run.to_owned(), from: from_s.map(time), to: to_s.map(time) }
+    }
+
+    #[test]
+    fn a_part_is_a_recording_and_two_times_either_of_which_may_be_left_out() {
+        let of = |text: &str| Part::of(text).unwrap();
+        assert_eq!(of("no-such-run"), part("no-such-run", None, None));
+        assert_eq!(of("night@10s..2m"), part("night", Some(10), Some(120)));
+        assert_eq!(of("night@..2h"), part("night", None, Some(7_200)));
+        assert_eq!(of("/d/me@home/night@90s.."), part("/d/me@home/night", Some(90), None));
+        assert_eq!(of("/d/me@home/night"), part("/d/me@home/night", None, None));
+        assert!(of("night@1s..").is_limited() && !of("night@..").is_limited());
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_named() {
+        let error = Part::of("night@ten..2m").unwrap_err().to_string();
+        assert!(error.contains("night@ten..2m") && error.contains("hint:"), "{error}");
+    }
+
+    #[test]
+    fn a_directory_of_this_name_is_a_whole_recording() {
+        assert_eq!(Part::of(".").unwrap(), part(".", None, None));
+    }
+}

@@ -1,0 +1,97 @@
+//! In which order what was watched is told, and what stands above it.
+
+use blockstone_base::Nanos;
+use blockstone_base::units::format_ns;
+use blockstone_record::manifest::Manifest;
+use blockstone_view::{Interval, Measure, Value, View, registry};
+
+use crate::format;
+
+/// Of a database, the views in the order in which AWR's readers expect them; then the others.
+const DATABASE: [&str; 20] = [
+    "load",
+    "top-events",
+    "wait-classes",
+    "event-histograms",
+    "durability",
+    "database-io",
+    "io-by-role",
+    "io-by-file-type",
+    "files",
+    "statements",
+    "sampled-statements",
+    "active-sessions",
+    "sampled-sessions",
+    "sessions",
+    "snapper",
+    "host",
+    "processes",
+    "events",
+    "disks",
+    "ledger",
+];
+/// The probe that tells of a database.
+const INSTANCE: &str = "instance";
+
+/// The views in the order in which they are told.
+pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
+    if interval.objects(INSTANCE).is_empty() {
+        return registry::ALL.to_vec();
+    }
+    let first = DATABASE.iter().filter_map(|name| registry::find(name));
+    let rest = registry::ALL.iter().copied().filter(|view| !DATABASE.contains(&view.name));
+    first.chain(rest).collect()
+}
+
+/// What is looked at: names and values, as of an AWR report's head.
+pub fn facts(manifest: &Manifest, interval: &Interval<'_>) -> Vec<(&'static str, String)> {
+    let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
+    let at = |ns: u64| Nanos(ns.saturating_sub(first_ns)).to_string();
+    let host = &manifest.host;
+    let mut facts = Vec::new();
+    let server = manifest.settings.get("server").and_then(|server| server.as_str());
+    facts.extend(server.map(|server| ("database", server.to_owned())));
+    let processors = format!("{} × {}", format::processors(host), host.cpu_model);
+    facts.push(("host", format!("{}, {processors}", host.hostname)));
+    facts.push(("began", format::instant(&manifest.started_at)));
+    facts.push(("from", at(interval.from_ns)));
+    facts.push(("to", at(interval.to_ns)));
+    facts.push(("elapsed", format_ns(interval.ns())));
+    let moved = |probe, column| interval.moved(probe, "", column);
+    if let Ok(ns) = moved(INSTANCE, "db_time_ns") {
+        let sessions = format::value(&Value::Number(ns / interval.ns()), Measure::Count);
+        facts.push(("DB time", format!("{}, {sessions} active sessions", format_ns(ns))));
+    }
+    if let Ok(commits) = moved(INSTANCE, "commits") {
+        let commits = commits + moved("database", "rollbacks").unwrap_or(0.0);
+        let a_second = format::value(&Value::Number(commits / interval.seconds()), Measure::Count);
+        facts.push(("transactions", format!("{a_second} a second")));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::Cell;
+    use blockstone_base::database::INSTANCE as SERIES;
+    use blockstone_record::manifest::ProbeInfo;
+    use blockstone_view::History;
+
+    use super::*;
+
+    #[test]
+    fn every_view_has_its_place_once_and_a_database_comes_before_its_host() {
+        let mut history = History::new(vec![ProbeInfo::of(&SERIES)]);
+        let of = |history: &History| order(&history.interval(0, 1));
+        let host: Vec<&str> = of(&history).iter().map(|view| view.name).collect();
+        history.push(INSTANCE, 0, "", vec![Cell::Value(0); SERIES.columns.len()]);
+        let database: Vec<&str> = of(&history).iter().map(|view| view.name).collect();
+        assert_eq!((host[0], database[0], database[1]), ("host", "load", "top-events"));
+        let sorted = |mut names: Vec<&'static str>| {
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(sorted(database), sorted(host));
+        assert!(DATABASE.iter().all(|name| registry::find(name).is_some()));
+    }
+}

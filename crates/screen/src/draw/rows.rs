@@ -1,0 +1,127 @@
+//! Painting tables: rows below headings, or one row with all its columns.
+
+use blockstone_base::column::Unmeasured;
+use blockstone_report::cell;
+use blockstone_view::{Interval, Table, Value, View};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style, Stylize};
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Widget};
+
+use crate::columns::{Drawn, GAP, fitting};
+
+/// How the rows of a table are painted.
+#[derive(Clone, Copy, Default)]
+pub struct Look {
+    /// The chosen row, if it is one of these.
+    pub chosen: Option<usize>,
+    /// The column that orders them.
+    pub sorted: Option<usize>,
+    /// Columns that are scrolled past.
+    pub scrolled: usize,
+}
+
+/// Rows below their headings, the chosen one always among them.
+pub fn rows(table: &Table, look: Look, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    let columns = fitting(table, usize::from(area.width), look.scrolled);
+    let headings = columns.iter().map(|column| {
+        let heading = table.view.columns[column.index].heading;
+        let ordering = look.sorted == Some(column.index);
+        (column, if ordering { format!("{heading}▾") } else { heading.to_owned() })
+    });
+    line(headings, Style::new().add_modifier(Modifier::BOLD), area, area.y, buffer);
+    let room = usize::from(area.height.saturating_sub(1));
+    let first = look.chosen.unwrap_or(0).saturating_sub(room.saturating_sub(1));
+    for (index, row) in table.rows.iter().enumerate().skip(first).take(room) {
+        let style = if look.chosen == Some(index) {
+            Style::new().add_modifier(Modifier::REVERSED)
+        } else {
+            Style::new()
+        };
+        let cells = columns.iter().map(|column| {
+            (column, cell(&row[column.index], table.view.columns[column.index].measure))
+        });
+        line(cells, style, area, area.y + 1 + (index - first) as u16, buffer);
+    }
+    if table.rows.is_empty() && area.height > 1 {
+        let below = Rect { y: area.y + 1, height: 1, ..area };
+        Paragraph::new("nothing here").dim().render(below, buffer);
+    }
+}
+
+fn line<'a>(
+    cells: impl Iterator<Item = (&'a Drawn, String)>,
+    style: Style,
+    area: Rect,
+    y: u16,
+    buffer: &mut Buffer,
+) {
+    let mut text = String::new();
+    for (index, (column, cell)) in cells.enumerate() {
+        if index > 0 {
+            text.push_str(&" ".repeat(GAP));
+        }
+        let cell: String = cell.chars().take(column.width).collect();
+        let blanks = " ".repeat(column.width.saturating_sub(Line::raw(cell.as_str()).width()));
+        if column.number {
+            text.extend([blanks, cell]);
+        } else {
+            text.extend([cell, blanks]);
+        }
+    }
+    buffer.set_stringn(area.x, y, &text, usize::from(area.width), style);
+}
+
+/// Names and values below each other, in as many columns as there is room for.
+pub fn record(
+    interval: &Interval<'_>,
+    view: &View,
+    row: &[Value],
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    const WIDTH: usize = 38;
+    let pairs = view.columns.iter().zip(row);
+    let pairs: Vec<(&str, String)> =
+        pairs.map(|(column, value)| (column.heading, cell(value, column.measure))).collect();
+    let across = (usize::from(area.width) / WIDTH).max(1);
+    let down = pairs.len().div_ceil(across);
+    for (index, (name, value)) in pairs.iter().enumerate() {
+        let (x, y) = ((index / down) * WIDTH, index % down);
+        if y >= usize::from(area.height) {
+            continue;
+        }
+        let (x, y) = (area.x + x as u16, area.y + y as u16);
+        buffer.set_stringn(x, y, name, 16, Style::new().add_modifier(Modifier::DIM));
+        let room = usize::from(area.right().saturating_sub(x + 17)).min(WIDTH - 18);
+        buffer.set_stringn(x + 17, y, value, room, Style::new());
+    }
+    let below = usize::from(area.y) + down + 1;
+    for (index, text) in reasons(interval, view.probe).iter().enumerate() {
+        let y = (below + index) as u16;
+        if y < area.bottom() {
+            let style = Style::new().add_modifier(Modifier::DIM);
+            buffer.set_stringn(area.x, y, text, usize::from(area.width), style);
+        }
+    }
+}
+
+/// Why columns of a probe are empty, each reason once.
+pub fn reasons(interval: &Interval<'_>, probe: &str) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for why in interval.reasons(probe) {
+        let text = match why {
+            Unmeasured::Off(why) => format!("off: {why}"),
+            Unmeasured::NotInVersion(why) => format!("n/v: {why}"),
+            Unmeasured::NotPermitted(why) => format!("n/p: {why}"),
+        };
+        if !reasons.contains(&text) {
+            reasons.push(text);
+        }
+    }
+    reasons
+}

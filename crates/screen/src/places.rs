@@ -1,0 +1,129 @@
+//! Where in a history its user is: a pane, or deeper: at a wait, a session, a statement.
+
+use blockstone_view::{Focus, History, Interval, Table, Value, View, registry};
+
+use crate::state::State;
+
+/// A place below a pane.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The samples of sessions that it is about.
+    pub focus: Focus,
+    /// The row that was chosen where its user came from.
+    pub from_row: usize,
+    /// The filter that was set there.
+    pub from_filter: String,
+}
+
+/// The views that take samples apart, by what a place is about.
+const WAITS: &str = "active-sessions";
+const SESSIONS: &str = "sampled-sessions";
+const STATEMENTS: &str = "sampled-statements";
+
+impl State {
+    /// What samples are narrowed down to; none in a pane.
+    pub fn focus(&self) -> Option<&Focus> {
+        self.path.last().map(|place| &place.focus)
+    }
+
+    /// The tables of the place below each other, filtered and in order; none of a probe that the
+    /// history does not have. `interval` is that of [`Self::interval`].
+    pub fn tables(&self, interval: &Interval<'_>) -> Vec<Table> {
+        let Some(focus) = self.focus() else { return self.table(interval).into_iter().collect() };
+        let interval = interval.only(focus);
+        let views = parts(focus).into_iter().filter_map(registry::find);
+        let tables = views.filter_map(|view| view.table(&interval));
+        tables.map(|table| self.filtered(table)).collect()
+    }
+
+    /// Goes down to what the chosen row is about. False where samples of sessions do not know it.
+    pub fn enter(&mut self, history: &History) -> bool {
+        let chosen = self.chosen(history);
+        let Some(focus) = chosen.and_then(|(view, row)| Focus::of(view, &row)) else {
+            return false;
+        };
+        self.go_down(focus);
+        true
+    }
+
+    /// Goes to the session that holds what the chosen row waits for.
+    pub fn go_to_blocker(&mut self, history: &History) {
+        let Some((view, row)) = self.chosen(history) else { return };
+        let said = view.column("blockers").and_then(|index| row.get(index));
+        if let Some(Value::Text(blockers)) = said
+            && let Some(first) = blockers.split(',').map(str::trim).find(|name| !name.is_empty())
+            && let Ok(condition) = format!("session={first}").parse()
+        {
+            self.go_down([condition].into_iter().collect());
+        }
+    }
+
+    /// Goes back up to where its user came from. False in a pane.
+    pub fn leave_place(&mut self) -> bool {
+        let Some(place) = self.path.pop() else { return false };
+        (self.row, self.filter) = (place.from_row, place.from_filter);
+        true
+    }
+
+    /// The row that is chosen, whichever table it is in.
+    pub fn chosen(&self, history: &History) -> Option<(&'static View, Vec<Value>)> {
+        let interval = self.interval(history)?;
+        let tables = self.tables(&interval);
+        let rows = tables.into_iter().flat_map(|table| {
+            let view = table.view;
+            table.rows.into_iter().map(move |row| (view, row))
+        });
+        let mut rows: Vec<_> = rows.collect();
+        let row = self.row.min(rows.len().checked_sub(1)?);
+        Some(rows.swap_remove(row))
+    }
+
+    fn go_down(&mut self, focus: Focus) {
+        let from_filter = std::mem::take(&mut self.filter);
+        self.path.push(Place { focus, from_row: self.row, from_filter });
+        (self.row, self.scrolled, self.detail, self.picture) = (0, 0, false, None);
+    }
+}
+
+/// Of something in one respect, the tables in the two others.
+fn parts(focus: &Focus) -> [&'static str; 2] {
+    if focus.value("query_id").is_some() {
+        [WAITS, SESSIONS]
+    } else if focus.value("session").is_some() {
+        [WAITS, STATEMENTS]
+    } else {
+        [SESSIONS, STATEMENTS]
+    }
+}
+
+/// What a place is called: `IO WALSync`, `session 4711`, the beginning of a statement.
+pub fn name(focus: &Focus, interval: &Interval<'_>) -> String {
+    if let Some(id) = focus.value("query_id") {
+        return statement(id, interval);
+    }
+    if let Some(session) = focus.value("session") {
+        return format!("session {session}");
+    }
+    let words = focus.conditions().iter().map(|condition| condition.value.as_str());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What a statement says, or its identity.
+pub fn statement(id: &str, interval: &Interval<'_>) -> String {
+    match interval.said("statement_text", id, "text") {
+        Some(text) => text.to_owned(),
+        None if id.is_empty() => "no statement".to_owned(),
+        None => format!("statement {id}"),
+    }
+}
+
+/// Sessions at work on average.
+pub fn active(interval: &Interval<'_>) -> f64 {
+    let table = registry::find(WAITS).and_then(|view| view.table(interval));
+    let rows = table.into_iter().flat_map(|table| table.rows);
+    let numbers = rows.filter_map(|row| match row[2] {
+        Value::Number(number) => Some(number),
+        _ => None,
+    });
+    numbers.sum()
+}

@@ -1,0 +1,349 @@
+//! The events that took most of the database's time, as AWR lists them: `DB CPU` is a row like the
+//! others, and how the waits of each are spread is a table of its own.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::Unmeasured;
+
+use super::active_sessions::{at_work, looks};
+use crate::interval::{Interval, Known, Missing, ratio};
+use crate::latencies::{Latencies, Timed};
+use crate::table::{Heading, Shape, Table, Value, View, count, share, text, time};
+
+/// Events and their time.
+pub const VIEW: View = View {
+    name: "top-events",
+    title: "Top events",
+    doc: "What sessions spent the database's time on, the most first; DB CPU and run queue, as the \
+          kernel charges them, are inside waits too, so that shares may add up to more than all.",
+    probe: EVENTS,
+    shape: Shape::Table,
+    columns: &[
+        text("event", "event", "What they waited for, or `DB CPU`."),
+        count("waits", "waits", "Waits that ended; of a system call, calls."),
+        time("wait_time_ns", "time", "Time of all sessions in it, in the whole interval."),
+        time("wait_ns", "average wait", "Mean time of a wait."),
+        share("db_time_share", "% DB time", "Its share of the database's time."),
+        count("average_active_sessions", "AAS", "Sessions in it, on average."),
+        text("wait_class", "class", "The kind of wait."),
+    ],
+    rows: events,
+};
+
+/// How long waits took.
+pub const HISTOGRAMS: View = View {
+    name: "event-histograms",
+    title: "Event histograms",
+    doc: "Which share of an event's waits took how long: each column from where the one before \
+          it ends, at powers of two of 1.024 µs. Of a server that does not time waits one by one, \
+          those that are one kind of system call, as the kernel times it.",
+    probe: EVENTS,
+    shape: Shape::Table,
+    columns: &[
+        text("event", "event", "What sessions waited for."),
+        count("waits", "waits", "Waits that ended; of a system call, calls."),
+        part("waits_below_33us_share", "<32µs"),
+        part("waits_below_131us_share", "<128µs"),
+        part("waits_below_524us_share", "<512µs"),
+        part("waits_below_1ms_share", "<1ms"),
+        part("waits_below_2ms_share", "<2ms"),
+        part("waits_below_4ms_share", "<4ms"),
+        part("waits_below_8ms_share", "<8ms"),
+        part("waits_below_16ms_share", "<16ms"),
+        part("waits_below_32ms_share", "<32ms"),
+        part("waits_below_1s_share", "<1s"),
+        part("waits_from_1s_share", "≥1s"),
+    ],
+    rows: histograms,
+};
+
+const PROBE: &str = "instance";
+/// The series of waits that are timed by the database, and of CPU as the kernel charges it.
+const EVENTS: &str = "event";
+/// How the objects of sessions begin there.
+const SESSION: &str = "session/";
+const CPU: &str = "CPU";
+/// What a row of it is called.
+const DB_CPU: &str = "DB CPU";
+const RUN_QUEUE: &str = "run queue";
+/// What samples call it when a session waits for nothing.
+const ON_CPU: &str = "On CPU";
+/// Ends of the columns of histograms, as exponents of two, in nanoseconds; the last has none.
+const ENDS: [u32; 10] = [15, 17, 19, 20, 21, 22, 23, 24, 25, 30];
+
+const fn part(key: &'static str, heading: &'static str) -> Heading {
+    share(key, heading, "Share of the waits that took less, and not less than the one before.")
+}
+
+/// An event, and how much time sessions spent in it.
+struct Event<'a> {
+    class: &'a str,
+    /// Of samples `class:event`, for an event may be in two classes.
+    name: String,
+    time_ns: Known,
+    waits: Known,
+    wait_ns: Known,
+    timed: Option<Timed>,
+}
+
+fn events(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let all = all(interval);
+    let db_time_ns = match interval.moved(PROBE, "", "db_time_ns") {
+        Ok(ns) if ns > 0.0 => Ok(ns),
+        // A server that keeps no account of it is sampled.
+        _ => Ok(sampled_ns(interval)),
+    };
+    let row = |event: &Event<'_>| {
+        vec![
+            Value::from(event.name.as_str()),
+            event.waits.into(),
+            event.time_ns.into(),
+            event.wait_ns.into(),
+            ratio(event.time_ns, db_time_ns).into(),
+            event.time_ns.map(|ns| ns / interval.ns()).into(),
+            Value::from(event.class),
+        ]
+    };
+    let mut table = Table { view: &VIEW, rows: all.iter().map(row).collect() };
+    table.sort(2);
+    table.rows
+}
+
+fn histograms(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let mut all = all(interval);
+    let time_ns = |event: &Event<'_>| event.time_ns.unwrap_or(0.0);
+    all.sort_by(|a, b| time_ns(b).total_cmp(&time_ns(a)));
+    let waits = all.iter().filter(|event| !matches!(event.name.as_str(), DB_CPU | RUN_QUEUE));
+    waits.map(|event| histogram(interval, event)).collect()
+}
+
+/// All events of sessions in which time was spent.
+fn all<'a>(interval: &Interval<'a>) -> Vec<Event<'a>> {
+    if interval.objects(PROBE).is_empty() {
+        return Vec::new();
+    }
+    let objects = interval.objects(EVENTS).into_iter();
+    let of_sessions: Vec<&str> = objects.filter(|object| object.starts_with(SESSION)).collect();
+    let is_wait = |object: &&str| !matches!(&object[SESSION.len()..], CPU | RUN_QUEUE);
+    let charged: Vec<Event<'_>> = of_sessions
+        .iter()
+        .filter(|object| !is_wait(object))
+        .map(|object| of_series(interval, object))
+        .collect();
+    let is_charged = charged.iter().any(|event| event.time_ns.is_ok());
+    let mut all = if of_sessions.iter().any(is_wait) {
+        let waits = of_sessions.iter().filter(|object| is_wait(object));
+        waits.map(|object| of_series(interval, object)).collect()
+    } else {
+        sampled(interval, is_charged)
+    };
+    all.extend(charged);
+    all.retain(|event| !matches!(event.time_ns, Ok(0.0)));
+    all
+}
+
+/// An event as its series tells it.
+fn of_series<'a>(interval: &Interval<'a>, object: &'a str) -> Event<'a> {
+    let moved = |column| interval.moved(EVENTS, object, column);
+    let name = &object[SESSION.len()..];
+    let (class, name) = match name {
+        CPU => (CPU, DB_CPU),
+        RUN_QUEUE => (CPU, RUN_QUEUE),
+        _ => ("", name),
+    };
+    let is_wait = class != CPU;
+    let only = |known: Known| if is_wait { known } else { Err(Missing::Nothing) };
+    Event {
+        class,
+        name: name.to_owned(),
+        time_ns: moved("time_ns"),
+        waits: only(moved("waits")),
+        wait_ns: only(ratio(moved("time_ns"), moved("waits"))),
+        timed: is_wait.then(|| Timed::Event(object.to_owned())),
+    }
+}
+
+/// Events by samples of sessions; being on a processor is one of them, unless the kernel says how
+/// much that was.
+fn sampled<'a>(interval: &Interval<'a>, is_charged: bool) -> Vec<Event<'a>> {
+    let mut samples: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for sample in interval.samples("session").filter(at_work(interval)) {
+        let said = |column| sample.text(column).unwrap_or_default();
+        *samples.entry((said("wait_class"), said("event"))).or_default() += 1.0;
+    }
+    let sample_ns = interval.ns() / looks(interval);
+    let event = |((class, name), samples): ((&'a str, &'a str), f64)| {
+        let on_cpu = class == ON_CPU;
+        let timed = Timed::of_wait(class, name);
+        let (waits, wait_ns) = match &timed {
+            _ if on_cpu => (Err(Missing::Nothing), Err(Missing::Nothing)),
+            Some(timed) => match timed.latencies(interval).first() {
+                Some(known) => (Ok(known.count()), known.mean_ns()),
+                None => (Err(uncounted(interval)), Err(uncounted(interval))),
+            },
+            None => of_server(interval, name),
+        };
+        let time_ns = Ok(samples * sample_ns);
+        let name = if on_cpu { DB_CPU.to_owned() } else { format!("{class}:{name}") };
+        Event { class: if on_cpu { CPU } else { class }, name, time_ns, waits, wait_ns, timed }
+    };
+    let kept = samples.into_iter().filter(|((class, _), _)| !is_charged || *class != ON_CPU);
+    kept.map(event).collect()
+}
+
+/// Waits and their mean time where the server as a whole times an event.
+fn of_server(interval: &Interval<'_>, event: &str) -> (Known, Known) {
+    let object = format!("server/{event}");
+    let Some(object) = interval.objects(EVENTS).into_iter().find(|known| *known == object) else {
+        return (Err(Missing::NotInVersion), Err(Missing::NotInVersion));
+    };
+    let moved = |column| interval.moved(EVENTS, object, column);
+    (moved("waits"), ratio(moved("time_ns"), moved("waits")))
+}
+
+/// Why the kernel counts no calls.
+fn uncounted(interval: &Interval<'_>) -> Missing {
+    match interval.reason("kernel_io", "ios") {
+        Some(Unmeasured::Off(_)) => Missing::Off,
+        None if !interval.has("kernel_io") => Missing::Off,
+        Some(Unmeasured::NotPermitted(_)) => Missing::NotPermitted,
+        _ => Missing::NotInVersion,
+    }
+}
+
+/// Time of sessions at work, by samples.
+fn sampled_ns(interval: &Interval<'_>) -> f64 {
+    let samples = interval.samples("session").filter(at_work(interval)).count();
+    samples as f64 * interval.ns() / looks(interval)
+}
+
+fn histogram(interval: &Interval<'_>, event: &Event<'_>) -> Vec<Value> {
+    let known = event.timed.as_ref().map(|timed| timed.latencies(interval));
+    let known = known.and_then(|all| all.into_iter().next());
+    let mut row = vec![Value::from(event.name.as_str()), event.waits.into()];
+    let shares = match &known {
+        Some(known) if known.count() > 0.0 => shares(known).map(Ok),
+        Some(_) => [Err(Missing::Nothing); ENDS.len() + 1],
+        None if event.timed.is_some() => [Err(uncounted(interval)); ENDS.len() + 1],
+        None => [Err(Missing::NotInVersion); ENDS.len() + 1],
+    };
+    row.extend(shares.map(Value::from));
+    row
+}
+
+/// The share of waits in each column.
+fn shares(latencies: &Latencies) -> [f64; ENDS.len() + 1] {
+    let mut shares = [0.0; ENDS.len() + 1];
+    for bucket in &latencies.buckets {
+        let column = ENDS.iter().position(|end| bucket.from_ns < 1 << end);
+        shares[column.unwrap_or(ENDS.len())] += bucket.count / latencies.count();
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind, Schema};
+    use blockstone_base::database::{EVENT, INSTANCE, SESSION, SESSIONS};
+    use blockstone_record::manifest::ProbeInfo;
+    use serde_json::json;
+
+    use super::*;
+    use crate::History;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// Ten samples in one second: a session reads in four, waits for a latch in two, and works in
+    /// four; meanwhile the kernel counted 6 reads of 20 µs and 2 of 3 ms, and 0.3 s of processor.
+    fn history(with_kernel: bool) -> History {
+        let of = |schema: &Schema| ProbeInfo::of(schema);
+        let column = |name: &str, kind: &str| {
+            json!({ "name": name, "unit": if kind == "state" { "text" } else { "count" },
+                "kind": kind, "source": "", "doc": "", "unmeasured": null })
+        };
+        let states = ["layer", "role", "file_type", "operation"].map(|n| column(n, "state"));
+        let counters = ["ios", "elapsed_ns", "ios_from_0ns", "ios_from_16384ns"];
+        let counters = counters.iter().chain(&["ios_from_2097152ns", "ios_from_4194304ns"]);
+        let columns: Vec<_> =
+            states.into_iter().chain(counters.map(|name| column(name, "counter"))).collect();
+        let kernel = json!({ "probe": "kernel_io", "doc": "", "columns": columns, "ticks": 0,
+            "missed_ticks": 0 });
+        let kernel: ProbeInfo = serde_json::from_value(kernel).unwrap();
+        let infos = [&INSTANCE, &EVENT, &SESSION, &SESSIONS].map(of);
+        let mut history = History::new(infos.into_iter().chain([kernel]).collect());
+        let instance = |ns: u64| {
+            let cell =
+                |name: &str| if name == "db_time_ns" { Cell::from(ns) } else { Cell::Value(0) };
+            INSTANCE.columns.iter().map(|column| cell(column.name)).collect::<Vec<_>>()
+        };
+        for (t_ns, done) in [(0, 0), (SECOND_NS, 1)] {
+            history.push("instance", t_ns, "", instance(done * SECOND_NS));
+            let cpu = vec![Cell::Value(0), Cell::from(done * SECOND_NS * 3 / 10)];
+            history.push("event", t_ns, "session/CPU", cpu);
+            if with_kernel {
+                let texts = ["system call", "postgres/session", "data", "read"];
+                let mut cells: Vec<Cell> = texts.map(|text| Cell::Text(text.to_owned())).into();
+                let counts = [8, 6 * 20_000 + 2 * 3_000_000, 0, 6, 2, 0];
+                cells.extend(counts.map(|count: u64| Cell::from(count * done)));
+                history.push("kernel_io", t_ns, "reads", cells);
+            }
+        }
+        for sample in 1..=10_u64 {
+            let (class, event) = match sample {
+                1..=4 => ("IO", "DataFileRead"),
+                5 | 6 => ("LWLock", "WALWrite"),
+                _ => ("On CPU", ""),
+            };
+            let cell = |name: &str| match name {
+                "role" => "session",
+                "state" => "active",
+                "wait_class" => class,
+                "event" => event,
+                _ => "",
+            };
+            let t_ns = sample * SECOND_NS / 10;
+            let cells = SESSION.columns.iter().map(|column| match column.kind {
+                Kind::State => Cell::Text(cell(column.name).to_owned()),
+                _ => Cell::Unmeasured,
+            });
+            history.push("session", t_ns, "7", cells.collect());
+            history.push("sessions", t_ns, "", vec![Cell::Value(1); SESSIONS.columns.len()]);
+        }
+        history
+    }
+
+    fn row(view: &'static View, history: &History, event: &str) -> Vec<Value> {
+        let table = view.table(&history.interval(0, SECOND_NS)).unwrap();
+        let found = table.rows.iter().find(|row| row[0] == Value::from(event));
+        found.unwrap_or_else(|| panic!("{event}: {:?}", table.rows)).clone()
+    }
+
+    #[test]
+    fn samples_give_the_time_the_kernel_the_waits_and_cpu_is_a_row() {
+        let history = history(true);
+        let number = Value::Number;
+        let read = row(&VIEW, &history, "IO:DataFileRead");
+        assert_eq!(read[1..5], [8.0, 4e8, 765_000.0, 0.4].map(number));
+        let cpu = row(&VIEW, &history, DB_CPU);
+        assert_eq!(cpu[2], number(3e8), "as the kernel charges it, not as it was sampled");
+        assert_eq!((&cpu[1], &cpu[5]), (&Value::Missing(Missing::Nothing), &number(0.3)));
+        let latch = row(&VIEW, &history, "LWLock:WALWrite");
+        assert_eq!(latch[1], Value::Missing(Missing::NotInVersion), "nobody counts these");
+        let spread = row(&HISTOGRAMS, &history, "IO:DataFileRead");
+        let expected = [8.0, 0.75, 0.0, 0.0, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0];
+        assert_eq!(spread[1..], expected.map(number));
+        let latch = row(&HISTOGRAMS, &history, "LWLock:WALWrite");
+        assert!(latch[2..].iter().all(|cell| *cell == Value::Missing(Missing::NotInVersion)));
+    }
+
+    #[test]
+    fn a_kernel_that_may_not_be_asked_is_said_to_be_forbidden() {
+        let mut history = history(false);
+        let why = Unmeasured::NotPermitted("CAP_BPF".to_owned());
+        history.unmeasured("kernel_io", "ios", &why);
+        let read = row(&VIEW, &history, "IO:DataFileRead");
+        assert_eq!(read[1], Value::Missing(Missing::NotPermitted));
+        let spread = row(&HISTOGRAMS, &history, "IO:DataFileRead");
+        assert_eq!(spread[3], Value::Missing(Missing::NotPermitted));
+    }
+}
