@@ -32,6 +32,7 @@ pub mod nfs;
 mod page;
 pub mod process;
 pub mod processes;
+pub mod profile;
 pub mod registry;
 mod rising;
 pub mod roles;

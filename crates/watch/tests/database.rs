@@ -118,6 +118,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
         database: Some(server.address()),
         samples: Nanos::millis(50),
         kernel: Kernel::Off,
+        profile_per_second: None,
     })
     .unwrap();
     for _ in 0..6 {

@@ -116,6 +116,7 @@ fn settings(args: &WatchArgs) -> Result<Settings> {
             (false, false) => Kernel::Requests,
             (false, true) => Kernel::Calls,
         },
+        profile_per_second: args.profile.then_some(args.profile_hz),
     })
 }
 
