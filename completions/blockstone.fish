@@ -389,6 +389,7 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l interval
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l for -d 'End after this time' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l db -d 'Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or a run in progress: `run:last`' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l sample -d 'Time between two samples of the database\'s sessions' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l profile-hz -d 'Samples a second of each processor' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l pid -d 'Also watch these processes' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l group -d 'Also watch processes whose command line matches, under this name' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l record -d 'Record to this directory (new or empty)' -r -f -a "(__fish_complete_directories)"
@@ -417,6 +418,11 @@ snapper\t'What single sessions and background processes did, and averages: bytes
 io-by-file-type\t'Requests to devices by type of file: data, redo, temporary, control, metadata.'
 files\t'Files with requests to devices: those that somebody waits for and others, sizes, times.'
 system-calls\t'Reading, writing and flushing system calls by role, from the page cache or not.'
+cpu-by-role\t'Who spent processor time, how much of it in the kernel, and where most.'
+cpu-by-module\t'The kernel proper, its modules, programs and libraries by processor time.'
+cpu-by-function\t'Functions of the kernel, and programs and libraries, by the processor time spent there.'
+role-functions\t'Functions, programs and libraries by the processor time that each role spent there.'
+cpu-samples\t'The samples behind the profile: how many, what they found, and what is missing.'
 processors\t'Each processor: where its time went.'
 memory\t'Main memory: what fills it, paging, swapping, pressure.'
 network\t'Each network interface, and TCP: throughput, packets, errors, drops, retransmits.'
@@ -430,6 +436,7 @@ always\t'Always'
 never\t'Never'"
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l runs-dir -d 'Where recordings are kept' -r -f -a "(__fish_complete_directories)"
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l no-bpf -d 'Do not have the kernel count I/O by role and file'
+complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l profile -d 'Sample what processors execute: processor time by role, module and function of the kernel'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l once -d 'Print one interval as text, or with --json as a document, and end'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l allow-remote -d 'Allow --listen on an address that other hosts reach'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l json -d 'Print one JSON document on standard output instead of text'

@@ -491,6 +491,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--replay)--for=[End after this time]:TIME:_default' \
 '(--replay)--db=[Also watch this database\: \`postgres\://user@host/database\`, \`mysql\://user@host\`, or a run in progress\: \`run\:last\`]:URL:_default' \
 '--sample=[Time between two samples of the database'\''s sessions]:TIME:_default' \
+'--profile-hz=[Samples a second of each processor]:HZ:_default' \
 '(--replay)*--pid=[Also watch these processes]:PID:_default' \
 '(--replay)*--group=[Also watch processes whose command line matches, under this name]:NAME=REGEX:_default' \
 '(--replay)--record=[Record to this directory (new or empty)]:DIR:_files -/' \
@@ -519,6 +520,11 @@ snapper\:"What single sessions and background processes did, and averages\: byte
 io-by-file-type\:"Requests to devices by type of file\: data, redo, temporary, control, metadata."
 files\:"Files with requests to devices\: those that somebody waits for and others, sizes, times."
 system-calls\:"Reading, writing and flushing system calls by role, from the page cache or not."
+cpu-by-role\:"Who spent processor time, how much of it in the kernel, and where most."
+cpu-by-module\:"The kernel proper, its modules, programs and libraries by processor time."
+cpu-by-function\:"Functions of the kernel, and programs and libraries, by the processor time spent there."
+role-functions\:"Functions, programs and libraries by the processor time that each role spent there."
+cpu-samples\:"The samples behind the profile\: how many, what they found, and what is missing."
 processors\:"Each processor\: where its time went."
 memory\:"Main memory\: what fills it, paging, swapping, pressure."
 network\:"Each network interface, and TCP\: throughput, packets, errors, drops, retransmits."
@@ -532,6 +538,7 @@ always\:"Always"
 never\:"Never"))' \
 '--runs-dir=[Where recordings are kept]:DIR:_files -/' \
 '(--replay)--no-bpf[Do not have the kernel count I/O by role and file]' \
+'(--replay)--profile[Sample what processors execute\: processor time by role, module and function of the kernel]' \
 '--once[Print one interval as text, or with --json as a document, and end]' \
 '--allow-remote[Allow --listen on an address that other hosts reach]' \
 '--json[Print one JSON document on standard output instead of text]' \

@@ -33,6 +33,7 @@ mod page;
 mod pages;
 pub mod process;
 pub mod processes;
+pub mod profile;
 pub mod registry;
 mod rising;
 pub mod roles;

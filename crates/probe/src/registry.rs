@@ -1,7 +1,7 @@
 //! All probes. Adding one is a file and a line here.
 
 use crate::{Context, Probe, Schema, Scope};
-use crate::{block, cgroup, cpu, host, io, memory, network, nfs, process, processes};
+use crate::{block, cgroup, cpu, host, io, memory, network, nfs, process, processes, profile};
 
 /// A probe as it is registered.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,7 @@ pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
         Scope::Pages(_) => OF_PAGES.contains(&entry.schema),
     })
 }
+
 /// The columns of probes that run only when asked for: what they watch takes more than a context to
 /// say, and each has an `open` of its own.
-pub const ON_REQUEST: &[&Schema] = &[&io::SCHEMA];
+pub const ON_REQUEST: &[&Schema] = &[&io::SCHEMA, &profile::SCHEMA];

@@ -52,6 +52,24 @@ impl Roles {
     /// The role of a thread wherever it comes from: as its database says or its process calls
     /// itself; of all others the name of the thread, and of the kernel's own threads `kernel`.
     pub fn of_any(&self, root: &Path, pid: u32, thread: u32, name: &str) -> String {
+        self.of_member(root, pid, thread, name, |_| name.to_owned())
+    }
+
+    /// The same, but of all others the name of the program: `name` only where it has ended.
+    pub fn of_program(&self, root: &Path, pid: u32, thread: u32, name: &str) -> String {
+        self.of_member(root, pid, thread, name, |process| {
+            process.map_or(name, |process| program(&process.title)).to_owned()
+        })
+    }
+
+    fn of_member(
+        &self,
+        root: &Path,
+        pid: u32,
+        thread: u32,
+        name: &str,
+        other: impl Fn(Option<&Process>) -> String,
+    ) -> String {
         if let Some(role) = self.told(pid, Some(thread)) {
             return role;
         }
@@ -59,12 +77,12 @@ impl Roles {
         match process.as_ref().and_then(|process| self.of(process)) {
             Some(Role::Process(role)) => role,
             Some(Role::Threads(above)) => self.of_thread(&above, pid, thread, name),
-            None if process
-                .is_some_and(|process| process.parent == KTHREADD || pid == KTHREADD) =>
-            {
-                "kernel".to_owned()
-            }
-            None => name.to_owned(),
+            None => match &process {
+                Some(process) if process.parent == KTHREADD || pid == KTHREADD => {
+                    "kernel".to_owned()
+                }
+                process => other(process.as_ref()),
+            },
         }
     }
 

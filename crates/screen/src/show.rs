@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use blockstone_view::History;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::draw::draw;
 use crate::keys::{Key, press};
@@ -87,7 +89,11 @@ fn run(
             return Ok(Left::Over);
         }
         let wait = source.due().unwrap_or(PATIENCE).min(PATIENCE);
-        if event::poll(wait)? {
+        if is_hung_up_within(wait)? {
+            return Ok(Left::Over);
+        }
+        // Also without a key: the terminal may have another size.
+        if event::poll(Duration::ZERO)? {
             is_stale = true;
             if let Event::Key(pressed) = event::read()?
                 && let Some(key) = key(pressed)
@@ -96,6 +102,21 @@ fn run(
             }
         }
     }
+}
+
+/// Waits for the keyboard; true as soon as the terminal is gone. It is asked first, because crossterm
+/// reads the end of such a terminal over and over and does not come back.
+fn is_hung_up_within(wait: Duration) -> io::Result<bool> {
+    let keyboard = io::stdin();
+    let mut asked = [PollFd::new(&keyboard, PollFlags::IN)];
+    let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
+    match poll(&mut asked, Some(&wait)) {
+        // A signal: the terminal changed its size, or somebody wants an end.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    Ok(asked[0].revents().intersects(gone))
 }
 
 fn key(pressed: KeyEvent) -> Option<Key> {

@@ -137,6 +137,41 @@ pub fn thread_name(root: &Path, pid: u32, thread: u32) -> Option<String> {
     Some(fs::read_to_string(name).ok()?.trim_end().to_owned())
 }
 
+/// Code that a process has in its memory: an executable file or library, mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Where it begins.
+    pub start: u64,
+    /// Where it ends.
+    pub end: u64,
+    /// The name of its file without its folder, `[vdso]` and the like, or `anonymous` for code that
+    /// was made while the process ran.
+    pub module: String,
+}
+
+/// The code of process `pid`, in the order of its addresses; none when it has ended or this user
+/// may not know.
+pub fn code(root: &Path, pid: u32) -> Option<Vec<Code>> {
+    let maps = fs::read(under(root, format!("/proc/{pid}/maps"))).ok()?;
+    Some(String::from_utf8_lossy(&maps).lines().filter_map(code_of).collect())
+}
+
+/// `start-end perms offset device inode`, many blanks, and the path.
+fn code_of(line: &str) -> Option<Code> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let is_code = words.next()?.contains('x');
+    let path = words.nth(3).unwrap_or_default().trim();
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let module = match path.rsplit('/').next().unwrap_or(path) {
+        "" => "anonymous",
+        name => name,
+    };
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    let code = Code { start: address(start)?, end: address(end)?, module: module.to_owned() };
+    is_code.then_some(code)
+}
+
 /// The processes whose working directory lies at or below `dir`.
 pub fn working_in(root: &Path, dir: &Path) -> Vec<u32> {
     let inside = |pid: &u32| {
@@ -189,6 +224,21 @@ mod tests {
             after.requested_read_bytes - before.requested_read_bytes
         };
         assert!(std::thread::spawn(read).join().unwrap() > 1000);
+    }
+
+    #[test]
+    fn this_programs_code_is_found_in_its_memory() {
+        let code = code(Path::new(ROOT), std::process::id()).unwrap();
+        let here = (current_thread as *const ()).addr() as u64;
+        let found = code.iter().find(|code| (code.start..code.end).contains(&here)).unwrap();
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(found.module, own.file_name().unwrap().to_str().unwrap());
+        let line = "7f0-7ff r-xp 00000000 fd:00 12                    /usr/lib/a b.so (deleted)";
+        let wanted = Code { start: 0x7f0, end: 0x7ff, module: "a b.so".to_owned() };
+        assert_eq!(code_of(line), Some(wanted));
+        assert_eq!(code_of("7f0-7ff r--p 00000000 fd:00 12 /usr/lib/a.so"), None);
+        let made = code_of("7f0-7ff rwxp 00000000 00:00 0 ").unwrap();
+        assert_eq!(made.module, "anonymous");
     }
 
     #[test]

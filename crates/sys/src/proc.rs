@@ -88,14 +88,16 @@ pub fn numbers_after<'a>(text: &'a [u8], key: &str) -> Option<impl Iterator<Item
 
 /// The processors of a list such as `0-3,8`, counted.
 pub fn count_cpu_list(cpus: &str) -> u32 {
-    cpus.split(',')
-        .filter_map(|range| {
-            let (first, last) =
-                range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
-            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-            (last + 1).checked_sub(first)
-        })
-        .sum()
+    cpus_of_list(cpus).len() as u32
+}
+
+/// The numbers of the processors of such a list.
+pub fn cpus_of_list(cpus: &str) -> Vec<u32> {
+    let range = |range: &str| {
+        let (first, last) = range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
+        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+    };
+    cpus.split(',').filter_map(range).flatten().collect()
 }
 
 fn decimal(digits: &[u8]) -> u64 {

@@ -55,13 +55,15 @@ pub enum Need {
     Prometheus,
     /// A kernel that runs programs of ours at its tracepoints and describes its own types (BTF).
     Bpf,
+    /// To sample all processors, and to see the kernel's addresses.
+    Perf,
     /// The compiler of such programs, in the one version whose output is the same everywhere.
     Clang,
 }
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
@@ -78,6 +80,7 @@ impl Need {
         Self::Collectl,
         Self::Prometheus,
         Self::Bpf,
+        Self::Perf,
         Self::Clang,
     ];
 
@@ -100,6 +103,7 @@ impl Need {
             Self::Collectl => "collectl",
             Self::Prometheus => "prometheus",
             Self::Bpf => "bpf",
+            Self::Perf => "perf",
             Self::Clang => "clang",
         }
     }
@@ -119,7 +123,13 @@ impl Need {
             Self::Collectl => &["collectl"],
             Self::Prometheus => &["prometheus", "curl"],
             Self::Clang => &["clang-14", "llvm-14"],
-            Self::Root | Self::Blkio | Self::Zram | Self::Uring | Self::Tmpfs | Self::Bpf => &[],
+            Self::Root
+            | Self::Blkio
+            | Self::Zram
+            | Self::Uring
+            | Self::Tmpfs
+            | Self::Bpf
+            | Self::Perf => &[],
         }
     }
 
@@ -178,6 +188,12 @@ impl Need {
                 let held = effective_capabilities().unwrap_or_default();
                 let may = held & CAP_BPF_AND_PERFMON == CAP_BPF_AND_PERFMON;
                 may.then_some(()).ok_or("CAP_BPF and CAP_PERFMON are missing".to_owned())
+            }),
+            Self::Perf => root_and(|| {
+                exists("/proc/sys/kernel/perf_event_paranoid", "the kernel has no perf events")?;
+                let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+                let seen = symbols.lines().any(|line| !line.starts_with("0000000000000000"));
+                seen.then_some(()).ok_or("the kernel hides its addresses".to_owned())
             }),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }

@@ -140,19 +140,25 @@ impl<'a> Interval<'a> {
     /// When it was not measured; [`Missing::Unknown`] when there are not two rows in the interval,
     /// or it was set back in between.
     pub fn moved(&self, probe: &str, object: &str, column: &str) -> Known {
-        let (track, index) = self.find(probe, object, column, Kind::Counter)?;
-        let rows = self.rows(track);
-        let number = |row: &&(u64, Vec<Cell>)| match row.1[index] {
-            Cell::Value(value) => Some(value),
-            _ => None,
-        };
-        let values: Vec<i64> = rows.iter().filter_map(number).collect();
-        if values.len() < rows.len() {
-            return Err(self.why(probe, column, values.is_empty()));
-        }
-        match values[..] {
-            [first, .., last] if values.is_sorted() => Ok((last - first) as f64),
+        match self.counts(probe, object, column)?[..] {
+            [(_, first), .., (_, last)] => Ok((last - first) as f64),
             _ => Err(Missing::Unknown),
+        }
+    }
+
+    /// How far a counter moved that began at zero when its object came up: one that came up in the
+    /// interval, and has rows from then on, moved to where it stands.
+    ///
+    /// # Errors
+    /// As [`Self::moved`], but that one row is enough.
+    pub fn moved_from_zero(&self, probe: &str, object: &str, column: &str) -> Known {
+        match self.counts(probe, object, column)?[..] {
+            [(since_ns, first), .., (_, last)] if since_ns <= self.from_ns => {
+                Ok((last - first) as f64)
+            }
+            [(since_ns, _), ..] if since_ns <= self.from_ns => Ok(0.0),
+            [.., (_, last)] => Ok(last as f64),
+            [] => Err(Missing::Unknown),
         }
     }
 
@@ -254,6 +260,25 @@ impl<'a> Interval<'a> {
 
     pub(crate) fn columns(&self, probe: &str) -> &'a [ColumnInfo] {
         self.history.probe(probe).map_or(&[], |probe| &probe.info.columns)
+    }
+
+    /// Where a counter stood at each row from the first tick to the last.
+    fn counts(&self, probe: &str, object: &str, column: &str) -> Result<Vec<(u64, i64)>, Missing> {
+        let (track, index) = self.find(probe, object, column, Kind::Counter)?;
+        let rows = self.rows(track);
+        let count = |row: &&(u64, Vec<Cell>)| match row.1[index] {
+            Cell::Value(value) => Some((row.0, value)),
+            _ => None,
+        };
+        let counts: Vec<(u64, i64)> = rows.iter().filter_map(count).collect();
+        if counts.len() < rows.len() {
+            return Err(self.why(probe, column, counts.is_empty()));
+        }
+        if counts.is_sorted_by_key(|(_, count)| *count) {
+            Ok(counts)
+        } else {
+            Err(Missing::Unknown)
+        }
     }
 
     fn find(
@@ -365,6 +390,17 @@ mod tests {
         assert_eq!(interval.moved("host", "vdb", "ios"), Err(Missing::Unknown));
         assert_eq!(interval.moved("host", "vda", "depth"), Err(Missing::NotInVersion));
         assert_eq!(history.interval(0, 0).moved("host", "vda", "ios"), Err(Missing::Unknown));
+    }
+
+    #[test]
+    fn what_began_at_zero_moved_to_where_it_stands() {
+        let history = history(&[(3, Some(5)), (4, Some(9))]);
+        let moved = |from, to| history.interval(from, to).moved_from_zero("host", "vda", "ios");
+        assert_eq!(moved(2, 3), Ok(5.0), "it came up with these");
+        assert_eq!(moved(2, 4), Ok(9.0));
+        assert_eq!(moved(3, 4), Ok(4.0));
+        assert_eq!(moved(4, 6), Ok(0.0), "it was let go");
+        assert_eq!(moved(5, 6), Err(Missing::Unknown));
     }
 
     proptest! {

@@ -3,8 +3,8 @@
 use crate::table::View;
 use crate::views::{
     active_sessions, cgroups, database_io, disks, durability, events, host, kernel_io, ledger,
-    load_profile, memory, network, nfs, own, processes, processors, samples, sessions, snapper,
-    statements, top_events,
+    load_profile, memory, network, nfs, own, processes, processors, profile, samples, sessions,
+    snapper, statements, top_events,
 };
 
 /// Every view, in the order in which they are shown.
@@ -30,6 +30,11 @@ pub const ALL: &[&View] = &[
     &kernel_io::FILE_TYPES,
     &kernel_io::FILES,
     &kernel_io::CALLS,
+    &profile::ROLES,
+    &profile::MODULES,
+    &profile::VIEW,
+    &profile::ROLE_FUNCTIONS,
+    &profile::SAMPLING,
     &processors::VIEW,
     &memory::VIEW,
     &network::VIEW,

@@ -16,6 +16,7 @@ pub mod nfs;
 pub mod own;
 pub mod processes;
 pub mod processors;
+pub mod profile;
 pub mod samples;
 pub mod sessions;
 pub mod snapper;

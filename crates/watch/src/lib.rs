@@ -18,6 +18,7 @@
 //!     database: None,
 //!     samples: Nanos::millis(100),
 //!     kernel: Kernel::Requests,
+//!     profile_per_second: None,
 //! })?;
 //! watch.wait_and_look()?;
 //! watch.wait_and_look()?;

@@ -7,6 +7,7 @@ use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
 use blockstone_base::units::Nanos;
 use blockstone_measure::Ticks;
 use blockstone_probe::io::{self, IoSpec, Wanted};
+use blockstone_probe::profile::{self, ProfileSpec};
 use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
 use blockstone_record::manifest::{End, ProbeInfo};
 use blockstone_sys::clock;
@@ -34,8 +35,9 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
-/// Probes whose rows are single sessions that come and go.
-const SAMPLED: &[&str] = &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe];
+/// Probes whose rows are single sessions, or functions, that come and go.
+const SAMPLED: &[&str] =
+    &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe, profile::SCHEMA.probe];
 /// Ticks after which probes are asked again what they cannot measure.
 const ASK_EVERY: u64 = 10;
 
@@ -62,6 +64,8 @@ pub struct Settings {
     pub samples: Nanos,
     /// How far the kernel is asked to count I/O by role and file.
     pub kernel: Kernel,
+    /// Samples a second of what each processor executes; none at all without.
+    pub profile_per_second: Option<u32>,
 }
 
 /// How far the kernel is asked to count I/O by role and file.
@@ -111,6 +115,8 @@ impl Watch {
         if settings.kernel != Kernel::Off {
             probes.push(io::open(kernel_io(settings, &wanted)));
         }
+        probes
+            .extend(settings.profile_per_second.map(|rate| profile::open(sampled(settings, rate))));
         let origin_ns = clock::now_ns();
         let watched = |address: &String| Database::start(address, settings.samples, origin_ns);
         let database = settings.database.as_ref().map(watched).transpose()?;
@@ -300,6 +306,15 @@ fn kernel_io(settings: &Settings, wanted: &Wanted) -> IoSpec {
         wanted: wanted.clone(),
         resolve: Box::new(move |pid, thread, name| roles.of_any(Path::new("/"), pid, thread, name)),
         ..IoSpec::everybody()
+    }
+}
+
+fn sampled(settings: &Settings, per_second: u32) -> ProfileSpec {
+    let (root, roles) = (Path::new("/"), settings.roles.clone());
+    ProfileSpec {
+        root: root.to_owned(),
+        per_second,
+        resolve: Box::new(move |pid, thread, name| roles.of_program(root, pid, thread, name)),
     }
 }
 

@@ -49,6 +49,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
         database: Some(server.address()),
         samples: Nanos::millis(50),
         kernel: Kernel::Off,
+        profile_per_second: None,
     })
     .unwrap();
     for _ in 0..6 {
@@ -148,6 +149,7 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
             database: Some(server.address()),
             samples: Nanos::millis(500),
             kernel: Kernel::Calls,
+            profile_per_second: None,
         })
         .unwrap();
         let settled = |watch: &mut Watch| {

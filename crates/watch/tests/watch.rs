@@ -21,6 +21,7 @@ fn settings(record: Option<Destination>) -> Settings {
         database: None,
         samples: Nanos::millis(100),
         kernel: Kernel::Requests,
+        profile_per_second: Some(99),
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use blockstone_base::units::Nanos;
+use blockstone_probe::profile::ProfileSpec;
 use blockstone_view::Condition;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
@@ -18,6 +19,7 @@ Examples:
   blockstone watch --once --json | jq .views.disks
   blockstone watch --db postgres://me@localhost/bench
   blockstone watch --db run:last                   a `blockstone run` in progress
+  blockstone watch --once --for 10s --profile --view cpu-by-role,cpu-by-function
   blockstone watch --group backup=pg_dump --pid 4711
   blockstone watch --record night --for 8h         recorded; also without a terminal
   blockstone watch --import db1-*.raw.gz --record old    what collectl, sar or iostat kept
@@ -42,6 +44,14 @@ pub struct WatchArgs {
     /// Do not have the kernel count I/O by role and file
     #[arg(long, help_heading = "What is watched", conflicts_with = "replay")]
     pub no_bpf: bool,
+    /// Sample what processors execute: processor time by role, module and function of the kernel
+    #[arg(long, help_heading = "What is watched", conflicts_with = "replay")]
+    pub profile: bool,
+    /// Samples a second of each processor
+    #[arg(long, value_name = "HZ", default_value_t = ProfileSpec::PER_SECOND,
+          value_parser = clap::value_parser!(u32).range(1..=5000), requires = "profile",
+          help_heading = "What is watched")]
+    pub profile_hz: u32,
     /// Also watch these processes
     #[arg(
         long,

@@ -127,6 +127,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
             (false, false) => Kernel::Requests,
             (false, true) => Kernel::Calls,
         },
+        profile_per_second: args.profile.then_some(args.profile_hz),
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod database;
 mod import;
+mod profile;
 mod terminal;
 
 use std::collections::BTreeMap;
@@ -331,6 +332,14 @@ fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
     narrow.until(|text| text.contains("too small"));
     narrow.keys("q");
     assert_eq!(narrow.end(), Some(0));
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let mut screen = Terminal::start(&mut watch(&["--interval", "200ms"]), 24, 80);
+    screen.until(|text| text.contains("live") && text.contains("switches/s"));
+    screen.hang_up();
+    assert!(screen.end().is_some(), "it ended by itself");
 }
 
 #[test]

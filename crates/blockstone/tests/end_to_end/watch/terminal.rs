@@ -4,26 +4,33 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// A program on a terminal of its own.
 pub struct Terminal {
     child: Child,
-    keyboard: File,
+    keyboard: Option<File>,
     screen: Arc<Mutex<vt100::Parser>>,
+    painter: Option<JoinHandle<()>>,
+    closed: Arc<AtomicBool>,
 }
 
 impl Terminal {
     /// Starts `command` on a terminal of `rows` and `columns`.
     pub fn start(command: &mut Command, rows: u16, columns: u16) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        // Children that inherited an end would keep it open.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let ours = openpt(flags).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
-        let theirs = ioctl_tiocgptpeer(&ours, OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&theirs, size).unwrap();
         let end = |fd: &OwnedFd| Stdio::from(fd.try_clone().unwrap());
@@ -33,19 +40,27 @@ impl Terminal {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let (mut output, painted) = (File::from(ours.try_clone().unwrap()), Arc::clone(&screen));
-        std::thread::spawn(move || {
+        let closed = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&closed);
+        let painter = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
+            while !told.load(Ordering::Relaxed) {
+                let wait = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+                if poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&wait)) == Ok(0) {
+                    continue;
+                }
+                let Ok(count @ 1..) = output.read(&mut bytes) else { return };
                 painted.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..count]);
             }
         });
-        Self { child, keyboard: File::from(ours), screen }
+        let (keyboard, painter) = (Some(File::from(ours)), Some(painter));
+        Self { child, keyboard, screen, painter, closed }
     }
 
     /// Presses keys.
     pub fn keys(&mut self, keys: &str) {
         for key in keys.chars() {
-            write!(self.keyboard, "{key}").unwrap();
+            write!(self.keyboard.as_mut().unwrap(), "{key}").unwrap();
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -63,6 +78,13 @@ impl Terminal {
             assert!(Instant::now() < patience, "the screen is\n{text}");
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Closes the terminal, as who shuts its window does.
+    pub fn hang_up(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.painter.take().unwrap().join().unwrap();
+        self.keyboard = None;
     }
 
     /// Waits until the program has ended, and returns its exit code.

@@ -1,0 +1,83 @@
+//! The columns of the probe `profile`.
+
+use blockstone_base::column::{Column, Kind, Schema, Unit};
+
+use super::tally::{Count, Key, Tally};
+use crate::{Cell, Row};
+
+/// What the probe records, one row for each role, mode, module and function that was found at
+/// work, and one on the sampling itself.
+pub const SCHEMA: Schema = Schema {
+    probe: "profile",
+    doc: "Processor time by role, mode, module and function, from samples. An object has a row at \
+          each tick from when it is first found until it was not found for some ticks; its \
+          counters begin at zero, and what is found again later is another object. One row is on \
+          the sampling itself, with the sums of all others since the start.",
+    columns: &[
+        state(
+            "role",
+            "Whose it is: what the thread does; `kernel` for threads of the kernel, `interrupts` \
+             for work on a processor that had no task.",
+        ),
+        state("mode", "`kernel` or `user`; `sampling` for what the sampling tells of itself."),
+        state(
+            "module",
+            "Whose code: `vmlinux` for the kernel proper, a module of it, or a program or library.",
+        ),
+        state("symbol", "The function, of the kernel only."),
+        counter("samples", Unit::Count, "Samples that found it at work."),
+        counter("cpu_ns", Unit::Nanoseconds, "Processor time that they stand for."),
+        counter(
+            "idle_ns",
+            Unit::Nanoseconds,
+            "Time for which processors were found waiting for work.",
+        ),
+        counter(
+            "watched_ns",
+            Unit::Nanoseconds,
+            "Time for which processors were sampled, all of them together.",
+        ),
+        counter("lost", Unit::Count, "Samples, and notes on threads, that found no room."),
+    ],
+};
+
+const SOURCE: &str = "perf_event_open(2) cpu-clock";
+/// The row on the sampling itself.
+const SAMPLING: &str = "sampling";
+
+const fn state(name: &'static str, doc: &'static str) -> Column {
+    Column { name, unit: Unit::Text, kind: Kind::State, source: SOURCE, doc }
+}
+
+const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
+    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
+}
+
+/// The row of something that was found at work. Its symbol is left out where the kernel hides what
+/// its functions are called.
+pub fn row(key: &Key, count: &Count, period_ns: u64, hides: bool) -> Row {
+    let mode = if key.is_kernel { "kernel" } else { "user" };
+    let states = [&key.role, mode, &key.module, &key.symbol];
+    let object = format!("{} #{}", states.join(" | "), count.since_look);
+    let mut cells: Vec<Cell> = states.map(|state| Cell::Text(state.to_owned())).into();
+    if hides {
+        cells[3] = Cell::Unmeasured;
+    }
+    cells.extend([Cell::from(count.samples), Cell::from(count.samples * period_ns)]);
+    cells.resize(SCHEMA.columns.len(), Cell::Unmeasured);
+    Row { object, cells }
+}
+
+/// The row on the sampling itself; without anything to tell where it does not run.
+pub fn sampling_row(found: Option<(&Tally, u64)>) -> Row {
+    let mut cells = vec![Cell::Unmeasured; SCHEMA.columns.len()];
+    if let Some((tally, period_ns)) = found {
+        cells[1] = Cell::Text(SAMPLING.to_owned());
+        cells[4] = Cell::from(tally.busy);
+        cells[5] = Cell::from(tally.busy * period_ns);
+        cells[6] = Cell::from(tally.idle * period_ns);
+        cells[7] = Cell::from(tally.watched_ns);
+        cells[8] = Cell::from(tally.lost);
+    }
+    Row { object: SAMPLING.to_owned(), cells }
+}

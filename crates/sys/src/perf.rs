@@ -1,0 +1,270 @@
+//! Samples of what the processors execute: at a fixed rate of its own clock each processor notes
+//! which thread it runs, and where in which code (`perf_event_open(2)` with the software event
+//! `cpu-clock`, which needs no hardware counter and works in virtual machines).
+//!
+//! Nothing is written and nobody is woken: the kernel puts samples into one buffer a processor,
+//! which [`Sampler::drain`] empties. What finds no room there is lost, and told.
+
+mod buffer;
+mod record;
+mod symbols;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::path::Path;
+
+use crate::proc::{cpus_of_list, number, text, under};
+
+pub use record::{Record, Sample};
+pub use symbols::{KernelSymbols, Symbol};
+
+use buffer::SharedBuffer;
+
+/// Samples each processor of the machine, whatever runs there, as long as it lives.
+#[derive(Debug)]
+pub struct Sampler {
+    processors: Vec<Processor>,
+    period_ns: u64,
+    /// Records of one processor, copied out of its buffer.
+    copied: Vec<u8>,
+}
+
+/// Why the processors cannot be sampled.
+#[derive(Debug, thiserror::Error)]
+pub enum PerfError {
+    /// This user may not.
+    #[error(
+        "sample the processors: {source}; kernel.perf_event_paranoid is {paranoid}\n\
+         hint: run as root, `setcap cap_perfmon+ep` on the binary, or set \
+         kernel.perf_event_paranoid to 0"
+    )]
+    NotPermitted {
+        /// The setting.
+        paranoid: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel has no such events.
+    #[error("sample the processors: {source}\nhint: a kernel built with CONFIG_PERF_EVENTS can")]
+    Absent {
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// What `perf_event_open(2)` takes, in its second version; `linux/perf_event.h`.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint: u32,
+    config1: u64,
+    config2: u64,
+}
+
+const TYPE_SOFTWARE: u32 = 1;
+const SOFTWARE_CPU_CLOCK: u64 = 0;
+const SAMPLE_IP: u64 = 1;
+const SAMPLE_TID: u64 = 1 << 1;
+/// An event is read together with how long it was enabled.
+const READ_TIME_ENABLED: u64 = 1;
+const FLAG_DISABLED: u64 = 1;
+/// Also record how threads call themselves, that they begin and end, and what they execute.
+const FLAG_COMM: u64 = 1 << 9;
+const FLAG_TASK: u64 = 1 << 13;
+const FLAG_COMM_EXEC: u64 = 1 << 24;
+const OPEN_CLOEXEC: libc::c_ulong = 1 << 3;
+const IOCTL_ENABLE: libc::Ioctl = 0x2400;
+
+#[derive(Debug)]
+struct Processor {
+    event: File,
+    buffer: SharedBuffer,
+}
+
+impl Sampler {
+    /// Begins to sample every processor that is online, `per_second` times a second each. `root` is
+    /// that of `/proc` and `/sys`.
+    ///
+    /// # Errors
+    /// When the kernel refuses, with what would help.
+    ///
+    /// # Panics
+    /// When `per_second` is zero.
+    pub fn start(root: &Path, per_second: u32) -> Result<Self, PerfError> {
+        let period_ns = 1_000_000_000 / u64::from(per_second);
+        let online = text(&under(root, "/sys/devices/system/cpu/online"));
+        let numbers = cpus_of_list(online.as_deref().unwrap_or("0"));
+        let mut processors = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            match Processor::open(number, period_ns) {
+                Ok(processor) => processors.push(processor),
+                // It went offline meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
+                Err(error) => return Err(refusal(root, error)),
+            }
+        }
+        for processor in &processors {
+            processor.enable().map_err(|error| refusal(root, error))?;
+        }
+        Ok(Self { processors, period_ns, copied: Vec::new() })
+    }
+
+    /// The time that one sample stands for.
+    pub fn period_ns(&self) -> u64 {
+        self.period_ns
+    }
+
+    /// Time for which processors were sampled, all of them together. Samples stand for a little
+    /// less: a processor that a hypervisor took away takes none meanwhile.
+    pub fn watched_ns(&self) -> u64 {
+        self.processors.iter().filter_map(Processor::enabled_ns).sum()
+    }
+
+    /// Gives everything that was recorded since the last time, each processor's in its order.
+    pub fn drain(&mut self, mut visit: impl FnMut(Record<'_>)) {
+        for processor in &mut self.processors {
+            self.copied.clear();
+            if !processor.buffer.take(&mut self.copied) {
+                visit(Record::Lost { records: 1 });
+            }
+            record::each(&self.copied, &mut visit);
+        }
+    }
+}
+
+impl Processor {
+    fn open(number: u32, period_ns: u64) -> io::Result<Self> {
+        let mut attributes = Attributes {
+            kind: TYPE_SOFTWARE,
+            size: size_of::<Attributes>() as u32,
+            config: SOFTWARE_CPU_CLOCK,
+            sample_period: period_ns,
+            sample_type: SAMPLE_IP | SAMPLE_TID,
+            read_format: READ_TIME_ENABLED,
+            flags: FLAG_DISABLED | FLAG_COMM | FLAG_TASK | FLAG_COMM_EXEC,
+            ..Attributes::default()
+        };
+        let (anybody, no_group): (libc::pid_t, libc::c_int) = (-1, -1);
+        // SAFETY: `attributes` is what the call takes, of the size that stands in it, and lives
+        // during the call; the kernel may write its `size`. All else are numbers.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                &raw mut attributes,
+                anybody,
+                number as libc::c_int,
+                no_group,
+                OPEN_CLOEXEC,
+            )
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call has just given this descriptor, and nobody else has it.
+        let event = unsafe { File::from_raw_fd(fd as libc::c_int) };
+        let buffer = SharedBuffer::map(&event)?;
+        Ok(Self { event, buffer })
+    }
+
+    fn enable(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is open, and this command takes a number and touches no memory.
+        match unsafe { libc::ioctl(self.event.as_raw_fd(), IOCTL_ENABLE, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// How long it was sampled; none once the processor is gone.
+    fn enabled_ns(&self) -> Option<u64> {
+        let mut counts = [0; 16];
+        let read = (&self.event).read(&mut counts).ok()?;
+        (read == counts.len()).then(|| record::u64_at(&counts, 8)).flatten()
+    }
+}
+
+fn refusal(root: &Path, source: io::Error) -> PerfError {
+    let paranoid = number_or_unknown(root);
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => PerfError::NotPermitted { paranoid, source },
+        _ => PerfError::Absent { source },
+    }
+}
+
+/// The setting that says who may; a negative one is a number too.
+fn number_or_unknown(root: &Path) -> String {
+    let path = under(root, "/proc/sys/kernel/perf_event_paranoid");
+    text(&path).unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// The kernel's setting that hides its addresses.
+pub(crate) fn kptr_restrict(root: &Path) -> Option<u64> {
+    number(&under(root, "/proc/sys/kernel/kptr_restrict"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_setting_and_what_would_help() {
+        let root = tempfile::tempdir().unwrap();
+        let why = |errno| refusal(root.path(), io::Error::from_raw_os_error(errno)).to_string();
+        assert!(why(libc::EACCES).contains("perf_event_paranoid is unknown"), "{}", why(13));
+        let dir = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("perf_event_paranoid"), "3\n").unwrap();
+        let refused = why(libc::EPERM);
+        assert!(refused.contains("paranoid is 3") && refused.contains("cap_perfmon"), "{refused}");
+        assert!(why(libc::ENOSYS).contains("CONFIG_PERF_EVENTS"));
+    }
+
+    #[test]
+    fn processors_are_sampled_at_their_rate_and_this_thread_is_seen_at_work() {
+        blockstone_testkit::require!(Perf);
+        let mut sampler = Sampler::start(Path::new("/"), 1000).unwrap();
+        let thread = crate::account::current_thread();
+        let begun_ns = crate::clock::now_ns();
+        let (mut own, mut all) = (0, 0);
+        // Noise may take this thread off its processor, but not for ever.
+        while own < 100 {
+            std::hint::black_box((0..1_000_000_u64).fold(0, |sum, n| sum ^ n));
+            sampler.drain(|record| match record {
+                Record::Sample(sample) => {
+                    all += 1;
+                    own += u64::from(sample.thread == thread && !sample.is_kernel);
+                    assert!(sample.thread != thread || sample.process == std::process::id());
+                }
+                Record::Lost { records } => panic!("{records} were lost"),
+                _ => {}
+            });
+            assert!(crate::clock::now_ns() - begun_ns < 60_000_000_000, "{own} of {all}");
+        }
+        let watched_ns = sampler.watched_ns();
+        assert!(all * sampler.period_ns() <= watched_ns + 10_000_000, "{all} in {watched_ns}");
+    }
+
+    #[test]
+    fn what_threads_call_themselves_is_recorded() {
+        blockstone_testkit::require!(Perf);
+        let mut sampler = Sampler::start(Path::new("/"), 10).unwrap();
+        let work = || crate::account::current_thread();
+        let builder = std::thread::Builder::new().name("the-named-one".to_owned());
+        let thread = builder.spawn(work).unwrap().join().unwrap();
+        let (mut said, mut began) = (Vec::new(), 0);
+        sampler.drain(|record| match record {
+            Record::Name { thread: who, name, .. } if who == thread => said.push(name.to_owned()),
+            Record::Began { thread: new, .. } if new == thread => began += 1,
+            _ => {}
+        });
+        assert_eq!((said, began), (vec!["the-named-one".to_owned()], 1));
+    }
+}

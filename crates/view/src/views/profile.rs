@@ -1,0 +1,319 @@
+//! What processors execute, from samples: by function, module and role, a second and an I/O.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::Unmeasured;
+
+use super::disks;
+use crate::interval::{Interval, Known, Missing, ratio, sum};
+use crate::table::{Heading, Shape, Table, Value, View, count, share, text, time};
+
+/// By function.
+pub const VIEW: View = View {
+    name: "cpu-by-function",
+    title: "Processor time by function",
+    doc: "Functions of the kernel, and programs and libraries, by the processor time spent there.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[MODULE, SYMBOL, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
+    rows: by_function,
+};
+
+/// By module.
+pub const MODULES: View = View {
+    name: "cpu-by-module",
+    title: "Processor time by module",
+    doc: "The kernel proper, its modules, programs and libraries by processor time.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[MODULE, MODE, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
+    rows: by_module,
+};
+
+/// By role.
+pub const ROLES: View = View {
+    name: "cpu-by-role",
+    title: "Processor time by role",
+    doc: "Who spent processor time, how much of it in the kernel, and where most.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        ROLE,
+        CPU,
+        MARGIN,
+        PER_S,
+        time("kernel_ns_per_s", "kernel/s", "Of that, time in the kernel."),
+        PER_IO,
+        time(
+            "cpu_ns_per_own_io",
+            "per own I/O",
+            "Processor time for each read and write that this role sent to a device.",
+        ),
+        SAMPLES,
+        text("hottest", "most in", "The function, program or library that took most of it."),
+    ],
+    rows: by_role,
+};
+
+/// By role and function.
+pub const ROLE_FUNCTIONS: View = View {
+    name: "role-functions",
+    title: "Processor time by role and function",
+    doc: "Functions, programs and libraries by the processor time that each role spent there.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[ROLE, MODULE, SYMBOL, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
+    rows: by_role_and_function,
+};
+
+/// The sampling itself.
+pub const SAMPLING: View = View {
+    name: "cpu-samples",
+    title: "Processor samples",
+    doc: "The samples behind the profile: how many, what they found, and what is missing.",
+    probe: PROBE,
+    shape: Shape::Record,
+    columns: &[
+        count("samples", "samples", "Samples that found processors at work."),
+        time("period_ns", "each", "Processor time that a sample stands for."),
+        share("busy_share", "at work", "Of the time of all processors, what they found at work."),
+        share("idle_share", "idle", "What they found idle."),
+        share(
+            "missed_share",
+            "missed",
+            "Time without a sample, as a processor that the hypervisor takes away has none.",
+        ),
+        count("lost", "lost", "Samples and notes on threads that found no room in the buffers."),
+    ],
+    rows: sampling,
+};
+
+const PROBE: &str = "profile";
+/// The object whose row is on the sampling itself.
+const TOTALS: &str = "sampling";
+/// Rows of a table; those that follow are one.
+const ROWS_MAX: usize = 30;
+
+const ROLE: Heading = text("role", "role", "Whose it is.");
+const MODE: Heading = text("mode", "mode", "In the kernel, or in user mode.");
+const MODULE: Heading =
+    text("module", "module", "`vmlinux`, a module of the kernel, a program or a library.");
+const SYMBOL: Heading = text("symbol", "function", "The function, of the kernel only.");
+const CPU: Heading = share("cpu_share", "CPU", "Of all processor time that was spent.");
+const MARGIN: Heading = share(
+    "margin_share",
+    "±",
+    "So far off may that be, as it comes from samples (95 % confidence).",
+);
+const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time a second.");
+const PER_IO: Heading =
+    time("cpu_ns_per_io", "per I/O", "Processor time for each read and write of the disks.");
+const SAMPLES: Heading = count("samples", "samples", "Samples that found it.");
+
+/// What was found at work in an interval.
+struct Found<'a> {
+    role: &'a str,
+    mode: &'a str,
+    module: &'a str,
+    symbol: Option<&'a str>,
+    samples: f64,
+    cpu_ns: f64,
+}
+
+/// What rows are shares of.
+struct Whole {
+    samples: f64,
+    cpu_ns: f64,
+    seconds: f64,
+    ios: Known,
+}
+
+/// Parts that share a row.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    samples: f64,
+    cpu_ns: f64,
+}
+
+impl Part {
+    fn add(&mut self, samples: f64, cpu_ns: f64) {
+        self.samples += samples;
+        self.cpu_ns += cpu_ns;
+    }
+}
+
+fn by_function(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    by(interval, &VIEW, |found| vec![module(found), symbol(interval, found)])
+}
+
+fn by_module(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    by(interval, &MODULES, |found| vec![module(found), found.mode.into()])
+}
+
+fn by_role_and_function(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    by(interval, &ROLE_FUNCTIONS, |found| {
+        vec![found.role.into(), module(found), symbol(interval, found)]
+    })
+}
+
+fn by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let found = found(interval);
+    let whole = whole(interval, &found);
+    let mut roles: BTreeMap<&str, Vec<&Found<'_>>> = BTreeMap::new();
+    for found in &found {
+        roles.entry(found.role).or_default().push(found);
+    }
+    let row = |(role, found): (&&str, &Vec<&Found<'_>>)| {
+        let (mut all, mut kernel) = (Part::default(), Part::default());
+        for found in found {
+            all.add(found.samples, found.cpu_ns);
+            if found.mode == "kernel" {
+                kernel.add(found.samples, found.cpu_ns);
+            }
+        }
+        let hottest = found.iter().max_by(|a, b| a.cpu_ns.total_cmp(&b.cpu_ns));
+        let hottest = hottest.map(|hottest| match hottest.symbol {
+            Some(symbol) if !symbol.is_empty() => symbol,
+            _ => hottest.module,
+        });
+        let [cpu, margin, per_s, per_io, samples] = figures(all, &whole);
+        vec![
+            Value::from(*role),
+            cpu,
+            margin,
+            per_s,
+            Value::Number(kernel.cpu_ns / whole.seconds),
+            per_io,
+            ratio(Ok(all.cpu_ns), own_ios(interval, role)).into(),
+            samples,
+            hottest.into(),
+        ]
+    };
+    let mut table = Table { view: &ROLES, rows: roles.iter().map(row).collect() };
+    table.sort(1);
+    table.rows
+}
+
+fn sampling(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let moved = |column| interval.moved(PROBE, TOTALS, column);
+    let watched = || moved("watched_ns");
+    let taken = sum([moved("cpu_ns"), moved("idle_ns")]);
+    let missed = watched().and_then(|watched| Ok((watched - taken?).max(0.0)));
+    vec![vec![
+        moved("samples").into(),
+        ratio(moved("cpu_ns"), moved("samples")).into(),
+        ratio(moved("cpu_ns"), watched()).into(),
+        ratio(moved("idle_ns"), watched()).into(),
+        ratio(missed, watched()).into(),
+        moved("lost").into(),
+    ]]
+}
+
+/// Rows with what `name` says before their figures, the greatest first, and what exceeds a table
+/// in one.
+fn by(
+    interval: &Interval<'_>,
+    view: &'static View,
+    name: impl Fn(&Found<'_>) -> Vec<Value>,
+) -> Vec<Vec<Value>> {
+    let found = found(interval);
+    let whole = whole(interval, &found);
+    let mut parts: BTreeMap<String, (Vec<Value>, Part)> = BTreeMap::new();
+    for found in &found {
+        let names = name(found);
+        let (_, part) = parts.entry(format!("{names:?}")).or_insert((names, Part::default()));
+        part.add(found.samples, found.cpu_ns);
+    }
+    let mut parts: Vec<(Vec<Value>, Part)> = parts.into_values().collect();
+    parts.sort_by(|(_, a), (_, b)| b.cpu_ns.total_cmp(&a.cpu_ns));
+    if parts.len() > ROWS_MAX {
+        let rest = parts.split_off(ROWS_MAX - 1);
+        let mut names = vec![Value::from(""); rest[0].0.len()];
+        names[0] = Value::Text(format!("{} others", rest.len()));
+        let mut all = Part::default();
+        for (_, part) in &rest {
+            all.add(part.samples, part.cpu_ns);
+        }
+        parts.push((names, all));
+    }
+    let row = |(mut names, part): (Vec<Value>, Part)| {
+        names.extend(figures(part, &whole));
+        debug_assert_eq!(names.len(), view.columns.len());
+        names
+    };
+    parts.into_iter().map(row).collect()
+}
+
+/// Share, margin, a second, an I/O, samples.
+fn figures(part: Part, whole: &Whole) -> [Value; 5] {
+    let share = part.cpu_ns / whole.cpu_ns;
+    // Each sample is there or not: the normal approximation of the binomial distribution.
+    let margin = 1.96 * (share * (1.0 - share) / whole.samples).max(0.0).sqrt();
+    [
+        Value::Number(share),
+        Value::Number(margin),
+        Value::Number(part.cpu_ns / whole.seconds),
+        ratio(Ok(part.cpu_ns), whole.ios).into(),
+        Value::Number(part.samples),
+    ]
+}
+
+fn found<'a>(interval: &Interval<'a>) -> Vec<Found<'a>> {
+    let object = |object: &'a str| {
+        let state = |column| interval.text(PROBE, object, column);
+        let moved = |column| interval.moved_from_zero(PROBE, object, column).ok();
+        let found = Found {
+            role: state("role")?,
+            mode: state("mode")?,
+            module: state("module")?,
+            symbol: state("symbol"),
+            samples: moved("samples")?,
+            cpu_ns: moved("cpu_ns")?,
+        };
+        (found.samples > 0.0).then_some(found)
+    };
+    interval.objects(PROBE).into_iter().filter_map(object).collect()
+}
+
+fn whole(interval: &Interval<'_>, found: &[Found<'_>]) -> Whole {
+    let disks = disks::ends(interval);
+    let moved = |column| sum(disks.iter().map(|disk| interval.moved("block", disk, column)));
+    Whole {
+        samples: found.iter().map(|found| found.samples).sum(),
+        cpu_ns: found.iter().map(|found| found.cpu_ns).sum(),
+        seconds: interval.seconds(),
+        ios: sum(["read_ios", "write_ios"].map(moved)),
+    }
+}
+
+/// Reads and writes that a role sent to devices, where the kernel counts them by role.
+fn own_ios(interval: &Interval<'_>, role: &str) -> Known {
+    const IO: &str = "kernel_io";
+    if !interval.has(IO) {
+        return Err(Missing::Off);
+    }
+    interval.moved(IO, "tracing", "dropped")?;
+    let is_its = |object: &&str| {
+        let is = |column, wanted| interval.text(IO, object, column) == Some(wanted);
+        let transfers = is("operation", "read") || is("operation", "write");
+        is("layer", "block") && is("role", role) && transfers
+    };
+    let objects = interval.objects(IO).into_iter().filter(is_its);
+    sum(objects.map(|object| interval.moved_from_zero(IO, object, "ios")))
+}
+
+fn module(found: &Found<'_>) -> Value {
+    found.module.into()
+}
+
+/// Without a name where programs have none here; missing where the kernel hides them.
+fn symbol(interval: &Interval<'_>, found: &Found<'_>) -> Value {
+    match found.symbol {
+        Some(symbol) => symbol.into(),
+        None if found.mode == "kernel" => Value::Missing(match interval.reason(PROBE, "symbol") {
+            Some(Unmeasured::NotInVersion(_)) => Missing::NotInVersion,
+            _ => Missing::NotPermitted,
+        }),
+        None => "".into(),
+    }
+}
