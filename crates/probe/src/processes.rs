@@ -264,7 +264,7 @@ mod tests {
             rows.iter().map(|row| (row.object.clone(), value(&row.cells[1]))).collect()
         };
         let before = cpu(probe.as_mut());
-        let (own, had) = before.iter().find(|(role, _)| role.contains("blockstone")).unwrap();
+        let (own, had) = before.iter().find(|(role, _)| role.contains("blockstone_probe")).unwrap();
         roles.tell([((std::process::id(), None), "told".to_owned())]);
         std::hint::black_box((0..50_000_000_u64).fold(0, |sum, n| sum ^ n));
         // Titles are read again for as long as a process is new.
