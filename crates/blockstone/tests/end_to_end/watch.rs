@@ -108,6 +108,8 @@ fn two_parts_of_one_recording_show_what_changed_between_them() {
     assert_eq!(found["outcome"], "higher", "{found:#}");
     let text = compare(&[&before, &after]).stdout;
     assert!(text.contains("change@..2.5s") && text.contains("busy"), "{text}");
+    let page = compare(&["--html", "-", &before, &after]).stdout;
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("busy CPU"), "{text}");
     let overlapping = compare(&[&before, &format!("{dir}@2s..4s")]);
     assert!(overlapping.stderr.contains("in common"), "{overlapping:#?}");
     for (part, what) in [("@9s..9500ms", "no two ticks"), ("@x..", "hint: night@")] {
