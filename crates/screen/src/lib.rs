@@ -1,6 +1,6 @@
 //! The terminal view of a watched host: panes of tables to choose, sort, filter and look into,
-//! places below them for a wait, a session or a statement, pictures of latencies and of figures over
-//! time, and time to stop and to go through.
+//! places below them for a wait, a session or a statement, pictures of latencies and of figures
+//! over time, and time to stop and to go through.
 //!
 //! Must not know: where its history comes from; a [`Source`] gives it, live or recorded. It derives
 //! nothing: every figure on it is a cell of a table of `blockstone-view`.

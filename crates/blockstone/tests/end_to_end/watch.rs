@@ -52,6 +52,10 @@ fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = run(&mut watch(&["--replay", dir, "--once", "--json"])).json();
     keeps_to_its_schema(&document);
+    let narrowed = ["--replay", dir, "--once", "--json", "--where", "event=WALSync"];
+    let narrowed = run(&mut watch(&narrowed)).json();
+    keeps_to_its_schema(&narrowed);
+    assert_eq!(narrowed["where"]["event"], "WALSync");
     let text = std::fs::read_to_string(Path::new(dir).join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&text).unwrap();
     for probe in manifest["probes"].as_array().unwrap() {
