@@ -58,6 +58,10 @@ fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = run(&mut watch(&["--replay", dir, "--once", "--json"])).json();
     keeps_to_its_schema(&document);
+    let narrowed = ["--replay", dir, "--once", "--json", "--where", "event=WALSync"];
+    let narrowed = run(&mut watch(&narrowed)).json();
+    keeps_to_its_schema(&narrowed);
+    assert_eq!(narrowed["where"]["event"], "WALSync");
     let text = std::fs::read_to_string(Path::new(dir).join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&text).unwrap();
     for probe in manifest["probes"].as_array().unwrap() {
@@ -114,6 +118,8 @@ fn two_parts_of_one_recording_show_what_changed_between_them() {
     assert_eq!(found["outcome"], "higher", "{found:#}");
     let text = compare(&[&before, &after]).stdout;
     assert!(text.contains("change@..2.5s") && text.contains("busy"), "{text}");
+    let page = compare(&["--html", "-", &before, &after]).stdout;
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("busy CPU"), "{text}");
     let overlapping = compare(&[&before, &format!("{dir}@2s..4s")]);
     assert!(overlapping.stderr.contains("in common"), "{overlapping:#?}");
     for (part, what) in [("@9s..9500ms", "no two ticks"), ("@x..", "hint: night@")] {
