@@ -1711,7 +1711,7 @@ _blockstone() {
             return 0
             ;;
         blockstone__subcmd__watch)
-            opts="-q -h --interval --for --db --sample --no-bpf --pid --group --record --import --replay --once --from --to --view --where --listen --allow-remote --json --quiet --color --runs-dir --help"
+            opts="-q -h --interval --for --db --sample --no-bpf --profile --profile-hz --pid --group --record --import --replay --once --from --to --view --where --listen --allow-remote --json --quiet --color --runs-dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1730,6 +1730,10 @@ _blockstone() {
                     return 0
                     ;;
                 --sample)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --profile-hz)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1776,7 +1780,7 @@ _blockstone() {
                     return 0
                     ;;
                 --view)
-                    COMPREPLY=($(compgen -W "host disks load active-sessions sessions statements database-io durability io-by-role processes ledger events wait-classes top-events event-histograms sampled-sessions sampled-statements snapper io-by-file-type files system-calls processors memory network nfs cgroups own" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "host disks load active-sessions sessions statements database-io durability io-by-role processes ledger events wait-classes top-events event-histograms sampled-sessions sampled-statements snapper io-by-file-type files system-calls cpu-by-role cpu-by-module cpu-by-function role-functions cpu-samples processors memory network nfs cgroups own" -- "${cur}"))
                     return 0
                     ;;
                 --where)

@@ -495,7 +495,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--replay)*--pid=[Also watch these processes]:PID:_default' \
 '(--replay)*--group=[Also watch processes whose command line matches, under this name]:NAME=REGEX:_default' \
 '(--replay)--record=[Record to this directory (new or empty)]:DIR:_files -/' \
-'(--replay --interval --for --db --sample --no-bpf --pid --group --listen --once --view)*--import=[Do not watch\: record what these files of collectl (raw), sar (sadf -j) or iostat hold]:FILE:_files' \
+'(--replay --interval --for --db --sample --no-bpf --pid --group --listen --once --view --profile)*--import=[Do not watch\: record what these files of collectl (raw), sar (sadf -j) or iostat hold]:FILE:_files' \
 '--replay=[Show a recording\: its directory, its id, or \`last\`]:RUN:_default' \
 '--from=[Of a replay\: from this time after its beginning]:TIME:_default' \
 '--to=[Of a replay\: to this time after its beginning]:TIME:_default' \

@@ -326,7 +326,9 @@ impl<'a, 'b> Holding<'a, 'b> {
                 totals.readings(readings);
                 readings.extend(noise.map(noise_reading));
                 target.sample(edge, readings);
-                teller.iter().for_each(|teller| teller.tell(readings));
+                if let Some(teller) = teller {
+                    teller.tell(readings);
+                }
                 let counted = ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
                 (totals, taken, counted)
             })?;

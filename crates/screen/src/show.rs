@@ -60,6 +60,11 @@ const PATIENCE: Duration = Duration::from_millis(200);
 pub fn show(source: &mut dyn Source, mut state: State) -> Result<Left, ScreenError> {
     let mut terminal = ratatui::try_init()?;
     let result = run(&mut terminal, source, &mut state);
+    if is_hung_up_within(Duration::ZERO)? {
+        // There is nothing to restore, and to complain of that on it would end in a panic.
+        std::mem::forget(terminal);
+        return Ok(Left::Over);
+    }
     ratatui::try_restore()?;
     result
 }

@@ -111,9 +111,9 @@ impl PostgresServer {
     fn psql(&self, statements: &[&str]) -> Command {
         let mut psql = program(&distributed().join("psql"), self.dir.path());
         psql.args(["--no-psqlrc", "--set=ON_ERROR_STOP=1"]).arg(self.address());
-        statements.iter().for_each(|statement| {
+        for statement in statements {
             psql.args(["--command", statement]);
-        });
+        }
         psql
     }
 }
@@ -159,9 +159,9 @@ fn serve(
     let mut command = program_at(place, &path, dir);
     command.arg("-D").arg(dir.join("data")).arg("-p").arg(port.to_string());
     command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
-    settings.iter().for_each(|setting| {
+    for setting in settings {
         command.args(["-c", setting]);
-    });
+    }
     command.spawn().map_err(TestkitError::file("start", &path))
 }
 

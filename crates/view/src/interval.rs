@@ -226,10 +226,16 @@ impl<'a> Interval<'a> {
         samples.filter(move |sample| focus.is_none_or(|focus| focus.admits(sample)))
     }
 
-    /// Where an object stood at its first row and at its last.
-    pub(crate) fn ends(&self, probe: &str, object: &str) -> Option<(&'a [Cell], &'a [Cell])> {
+    /// Where an object stood at the beginning, none if it came up later and began at zero, and at
+    /// its last row.
+    pub(crate) fn ends(
+        &self,
+        probe: &str,
+        object: &str,
+    ) -> Option<(Option<&'a [Cell]>, &'a [Cell])> {
         let track = self.history.probe(probe)?.objects.get(object)?;
-        let (_, first) = track.get(self.within(track).start)?;
+        let (since_ns, first) = track.get(self.within(track).start)?;
+        let first = (*since_ns <= self.from_ns).then_some(first.as_slice());
         Some((first, self.last(track)?))
     }
 

@@ -231,7 +231,9 @@ pub(crate) fn counted(interval: &Interval<'_>, operation: &str, objects: &[&str]
     let (mut sum_ns, mut queue_ns) = (sum.map(|_| 0.0), None);
     for object in objects {
         let Some((first, last)) = interval.ends(KERNEL, object) else { continue };
-        let moved = |index: usize| match (first.get(index)?, last.get(index)?) {
+        let zero = Cell::Value(0);
+        let begun = |index: usize| first.map_or(Some(&zero), |first| first.get(index));
+        let moved = |index: usize| match (begun(index)?, last.get(index)?) {
             (Cell::Value(first), Cell::Value(last)) if last >= first => Some((last - first) as f64),
             _ => None,
         };

@@ -73,7 +73,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           requires = "record", help_heading = "Where it goes",
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
-                                "group", "listen", "once", "view"])]
+                                "group", "listen", "once", "view", "profile"])]
     pub import: Vec<PathBuf>,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Where it goes")]

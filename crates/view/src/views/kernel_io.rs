@@ -122,8 +122,8 @@ fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value
         wanted.flat_map(|(_, objects)| objects.iter().copied()).collect()
     };
     let moved = |objects: &[&str], column: &str| -> Known {
-        // An object that came up in this interval is known from its first row on.
-        sum(objects.iter().map(|object| match interval.moved(PROBE, object, column) {
+        // One that was set back in this interval has nothing to add that anybody knows.
+        sum(objects.iter().map(|object| match interval.moved_from_zero(PROBE, object, column) {
             Err(Missing::Unknown) => Ok(0.0),
             known => known,
         }))

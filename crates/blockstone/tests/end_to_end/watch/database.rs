@@ -34,7 +34,7 @@ fn a_database_is_watched_beside_its_host_and_replayed() {
     let ran = run(&mut watch(&["--db", &address, "--record", dir, "--for", "3s"]));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
 
-    let text = run(&mut watch(&["--replay", dir, "--once"]).env("COLUMNS", "120"));
+    let text = run(watch(&["--replay", dir, "--once"]).env("COLUMNS", "120"));
     for part in ["Load profile", "Active sessions by wait", "PgSleep", "postgres/checkpointer"] {
         assert!(text.stdout.contains(part), "{part} is not in {}", text.stdout);
     }

@@ -18,7 +18,7 @@ pub struct Terminal {
     child: Child,
     keyboard: Option<File>,
     screen: Arc<Mutex<vt100::Parser>>,
-    painter: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
     closed: Arc<AtomicBool>,
 }
 
@@ -42,7 +42,7 @@ impl Terminal {
         let (mut output, painted) = (File::from(ours.try_clone().unwrap()), Arc::clone(&screen));
         let closed = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&closed);
-        let painter = std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while !told.load(Ordering::Relaxed) {
                 let wait = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -53,8 +53,8 @@ impl Terminal {
                 painted.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..count]);
             }
         });
-        let (keyboard, painter) = (Some(File::from(ours)), Some(painter));
-        Self { child, keyboard, screen, painter, closed }
+        let (keyboard, thread) = (Some(File::from(ours)), Some(thread));
+        Self { child, keyboard, screen, thread, closed }
     }
 
     /// Presses keys.
@@ -83,7 +83,7 @@ impl Terminal {
     /// Closes the terminal, as who shuts its window does.
     pub fn hang_up(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
-        self.painter.take().unwrap().join().unwrap();
+        self.thread.take().unwrap().join().unwrap();
         self.keyboard = None;
     }
 
