@@ -109,8 +109,8 @@ fn run(
     }
 }
 
-/// Waits for the keyboard; true as soon as the terminal is gone. It is asked first, because crossterm
-/// reads the end of such a terminal over and over and does not come back.
+/// Waits for the keyboard; true as soon as the terminal is gone. It is asked first, because
+/// crossterm reads the end of such a terminal over and over and does not come back.
 fn is_hung_up_within(wait: Duration) -> io::Result<bool> {
     let keyboard = io::stdin();
     let mut asked = [PollFd::new(&keyboard, PollFlags::IN)];
