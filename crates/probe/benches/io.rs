@@ -1,13 +1,16 @@
-//! What counting I/O in the kernel costs: fio with and without the probe `io`, in turns, and the
-//! processor time of the whole machine for each I/O. `cargo bench -p blockstone-probe --bench io`,
-//! as root, with fio, on an idle machine.
+//! What counting I/O in the kernel costs: fio without anything, beside the probe `io`, and beside
+//! one histogram of latencies by bpftrace, in turns, and the processor time of the whole machine for
+//! each I/O. `cargo bench -p blockstone-probe --bench io`, as root, with fio, bpftrace and tracefs on
+//! `/sys/kernel/tracing`, on an idle machine.
 
 #![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 
 use std::fs;
 use std::io::{Error, Result};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use blockstone_base::Bytes;
 use blockstone_probe::io::{self, IoSpec};
@@ -18,10 +21,23 @@ const ROUNDS: usize = 9;
 const SECONDS: u32 = 2;
 const FILE: Bytes = Bytes(256 << 20);
 
-/// What the probe does in a run.
+/// The peer: latencies of all requests in one histogram, as its tool biolatency has them, at the
+/// tracepoints that the probe uses too.
+const BIOLATENCY: &str = "\
+tracepoint:block:block_io_start { @start[args->dev, args->sector] = nsecs; }
+tracepoint:block:block_io_done /@start[args->dev, args->sector]/ {
+    @usecs = hist((nsecs - @start[args->dev, args->sector]) / 1000);
+    delete(@start[args->dev, args->sector]);
+}
+END { clear(@start); }";
+/// bpftrace compiles for about a second.
+const ATTACHED: Duration = Duration::from_secs(2);
+
+/// What looks on during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tracing {
     Off,
+    Bpftrace,
     Requests,
     RequestsAndCalls,
 }
@@ -36,7 +52,8 @@ fn main() -> Result<()> {
     ];
     for engine in engines {
         println!("{}", engine.join(" "));
-        let variants = [Tracing::Off, Tracing::Requests, Tracing::RequestsAndCalls];
+        let variants =
+            [Tracing::Off, Tracing::Bpftrace, Tracing::Requests, Tracing::RequestsAndCalls];
         let mut costs = variants.map(|_| Vec::new());
         let mut iops = variants.map(|_| Vec::new());
         for _ in 0..ROUNDS {
@@ -59,8 +76,9 @@ fn main() -> Result<()> {
 /// Processor time of the machine for each I/O in nanoseconds, and I/Os a second.
 fn run(path: &Path, engine: &[&str], tracing: Tracing) -> Result<(f64, f64)> {
     let system_calls = tracing == Tracing::RequestsAndCalls;
-    let mut probe =
-        (tracing != Tracing::Off).then(|| io::open(IoSpec { system_calls, ..IoSpec::everybody() }));
+    let ours = system_calls || tracing == Tracing::Requests;
+    let mut probe = ours.then(|| io::open(IoSpec { system_calls, ..IoSpec::everybody() }));
+    let peer = (tracing == Tracing::Bpftrace).then(bpftrace).transpose()?;
     let mut fio = Command::new("fio");
     fio.args(["--name=cost", "--direct=1", "--rw=randread", "--bs=4k", "--thread"]);
     fio.args(["--time_based", "--group_reporting", "--output-format=terse"]);
@@ -72,10 +90,35 @@ fn run(path: &Path, engine: &[&str], tracing: Tracing) -> Result<(f64, f64)> {
     // Field 8 of fio's terse format, version 3, is the reads a second.
     let iops = text.split(';').nth(7).and_then(|field| field.parse::<f64>().ok());
     let iops = iops.ok_or_else(|| Error::other(format!("fio said {text}")))?;
+    if let Some(peer) = peer {
+        seen_by(peer, iops * f64::from(SECONDS))?;
+    }
     if let Some(probe) = &mut probe {
         report(&mut **probe, iops * f64::from(SECONDS));
     }
     Ok((spent_ns / (iops * f64::from(SECONDS)), iops))
+}
+
+/// The peer, at work.
+fn bpftrace() -> Result<Child> {
+    let mut command = Command::new("bpftrace");
+    // What fits into the limit of locked memory is enough.
+    command.env("BPFTRACE_NO_RLIMIT", "1").args(["-e", BIOLATENCY]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    sleep(ATTACHED);
+    Ok(child)
+}
+
+/// Ends the peer, which must have seen about as many I/Os as there were.
+fn seen_by(peer: Child, ios: f64) -> Result<()> {
+    Command::new("kill").args(["-INT", &peer.id().to_string()]).status()?;
+    let text = String::from_utf8(peer.wait_with_output()?.stdout).map_err(Error::other)?;
+    let counts = text.lines().filter_map(|line| line.split('|').next()?.split(')').nth(1));
+    let seen: f64 = counts.filter_map(|count| count.trim().parse::<f64>().ok()).sum();
+    if seen < 0.9 * ios {
+        return Err(Error::other(format!("bpftrace saw {seen} of {ios} I/Os: {text}")));
+    }
+    Ok(())
 }
 
 /// What the probe says of its own cost.

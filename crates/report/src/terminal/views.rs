@@ -16,7 +16,15 @@ pub fn render(interval: &Interval<'_>, views: &[String], style: &Style) -> Strin
         named && (interval.focus().is_none() || view.is_sampled())
     };
     let views_of = registry::ALL.iter().copied();
-    tables(interval, views_of.filter(|view| wanted(view)), !views.is_empty(), style)
+    let tables = tables(interval, views_of.filter(|view| wanted(view)), !views.is_empty(), style);
+    format!("{}{tables}", imported(interval, style))
+}
+
+/// Whose figures these are, if they are not Blockstone's own.
+fn imported(interval: &Interval<'_>, style: &Style) -> String {
+    let imported = interval.history().imported();
+    let lines = imported.map(|imported| wrap(&imported.line(), style.width, 0, 2).join("\n"));
+    lines.map_or(String::new(), |lines| format!("{lines}\n\n"))
 }
 
 /// What was watched as a report: what it is of, and the tables of all views that have rows, of a
@@ -29,7 +37,8 @@ pub fn report(manifest: &Manifest, interval: &Interval<'_>, style: &Style) -> St
     });
     let head = wrap_pairs(&facts.collect::<Vec<_>>().join("  "), style.width).join("\n");
     let views = chapters::order(interval).into_iter();
-    format!("{head}\n\n{}", tables(interval, views, false, style))
+    let tables = tables(interval, views, false, style);
+    format!("{}{head}\n\n{tables}", imported(interval, style))
 }
 
 /// Tables below each other, those without rows too where that is wanted.
@@ -40,9 +49,6 @@ fn tables(
     style: &Style,
 ) -> String {
     let mut lines = Vec::new();
-    if let Some(imported) = interval.history().imported() {
-        lines.extend(wrap(&imported.line(), style.width, 0, 2));
-    }
     for view in views {
         let Some(table) = view.table(interval) else { continue };
         if table.rows.is_empty() && !with_empty {
