@@ -1,7 +1,7 @@
 //! What counting I/O in the kernel costs: fio without anything, beside the probe `io`, and beside
-//! one histogram of latencies by bpftrace, in turns, and the processor time of the whole machine for
-//! each I/O. `cargo bench -p blockstone-probe --bench io`, as root, with fio, bpftrace and tracefs on
-//! `/sys/kernel/tracing`, on an idle machine.
+//! one histogram of latencies by bpftrace, in turns, and the processor time of the whole machine
+//! for each I/O. `cargo bench -p blockstone-probe --bench io`, as root, with fio, bpftrace and
+//! tracefs on `/sys/kernel/tracing`, on an idle machine.
 
 #![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 
