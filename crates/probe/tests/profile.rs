@@ -211,7 +211,9 @@ fn processor_time_is_found_in_its_role_mode_module_and_function() {
     assert!(named > 0.9 * cpu_ns(&rows, |row| text(row, "mode") == "kernel"), "{table}");
 }
 
-/// Whatever else this machine does: where it waits for work, that is no processor time.
+/// Whatever else this machine does: where it waits for work, that is no processor time. A processor
+/// that rests in a virtual machine is woken late for its samples, and then some are missed: time
+/// that is not covered may only be idle.
 #[test]
 fn waiting_for_work_is_no_processor_time() {
     require!(Perf);
@@ -222,12 +224,12 @@ fn waiting_for_work_is_no_processor_time() {
     let rows = rows(&mut *probe);
     let (busy_ns, stolen_ns) = busy_and_stolen_ns(&before);
     let table = table(&rows);
-    assert_complete(&rows, stolen_ns);
     let all = sampling(&rows);
     let watched_ns = value(all, "watched_ns");
-    let sampled_ns = value(all, "cpu_ns") / coverage(&rows);
-    let off = (sampled_ns - busy_ns).abs() / watched_ns;
+    let sampled_ns = value(all, "cpu_ns");
+    let off = (sampled_ns - (busy_ns - stolen_ns)).abs() / watched_ns;
     assert!(off < 0.15, "{sampled_ns} sampled, {busy_ns} kept of {watched_ns}\n{table}");
+    assert!(coverage(&rows) < 1.02 && value(all, "lost") == 0.0, "{table}");
 }
 
 #[test]
