@@ -341,7 +341,8 @@ pub(crate) fn ratio(part: Known, whole: Known) -> Known {
 
 /// The sum; missing when one part is.
 pub(crate) fn sum(parts: impl IntoIterator<Item = Known>) -> Known {
-    parts.into_iter().sum()
+    // A sum of nothing is zero, not the negative zero that `Iterator::sum` makes of it.
+    parts.into_iter().try_fold(0.0, |sum, part| Ok(sum + part?))
 }
 
 #[cfg(test)]
@@ -383,6 +384,13 @@ mod tests {
         assert_eq!(moved(1, 2), Err(Missing::Unknown));
         assert_eq!(moved(0, 3), Err(Missing::Unknown), "although 20 is more than 5");
         assert_eq!(moved(2, 3), Ok(19.0));
+    }
+
+    #[test]
+    fn a_sum_of_nothing_is_a_zero_without_a_sign() {
+        assert!(sum([]).is_ok_and(f64::is_sign_positive));
+        assert_eq!(sum([Ok(1.0), Ok(2.0)]), Ok(3.0));
+        assert_eq!(sum([Ok(1.0), Err(Missing::Off)]), Err(Missing::Off));
     }
 
     #[test]

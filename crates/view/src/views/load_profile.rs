@@ -70,9 +70,10 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         let time = columns.iter().any(|c| c.name == *column && c.unit == Unit::Nanoseconds);
         let scale = if time { 1e-9 } else { 1.0 };
         let moved = interval.moved(probe, "", column).map(|moved| moved * scale);
-        // What this database never counts has no line.
-        let told = !matches!(moved, Err(Missing::NotInVersion));
-        told.then(|| {
+        // What this database never counts, or never told anything of, has no line.
+        let is_silent = moved == Err(Missing::Unknown) && interval.objects(probe).is_empty();
+        let never = is_silent || moved == Err(Missing::NotInVersion);
+        (!never).then(|| {
             vec![
                 Value::from(*name),
                 moved.map(|moved| moved / interval.seconds()).into(),
