@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("calibrate", &["base", "sys", "engine", "record", "measure"]),
     ("judge", &["base", "record"]),
     ("flash", &["base"]),
+    ("reduce", &["base"]),
     ("view", &["base", "record"]),
     ("report", &["base", "record", "judge", "flash", "view"]),
     ("screen", &["base", "record", "report", "view"]),

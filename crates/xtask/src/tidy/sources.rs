@@ -39,6 +39,11 @@ const REGISTRIES: &[Registry] = &[
         marker: "Monitor for ",
     },
     Registry {
+        list: "crates/reduce/src/page/registry.rs",
+        folder: "crates/reduce/src/page/",
+        marker: ": Format = Format {",
+    },
+    Registry {
         list: "crates/view/src/registry.rs",
         folder: "crates/view/src/views/",
         marker: ": View = View {",

@@ -1,0 +1,218 @@
+//! The same pages with fields masked: what would deduplication be without them?
+//!
+//! The bytes of all fields are set to zero and the rest is hashed once, then the bytes of each
+//! class of fields are hashed on their own. Which classes are masked is decided afterwards, by
+//! which of these digests go into a fingerprint: nine questions for the price of two.
+
+use crate::digest::{self, Fingerprint, UNIT_BYTES};
+use crate::page::{FIELDS, Field, Fields, PageUse, Recognised};
+
+/// Which classes of fields are masked; a bit each, in the order of [`FIELDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mask(pub u8);
+
+impl Mask {
+    /// All classes.
+    pub const ALL: Self = Self((1 << FIELDS.len()) - 1);
+
+    /// The first `count` classes.
+    pub const fn first(count: usize) -> Self {
+        Self((1 << count) - 1)
+    }
+
+    /// All but one.
+    pub const fn all_but(field: Field) -> Self {
+        Self(Self::ALL.0 & !(1 << field.index()))
+    }
+
+    /// Whether it masks a class.
+    #[inline]
+    pub const fn masks(self, index: usize) -> bool {
+        self.0 >> index & 1 == 1
+    }
+
+    /// The classes it masks.
+    pub fn fields(self) -> impl Iterator<Item = Field> {
+        FIELDS.into_iter().filter(move |field| self.masks(field.index()))
+    }
+}
+
+/// Every mask that is counted: the ladder, one class more at each step, then all but one class.
+pub fn masks() -> Vec<Mask> {
+    let ladder = (1..=FIELDS.len()).map(Mask::first);
+    let mut masks: Vec<Mask> = ladder.collect();
+    for field in FIELDS {
+        if !masks.contains(&Mask::all_but(field)) {
+            masks.push(Mask::all_but(field));
+        }
+    }
+    masks
+}
+
+/// What is left of a unit when its fields are taken out, and the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    body: Fingerprint,
+    fields: [Fingerprint; FIELDS.len()],
+}
+
+impl Parts {
+    /// The fingerprint of the unit with the fields of `mask` set to zero.
+    #[inline]
+    pub fn masked(&self, mask: Mask) -> Fingerprint {
+        let mut bytes = [0; (1 + FIELDS.len()) * 16];
+        bytes[..16].copy_from_slice(&self.body.to_be_bytes());
+        for (index, field) in self.fields.iter().enumerate() {
+            if !mask.masks(index) {
+                bytes[(index + 1) * 16..(index + 2) * 16].copy_from_slice(&field.to_be_bytes());
+            }
+        }
+        digest::of(&bytes)
+    }
+}
+
+/// A unit of a file whose format is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaskedUnit {
+    /// `None` where no field lies in it: it is the same under every mask.
+    pub parts: Option<Parts>,
+    /// Whether its database ever used it, as far as anybody can tell.
+    pub used: bool,
+}
+
+/// Takes pages apart; holds the memory that this needs.
+#[derive(Debug, Default)]
+pub struct Masker {
+    fields: Fields,
+    page: Vec<u8>,
+    bytes: [Vec<u8>; FIELDS.len()],
+}
+
+impl Masker {
+    /// Appends the units of `data`, which begins with a page.
+    pub fn units(&mut self, data: &[u8], recognised: Recognised, out: &mut Vec<MaskedUnit>) {
+        // Pages smaller than a unit share one.
+        let step = recognised.page_bytes.max(UNIT_BYTES);
+        for stretch in data.chunks(step) {
+            self.stretch(stretch, recognised, out);
+        }
+    }
+
+    fn stretch(&mut self, data: &[u8], recognised: Recognised, out: &mut Vec<MaskedUnit>) {
+        self.page.clear();
+        self.page.extend_from_slice(data);
+        let mut ranges: Vec<(usize, usize, usize)> = Vec::new();
+        let mut used = vec![false; data.len().div_ceil(UNIT_BYTES)];
+        for (index, page) in data.chunks(recognised.page_bytes).enumerate() {
+            let start = index * recognised.page_bytes;
+            self.fields.clear();
+            let state = (recognised.format.look)(page, &mut self.fields);
+            let is_used = match state {
+                PageUse::Unknown => page.iter().any(|&byte| byte != 0),
+                PageUse::NeverUsed => false,
+                PageUse::Used => true,
+            };
+            let units = start / UNIT_BYTES..=(start + page.len() - 1) / UNIT_BYTES;
+            units.for_each(|unit| used[unit] |= is_used);
+            let found = self.fields.ranges().iter();
+            ranges.extend(
+                found.map(|(field, range)| (field.index(), start + range.start, start + range.end)),
+            );
+        }
+        for (unit, &used) in used.iter().enumerate() {
+            let parts = self.parts(unit * UNIT_BYTES, &ranges);
+            out.push(MaskedUnit { parts, used });
+        }
+    }
+
+    /// Takes the fields out of the unit at `start`; one that reaches over its edge is cut there.
+    fn parts(&mut self, start: usize, ranges: &[(usize, usize, usize)]) -> Option<Parts> {
+        let end = (start + UNIT_BYTES).min(self.page.len());
+        self.bytes.iter_mut().for_each(Vec::clear);
+        let mut any = false;
+        for &(field, from, to) in ranges {
+            let (from, to) = (from.max(start), to.min(end));
+            if from >= to {
+                continue;
+            }
+            any = true;
+            let bytes = &mut self.bytes[field];
+            bytes.extend_from_slice(&((from - start) as u16).to_le_bytes());
+            bytes.extend_from_slice(&self.page[from..to]);
+            self.page[from..to].fill(0);
+        }
+        any.then(|| Parts {
+            body: digest::of(&self.page[start..end]),
+            fields: std::array::from_fn(|field| digest::of(&self.bytes[field])),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Format;
+
+    fn look(page: &[u8], fields: &mut Fields) -> PageUse {
+        if page[0] == 0 {
+            return PageUse::Unknown;
+        }
+        fields.push(Field::Lsn, 1, 2);
+        fields.push(Field::Transaction, 4094, 4);
+        PageUse::Used
+    }
+
+    static TOY: Format =
+        Format { name: "toy", fields: ["a", "", "", "b", ""], recognise: |_| Some(8192), look };
+
+    fn units(page: &[u8]) -> Vec<MaskedUnit> {
+        let mut out = Vec::new();
+        let toy = Recognised { format: &TOY, page_bytes: 8192 };
+        Masker::default().units(page, toy, &mut out);
+        out
+    }
+
+    #[test]
+    fn a_masked_class_no_longer_tells_pages_apart_and_an_unmasked_one_does() {
+        let mut a = vec![9; 8192];
+        let same = units(&a);
+        a[2] = 1;
+        let lsn = units(&a);
+        a[4096] = 1;
+        let both = units(&a);
+        let print = |units: &[MaskedUnit], unit: usize, mask| {
+            units[unit].parts.expect("it has fields").masked(mask)
+        };
+        let lsn_only = Mask::first(1);
+        assert_eq!(print(&same, 0, lsn_only), print(&lsn, 0, lsn_only));
+        assert_ne!(
+            print(&same, 0, Mask::all_but(Field::Lsn)),
+            print(&lsn, 0, Mask::all_but(Field::Lsn))
+        );
+        assert_eq!(print(&lsn, 0, lsn_only), print(&both, 0, lsn_only), "the field ends in unit 1");
+        assert_ne!(print(&lsn, 1, lsn_only), print(&both, 1, lsn_only));
+        assert_eq!(print(&lsn, 1, Mask::ALL), print(&both, 1, Mask::ALL));
+        a[5000] = 7;
+        assert_ne!(print(&units(&a), 1, Mask::ALL), print(&both, 1, Mask::ALL));
+    }
+
+    #[test]
+    fn what_is_no_page_is_the_same_under_every_mask() {
+        let found = units(&vec![0; 8192]);
+        assert!(found.iter().all(|unit| unit.parts.is_none() && !unit.used));
+        let mut odd = vec![0; 8192];
+        odd[8000] = 1;
+        let found = units(&odd);
+        assert!(found.iter().all(|unit| unit.parts.is_none() && unit.used));
+    }
+
+    #[test]
+    fn the_ladder_and_its_counterparts_are_nine_masks() {
+        let masks = masks();
+        assert_eq!(masks.len(), 9);
+        assert_eq!(masks[4], Mask::ALL);
+        assert!(masks[..4].windows(2).all(|pair| pair[0].0 < pair[1].0));
+        let named: Vec<Field> = Mask::all_but(Field::Address).fields().collect();
+        assert_eq!(named, [Field::Lsn, Field::Checksum, Field::Transaction, Field::Flags]);
+    }
+}

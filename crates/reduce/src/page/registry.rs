@@ -1,0 +1,6 @@
+//! The formats of database pages.
+
+use super::Format;
+
+/// All of them, the most certain first. One line each.
+pub const ALL: &[&Format] = &[];

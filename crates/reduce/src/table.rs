@@ -1,0 +1,314 @@
+//! Contents and how often they occur: exact while they fit, then a fixed share of all contents.
+//!
+//! The share is one of *hash space*: a content is kept if its fingerprint lies in the lowest 2^-n
+//! of all. Which contents are kept then depends on nothing but the contents; each kept one is
+//! counted at every occurrence, so its count is exact. A sample of *blocks* would lose most second
+//! occurrences and say that nothing repeats.
+
+use crate::digest::Fingerprint;
+use crate::sets::{FileId, SetId};
+
+/// Where something lies: a file, and a number of blocks or bytes from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(u64);
+
+const AT_BITS: u32 = 44;
+
+/// Files that one scan can tell apart.
+pub const FILES_MAX: usize = 1 << (64 - AT_BITS);
+
+impl Place {
+    /// Position `at` of `file`.
+    #[inline]
+    pub const fn new(file: FileId, at: u64) -> Self {
+        Self((file as u64) << AT_BITS | at & ((1 << AT_BITS) - 1))
+    }
+
+    /// The file.
+    #[inline]
+    pub const fn file(self) -> FileId {
+        (self.0 >> AT_BITS) as FileId
+    }
+
+    /// The position in it.
+    #[inline]
+    pub const fn at(self) -> u64 {
+        self.0 & ((1 << AT_BITS) - 1)
+    }
+}
+
+const NEVER_USED: u32 = 1 << 31;
+
+/// A content that occurred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its fingerprint.
+    pub print: Fingerprint,
+    /// Where it occurred first.
+    pub first: Place,
+    /// How often it occurred; at least once.
+    pub count: u32,
+    set: u32,
+}
+
+const VACANT: Entry = Entry { print: 0, first: Place(0), count: 0, set: 0 };
+
+impl Entry {
+    /// A content that occurred `count` times.
+    pub fn new(print: Fingerprint, first: Place, count: u32) -> Self {
+        Self { print, first, count, set: 0 }
+    }
+
+    /// The files that hold it.
+    #[inline]
+    pub fn set(&self) -> SetId {
+        SetId(self.set & !NEVER_USED)
+    }
+
+    /// Tells it which files hold it.
+    #[inline]
+    pub fn set_set(&mut self, set: SetId) {
+        self.set = self.set & NEVER_USED | set.0;
+    }
+
+    /// Whether it is of pages that their database never used.
+    pub fn never_used(&self) -> bool {
+        self.set & NEVER_USED != 0
+    }
+
+    /// Marks it as never used.
+    pub fn set_never_used(&mut self) {
+        self.set |= NEVER_USED;
+    }
+}
+
+/// What became of an occurrence.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// Its content is outside the share that is kept.
+    Outside,
+    /// The first of its content.
+    New(&'a mut Entry),
+    /// One more of a content; it is counted.
+    Again(&'a mut Entry),
+}
+
+/// Contents by fingerprint.
+#[derive(Clone, Debug)]
+pub struct Table {
+    slots: Vec<Entry>,
+    len: usize,
+    slots_max: usize,
+    share_log2: u32,
+}
+
+const SLOTS_MIN: usize = 256;
+
+/// Bytes that one content takes in a full table.
+pub const BYTES_PER_CONTENT: usize = size_of::<Entry>() * 4 / 3;
+
+impl Table {
+    /// A table that takes at most `memory_bytes` once it has grown.
+    pub fn new(memory_bytes: usize) -> Self {
+        Self::with_share(memory_bytes, 0)
+    }
+
+    /// A table that begins with a share of 2^-`share_log2`.
+    pub fn with_share(memory_bytes: usize, share_log2: u32) -> Self {
+        let slots_max = (memory_bytes / size_of::<Entry>()).max(SLOTS_MIN);
+        Self { slots: vec![VACANT; SLOTS_MIN], len: 0, slots_max, share_log2 }
+    }
+
+    /// Counts an occurrence of `print` at `place`.
+    #[inline]
+    pub fn see(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
+        if !self.keeps(print) {
+            return Seen::Outside;
+        }
+        let mut slot = self.home(print);
+        loop {
+            let entry = &self.slots[slot];
+            if entry.count == 0 {
+                break;
+            }
+            if entry.print == print {
+                let entry = &mut self.slots[slot];
+                entry.count = entry.count.saturating_add(1);
+                return Seen::Again(entry);
+            }
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+        }
+        if self.len >= self.room() {
+            return self.see_crowded(print, place);
+        }
+        self.len += 1;
+        let entry = &mut self.slots[slot];
+        *entry = Entry::new(print, place, 1);
+        Seen::New(entry)
+    }
+
+    /// Adds a content that was counted before.
+    pub fn add(&mut self, entry: Entry) -> Seen<'_> {
+        let count = entry.count;
+        match self.see(entry.print, entry.first) {
+            Seen::New(new) => {
+                *new = entry;
+                Seen::New(new)
+            }
+            Seen::Again(known) => {
+                known.count = known.count.saturating_add(count - 1);
+                Seen::Again(known)
+            }
+            Seen::Outside => Seen::Outside,
+        }
+    }
+
+    /// The contents that are kept, in no order that means anything.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.slots.iter().filter(|entry| entry.count > 0)
+    }
+
+    /// The entry of a content.
+    pub fn get(&self, print: Fingerprint) -> Option<&Entry> {
+        let mut slot = self.home(print);
+        loop {
+            let entry = &self.slots[slot];
+            if entry.count == 0 {
+                return None;
+            }
+            if entry.print == print {
+                return Some(entry);
+            }
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+        }
+    }
+
+    /// Changes every content that is kept.
+    pub fn for_each_mut(&mut self, change: impl FnMut(&mut Entry)) {
+        self.slots.iter_mut().filter(|entry| entry.count > 0).for_each(change);
+    }
+
+    /// Contents that are kept.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The share of hash space that is kept is 2 to the power of minus this; 0 is all of it.
+    pub fn share_log2(&self) -> u32 {
+        self.share_log2
+    }
+
+    /// Whether a content with this fingerprint is kept.
+    #[inline]
+    pub fn keeps(&self, print: Fingerprint) -> bool {
+        (print >> 64).leading_zeros() >= self.share_log2 + 64
+    }
+
+    /// Keeps half of what was kept.
+    pub fn halve(&mut self) {
+        self.shrink_share(self.share_log2 + 1);
+    }
+
+    /// Keeps no more than a share of 2^-`share_log2`.
+    pub fn shrink_share(&mut self, share_log2: u32) {
+        if share_log2 <= self.share_log2 {
+            return;
+        }
+        self.share_log2 = share_log2;
+        let kept: Vec<Entry> = self.entries().filter(|e| self.keeps(e.print)).copied().collect();
+        self.slots.fill(VACANT);
+        self.refill(&kept);
+    }
+
+    #[inline]
+    fn home(&self, print: Fingerprint) -> usize {
+        // The low half: the high one is all alike in a small share.
+        ((u128::from(print as u64) * self.slots.len() as u128) >> 64) as usize
+    }
+
+    fn room(&self) -> usize {
+        self.slots.len() / 4 * 3
+    }
+
+    #[cold]
+    fn see_crowded(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
+        if self.slots.len() < self.slots_max {
+            let slots = (self.slots.len() * 2).min(self.slots_max);
+            let old = std::mem::replace(&mut self.slots, vec![VACANT; slots]);
+            self.refill(&old);
+        } else {
+            self.halve();
+        }
+        self.see(print, place)
+    }
+
+    fn refill(&mut self, entries: &[Entry]) {
+        self.len = 0;
+        for entry in entries.iter().filter(|entry| entry.count > 0) {
+            let mut slot = self.home(entry.print);
+            while self.slots[slot].count > 0 {
+                slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            }
+            self.slots[slot] = *entry;
+            self.len += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest;
+
+    fn print(content: u64) -> Fingerprint {
+        digest::of(&content.to_le_bytes())
+    }
+
+    #[test]
+    fn all_that_fits_is_counted_exactly_and_first_places_stay() {
+        let mut table = Table::new(1 << 20);
+        for round in 0..3 {
+            for content in 0..5000 {
+                let seen = table.see(print(content), Place::new(round, content));
+                assert_eq!(matches!(seen, Seen::New(_)), round == 0);
+            }
+        }
+        assert_eq!((table.len(), table.share_log2()), (5000, 0));
+        assert!(table.entries().all(|entry| entry.count == 3));
+        let entry = table.get(print(77)).unwrap();
+        assert_eq!((entry.first.file(), entry.first.at()), (0, 77));
+        assert!(table.get(print(5000)).is_none());
+    }
+
+    #[test]
+    fn a_share_is_one_of_contents_and_their_counts_stay_exact() {
+        let mut table = Table::new(64 << 10);
+        for _ in 0..2 {
+            for content in 0..100_000 {
+                table.see(print(content), Place::new(0, content));
+            }
+        }
+        let share = table.share_log2();
+        assert!(share > 0 && table.len() <= 2048 * 3 / 4);
+        assert!(table.entries().all(|entry| entry.count == 2 && table.keeps(entry.print)));
+        let estimate = (table.len() << share) as f64;
+        assert!((estimate / 100_000.0 - 1.0).abs() < 0.15, "{estimate}");
+        let kept = (0..100_000).filter(|&content| table.keeps(print(content))).count();
+        assert_eq!(kept, table.len(), "every content of the share is there");
+    }
+
+    #[test]
+    fn flags_and_sets_do_not_touch_each_other() {
+        let mut entry = Entry::new(1, Place::new(FILES_MAX as u32 - 1, 1 << 43), 1);
+        entry.set_never_used();
+        entry.set_set(SetId(12));
+        assert!(entry.never_used());
+        assert_eq!(entry.set(), SetId(12));
+        assert_eq!((entry.first.file() as usize, entry.first.at()), (FILES_MAX - 1, 1 << 43));
+    }
+}
