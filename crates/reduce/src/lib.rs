@@ -15,9 +15,18 @@
 //! assert_ne!(digest::block(&zeros), digest::block(&ones));
 //! ```
 
+pub mod chunk;
+pub mod compress;
+pub mod counter;
 pub mod digest;
+pub mod estimate;
+pub mod findings;
 pub mod grid;
+pub mod hash;
 pub mod mask;
+pub mod model;
 pub mod page;
+pub mod plan;
+pub mod scanned;
 pub mod sets;
 pub mod table;

@@ -170,22 +170,14 @@ impl Table {
 
     /// The entry of a content.
     pub fn get(&self, print: Fingerprint) -> Option<&Entry> {
-        let mut slot = self.home(print);
-        loop {
-            let entry = &self.slots[slot];
-            if entry.count == 0 {
-                return None;
-            }
-            if entry.print == print {
-                return Some(entry);
-            }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
-        }
+        self.find(print).map(|slot| &self.slots[slot])
     }
 
-    /// Changes every content that is kept.
-    pub fn for_each_mut(&mut self, change: impl FnMut(&mut Entry)) {
-        self.slots.iter_mut().filter(|entry| entry.count > 0).for_each(change);
+    /// Marks a content that is kept as one of pages that their database never used.
+    pub fn mark_never_used(&mut self, print: Fingerprint) {
+        if let Some(slot) = self.find(print) {
+            self.slots[slot].set_never_used();
+        }
     }
 
     /// Contents that are kept.
@@ -223,6 +215,17 @@ impl Table {
         let kept: Vec<Entry> = self.entries().filter(|e| self.keeps(e.print)).copied().collect();
         self.slots.fill(VACANT);
         self.refill(&kept);
+    }
+
+    fn find(&self, print: Fingerprint) -> Option<usize> {
+        let mut slot = self.home(print);
+        while self.slots[slot].count > 0 {
+            if self.slots[slot].print == print {
+                return Some(slot);
+            }
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+        }
+        None
     }
 
     #[inline]

@@ -1,0 +1,235 @@
+//! Chunks cut where the content says so, not where a multiple of the block size lies.
+//!
+//! A copy that was shifted by a few bytes has no block in common with its original, and nearly all
+//! chunks. What chunks repeat and blocks do not is lost to alignment, and the distance between two
+//! places of one chunk is the shift.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use blockstone_base::rng;
+
+use crate::digest::{self, Fingerprint, UNIT_BYTES};
+use crate::sets::FileId;
+use crate::table::{Place, Seen, Table};
+
+/// No chunk is shorter, but the last of a segment.
+pub const CHUNK_BYTES_MIN: usize = 8 << 10;
+/// No chunk is longer.
+pub const CHUNK_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a chunk, as a rule.
+pub const CHUNK_BYTES_MEAN: usize = 16 << 10;
+
+/// Bytes that decide whether a chunk ends behind them: a 64-bit sum forgets what is older.
+const WINDOW_BYTES: usize = 64;
+/// One place in 8 KiB ends a chunk.
+const CUT: u64 = !(u64::MAX >> 13);
+
+static GEAR: LazyLock<[u64; 256]> =
+    LazyLock::new(|| std::array::from_fn(|byte| rng::mix(0x6765_6172 ^ rng::mix(byte as u64))));
+
+/// One chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// First byte, from the beginning of the segment.
+    pub start: u32,
+    /// Bytes of it.
+    pub len: u32,
+    /// Its fingerprint.
+    pub print: Fingerprint,
+}
+
+/// Appends the chunks of `segment`, those of nothing but zeros left out.
+pub fn chunks(segment: &[u8], out: &mut Vec<Chunk>) {
+    let mut start = 0;
+    while start < segment.len() {
+        let len = cut(&segment[start..]);
+        let bytes = &segment[start..start + len];
+        if bytes.iter().any(|&byte| byte != 0) {
+            out.push(Chunk { start: start as u32, len: len as u32, print: digest::of(bytes) });
+        }
+        start += len;
+    }
+}
+
+/// Where the chunk that begins here ends.
+fn cut(bytes: &[u8]) -> usize {
+    if bytes.len() <= CHUNK_BYTES_MIN {
+        return bytes.len();
+    }
+    let end = bytes.len().min(CHUNK_BYTES_MAX);
+    let gear: &[u64; 256] = &GEAR;
+    let mut sum = 0_u64;
+    for &byte in &bytes[CHUNK_BYTES_MIN - WINDOW_BYTES..CHUNK_BYTES_MIN] {
+        sum = (sum << 1).wrapping_add(gear[usize::from(byte)]);
+    }
+    for (place, &byte) in bytes[CHUNK_BYTES_MIN..end].iter().enumerate() {
+        if sum & CUT == 0 {
+            return CHUNK_BYTES_MIN + place;
+        }
+        sum = (sum << 1).wrapping_add(gear[usize::from(byte)]);
+    }
+    end
+}
+
+/// That one file holds what another does, so many bytes further on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Displacement {
+    /// Where the chunks occurred first.
+    pub original: FileId,
+    /// Where they occurred again.
+    pub copy: FileId,
+    /// By how many bytes further from the beginning of the file.
+    pub shift_bytes: i64,
+}
+
+/// Displacements that are told apart before the rarest are forgotten.
+const DISPLACEMENTS_MAX: usize = 1 << 16;
+
+/// Chunks and where they repeat.
+#[derive(Clone, Debug)]
+pub struct Chunks {
+    table: Table,
+    bytes: u64,
+    repeated_bytes: u64,
+    displaced: HashMap<Displacement, u64>,
+}
+
+impl Chunks {
+    /// Within this much memory.
+    pub fn new(memory_bytes: usize) -> Self {
+        let table = Table::new(memory_bytes);
+        Self { table, bytes: 0, repeated_bytes: 0, displaced: HashMap::new() }
+    }
+
+    /// Counts the chunks of the segment that begins at `start_bytes` of `file`.
+    pub fn count(&mut self, file: FileId, start_bytes: u64, chunks: &[Chunk]) {
+        for chunk in chunks {
+            let at = start_bytes + u64::from(chunk.start);
+            let share = self.table.share_log2();
+            let first = match self.table.see(chunk.print, Place::new(file, at)) {
+                Seen::Outside => continue,
+                Seen::New(_) => None,
+                Seen::Again(entry) => Some(entry.first),
+            };
+            let now = self.table.share_log2();
+            if now != share {
+                // What was counted so far was of a larger share.
+                self.scale(now - share);
+            }
+            self.bytes += u64::from(chunk.len);
+            let Some(first) = first else { continue };
+            self.repeated_bytes += u64::from(chunk.len);
+            let shift_bytes = at as i64 - first.at() as i64;
+            if shift_bytes % UNIT_BYTES as i64 != 0 {
+                let (original, copy) = (first.file(), file);
+                let key = Displacement { original, copy, shift_bytes };
+                *self.displaced.entry(key).or_default() += u64::from(chunk.len);
+                self.forget_the_rarest();
+            }
+        }
+    }
+
+    /// Bytes of chunks ÷ bytes of different chunks; nothing without chunks.
+    pub fn ratio(&self) -> Option<f64> {
+        let different = self.bytes - self.repeated_bytes;
+        (different > 0).then(|| self.bytes as f64 / different as f64)
+    }
+
+    /// Bytes that lie displaced by no multiple of 4 KiB, the most first.
+    pub fn displacements(&self) -> Vec<(Displacement, u64)> {
+        let share = self.table.share_log2();
+        let mut all: Vec<_> =
+            self.displaced.iter().map(|(key, bytes)| (*key, bytes << share)).collect();
+        all.sort_unstable_by_key(|&(key, bytes)| (std::cmp::Reverse(bytes), key));
+        all
+    }
+
+    /// The different chunks.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn scale(&mut self, halvings: u32) {
+        self.bytes >>= halvings;
+        self.repeated_bytes >>= halvings;
+        self.displaced.retain(|_, bytes| {
+            *bytes >>= halvings;
+            *bytes > 0
+        });
+    }
+
+    /// Filler that repeats at every distance makes displacements without end, each of them rare.
+    fn forget_the_rarest(&mut self) {
+        if self.displaced.len() <= DISPLACEMENTS_MAX {
+            return;
+        }
+        let mut counts: Vec<u64> = self.displaced.values().copied().collect();
+        let middle = counts.len() / 2;
+        let limit = *counts.select_nth_unstable(middle).1;
+        self.displaced.retain(|_, bytes| *bytes > limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random(seed: u64, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        rng::fill(seed, &mut bytes);
+        bytes
+    }
+
+    fn count(files: &[&[u8]]) -> Chunks {
+        let mut all = Chunks::new(1 << 20);
+        for (file, bytes) in files.iter().enumerate() {
+            for (index, segment) in bytes.chunks(1 << 20).enumerate() {
+                let mut found = Vec::new();
+                chunks(segment, &mut found);
+                all.count(file as FileId, (index as u64) << 20, &found);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn chunks_cover_a_segment_and_keep_their_limits() {
+        let bytes = random(1, 1 << 20);
+        let mut found = Vec::new();
+        chunks(&bytes, &mut found);
+        let mut at = 0;
+        for chunk in &found {
+            assert_eq!(chunk.start, at);
+            at += chunk.len;
+            assert!(chunk.len as usize <= CHUNK_BYTES_MAX);
+            assert!(chunk.len as usize >= CHUNK_BYTES_MIN || at as usize == bytes.len());
+        }
+        assert_eq!(at as usize, bytes.len());
+        let mean = bytes.len() / found.len();
+        assert!((12 << 10..22 << 10).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn a_shifted_copy_is_found_with_its_shift() {
+        let original = random(2, 8 << 20);
+        for shift in [3072_usize, 1, 700_000] {
+            let mut copy = random(3, shift);
+            copy.extend_from_slice(&original);
+            let all = count(&[&original, &copy]);
+            let (found, bytes) = all.displacements()[0];
+            let expected = Displacement { original: 0, copy: 1, shift_bytes: shift as i64 };
+            assert_eq!(found, expected);
+            assert!(bytes > 7 << 20, "{bytes}");
+            assert!(all.ratio().unwrap() > 1.8, "{:?}", all.ratio());
+        }
+    }
+
+    #[test]
+    fn an_aligned_copy_and_zeros_are_displaced_by_nothing() {
+        let original = random(4, 2 << 20);
+        let all = count(&[&original, &original, &vec![0; 1 << 20]]);
+        assert!(all.displacements().is_empty());
+        assert!((all.ratio().unwrap() - 2.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,158 @@
+//! Compressors, and how large blocks are behind them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Compressors that one scan can compare.
+pub const CODECS_MAX: usize = 4;
+
+/// A compressor and its level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// LZ4, the block format; what most arrays do in line.
+    Lz4,
+    /// Zstandard at a level.
+    Zstd {
+        /// 1 (fast) to 22.
+        level: i32,
+    },
+}
+
+/// A compressor that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// No compressor has this name.
+    #[error(
+        "find compressor `{name}`: there is none of that name\nhint: lz4, or zstd:1 to zstd:22"
+    )]
+    Unknown {
+        /// The name asked for.
+        name: String,
+    },
+    /// More than one scan can compare.
+    #[error("compare {count} compressors: at most {CODECS_MAX} in one scan\nhint: name fewer")]
+    TooMany {
+        /// How many were asked for.
+        count: usize,
+    },
+    /// Its library failed, which takes lack of memory.
+    #[error("start compressor {codec}: {source}\nhint: there may be too little memory")]
+    Start {
+        /// The compressor.
+        codec: Codec,
+        /// Its library's answer.
+        source: std::io::Error,
+    },
+}
+
+impl FromStr for Codec {
+    type Err = CodecError;
+
+    fn from_str(text: &str) -> Result<Self, CodecError> {
+        let unknown = || CodecError::Unknown { name: text.to_owned() };
+        match text.split_once(':') {
+            None if text == "lz4" => Ok(Self::Lz4),
+            None if text == "zstd" => Ok(Self::Zstd { level: 3 }),
+            Some(("zstd", level)) => match level.parse() {
+                Ok(level @ 1..=22) => Ok(Self::Zstd { level }),
+                _ => Err(unknown()),
+            },
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lz4 => f.write_str("lz4"),
+            Self::Zstd { level } => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+/// Bytes of a block behind each compressor of a scan; a block that does not shrink stays as it is.
+pub type Sizes = [u32; CODECS_MAX];
+
+/// Compressors with their working memory; one a thread.
+pub struct Compressors {
+    codecs: Vec<Worker>,
+    out: Vec<u8>,
+}
+
+enum Worker {
+    Lz4,
+    Zstd(Box<zstd::bulk::Compressor<'static>>),
+}
+
+impl Compressors {
+    /// For these compressors.
+    ///
+    /// # Errors
+    /// More than [`CODECS_MAX`], or one that does not start.
+    pub fn new(codecs: &[Codec]) -> Result<Self, CodecError> {
+        if codecs.len() > CODECS_MAX {
+            return Err(CodecError::TooMany { count: codecs.len() });
+        }
+        let start = |&codec: &Codec| match codec {
+            Codec::Lz4 => Ok(Worker::Lz4),
+            Codec::Zstd { level } => zstd::bulk::Compressor::new(level)
+                .map(|worker| Worker::Zstd(Box::new(worker)))
+                .map_err(|source| CodecError::Start { codec, source }),
+        };
+        Ok(Self { codecs: codecs.iter().map(start).collect::<Result<_, _>>()?, out: Vec::new() })
+    }
+
+    /// How large `block` is behind each of them.
+    pub fn sizes(&mut self, block: &[u8]) -> Sizes {
+        let bound = lz4_flex::block::get_maximum_output_size(block.len());
+        let bound = bound.max(zstd::zstd_safe::compress_bound(block.len()));
+        if self.out.len() < bound {
+            self.out.resize(bound, 0);
+        }
+        let mut sizes = [block.len() as u32; CODECS_MAX];
+        for (size, worker) in sizes.iter_mut().zip(&mut self.codecs) {
+            let compressed = match worker {
+                Worker::Lz4 => lz4_flex::block::compress_into(block, &mut self.out).ok(),
+                Worker::Zstd(worker) => worker.compress_to_buffer(block, &mut self.out[..]).ok(),
+            };
+            // The room is enough for anything, so no answer means that it did not shrink.
+            *size = compressed.map_or(*size, |bytes| (*size).min(bytes as u32));
+        }
+        sizes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_shrink_to_little_and_random_bytes_not_at_all() {
+        let codecs = ["lz4", "zstd:1", "zstd:9"].map(|name| name.parse().unwrap());
+        let mut compressors = Compressors::new(&codecs).unwrap();
+        let mut block = vec![0; 8192];
+        let zeros = compressors.sizes(&block);
+        assert!(zeros[..3].iter().all(|&size| size < 100), "{zeros:?}");
+        assert_eq!(zeros[3], 8192, "there is no fourth");
+        blockstone_base::rng::fill(1, &mut block);
+        assert_eq!(compressors.sizes(&block), [8192; 4]);
+        block[2048..].fill(b'X');
+        let some = compressors.sizes(&block);
+        assert!(some[..3].iter().all(|&size| (2048..2300).contains(&size)), "{some:?}");
+    }
+
+    #[test]
+    fn names_are_read_and_written_alike_and_nonsense_is_refused() {
+        for name in ["lz4", "zstd:1", "zstd:22"] {
+            assert_eq!(name.parse::<Codec>().unwrap().to_string(), name);
+        }
+        assert_eq!("zstd".parse::<Codec>().unwrap(), Codec::Zstd { level: 3 });
+        for name in ["", "gzip", "zstd:0", "zstd:23", "zstd:x", "lz4:1"] {
+            let error = name.parse::<Codec>().unwrap_err().to_string();
+            assert!(error.contains("hint: "), "{error}");
+        }
+        let many = vec![Codec::Lz4; 5];
+        assert!(Compressors::new(&many).is_err_and(|e| e.to_string().contains("at most 4")));
+    }
+}

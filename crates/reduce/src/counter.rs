@@ -1,0 +1,513 @@
+//! Counting: segments of files in their order → contents of every grid, who holds them, where they
+//! lie, and which of them are to be compressed.
+
+mod detail;
+mod masked;
+mod sample;
+
+use crate::chunk::Chunks;
+use crate::compress::Sizes;
+use crate::digest::{Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS, Zeros};
+use crate::grid::{Grid, Tower, Units};
+use crate::hash::{Hashed, Prints, SEGMENT_BYTES};
+use crate::plan::Plan;
+use crate::sets::{EMPTY, FileId, Sets};
+use crate::table::{Place, Seen, Table};
+
+pub use detail::{Run, Strip, StripBin};
+pub use masked::MaskedGrid;
+pub use sample::Sample;
+
+use detail::Detail;
+use masked::Masked;
+
+/// A file as the counter knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CountedFile {
+    /// Bytes counted, those of its last segment padded to a block left out.
+    pub bytes: u64,
+    /// Bytes of them in segments of nothing but zeros, holes among them.
+    pub zero_segment_bytes: u64,
+}
+
+/// A block that is to be compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its grid, as an index into the plan's.
+    pub grid: usize,
+    /// Its fingerprint.
+    pub print: Fingerprint,
+    /// Its first byte in the file. What of it lies behind the end of the file is zeros.
+    pub start_bytes: u64,
+}
+
+/// The counts of one grid.
+#[derive(Clone, Debug)]
+pub struct GridCount {
+    /// The grid.
+    pub grid: Grid,
+    /// All blocks.
+    pub blocks: u64,
+    /// Blocks of nothing but zeros.
+    pub zero_blocks: u64,
+    /// The contents of the others.
+    pub table: Table,
+    /// How large contents are behind the compressors.
+    pub sample: Sample,
+}
+
+/// One offset: its units, and what it is built up to.
+#[derive(Clone, Debug)]
+struct Lane {
+    units: Units,
+    tower: Tower,
+    /// For each level: its grid, and the blocks of this file so far.
+    grids: Vec<Option<(usize, u64)>>,
+    prints: Vec<Fingerprint>,
+}
+
+/// Counts segments.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    plan: Plan,
+    zeros: Zeros,
+    sets: Sets,
+    grids: Vec<GridCount>,
+    lanes: Vec<Lane>,
+    masked: Masked,
+    chunks: Chunks,
+    detail: Detail,
+    files: Vec<CountedFile>,
+    /// Segments of zeros behind each other, up to the last one fed.
+    zero_segments: u32,
+}
+
+impl Counter {
+    /// Nothing counted yet.
+    pub fn new(plan: Plan) -> Self {
+        let level_max = plan.levels().last().copied().unwrap_or_default();
+        let memory = plan.memory();
+        let grids: Vec<GridCount> = plan
+            .grids()
+            .iter()
+            .zip(&memory.plain)
+            .map(|(&grid, &bytes)| GridCount {
+                grid,
+                blocks: 0,
+                zero_blocks: 0,
+                table: Table::new(bytes),
+                sample: Sample::new(plan.compress),
+            })
+            .collect();
+        let mut offsets: Vec<u32> = grids.iter().map(|grid| grid.grid.offset_bytes).collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        let lane = |&offset: &u32| Lane {
+            units: Units::new(offset),
+            tower: Tower::new(level_max),
+            grids: (0..=level_max)
+                .map(|level| {
+                    let here = |count: &GridCount| {
+                        count.grid.offset_bytes == offset && count.grid.level() == level
+                    };
+                    grids.iter().position(here).map(|index| (index, 0))
+                })
+                .collect(),
+            prints: Vec::new(),
+        };
+        Self {
+            zeros: Zeros::up_to(level_max),
+            sets: Sets::default(),
+            lanes: offsets.iter().map(lane).collect(),
+            masked: Masked::new(&plan, &memory),
+            chunks: Chunks::new(memory.chunks),
+            detail: Detail::new(&plan),
+            files: Vec::new(),
+            zero_segments: 0,
+            grids,
+            plan,
+        }
+    }
+
+    /// The next file begins; `bytes` is its size as it is known now.
+    pub fn begin_file(&mut self, bytes: u64) -> FileId {
+        let file = self.files.len() as FileId;
+        self.files.push(CountedFile::default());
+        for lane in &mut self.lanes {
+            lane.units.reset();
+            lane.tower.reset();
+            lane.grids.iter_mut().flatten().for_each(|(_, blocks)| *blocks = 0);
+        }
+        self.masked.begin_file();
+        self.detail.begin_file(file, bytes);
+        self.zero_segments = 0;
+        file
+    }
+
+    /// The next segment of the file; blocks that are to be compressed are appended to `wanted`.
+    ///
+    /// # Panics
+    /// Before the first file.
+    pub fn feed(&mut self, hashed: &Hashed, wanted: &mut Vec<Wanted>) {
+        let file = self.files.last_mut().expect("a file has begun");
+        let start_bytes = file.bytes;
+        file.bytes += hashed.len_bytes();
+        match hashed {
+            Hashed::Zeros(bytes) => {
+                file.zero_segment_bytes += bytes;
+                if self.zero_segments > 1 && *bytes == SEGMENT_BYTES as u64 {
+                    self.more_zeros();
+                } else {
+                    let sectors = bytes.div_ceil(SECTOR_BYTES as u64) as usize;
+                    let zeros: Vec<Fingerprint> = vec![self.zeros.sector; sectors];
+                    self.sectors(&zeros, &Prints::default(), wanted);
+                }
+                self.zero_segments += 1;
+            }
+            Hashed::Data(prints) => {
+                self.zero_segments = 0;
+                self.sectors(&prints.sectors, prints, wanted);
+                let file = self.files.len() as FileId - 1;
+                self.chunks.count(file, start_bytes, &prints.chunks);
+            }
+        }
+    }
+
+    /// The end of the file: blocks that it does not fill are counted as if zeros followed.
+    pub fn end_file(&mut self, wanted: &mut Vec<Wanted>) {
+        let bytes = self.files.last().map_or(0, |file| file.bytes);
+        let padding = [self.zeros.sector; UNIT_SECTORS];
+        for lane in 0..self.lanes.len() {
+            // A lane that has an open block gets zeros until that block is complete; larger blocks
+            // that then are open get no more than they need either.
+            let needed = |(index, blocks): (usize, u64)| {
+                let grid = self.grids[index].grid;
+                (grid.blocks_of(bytes) > blocks).then(|| {
+                    let end =
+                        u64::from(grid.offset_bytes) + (blocks + 1) * u64::from(grid.block_bytes);
+                    end - bytes.next_multiple_of(SECTOR_BYTES as u64).min(end)
+                })
+            };
+            let most = self.lanes[lane].grids.iter().flatten().copied().filter_map(needed).max();
+            let mut sectors = most.unwrap_or(0) / SECTOR_BYTES as u64;
+            while sectors > 0 {
+                let now = sectors.min(UNIT_SECTORS as u64) as usize;
+                self.lane(lane, &padding[..now], &Prints::default(), Some(bytes), wanted);
+                sectors -= now as u64;
+            }
+        }
+        self.masked.end_file(bytes, &self.zeros);
+        self.detail.end_file();
+    }
+
+    /// The sizes of a content that was wanted.
+    pub fn compressed(&mut self, grid: usize, print: Fingerprint, sizes: Sizes) {
+        self.grids[grid].sample.put(print, sizes);
+    }
+
+    /// What it counts.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The counts of all grids, in the plan's order.
+    pub fn grids(&self) -> &[GridCount] {
+        &self.grids
+    }
+
+    /// The counts under masks.
+    pub fn masked(&self) -> impl Iterator<Item = &MaskedGrid> {
+        self.masked.grids()
+    }
+
+    /// Who holds what.
+    pub fn sets(&self) -> &Sets {
+        &self.sets
+    }
+
+    /// The files so far.
+    pub fn files(&self) -> &[CountedFile] {
+        &self.files
+    }
+
+    /// Chunks.
+    pub fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
+
+    /// Where the primary grid's copies lie, in the files that have a strip.
+    pub fn strips(&self) -> &[Strip] {
+        self.detail.strips()
+    }
+
+    /// The longest copies of many blocks behind each other, in the primary grid.
+    pub fn runs(&self) -> Vec<Run> {
+        self.detail.runs()
+    }
+
+    /// Blocks of the primary grid that their database never used, zeros left out.
+    pub fn never_used_blocks(&self) -> u64 {
+        self.detail.never_used_blocks()
+    }
+
+    /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
+    pub fn drawn(&self) -> (u64, f64) {
+        self.detail.drawn()
+    }
+
+    /// Two segments of zeros went before: whatever is open is open with zeros, and one more only
+    /// adds as many blocks of zeros as fit.
+    fn more_zeros(&mut self) {
+        for lane in &mut self.lanes {
+            for (grid, blocks) in lane.grids.iter_mut().flatten() {
+                let count = &mut self.grids[*grid];
+                let more = (SEGMENT_BYTES / count.grid.block_bytes as usize) as u64;
+                count.blocks += more;
+                count.zero_blocks += more;
+                if *grid == self.plan.primary() {
+                    self.detail.zeros(*blocks, more);
+                }
+                *blocks += more;
+            }
+        }
+        self.masked.more_zeros();
+    }
+
+    fn sectors(&mut self, sectors: &[Fingerprint], prints: &Prints, wanted: &mut Vec<Wanted>) {
+        for lane in 0..self.lanes.len() {
+            self.lane(lane, sectors, prints, None, wanted);
+        }
+        self.masked.push(sectors, prints, &self.zeros);
+    }
+
+    /// Feeds one lane. `end_bytes` is the size of the file once its end is reached: only blocks that
+    /// begin before it are counted then.
+    fn lane(
+        &mut self,
+        lane: usize,
+        sectors: &[Fingerprint],
+        prints: &Prints,
+        end_bytes: Option<u64>,
+        wanted: &mut Vec<Wanted>,
+    ) {
+        let Self { plan, zeros, sets, grids, lanes, detail, files, .. } = self;
+        let Lane { units, tower, grids: levels, prints: buffer } = &mut lanes[lane];
+        buffer.clear();
+        units.push(sectors, |unit| buffer.push(unit));
+        let file = files.len() as FileId - 1;
+        let details = levels.iter().flatten().any(|&(index, _)| index == plan.primary());
+        for (index, &unit) in buffer.iter().enumerate() {
+            if details {
+                detail.unit(unit, prints.masked.get(index), zeros.level(0));
+            }
+            tower.push(unit, |level, print| {
+                let Some((index, next)) = &mut levels[level] else { return };
+                let count = &mut grids[*index];
+                let block = *next;
+                if end_bytes.is_some_and(|end| block >= count.grid.blocks_of(end)) {
+                    return;
+                }
+                *next += 1;
+                count.blocks += 1;
+                let primary = *index == plan.primary();
+                if print == zeros.level(level) {
+                    count.zero_blocks += 1;
+                    if primary {
+                        detail.zeros(block, 1);
+                    }
+                    return;
+                }
+                let place = Place::new(file, block);
+                let copied = count.see(print, place, sets);
+                if primary {
+                    detail.block(place, print, copied, &mut count.table);
+                }
+                if copied == Some(Copied::Not) && count.sample.wants(print) {
+                    let grid = count.grid;
+                    let start_bytes =
+                        u64::from(grid.offset_bytes) + block * u64::from(grid.block_bytes);
+                    wanted.push(Wanted { grid: *index, print, start_bytes });
+                }
+            });
+        }
+    }
+}
+
+/// What a block is to an array that has seen all before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// The first of its content.
+    Not,
+    /// A content that this file has before.
+    SameFile(Place),
+    /// A content that another file has, and this one not before.
+    CrossFile(Place),
+}
+
+impl GridCount {
+    /// Counts a block that is not of zeros; nothing if its content is outside the share.
+    #[inline]
+    fn see(&mut self, print: Fingerprint, place: Place, sets: &mut Sets) -> Option<Copied> {
+        let share = self.table.share_log2();
+        let copied = match self.table.see(print, place) {
+            Seen::Outside => None,
+            Seen::New(entry) => {
+                entry.set_set(sets.with(EMPTY, place.file()));
+                Some(Copied::Not)
+            }
+            Seen::Again(entry) => {
+                let set = entry.set();
+                if sets.ends_with(set, place.file()) {
+                    Some(Copied::SameFile(entry.first))
+                } else {
+                    entry.set_set(sets.with(set, place.file()));
+                    Some(Copied::CrossFile(entry.first))
+                }
+            }
+        };
+        if self.table.share_log2() != share {
+            self.sample.limit_share(self.table.share_log2());
+        }
+        copied
+    }
+}
+
+const _: () = assert!(SEGMENT_BYTES.is_multiple_of(UNIT_BYTES));
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use blockstone_base::rng::{self, Rng};
+    use blockstone_base::units::Bytes;
+
+    use super::*;
+    use crate::digest;
+    use crate::hash::Hasher;
+
+    fn plan() -> Plan {
+        let sizes = [4096, 8192, 16384, 32768].map(Bytes);
+        Plan::new(&sizes, &[0, 512, 4096], Bytes(8192)).expect("a plan")
+    }
+
+    /// Files made of few contents of 512 bytes and of longer stretches.
+    fn files(seed: u64) -> Vec<Vec<u8>> {
+        let mut rng = Rng::new(seed, 0);
+        let stretch = |rng: &mut Rng| {
+            let mut bytes = vec![0; [512, 4096, 8192, 32768, 3 << 20][rng.below(5) as usize]];
+            let content = rng.below(6);
+            if content > 0 {
+                rng::fill(content, &mut bytes);
+            }
+            bytes
+        };
+        let file = |rng: &mut Rng| {
+            let mut bytes: Vec<u8> = (0..rng.below(12)).flat_map(|_| stretch(rng)).collect();
+            bytes.truncate(bytes.len() - rng.below(700).min(bytes.len() as u64) as usize);
+            bytes
+        };
+        (0..4).map(|_| file(&mut rng)).collect()
+    }
+
+    fn count(plan: Plan, files: &[Vec<u8>]) -> Counter {
+        let (mut counter, mut hasher) = (Counter::new(plan), Hasher::default());
+        let depth = counter.plan().depth();
+        for file in files {
+            counter.begin_file(file.len() as u64);
+            for segment in file.chunks(SEGMENT_BYTES) {
+                counter.feed(&hasher.hash(segment, None, depth), &mut Vec::new());
+            }
+            counter.end_file(&mut Vec::new());
+        }
+        counter
+    }
+
+    #[test]
+    fn every_grid_agrees_with_a_count_by_hand() {
+        for seed in 0..12 {
+            let files = files(seed);
+            let counter = count(plan(), &files);
+            for count in counter.grids() {
+                let Grid { block_bytes, offset_bytes } = count.grid;
+                let mut held: HashMap<Vec<u8>, (u32, HashSet<usize>)> = HashMap::new();
+                let (mut blocks, mut zero_blocks) = (0, 0);
+                for (index, file) in files.iter().enumerate() {
+                    let from = file.get(offset_bytes as usize..).unwrap_or_default();
+                    for block in from.chunks(block_bytes as usize) {
+                        let mut block = block.to_vec();
+                        block.resize(block_bytes as usize, 0);
+                        blocks += 1;
+                        if block.iter().all(|&byte| byte == 0) {
+                            zero_blocks += 1;
+                            continue;
+                        }
+                        let entry = held.entry(block).or_default();
+                        entry.0 += 1;
+                        entry.1.insert(index);
+                    }
+                }
+                let about = format!("seed {seed}, {:?}", count.grid);
+                assert_eq!((count.blocks, count.zero_blocks), (blocks, zero_blocks), "{about}");
+                assert_eq!(count.table.len(), held.len(), "{about}");
+                for (block, (times, holders)) in held {
+                    let entry = count.table.get(digest::block(&block)).expect("it is known");
+                    assert_eq!(entry.count, times, "{about}");
+                    let found: HashSet<usize> =
+                        counter.sets().files(entry.set()).map(|file| file as usize).collect();
+                    assert_eq!(found, holders, "{about}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn masks_that_mask_nothing_change_nothing() {
+        for seed in 20..24 {
+            let counter = count(plan().with_masks(), &files(seed));
+            let mut masked = 0;
+            for grid in counter.masked() {
+                let plain = counter.grids().iter().find(|plain| plain.grid == grid.grid);
+                let plain = plain.expect("the same grid without a mask");
+                assert_eq!((grid.blocks, grid.zero_blocks), (plain.blocks, plain.zero_blocks));
+                assert_eq!(grid.table.len(), plain.table.len());
+                masked += 1;
+            }
+            assert_eq!(masked, 9 * 4);
+        }
+    }
+
+    #[test]
+    fn strips_add_up_to_the_counts_and_a_long_copy_is_a_run() {
+        let mut original = vec![0; 2 << 20];
+        rng::fill(9, &mut original);
+        let mut copy = vec![0; 5 * 8192];
+        rng::fill(10, &mut copy);
+        copy.extend_from_slice(&original);
+        copy.extend_from_slice(&[0; 16384]);
+        let counter = count(plan(), &[original, copy]);
+        let run = counter.runs()[0];
+        let expected = Run { blocks: 256, file: 1, start: 5, original: 0, original_start: 0 };
+        assert_eq!(run, expected);
+        let bins = || counter.strips()[1].bins.iter();
+        assert_eq!(bins().map(|bin| bin.stored).sum::<u32>(), 5);
+        assert_eq!(bins().map(|bin| bin.cross_file).sum::<u32>(), 256);
+        assert_eq!(bins().map(|bin| bin.zero).sum::<u32>(), 2);
+        assert_eq!(bins().map(|bin| bin.same_file).sum::<u32>(), 0);
+    }
+
+    #[test]
+    fn little_memory_keeps_a_share_that_still_tells_the_ratio() {
+        let mut one = vec![0; 32 << 20];
+        rng::fill(3, &mut one);
+        let mut plan = plan();
+        plan.memory_bytes = 256 << 10;
+        let counter = count(plan, &[one.clone(), one]);
+        for count in counter.grids() {
+            assert!(count.table.entries().all(|entry| entry.count == 2));
+        }
+        let smallest = &counter.grids()[0].table;
+        assert!(smallest.share_log2() > 0);
+        let contents = (smallest.len() << smallest.share_log2()) as f64;
+        assert!((contents / 8192.0 - 1.0).abs() < 0.2, "{contents}");
+    }
+}

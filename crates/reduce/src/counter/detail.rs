@@ -1,0 +1,229 @@
+//! What is kept of the primary grid beside counts: where copies lie, the longest runs of them, what
+//! was never used, and what a sample of blocks would have said.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use blockstone_base::rng;
+
+use super::Copied;
+use crate::digest::Fingerprint;
+use crate::mask::MaskedUnit;
+use crate::plan::Plan;
+use crate::sets::FileId;
+use crate::table::{Place, Table};
+
+/// Bins of a strip.
+pub const STRIP_BINS: usize = 240;
+/// Files that get a strip; the first ones.
+const STRIPS_MAX: usize = 1024;
+/// Runs that are kept; the longest ones.
+const RUNS_MAX: usize = 32;
+/// Shorter runs are not worth a line.
+const RUN_BLOCKS_MIN: u64 = 16;
+/// One block in so many is drawn for the sample of blocks.
+pub const DRAWN_ONE_IN: u64 = 100;
+const DRAWN_BYTES: usize = 4 << 20;
+
+/// A part of a file: blocks by what an array would do with them. In a share of contents only those
+/// of the share are here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StripBin {
+    /// The first of their content.
+    pub stored: u32,
+    /// Of a content that the file has before.
+    pub same_file: u32,
+    /// Of a content that another file has.
+    pub cross_file: u32,
+    /// Nothing but zeros.
+    pub zero: u32,
+}
+
+/// Where in a file the copies lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strip {
+    /// The file.
+    pub file: FileId,
+    /// Its blocks, as known when it began.
+    pub blocks: u64,
+    /// Its parts, of equal size but for rounding, from its beginning to its end.
+    pub bins: Vec<StripBin>,
+}
+
+/// Blocks behind each other that lie behind each other elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Run {
+    /// How many; in a share, from the first to the last that is in it.
+    pub blocks: u64,
+    /// Where they lie, in blocks.
+    pub file: FileId,
+    /// The first of them.
+    pub start: u64,
+    /// Where they lay before.
+    pub original: FileId,
+    /// The first of those.
+    pub original_start: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Detail {
+    block_bytes: u64,
+    offset_bytes: u64,
+    strips: Vec<Strip>,
+    strip_is_open: bool,
+    file: FileId,
+    runs: BinaryHeap<Reverse<Run>>,
+    run: Option<Run>,
+    /// Whether any unit of the open block was used.
+    used: bool,
+    never_used: u64,
+    drawn: Table,
+    drawn_blocks: u64,
+    drawn_zero: bool,
+}
+
+impl Detail {
+    pub fn new(plan: &Plan) -> Self {
+        let grid = plan.grids()[plan.primary()];
+        Self {
+            block_bytes: grid.block_bytes.into(),
+            offset_bytes: grid.offset_bytes.into(),
+            strips: Vec::new(),
+            strip_is_open: false,
+            file: 0,
+            runs: BinaryHeap::new(),
+            run: None,
+            used: false,
+            never_used: 0,
+            drawn: Table::new(DRAWN_BYTES),
+            drawn_blocks: 0,
+            drawn_zero: false,
+        }
+    }
+
+    pub fn begin_file(&mut self, file: FileId, bytes: u64) {
+        self.used = false;
+        self.file = file;
+        let blocks = bytes.saturating_sub(self.offset_bytes).div_ceil(self.block_bytes);
+        self.strip_is_open = self.strips.len() < STRIPS_MAX && blocks > 0;
+        if self.strip_is_open {
+            let bins = vec![StripBin::default(); STRIP_BINS.min(blocks as usize)];
+            self.strips.push(Strip { file, blocks, bins });
+        }
+    }
+
+    /// The next unit belongs to the open block.
+    #[inline]
+    pub fn unit(&mut self, unit: Fingerprint, masked: Option<&MaskedUnit>, zero: Fingerprint) {
+        self.used |= masked.map_or(unit != zero, |unit| unit.used);
+    }
+
+    /// `count` blocks of zeros from `block` on. They neither end a run nor belong to one.
+    pub fn zeros(&mut self, block: u64, count: u64) {
+        self.used = false;
+        for block in block..block + count {
+            if let Some(bin) = self.bin(block) {
+                bin.zero += 1;
+            }
+            if is_drawn(self.file.into(), block) {
+                self.drawn_blocks += 1;
+                self.drawn_zero = true;
+            }
+        }
+    }
+
+    /// A block that is not of zeros.
+    pub fn block(
+        &mut self,
+        place: Place,
+        print: Fingerprint,
+        copied: Option<Copied>,
+        table: &mut Table,
+    ) {
+        let used = std::mem::take(&mut self.used);
+        self.never_used += u64::from(!used);
+        if is_drawn(place.file().into(), place.at()) {
+            self.drawn_blocks += 1;
+            self.drawn.see(print, place);
+        }
+        let Some(copied) = copied else { return };
+        if copied == Copied::Not && !used {
+            table.mark_never_used(print);
+        }
+        if let Some(bin) = self.bin(place.at()) {
+            *match copied {
+                Copied::Not => &mut bin.stored,
+                Copied::SameFile(_) => &mut bin.same_file,
+                Copied::CrossFile(_) => &mut bin.cross_file,
+            } += 1;
+        }
+        match copied {
+            Copied::Not => self.end_run(),
+            Copied::SameFile(first) | Copied::CrossFile(first) => self.extend_run(place, first),
+        }
+    }
+
+    pub fn end_file(&mut self) {
+        self.end_run();
+        self.strip_is_open = false;
+    }
+
+    pub fn strips(&self) -> &[Strip] {
+        &self.strips
+    }
+
+    pub fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = self.runs.iter().map(|run| run.0).collect();
+        runs.sort_unstable_by(|a, b| b.cmp(a));
+        runs
+    }
+
+    pub fn never_used_blocks(&self) -> u64 {
+        self.never_used
+    }
+
+    pub fn drawn(&self) -> (u64, f64) {
+        let contents = (self.drawn.len() as f64) * (1_u64 << self.drawn.share_log2()) as f64;
+        (self.drawn_blocks, contents + f64::from(u8::from(self.drawn_zero)))
+    }
+
+    fn bin(&mut self, block: u64) -> Option<&mut StripBin> {
+        let strip = self.strips.last_mut().filter(|_| self.strip_is_open)?;
+        // A file that grew: what came later belongs to the last part.
+        let block = block.min(strip.blocks - 1);
+        let bins = strip.bins.len() as u64;
+        strip.bins.get_mut((block * bins / strip.blocks) as usize)
+    }
+
+    fn extend_run(&mut self, place: Place, first: Place) {
+        if let Some(run) = &mut self.run
+            && run.original == first.file()
+            && place.at() - run.start == first.at().wrapping_sub(run.original_start)
+        {
+            run.blocks = place.at() - run.start + 1;
+            return;
+        }
+        self.end_run();
+        self.run = Some(Run {
+            blocks: 1,
+            file: place.file(),
+            start: place.at(),
+            original: first.file(),
+            original_start: first.at(),
+        });
+    }
+
+    fn end_run(&mut self) {
+        if let Some(run) = self.run.take().filter(|run| run.blocks >= RUN_BLOCKS_MIN) {
+            self.runs.push(Reverse(run));
+            if self.runs.len() > RUNS_MAX {
+                self.runs.pop();
+            }
+        }
+    }
+}
+
+/// Whether a sample of blocks would have this one.
+fn is_drawn(file: u64, block: u64) -> bool {
+    rng::mix(block ^ rng::mix(file)).is_multiple_of(DRAWN_ONE_IN)
+}

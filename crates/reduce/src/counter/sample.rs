@@ -1,0 +1,79 @@
+//! How large contents are behind compressors: all contents while they are few, then those of a
+//! share of hash space, as in a table of contents.
+
+use std::collections::HashMap;
+
+use crate::compress::Sizes;
+use crate::digest::Fingerprint;
+use crate::plan::Compress;
+
+/// Sizes of contents.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    sizes: HashMap<Fingerprint, Option<Sizes>>,
+    on: bool,
+    contents_max: usize,
+    share_log2: u32,
+}
+
+impl Sample {
+    /// As the plan says.
+    pub fn new(compress: Compress) -> Self {
+        let contents_max = match compress {
+            Compress::Sample(contents) => contents.max(1),
+            Compress::Every | Compress::Not => usize::MAX,
+        };
+        let on = compress != Compress::Not;
+        Self { sizes: HashMap::new(), on, contents_max, share_log2: 0 }
+    }
+
+    /// Whether this content, which is new, is to be compressed.
+    #[inline]
+    pub(super) fn wants(&mut self, print: Fingerprint) -> bool {
+        if !self.on || !self.keeps(print) {
+            return false;
+        }
+        while self.sizes.len() >= self.contents_max {
+            self.limit_share(self.share_log2 + 1);
+        }
+        self.keeps(print) && self.sizes.insert(print, None).is_none()
+    }
+
+    /// Keeps no more than a share of 2^-`share_log2`.
+    pub(super) fn limit_share(&mut self, share_log2: u32) {
+        if share_log2 > self.share_log2 {
+            self.share_log2 = share_log2;
+            self.sizes.retain(|&print, _| in_share(print, share_log2));
+        }
+    }
+
+    /// The sizes of a content that is kept, if it still is.
+    pub fn put(&mut self, print: Fingerprint, sizes: Sizes) {
+        if self.on && self.keeps(print) {
+            self.sizes.insert(print, Some(sizes));
+        }
+    }
+
+    /// The contents and their sizes, in no order that means anything.
+    pub fn sizes(&self) -> impl Iterator<Item = (Fingerprint, &Sizes)> {
+        self.sizes.iter().filter_map(|(&print, sizes)| Some((print, sizes.as_ref()?)))
+    }
+
+    /// The sizes of one content.
+    pub fn get(&self, print: Fingerprint) -> Option<&Sizes> {
+        self.sizes.get(&print)?.as_ref()
+    }
+
+    /// The share of hash space whose contents are compressed is 2 to the power of minus this.
+    pub fn share_log2(&self) -> u32 {
+        self.share_log2
+    }
+
+    fn keeps(&self, print: Fingerprint) -> bool {
+        in_share(print, self.share_log2)
+    }
+}
+
+fn in_share(print: Fingerprint, share_log2: u32) -> bool {
+    ((print >> 64) as u64).leading_zeros() >= share_log2
+}

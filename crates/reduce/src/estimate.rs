@@ -1,0 +1,133 @@
+//! How much a share of the contents tells about all of them.
+//!
+//! The fingerprints of different contents are as good as random, so of `D` contents a binomial
+//! number with probability `p` = 2^-n lies in the share. `D` is estimated by what was found ÷ p; its
+//! interval is that of a binomial proportion by the normal approximation with 99 % confidence.
+//! How often contents occur does not enter: all blocks were counted.
+
+use serde::Serialize;
+
+/// Standard deviations to either side that hold 99 of 100.
+pub const Z_99: f64 = 2.575_829;
+
+/// A figure with the interval that holds its true value in 99 of 100 cases; exact ones have none.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// The figure.
+    pub value: f64,
+    /// What it is at least.
+    pub low: f64,
+    /// What it is at most.
+    pub high: f64,
+}
+
+impl Interval {
+    /// A figure that was counted.
+    pub const fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value }
+    }
+
+    /// Whether it was counted.
+    pub fn is_exact(&self) -> bool {
+        (self.high - self.low).abs() <= f64::EPSILON * self.value.abs()
+    }
+
+    /// This ÷ that, each with the worst of the other.
+    #[must_use]
+    pub fn over(self, other: Self) -> Self {
+        Self {
+            value: self.value / other.value,
+            low: self.low / other.high,
+            high: self.high / other.low,
+        }
+    }
+
+    /// This × that; both are positive.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        Self {
+            value: self.value * other.value,
+            low: self.low * other.low,
+            high: self.high * other.high,
+        }
+    }
+
+    /// This + an exact number.
+    #[must_use]
+    pub fn plus(self, other: f64) -> Self {
+        Self { value: self.value + other, low: self.low + other, high: self.high + other }
+    }
+
+    /// This × an exact number that is positive.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        self.times(Self::exact(factor))
+    }
+}
+
+/// How many different contents there are, if `kept` of them lie in a share of 2^-`share_log2`.
+pub fn contents(kept: usize, share_log2: u32) -> Interval {
+    let kept = kept as f64;
+    if share_log2 == 0 {
+        return Interval::exact(kept);
+    }
+    let share = 0.5_f64.powi(share_log2 as i32);
+    // Wilson's interval, solved for the number of trials instead of the probability; one content
+    // more or less is the step of a count.
+    let half_width = Z_99 * ((kept + 1.0) * (1.0 - share)).sqrt() + 1.0;
+    Interval {
+        value: kept / share,
+        low: ((kept - half_width) / share).max(kept),
+        high: (kept + half_width) / share,
+    }
+}
+
+/// The mean of all of `population` values of which `values` were drawn.
+pub fn mean(values: impl Iterator<Item = f64>, population: f64) -> Option<Interval> {
+    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    for value in values {
+        // Welford 1962.
+        count += 1.0;
+        let from_mean = value - mean;
+        mean += from_mean / count;
+        squares += from_mean * (value - mean);
+    }
+    if count == 0.0 {
+        return None;
+    }
+    let left_out = (1.0 - count / population.max(count)).max(0.0);
+    let variance = if count > 1.0 { squares / (count - 1.0) } else { mean * mean };
+    let half_width = Z_99 * (variance / count * left_out).sqrt();
+    Some(Interval { value: mean, low: (mean - half_width).max(0.0), high: mean + half_width })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest;
+    use crate::table::{Place, Table};
+
+    #[test]
+    fn what_was_counted_has_no_interval() {
+        assert!(contents(77, 0).is_exact());
+        let all = mean([1.0, 3.0].into_iter(), 2.0).unwrap();
+        assert!(all.is_exact() && (all.value - 2.0).abs() < 1e-12);
+        assert_eq!(mean(std::iter::empty(), 5.0), None);
+        let ratio = Interval::exact(6.0).over(Interval { value: 2.0, low: 1.0, high: 3.0 });
+        assert_eq!(ratio, Interval { value: 3.0, low: 2.0, high: 6.0 });
+    }
+
+    #[test]
+    fn the_true_number_of_contents_lies_in_the_interval() {
+        let mut inside = 0;
+        for seed in 0_u64..100 {
+            let mut table = Table::new(32 << 10);
+            for content in 0..20_000_u64 {
+                table.see(digest::of(&(seed << 32 | content).to_le_bytes()), Place::new(0, 0));
+            }
+            let estimate = contents(table.len(), table.share_log2());
+            inside += u32::from((estimate.low..=estimate.high).contains(&20_000.0));
+        }
+        assert!(inside >= 96, "{inside} of 100");
+    }
+}

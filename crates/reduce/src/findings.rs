@@ -1,0 +1,355 @@
+//! Counts → figures: what an array would store, why, and what would change it.
+
+mod fields;
+mod shared;
+mod usage;
+mod verdicts;
+
+use serde::Serialize;
+
+use blockstone_base::Verdict;
+
+use crate::chunk::Displacement;
+use crate::compress::Codec;
+use crate::counter::{Counter, GridCount, Run, Strip};
+use crate::estimate::{self, Interval};
+use crate::grid::Grid;
+use crate::model::{Model, stepped};
+use crate::plan::Compress;
+use crate::sets::FileId;
+
+pub use fields::{FieldCost, MaskedRatio};
+pub use shared::{Matrix, Occurrences};
+pub use usage::Usage;
+
+/// What is known of a file beside its blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileNote {
+    /// Its path.
+    pub path: String,
+    /// The format of its pages, if it has any.
+    pub format: Option<&'static str>,
+}
+
+/// The figures of one grid. All blocks = zero + unique + same-file + cross-file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridFigures {
+    /// The grid.
+    pub grid: Grid,
+    /// All blocks.
+    pub blocks: u64,
+    /// Blocks of nothing but zeros; they count as one content.
+    pub zero_blocks: u64,
+    /// Different contents that are not zeros: blocks that must be stored.
+    pub unique_blocks: Interval,
+    /// Copies in a file that has the content before.
+    pub same_file_duplicates: f64,
+    /// First copies in a file of what another file has.
+    pub cross_file_duplicates: f64,
+    /// The share of hash space that was kept; 1 is all of it.
+    pub share: f64,
+    /// Contents that were kept.
+    pub contents_kept: usize,
+    /// Blocks ÷ contents.
+    pub dedup_ratio: Option<Interval>,
+    /// Bytes of contents ÷ bytes that the model stores for them.
+    pub compression_ratio: Option<Interval>,
+    /// Bytes of blocks ÷ bytes stored: the product of the two.
+    pub reduction_ratio: Option<Interval>,
+    /// Contents that were compressed.
+    pub contents_compressed: usize,
+}
+
+/// Compression of the model's blocks: one compressor, one step of allocation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompressionFigures {
+    /// The compressor.
+    pub codec: Codec,
+    /// Steps in which compressed blocks are stored, in bytes.
+    pub granule_bytes: u32,
+    /// Of which contents.
+    pub class: Class,
+    /// Contents of the class that were compressed.
+    pub contents: usize,
+    /// Bytes of them ÷ bytes stored.
+    pub ratio: f64,
+}
+
+/// Classes of contents that are compressed apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// All of them.
+    All,
+    /// Those that occur once.
+    Once,
+    /// Those that occur more than once, in one file.
+    SameFile,
+    /// Those that occur in several files.
+    CrossFile,
+    /// Those of pages that their database never used.
+    NeverUsed,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Self; 5] =
+        [Self::All, Self::Once, Self::SameFile, Self::CrossFile, Self::NeverUsed];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Once => "occurs once",
+            Self::SameFile => "repeats in a file",
+            Self::CrossFile => "repeats across files",
+            Self::NeverUsed => "never used",
+        }
+    }
+}
+
+/// A copy that lies where no block of 4 KiB can match it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shift {
+    /// From where to where, and by how much.
+    pub displacement: Displacement,
+    /// Bytes that match there.
+    pub bytes: u64,
+    /// Their part of the copy's bytes.
+    pub part_of_copy: f64,
+}
+
+/// What a sample of blocks would have said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlockSample {
+    /// Blocks drawn.
+    pub blocks: u64,
+    /// Their part of all.
+    pub part: f64,
+    /// The ratio that they alone have.
+    pub dedup_ratio: f64,
+}
+
+/// All figures.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The model that says what is stored.
+    pub model: Model,
+    /// Every grid, by size and then by offset.
+    pub grids: Vec<GridFigures>,
+    /// Index of the model's grid: its blocks, from the smallest offset on.
+    pub primary: usize,
+    /// The model's blocks behind every compressor, at every step, by class.
+    pub compression: Vec<CompressionFigures>,
+    /// What masks do.
+    pub masked: Vec<MaskedRatio>,
+    /// What each field costs at the model's block size.
+    pub field_costs: Vec<FieldCost>,
+    /// Who shares what with whom.
+    pub matrix: Matrix,
+    /// How many contents occur how often.
+    pub occurrences: Vec<Occurrences>,
+    /// Where copies lie.
+    pub strips: Vec<Strip>,
+    /// The longest copies.
+    pub runs: Vec<Run>,
+    /// Copies between the blocks.
+    pub shifts: Vec<Shift>,
+    /// Bytes of chunks ÷ bytes of different chunks.
+    pub chunk_ratio: Option<f64>,
+    /// Used and never used.
+    pub usage: Usage,
+    /// A sample of blocks.
+    pub block_sample: Option<BlockSample>,
+    /// Judgements.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Steps of allocation that are compared.
+pub const GRANULES_BYTES: [u32; 4] = [512, 1024, 2048, 4096];
+/// A copy that is displaced and smaller than this part of its file is no shifted copy.
+const SHIFT_PART_MIN: f64 = 0.05;
+const SHIFTS_MAX: usize = 50;
+
+impl Findings {
+    /// The figures of what was counted, as `model` would store it.
+    ///
+    /// # Panics
+    /// When the plan's primary grid is not of the model's blocks.
+    pub fn new(counter: &Counter, files: &[FileNote], model: &Model) -> Self {
+        let plan = counter.plan();
+        let primary = plan.primary();
+        let count = &counter.grids()[primary];
+        assert_eq!(count.grid.block_bytes, model.block_bytes, "the plan counts the model's blocks");
+        let grids: Vec<GridFigures> =
+            counter.grids().iter().map(|count| figures(counter, count, model)).collect();
+        let mut findings = Self {
+            model: model.clone(),
+            primary,
+            compression: compression(counter, count),
+            masked: fields::ratios(counter),
+            field_costs: fields::costs(counter, files, model.block_bytes),
+            matrix: shared::matrix(counter, count),
+            occurrences: shared::occurrences(count),
+            strips: counter.strips().to_vec(),
+            runs: counter.runs(),
+            shifts: shifts(counter),
+            chunk_ratio: counter.chunks().ratio().filter(|_| plan.chunks),
+            usage: usage::usage(counter, count, model),
+            block_sample: block_sample(counter, count),
+            verdicts: Vec::new(),
+            grids,
+        };
+        findings.verdicts = verdicts::all(&findings, files, counter);
+        findings
+    }
+
+    /// The figures of the model's grid.
+    pub fn primary(&self) -> &GridFigures {
+        &self.grids[self.primary]
+    }
+}
+
+fn figures(counter: &Counter, count: &GridCount, model: &Model) -> GridFigures {
+    let table = &count.table;
+    let nonzero = (count.blocks - count.zero_blocks) as f64;
+    let mut unique = estimate::contents(table.len(), table.share_log2());
+    unique.value = unique.value.min(nonzero);
+    unique.high = unique.high.min(nonzero);
+    unique.low = unique.low.min(unique.value);
+    let (mut same, mut cross) = (0_u64, 0_u64);
+    for entry in table.entries() {
+        let files = u64::from(counter.sets().len(entry.set()).max(1));
+        same += u64::from(entry.count).saturating_sub(files);
+        cross += files - 1;
+    }
+    let copies = nonzero - unique.value;
+    let seen = (same + cross) as f64;
+    let scale = if seen > 0.0 { copies / seen } else { 0.0 };
+    let has_zeros = f64::from(u8::from(count.zero_blocks > 0));
+    let contents = unique.plus(has_zeros);
+    let blocks = Interval::exact(count.blocks as f64);
+    let dedup_ratio = (count.blocks > 0).then(|| blocks.over(contents));
+    let compression_ratio = compression_ratio(counter, count, model, unique);
+    let stored_once = dedup_ratio.filter(|_| model.deduplicates);
+    GridFigures {
+        grid: count.grid,
+        blocks: count.blocks,
+        zero_blocks: count.zero_blocks,
+        unique_blocks: unique,
+        same_file_duplicates: same as f64 * scale,
+        cross_file_duplicates: cross as f64 * scale,
+        share: 0.5_f64.powi(table.share_log2() as i32),
+        contents_kept: table.len(),
+        dedup_ratio,
+        compression_ratio,
+        reduction_ratio: compression_ratio.map(|ratio| match stored_once {
+            Some(dedup) => dedup.times(ratio),
+            None => ratio,
+        }),
+        contents_compressed: count.sample.sizes().count(),
+    }
+}
+
+/// Bytes of contents ÷ bytes stored for them. The block of zeros is one of them.
+fn compression_ratio(
+    counter: &Counter,
+    count: &GridCount,
+    model: &Model,
+    unique: Interval,
+) -> Option<Interval> {
+    if count.blocks == 0 {
+        return None;
+    }
+    let block_bytes = count.grid.block_bytes;
+    let Some(codec) = model.codec else { return Some(Interval::exact(1.0)) };
+    let place = counter.plan().codecs.iter().position(|&known| known == codec)?;
+    let stored = |bytes: u32| f64::from(model.stored_bytes(block_bytes, bytes));
+    let zero_bytes = if count.zero_blocks == 0 || model.zeros_are_free {
+        0.0
+    } else {
+        // A block of zeros is a few bytes behind any compressor.
+        stored(1)
+    };
+    let zero_contents = f64::from(u8::from(count.zero_blocks > 0));
+    if count.table.is_empty() {
+        // Nothing but zeros: there is nothing to divide by where they are free.
+        return (zero_bytes > 0.0).then(|| Interval::exact(f64::from(block_bytes) / zero_bytes));
+    }
+    let sizes = count.sample.sizes().map(|(_, sizes)| stored(sizes[place]));
+    let mean = estimate::mean(sizes, unique.value)?;
+    let contents_bytes = (unique.value + zero_contents) * f64::from(block_bytes);
+    Some(Interval::exact(contents_bytes).over(mean.scaled(unique.value).plus(zero_bytes)))
+}
+
+fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> {
+    let plan = counter.plan();
+    if plan.compress == Compress::Not {
+        return Vec::new();
+    }
+    let block_bytes = count.grid.block_bytes;
+    let classes = |print| {
+        let entry = count.table.get(print)?;
+        let class = match (entry.count, counter.sets().len(entry.set())) {
+            (1, _) => Class::Once,
+            (_, 0 | 1) => Class::SameFile,
+            _ => Class::CrossFile,
+        };
+        Some((class, entry.never_used()))
+    };
+    let mut figures = Vec::new();
+    for (place, &codec) in plan.codecs.iter().enumerate() {
+        for granule_bytes in GRANULES_BYTES.into_iter().filter(|&g| g <= block_bytes) {
+            for wanted in Class::ALL {
+                let (mut contents, mut bytes) = (0, 0_u64);
+                for (print, sizes) in count.sample.sizes() {
+                    let Some((class, never_used)) = classes(print) else { continue };
+                    let is_in = match wanted {
+                        Class::All => true,
+                        Class::NeverUsed => never_used,
+                        other => class == other,
+                    };
+                    if is_in {
+                        contents += 1;
+                        bytes += u64::from(stepped(sizes[place], granule_bytes).min(block_bytes));
+                    }
+                }
+                if contents > 0 {
+                    let ratio = contents as f64 * f64::from(block_bytes) / bytes as f64;
+                    let class = wanted;
+                    figures.push(CompressionFigures {
+                        codec,
+                        granule_bytes,
+                        class,
+                        contents,
+                        ratio,
+                    });
+                }
+            }
+        }
+    }
+    figures
+}
+
+fn shifts(counter: &Counter) -> Vec<Shift> {
+    let files = counter.files();
+    let all = counter.chunks().displacements().into_iter().map(|(displacement, bytes)| {
+        let of = files[displacement.copy as usize].bytes.max(1);
+        Shift { displacement, bytes, part_of_copy: bytes as f64 / of as f64 }
+    });
+    all.filter(|shift| shift.part_of_copy >= SHIFT_PART_MIN).take(SHIFTS_MAX).collect()
+}
+
+fn block_sample(counter: &Counter, count: &GridCount) -> Option<BlockSample> {
+    let (blocks, contents) = counter.drawn();
+    (contents > 0.0).then(|| BlockSample {
+        blocks,
+        part: blocks as f64 / count.blocks.max(1) as f64,
+        dedup_ratio: blocks as f64 / contents,
+    })
+}
+
+/// Name of a file in evidence.
+pub(crate) fn file_name(files: &[FileNote], file: FileId) -> &str {
+    files.get(file as usize).map_or("?", |file| file.path.as_str())
+}

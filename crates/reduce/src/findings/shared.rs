@@ -1,0 +1,83 @@
+//! Who shares contents with whom, and how often contents occur.
+
+use std::collections::HashMap;
+
+use crate::counter::{Counter, GridCount};
+use crate::sets::{FileId, SetId};
+
+/// File × file: contents that both hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix {
+    /// The files in it; those with the most shared contents if there are many.
+    pub files: Vec<FileId>,
+    /// Contents of the file in the row that the file in the column holds too, estimated from a
+    /// share if need be; on the diagonal all contents of the file.
+    pub contents: Vec<Vec<f64>>,
+}
+
+/// Contents that occur `from` to `to` times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Occurrences {
+    /// At least so often.
+    pub from: u32,
+    /// At most so often.
+    pub to: u32,
+    /// How many contents.
+    pub contents: f64,
+    /// How many blocks they are.
+    pub blocks: f64,
+}
+
+/// Files in a matrix: more are not told apart in a picture.
+const MATRIX_FILES_MAX: usize = 64;
+
+pub(super) fn matrix(counter: &Counter, count: &GridCount) -> Matrix {
+    let sets = counter.sets();
+    let mut weights: HashMap<SetId, u64> = HashMap::new();
+    for entry in count.table.entries() {
+        *weights.entry(entry.set()).or_default() += 1;
+    }
+    let mut shared: HashMap<FileId, u64> = HashMap::new();
+    for (&set, &weight) in &weights {
+        let others = u64::from(sets.len(set).saturating_sub(1));
+        for file in sets.files(set) {
+            *shared.entry(file).or_default() += weight * others;
+        }
+    }
+    let mut files: Vec<FileId> = shared.keys().copied().collect();
+    files.sort_unstable_by_key(|file| (std::cmp::Reverse(shared[file]), *file));
+    files.truncate(MATRIX_FILES_MAX);
+    files.sort_unstable();
+    let mut contents = vec![vec![0.0; files.len()]; files.len()];
+    let scale = (1_u64 << count.table.share_log2()) as f64;
+    for (&set, &weight) in &weights {
+        let held: Vec<usize> =
+            sets.files(set).filter_map(|file| files.binary_search(&file).ok()).collect();
+        for &row in &held {
+            for &column in &held {
+                contents[row][column] += weight as f64 * scale;
+            }
+        }
+    }
+    Matrix { files, contents }
+}
+
+pub(super) fn occurrences(count: &GridCount) -> Vec<Occurrences> {
+    let scale = (1_u64 << count.table.share_log2()) as f64;
+    let mut bins = [(0_u64, 0_u64); 33];
+    for entry in count.table.entries() {
+        // 1, 2, 3–4, 5–8, …
+        let bin = &mut bins[(entry.count - 1).checked_ilog2().map_or(0, |log| log as usize + 1)];
+        bin.0 += 1;
+        bin.1 += u64::from(entry.count);
+    }
+    let filled = bins.iter().enumerate().filter(|(_, bin)| bin.0 > 0);
+    filled
+        .map(|(index, &(contents, blocks))| Occurrences {
+            from: if index == 0 { 1 } else { (1 << (index - 1)) + 1 },
+            to: ((1_u64 << index) as u32).max(1),
+            contents: contents as f64 * scale,
+            blocks: blocks as f64 * scale,
+        })
+        .collect()
+}

@@ -1,0 +1,75 @@
+//! Used and never-used blocks, and what loading data will do to the ratio.
+
+use crate::counter::{Counter, GridCount};
+use crate::model::Model;
+
+/// The model's blocks, split by whether their database ever used them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Blocks with something in them.
+    pub used_blocks: f64,
+    /// Blocks of zeros.
+    pub zero_blocks: f64,
+    /// Blocks of pages that are formatted and empty.
+    pub formatted_blocks: f64,
+    /// What used blocks alone reduce by: deduplication.
+    pub used_dedup_ratio: Option<f64>,
+    /// What used blocks alone reduce by: compression of their contents.
+    pub used_compression_ratio: Option<f64>,
+    /// Bytes that would be stored if every block were used as the used ones are.
+    pub bytes_when_full: Option<f64>,
+}
+
+impl Usage {
+    /// The part of blocks that was never used.
+    pub fn never_used_part(&self) -> f64 {
+        let never = self.zero_blocks + self.formatted_blocks;
+        let all = never + self.used_blocks;
+        if all > 0.0 { never / all } else { 0.0 }
+    }
+
+    /// What used blocks alone reduce by.
+    pub fn used_reduction_ratio(&self) -> Option<f64> {
+        Some(self.used_dedup_ratio? * self.used_compression_ratio?)
+    }
+}
+
+pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usage {
+    let formatted = counter.never_used_blocks() as f64;
+    let zero = count.zero_blocks as f64;
+    let used = count.blocks as f64 - zero - formatted;
+    let scale = (1_u64 << count.table.share_log2()) as f64;
+    let used_contents = count.table.entries().filter(|entry| !entry.never_used()).count() as f64;
+    let used_contents = (used_contents * scale).min(used);
+    let codec =
+        model.codec.and_then(|codec| counter.plan().codecs.iter().position(|&c| c == codec));
+    let (mut compressed, mut bytes) = (0_u64, 0_u64);
+    if let Some(place) = codec {
+        for (print, sizes) in count.sample.sizes() {
+            if count.table.get(print).is_some_and(|entry| !entry.never_used()) {
+                compressed += 1;
+                bytes += u64::from(model.stored_bytes(count.grid.block_bytes, sizes[place]));
+            }
+        }
+    }
+    let block_bytes = f64::from(count.grid.block_bytes);
+    let used_compression_ratio = if model.codec.is_none() {
+        Some(1.0)
+    } else {
+        (bytes > 0).then(|| compressed as f64 * block_bytes / bytes as f64)
+    };
+    let dedup = (used_contents > 0.0).then(|| used / used_contents);
+    let stored_once = if model.deduplicates { dedup } else { dedup.map(|_| 1.0) };
+    let used_dedup_ratio = stored_once;
+    let mut usage = Usage {
+        used_blocks: used,
+        zero_blocks: zero,
+        formatted_blocks: formatted,
+        used_dedup_ratio,
+        used_compression_ratio,
+        bytes_when_full: None,
+    };
+    let all_bytes = count.blocks as f64 * block_bytes;
+    usage.bytes_when_full = usage.used_reduction_ratio().map(|ratio| all_bytes / ratio);
+    usage
+}

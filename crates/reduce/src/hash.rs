@@ -1,0 +1,92 @@
+//! What is known of a segment of a file once its bytes have been looked at, and before anything is
+//! counted. Any number of threads may do this; counting is one thread's.
+
+use std::sync::Arc;
+
+use crate::chunk::{self, Chunk};
+use crate::digest::{self, Fingerprint, SECTOR_BYTES, Zeros};
+use crate::mask::{MaskedUnit, Masker};
+use crate::page::Recognised;
+
+/// Bytes of a segment; the last one of a file may be shorter. A multiple of every page and of the
+/// largest block.
+pub const SEGMENT_BYTES: usize = 1 << 20;
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// Whether fields of pages are masked.
+    pub masks: bool,
+    /// Whether chunks are cut.
+    pub chunks: bool,
+}
+
+/// A segment after hashing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hashed {
+    /// Nothing but zeros, or a hole: so many bytes.
+    Zeros(u64),
+    /// Anything else.
+    Data(Prints),
+}
+
+impl Hashed {
+    /// Bytes of the segment.
+    pub fn len_bytes(&self) -> u64 {
+        match self {
+            Self::Zeros(bytes) => *bytes,
+            Self::Data(prints) => prints.len_bytes,
+        }
+    }
+}
+
+/// The fingerprints of a segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prints {
+    /// Bytes of the segment.
+    pub len_bytes: u64,
+    /// Its sectors.
+    pub sectors: Arc<[Fingerprint]>,
+    /// Its units with their fields apart, if its file's format is known.
+    pub masked: Vec<MaskedUnit>,
+    /// Its chunks.
+    pub chunks: Vec<Chunk>,
+}
+
+/// Hashes segments; holds the memory that this needs. One a thread.
+#[derive(Debug)]
+pub struct Hasher {
+    masker: Masker,
+    zero: Fingerprint,
+    sectors: Vec<Fingerprint>,
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self { masker: Masker::default(), zero: Zeros::up_to(0).sector, sectors: Vec::new() }
+    }
+}
+
+impl Hasher {
+    /// Hashes one segment of a file of this format.
+    pub fn hash(&mut self, data: &[u8], format: Option<Recognised>, depth: Depth) -> Hashed {
+        self.sectors.clear();
+        self.sectors.reserve(data.len().div_ceil(SECTOR_BYTES));
+        digest::sectors(data, &mut self.sectors);
+        if self.sectors.iter().all(|&sector| sector == self.zero) {
+            return Hashed::Zeros(data.len() as u64);
+        }
+        let mut prints = Prints {
+            len_bytes: data.len() as u64,
+            sectors: self.sectors.as_slice().into(),
+            ..Prints::default()
+        };
+        if let (true, Some(format)) = (depth.masks, format) {
+            self.masker.units(data, format, &mut prints.masked);
+        }
+        if depth.chunks {
+            chunk::chunks(data, &mut prints.chunks);
+        }
+        Hashed::Data(prints)
+    }
+}

@@ -1,0 +1,231 @@
+//! Models of arrays: in which blocks an array looks for copies, and what a compressed block takes.
+//!
+//! A model is a small TOML file; those of [`BUILT_IN`] are files of this crate.
+//!
+//! ```toml
+//! about = "an array of mine"
+//! block_size = "8K"      # what is deduplicated and compressed
+//! codec = "lz4"          # lz4, zstd:1 … zstd:22, or none
+//! granule = "1K"         # compressed blocks are stored in steps of so many bytes
+//! smallest = "1K"        # and take no less            [the granule]
+//! counted_below = 0.75   # what does not shrink below this part stays whole   [1.0]
+//! deduplicates = true    # whether a content is stored once                   [true]
+//! zeros = "free"         # or "stored": as any other content                  [stored]
+//! ```
+
+use blockstone_base::units::Bytes;
+use serde::Deserialize;
+
+use crate::compress::Codec;
+use crate::grid::BLOCK_BYTES_MAX;
+
+/// The models that need no file, by name.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("generic", include_str!("../models/generic.toml")),
+    ("vdo", include_str!("../models/vdo.toml")),
+    ("xtremio", include_str!("../models/xtremio.toml")),
+];
+
+/// A model that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The text is no model.
+    #[error("read model {name}: {why}\nhint: `blockstone reduce --help` shows what a model says")]
+    Unreadable {
+        /// Its name or file.
+        name: String,
+        /// What is wrong, and where.
+        why: String,
+    },
+    /// It says something that no array does.
+    #[error("use model {name}: {what}\nhint: {hint}")]
+    Nonsense {
+        /// Its name or file.
+        name: String,
+        /// What it says.
+        what: String,
+        /// What would be sensible.
+        hint: &'static str,
+    },
+}
+
+/// What an array does with a block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// What it stands for, in one line.
+    pub about: String,
+    /// Bytes of a block that is deduplicated and compressed.
+    pub block_bytes: u32,
+    /// How blocks are compressed; not at all if there is none.
+    pub codec: Option<Codec>,
+    /// Steps in which compressed blocks are stored, in bytes.
+    pub granule_bytes: u32,
+    /// What a compressed block takes at least, in bytes.
+    pub smallest_bytes: u32,
+    /// A block that shrinks to no less than this part of it stays whole.
+    pub counted_below: f64,
+    /// Whether a content is stored once.
+    pub deduplicates: bool,
+    /// Whether blocks of zeros take nothing.
+    pub zeros_are_free: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    about: String,
+    block_size: String,
+    codec: String,
+    granule: String,
+    smallest: Option<String>,
+    #[serde(default = "whole")]
+    counted_below: f64,
+    #[serde(default = "yes")]
+    deduplicates: bool,
+    #[serde(default)]
+    zeros: Zeros,
+}
+
+#[derive(Default, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Zeros {
+    #[default]
+    Stored,
+    Free,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Model {
+    /// A built-in model.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn built_in(name: &str) -> Result<Self, ModelError> {
+        let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+            let why = format!("there is none of that name; built in are {}", known.join(", "));
+            return Err(ModelError::Unreadable { name: name.to_owned(), why });
+        };
+        Self::parse(name, text)
+    }
+
+    /// A model from its text; `name` is for messages and reports.
+    ///
+    /// # Errors
+    /// When the text is no model, or says what no array does.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
+        let unreadable = |why: String| ModelError::Unreadable { name: name.to_owned(), why };
+        let file: File = toml::from_str(text).map_err(|e| unreadable(one_line(&e.to_string())))?;
+        let bytes = |key: &str, text: &str| {
+            let bytes: Bytes = text.parse().map_err(|e| unreadable(format!("{key}: {e}")))?;
+            Ok::<u64, ModelError>(bytes.0)
+        };
+        let codec = match file.codec.as_str() {
+            "none" => None,
+            name => Some(name.parse().map_err(|e| unreadable(one_line(&format!("codec: {e}"))))?),
+        };
+        let block_bytes = bytes("block_size", &file.block_size)?;
+        let granule_bytes = bytes("granule", &file.granule)?;
+        let smallest_bytes = match &file.smallest {
+            Some(text) => bytes("smallest", text)?,
+            None => granule_bytes,
+        };
+        let nonsense =
+            |what: String, hint| ModelError::Nonsense { name: name.to_owned(), what, hint };
+        let possible = (4096..=BLOCK_BYTES_MAX).contains(&block_bytes);
+        if !possible || !block_bytes.is_power_of_two() {
+            let what = format!("its block_size is {}", Bytes(block_bytes));
+            return Err(nonsense(what, "4K times a power of two, up to 1M"));
+        }
+        if granule_bytes == 0 || granule_bytes > block_bytes || smallest_bytes > block_bytes {
+            let (granule, smallest) = (Bytes(granule_bytes), Bytes(smallest_bytes));
+            let what = format!("it stores steps of {granule}, at least {smallest}");
+            return Err(nonsense(what, "from 1 byte to the size of a block"));
+        }
+        if !(file.counted_below > 0.0 && file.counted_below <= 1.0) {
+            let what = format!("counted_below is {}", file.counted_below);
+            return Err(nonsense(what, "a part of the block above 0, at most 1.0"));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            about: file.about,
+            block_bytes: block_bytes as u32,
+            codec,
+            granule_bytes: granule_bytes as u32,
+            smallest_bytes: smallest_bytes as u32,
+            counted_below: file.counted_below,
+            deduplicates: file.deduplicates,
+            zeros_are_free: file.zeros == Zeros::Free,
+        })
+    }
+
+    /// What a block of `block_bytes` that shrank to `compressed_bytes` takes, in bytes.
+    pub fn stored_bytes(&self, block_bytes: u32, compressed_bytes: u32) -> u32 {
+        if f64::from(compressed_bytes) >= f64::from(block_bytes) * self.counted_below {
+            return block_bytes;
+        }
+        stepped(compressed_bytes, self.granule_bytes).max(self.smallest_bytes).min(block_bytes)
+    }
+}
+
+/// Rounded up to whole steps.
+pub fn stepped(bytes: u32, granule_bytes: u32) -> u32 {
+    bytes.div_ceil(granule_bytes) * granule_bytes
+}
+
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_models_are_sound_and_store_what_they_say() {
+        for (name, _) in BUILT_IN {
+            Model::built_in(name).unwrap();
+        }
+        let generic = Model::built_in("generic").unwrap();
+        assert_eq!(
+            [1, 512, 513, 8000].map(|b| generic.stored_bytes(8192, b)),
+            [512, 512, 1024, 8192]
+        );
+        let vdo = Model::built_in("vdo").unwrap();
+        assert_eq!(
+            [10, 1000, 2047, 2048].map(|b| vdo.stored_bytes(4096, b)),
+            [292, 1000, 2047, 4096]
+        );
+    }
+
+    #[test]
+    fn nonsense_is_named_with_what_would_be_sensible() {
+        let good = BUILT_IN[0].1;
+        for (from, to, said) in [
+            ("\"8K\"", "\"6000\"", "block_size"),
+            ("\"8K\"", "\"many\"", "block_size"),
+            ("\"512\"", "\"0\"", "steps"),
+            ("\"512\"", "\"1M\"", "steps"),
+            ("lz4", "rar", "rar"),
+            ("granule", "grain", "grain"),
+            ("about", "counted_below = 1.5\nabout", "1.5"),
+            ("about", "zeros = \"gone\"\nabout", "gone"),
+            ("=", ":", "expected"),
+        ] {
+            let error = Model::parse("mine", &good.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(said) && error.contains("\nhint: "), "{from} → {to}: {error}");
+            assert_eq!(error.lines().count(), 2, "{error}");
+        }
+        assert!(Model::built_in("magic").unwrap_err().to_string().contains("generic"));
+    }
+}

@@ -1,0 +1,128 @@
+//! What one scan counts.
+
+use blockstone_base::units::Bytes;
+
+use crate::chunk::CHUNK_BYTES_MEAN;
+use crate::compress::Codec;
+use crate::grid::{Grid, GridError, grids};
+use crate::hash::Depth;
+use crate::mask::{Mask, masks};
+
+/// Which contents are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compress {
+    /// None.
+    Not,
+    /// All while there are at most so many in a grid, then a fixed share of hash space.
+    Sample(usize),
+    /// All.
+    Every,
+}
+
+/// What one scan counts, and within which memory.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    grids: Vec<Grid>,
+    primary: usize,
+    /// Compressors; every one sees every block that is compressed.
+    pub codecs: Vec<Codec>,
+    /// Which contents are compressed.
+    pub compress: Compress,
+    /// Which masks are counted.
+    pub masks: Vec<Mask>,
+    /// Whether chunks are cut and counted.
+    pub chunks: bool,
+    /// Bytes of memory for all tables.
+    pub memory_bytes: usize,
+}
+
+/// Contents of a grid that are compressed before a share is taken: enough for an interval of a
+/// percent, few enough to cost seconds.
+pub const COMPRESSED_CONTENTS: usize = 16 << 10;
+
+impl Plan {
+    /// Every size at every offset; details (which file holds what, where, how often) are of the
+    /// blocks of `primary` at the smallest offset.
+    ///
+    /// # Errors
+    /// Sizes or offsets that cannot be counted.
+    pub fn new(sizes: &[Bytes], offsets: &[u64], primary: Bytes) -> Result<Self, GridError> {
+        let mut sizes = sizes.to_vec();
+        if !sizes.is_empty() && !sizes.contains(&primary) {
+            sizes.push(primary);
+        }
+        let grids = grids(&sizes, offsets)?;
+        let primary = grids.iter().position(|g| u64::from(g.block_bytes) == primary.0);
+        Ok(Self {
+            primary: primary.unwrap_or_default(),
+            grids,
+            codecs: vec![Codec::Lz4],
+            compress: Compress::Sample(COMPRESSED_CONTENTS),
+            masks: Vec::new(),
+            chunks: true,
+            memory_bytes: 256 << 20,
+        })
+    }
+
+    /// Counts the usual masks too: some file has pages of a known format.
+    #[must_use]
+    pub fn with_masks(mut self) -> Self {
+        self.masks = masks();
+        self
+    }
+
+    /// All grids.
+    pub fn grids(&self) -> &[Grid] {
+        &self.grids
+    }
+
+    /// Index of the grid of which details are kept.
+    pub fn primary(&self) -> usize {
+        self.primary
+    }
+
+    /// Sizes of blocks as powers of two of units, ascending.
+    pub fn levels(&self) -> Vec<usize> {
+        let mut levels: Vec<usize> = self.grids.iter().map(|grid| grid.level()).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        levels
+    }
+
+    /// What hashing has to find.
+    pub fn depth(&self) -> Depth {
+        Depth { masks: !self.masks.is_empty(), chunks: self.chunks }
+    }
+
+    /// Memory of each table: of the grids, of the masked grids (all masks, then all levels), of the
+    /// chunks. They fill at about the same time, but that masked ones have a tenth of it: a share
+    /// answers their question as well.
+    pub fn memory(&self) -> Memory {
+        let per_byte = |block_bytes: f64| 1.0 / block_bytes;
+        let plain: Vec<f64> =
+            self.grids.iter().map(|grid| per_byte(grid.block_bytes.into())).collect();
+        let levels = self.levels();
+        let masked: Vec<f64> = self
+            .masks
+            .iter()
+            .flat_map(|_| levels.iter().map(|&level| per_byte(f64::from(4096 << level)) / 10.0))
+            .collect();
+        let chunks = if self.chunks { per_byte(CHUNK_BYTES_MEAN as f64) } else { 0.0 };
+        let sum = plain.iter().chain(&masked).sum::<f64>() + chunks;
+        // One table at a time holds its contents twice, while it grows.
+        let bytes = self.memory_bytes as f64 * 0.75 / sum;
+        let scaled = |weights: Vec<f64>| weights.iter().map(|w| (w * bytes) as usize).collect();
+        Memory { plain: scaled(plain), masked: scaled(masked), chunks: (chunks * bytes) as usize }
+    }
+}
+
+/// Bytes for each table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Of the grids, in their order.
+    pub plain: Vec<usize>,
+    /// Of the masked grids: by mask, then by level.
+    pub masked: Vec<usize>,
+    /// Of the chunks.
+    pub chunks: usize,
+}

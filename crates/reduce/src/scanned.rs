@@ -1,0 +1,93 @@
+//! What was scanned: the files, and what was not as it should be with them. Whoever reads files
+//! fills this in; reports show it beside the findings.
+
+use serde::{Deserialize, Serialize};
+
+/// How a file ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum FileState {
+    /// Read from its beginning to its end, which stayed where it was.
+    Complete,
+    /// The scan ended before it did.
+    Pending,
+    /// It became longer meanwhile; what came behind the end was not read.
+    Grew {
+        /// By so much.
+        bytes: u64,
+    },
+    /// It became shorter meanwhile; what was missing is not counted.
+    Shrank {
+        /// By so much.
+        bytes: u64,
+    },
+    /// Its size stayed, but somebody wrote to it meanwhile.
+    Written,
+    /// It could not be read to its end.
+    Unreadable {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl FileState {
+    /// Whether the figures lack a part of the file.
+    pub fn is_partial(&self) -> bool {
+        !matches!(self, Self::Complete | Self::Written)
+    }
+}
+
+/// A file that was scanned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScannedFile {
+    /// Its path.
+    pub path: String,
+    /// Bytes counted.
+    pub bytes: u64,
+    /// Bytes of them in holes, which were not read.
+    pub hole_bytes: u64,
+    /// The format of its pages, if it has any.
+    pub format: Option<String>,
+    /// How it ended.
+    #[serde(flatten)]
+    pub state: FileState,
+}
+
+/// Something met on the way that was not scanned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// Its path.
+    pub path: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// A scan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scanned {
+    /// Files, in the order in which they were read.
+    pub files: Vec<ScannedFile>,
+    /// What was not scanned.
+    pub skipped: Vec<Skipped>,
+    /// Bytes that were read from storage, holes left out.
+    pub read_bytes: u64,
+    /// Seconds from the first read to the last count.
+    pub elapsed_s: f64,
+    /// Seconds of processor time.
+    pub cpu_s: f64,
+    /// Most memory that the process had, in bytes.
+    pub memory_bytes: u64,
+    /// Whether reads went past the page cache.
+    pub direct: bool,
+    /// Why the scan ended before its end, if it did.
+    pub ended_by: Option<String>,
+}
+
+impl Scanned {
+    /// Whether every file is in the figures from its beginning to its end.
+    pub fn is_whole(&self) -> bool {
+        self.ended_by.is_none()
+            && self.skipped.is_empty()
+            && !self.files.iter().any(|file| file.state.is_partial())
+    }
+}
