@@ -42,6 +42,7 @@ pub mod psync;
 pub mod registry;
 pub mod sim;
 pub mod stamp;
+pub mod stream;
 pub mod uring;
 mod worker;
 

@@ -48,6 +48,7 @@
 //! ```
 
 pub mod manifest;
+pub mod scan;
 
 mod checksum;
 mod disk;

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -119,18 +120,28 @@ impl Reader {
 
     /// Reads all rows. Columns of types that no version of Blockstone writes are left out.
     pub fn read(&self, path: &Path) -> Result<Table, RecordError> {
+        self.read_groups(path, 0..self.groups())
+    }
+
+    /// How many row groups it has.
+    pub fn groups(&self) -> usize {
+        self.reader.metadata().num_row_groups()
+    }
+
+    /// Reads the rows of some groups, as [`Reader::read`] does those of all.
+    pub fn read_groups(&self, path: &Path, groups: Range<usize>) -> Result<Table, RecordError> {
         let metadata = self.reader.metadata();
         let mut table = Table::new(Vec::new());
         for (index, field) in fields(metadata) {
             let mut data = Data::new(field.kind);
-            for group in 0..metadata.num_row_groups() {
+            for group in groups.clone() {
                 self.read_chunk(group, index, field.nullable, &mut data)
                     .map_err(|e| wrap("read", path, e))?;
             }
             table.fields.push(field);
             table.columns.push(data);
         }
-        let rows = metadata.file_metadata().num_rows();
+        let rows: i64 = groups.map(|group| metadata.row_group(group).num_rows()).sum();
         if table.columns.iter().any(|column| column.len() as i64 != rows) {
             return Err(RecordError::damaged(path, format!("it does not hold its {rows} rows")));
         }

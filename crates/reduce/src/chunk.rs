@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use blockstone_base::rng;
+use serde::{Deserialize, Serialize};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
-use crate::sets::FileId;
+use crate::sets::{FileId, SetId};
 use crate::table::{Place, Seen, Table};
 
 /// No chunk is shorter, but the last of a segment.
@@ -73,7 +74,7 @@ fn cut(bytes: &[u8]) -> usize {
 }
 
 /// That one file holds what another does, so many bytes further on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Displacement {
     /// Where the chunks occurred first.
     pub original: FileId,
@@ -87,11 +88,12 @@ pub struct Displacement {
 const DISPLACEMENTS_MAX: usize = 1 << 16;
 
 /// Chunks and where they repeat.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chunks {
     table: Table,
     bytes: u64,
     repeated_bytes: u64,
+    #[serde(with = "pairs")]
     displaced: HashMap<Displacement, u64>,
 }
 
@@ -109,7 +111,11 @@ impl Chunks {
             let share = self.table.share_log2();
             let first = match self.table.see(chunk.print, Place::new(file, at)) {
                 Seen::Outside => continue,
-                Seen::New(_) => None,
+                Seen::New(entry) => {
+                    // No file set, but what merging needs: how much one occurrence is.
+                    entry.set_set(SetId(chunk.len));
+                    None
+                }
                 Seen::Again(entry) => Some(entry.first),
             };
             let now = self.table.share_log2();
@@ -150,6 +156,52 @@ impl Chunks {
         &self.table
     }
 
+    /// The table, to fill it again.
+    pub(crate) fn table_mut(&mut self) -> &mut Table {
+        &mut self.table
+    }
+
+    /// Adds what another scan counted, whose files come behind `files` others.
+    pub(crate) fn merge(&mut self, other: &Self, files: FileId) {
+        let share = self.table.share_log2().max(other.table.share_log2());
+        self.scale(share - self.table.share_log2());
+        self.table.shrink_share(share);
+        let halvings = share - other.table.share_log2();
+        self.bytes += other.bytes >> halvings;
+        self.repeated_bytes += other.repeated_bytes >> halvings;
+        for (key, bytes) in &other.displaced {
+            let key = Displacement {
+                original: key.original + files,
+                copy: key.copy + files,
+                shift_bytes: key.shift_bytes,
+            };
+            *self.displaced.entry(key).or_default() += bytes >> halvings;
+        }
+        for entry in other.table.entries() {
+            let first = Place::new(entry.first.file() + files, entry.first.at());
+            let before = self.table.share_log2();
+            let mut moved = *entry;
+            moved.first = first;
+            let Seen::Again(known) = self.table.add(moved) else {
+                let now = self.table.share_log2();
+                if now != before {
+                    self.scale(now - before);
+                }
+                continue;
+            };
+            // Its first occurrence there is one more of what is known here.
+            let bytes = u64::from(entry.set().0);
+            self.repeated_bytes += bytes;
+            let shift_bytes = first.at() as i64 - known.first.at() as i64;
+            if shift_bytes % UNIT_BYTES as i64 != 0 {
+                let key =
+                    Displacement { original: known.first.file(), copy: first.file(), shift_bytes };
+                *self.displaced.entry(key).or_default() += bytes;
+                self.forget_the_rarest();
+            }
+        }
+    }
+
     fn scale(&mut self, halvings: u32) {
         self.bytes >>= halvings;
         self.repeated_bytes >>= halvings;
@@ -168,6 +220,28 @@ impl Chunks {
         let middle = counts.len() / 2;
         let limit = *counts.select_nth_unstable(middle).1;
         self.displaced.retain(|_, bytes| *bytes > limit);
+    }
+}
+
+/// A map whose keys are no texts, as a list of pairs.
+mod pairs {
+    use std::collections::HashMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Displacement;
+
+    pub fn serialize<S: Serializer>(
+        map: &HashMap<Displacement, u64>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(map)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<HashMap<Displacement, u64>, D::Error> {
+        Vec::<(Displacement, u64)>::deserialize(from).map(|pairs| pairs.into_iter().collect())
     }
 }
 

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Compressors that one scan can compare.
 pub const CODECS_MAX: usize = 4;
 
 /// A compressor and its level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Codec {
     /// LZ4, the block format; what most arrays do in line.
     Lz4,
@@ -59,6 +62,20 @@ impl FromStr for Codec {
             },
             _ => Err(unknown()),
         }
+    }
+}
+
+impl From<Codec> for String {
+    fn from(codec: Codec) -> Self {
+        codec.to_string()
+    }
+}
+
+impl TryFrom<String> for Codec {
+    type Error = CodecError;
+
+    fn try_from(text: String) -> Result<Self, CodecError> {
+        text.parse()
     }
 }
 

@@ -3,7 +3,11 @@
 
 mod detail;
 mod masked;
+mod merge;
+mod rows;
 mod sample;
+
+use serde::{Deserialize, Serialize};
 
 use crate::chunk::Chunks;
 use crate::compress::Sizes;
@@ -16,13 +20,15 @@ use crate::table::{Place, Seen, Table};
 
 pub use detail::{Run, Strip, StripBin};
 pub use masked::MaskedGrid;
+pub use merge::MergeError;
+pub use rows::{Row, RowError};
 pub use sample::Sample;
 
 use detail::Detail;
 use masked::Masked;
 
 /// A file as the counter knows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedFile {
     /// Bytes counted, those of its last segment padded to a block left out.
     pub bytes: u64,
@@ -42,7 +48,7 @@ pub struct Wanted {
 }
 
 /// The counts of one grid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GridCount {
     /// The grid.
     pub grid: Grid,
@@ -57,20 +63,23 @@ pub struct GridCount {
 }
 
 /// One offset: its units, and what it is built up to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Lane {
     units: Units,
     tower: Tower,
     /// For each level: its grid, and the blocks of this file so far.
     grids: Vec<Option<(usize, u64)>>,
+    #[serde(skip)]
     prints: Vec<Fingerprint>,
 }
 
-/// Counts segments.
-#[derive(Clone, Debug)]
+/// Counts segments. As a document it lacks its contents; see [`Counter::rows`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Counter {
     plan: Plan,
+    #[serde(skip)]
     zeros: Zeros,
+    #[serde(skip)]
     sets: Sets,
     grids: Vec<GridCount>,
     lanes: Vec<Lane>,
@@ -385,13 +394,13 @@ mod tests {
     use crate::digest;
     use crate::hash::Hasher;
 
-    fn plan() -> Plan {
+    pub fn plan() -> Plan {
         let sizes = [4096, 8192, 16384, 32768].map(Bytes);
         Plan::new(&sizes, &[0, 512, 4096], Bytes(8192)).expect("a plan")
     }
 
     /// Files made of few contents of 512 bytes and of longer stretches.
-    fn files(seed: u64) -> Vec<Vec<u8>> {
+    pub fn files(seed: u64) -> Vec<Vec<u8>> {
         let mut rng = Rng::new(seed, 0);
         let stretch = |rng: &mut Rng| {
             let mut bytes = vec![0; [512, 4096, 8192, 32768, 3 << 20][rng.below(5) as usize]];
@@ -409,8 +418,14 @@ mod tests {
         (0..4).map(|_| file(&mut rng)).collect()
     }
 
-    fn count(plan: Plan, files: &[Vec<u8>]) -> Counter {
-        let (mut counter, mut hasher) = (Counter::new(plan), Hasher::default());
+    pub fn count(plan: Plan, files: &[Vec<u8>]) -> Counter {
+        let mut counter = Counter::new(plan);
+        feed(&mut counter, files);
+        counter
+    }
+
+    pub fn feed(counter: &mut Counter, files: &[Vec<u8>]) {
+        let mut hasher = Hasher::default();
         let depth = counter.plan().depth();
         for file in files {
             counter.begin_file(file.len() as u64);
@@ -419,7 +434,6 @@ mod tests {
             }
             counter.end_file(&mut Vec::new());
         }
-        counter
     }
 
     #[test]

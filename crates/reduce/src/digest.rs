@@ -66,7 +66,7 @@ pub fn pair(first: Fingerprint, second: Fingerprint) -> Fingerprint {
 }
 
 /// What blocks of zeros look like: their sector, their unit, and their blocks of 2^n units.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Zeros {
     /// The digest of a sector of zeros.
     pub sector: Fingerprint,

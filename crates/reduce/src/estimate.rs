@@ -82,22 +82,29 @@ pub fn contents(kept: usize, share_log2: u32) -> Interval {
     }
 }
 
-/// The mean of all of `population` values of which `values` were drawn.
-pub fn mean(values: impl Iterator<Item = f64>, population: f64) -> Option<Interval> {
-    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+/// The mean of all of `population` values of which `values` were drawn. Sums are of whole numbers,
+/// so that the order in which values come changes nothing.
+pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interval> {
+    let (mut count, mut sum, mut squares) = (0_u64, 0_u64, 0_u128);
     for value in values {
-        // Welford 1962.
-        count += 1.0;
-        let from_mean = value - mean;
-        mean += from_mean / count;
-        squares += from_mean * (value - mean);
+        count += 1;
+        sum += u64::from(value);
+        squares += u128::from(value) * u128::from(value);
     }
-    if count == 0.0 {
+    if count == 0 {
         return None;
     }
-    let left_out = (1.0 - count / population.max(count)).max(0.0);
-    let variance = if count > 1.0 { squares / (count - 1.0) } else { mean * mean };
-    let half_width = Z_99 * (variance / count * left_out).sqrt();
+    let drawn = count as f64;
+    let mean = sum as f64 / drawn;
+    let left_out = (1.0 - drawn / population.max(drawn)).max(0.0);
+    let variance = if count > 1 {
+        // count × Σv² − (Σv)² is a whole number too.
+        let spread = u128::from(count) * squares - u128::from(sum) * u128::from(sum);
+        spread as f64 / drawn / (drawn - 1.0)
+    } else {
+        mean * mean
+    };
+    let half_width = Z_99 * (variance / drawn * left_out).sqrt();
     Some(Interval { value: mean, low: (mean - half_width).max(0.0), high: mean + half_width })
 }
 
@@ -110,7 +117,7 @@ mod tests {
     #[test]
     fn what_was_counted_has_no_interval() {
         assert!(contents(77, 0).is_exact());
-        let all = mean([1.0, 3.0].into_iter(), 2.0).unwrap();
+        let all = mean([1, 3].into_iter(), 2.0).unwrap();
         assert!(all.is_exact() && (all.value - 2.0).abs() < 1e-12);
         assert_eq!(mean(std::iter::empty(), 5.0), None);
         let ratio = Interval::exact(6.0).over(Interval { value: 2.0, low: 1.0, high: 3.0 });

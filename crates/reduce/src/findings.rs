@@ -264,12 +264,12 @@ fn compression_ratio(
     let block_bytes = count.grid.block_bytes;
     let Some(codec) = model.codec else { return Some(Interval::exact(1.0)) };
     let place = counter.plan().codecs.iter().position(|&known| known == codec)?;
-    let stored = |bytes: u32| f64::from(model.stored_bytes(block_bytes, bytes));
+    let stored = |bytes: u32| model.stored_bytes(block_bytes, bytes);
     let zero_bytes = if count.zero_blocks == 0 || model.zeros_are_free {
         0.0
     } else {
         // A block of zeros is a few bytes behind any compressor.
-        stored(1)
+        f64::from(stored(1))
     };
     let zero_contents = f64::from(u8::from(count.zero_blocks > 0));
     if count.table.is_empty() {

@@ -5,6 +5,7 @@
 //! offset: each finished block is one half of a block twice its size.
 
 use blockstone_base::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::digest::{self, Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS};
 
@@ -41,7 +42,7 @@ pub enum GridError {
 }
 
 /// One grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Grid {
     /// Bytes of a block.
     pub block_bytes: u32,
@@ -96,8 +97,9 @@ pub fn grids(sizes: &[Bytes], offsets: &[u64]) -> Result<Vec<Grid>, GridError> {
 pub type Emit<'a> = dyn FnMut(usize, Fingerprint) + 'a;
 
 /// Turns units into blocks of all sizes up to 2^`levels` units.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tower {
+    #[serde(with = "crate::text")]
     halves: Vec<Option<Fingerprint>>,
 }
 
@@ -134,10 +136,11 @@ impl Tower {
 }
 
 /// Turns a file's sectors into units that begin at one offset.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Units {
     skip: usize,
     left: usize,
+    #[serde(with = "crate::text")]
     pending: Vec<Fingerprint>,
 }
 

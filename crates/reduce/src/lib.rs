@@ -30,3 +30,4 @@ pub mod plan;
 pub mod scanned;
 pub mod sets;
 pub mod table;
+mod text;

@@ -4,11 +4,13 @@
 //! class of fields are hashed on their own. Which classes are masked is decided afterwards, by
 //! which of these digests go into a fingerprint: nine questions for the price of two.
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
 use crate::page::{FIELDS, Field, Fields, PageUse, Recognised};
 
 /// Which classes of fields are masked; a bit each, in the order of [`FIELDS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mask(pub u8);
 
 impl Mask {

@@ -1,6 +1,7 @@
 //! What one scan counts.
 
 use blockstone_base::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::chunk::CHUNK_BYTES_MEAN;
 use crate::compress::Codec;
@@ -9,7 +10,7 @@ use crate::hash::Depth;
 use crate::mask::{Mask, masks};
 
 /// Which contents are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compress {
     /// None.
     Not,
@@ -20,7 +21,7 @@ pub enum Compress {
 }
 
 /// What one scan counts, and within which memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     grids: Vec<Grid>,
     primary: usize,

@@ -60,10 +60,12 @@ pub struct Skipped {
     pub path: String,
     /// Why not.
     pub why: String,
+    /// Whether it has content that the figures now lack.
+    pub matters: bool,
 }
 
 /// A scan.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scanned {
     /// Files, in the order in which they were read.
     pub files: Vec<ScannedFile>,
@@ -87,7 +89,7 @@ impl Scanned {
     /// Whether every file is in the figures from its beginning to its end.
     pub fn is_whole(&self) -> bool {
         self.ended_by.is_none()
-            && self.skipped.is_empty()
+            && !self.skipped.iter().any(|skipped| skipped.matters)
             && !self.files.iter().any(|file| file.state.is_partial())
     }
 }

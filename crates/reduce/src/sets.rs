@@ -10,7 +10,7 @@ pub type FileId = u32;
 
 /// A set of files; only of use to the [`Sets`] that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SetId(pub(crate) u32);
+pub struct SetId(pub u32);
 
 /// The set of no file.
 pub const EMPTY: SetId = SetId(0);
@@ -79,6 +79,18 @@ impl Sets {
             at = self.nodes[at.parent as usize];
             Some(file)
         })
+    }
+
+    /// All sets but the empty one, each as its parent and its last file, parents first.
+    pub fn rows(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+        self.nodes[1..].iter().map(|node| (node.parent, node.last))
+    }
+
+    /// Adds a set as [`Sets::rows`] gave it. Nothing if its parent is not there.
+    pub fn push_row(&mut self, parent: u32, last: FileId) -> Option<SetId> {
+        let before = self.nodes.get(parent as usize)?;
+        let fits = before.files == 0 || before.last < last;
+        fits.then(|| self.with(SetId(parent), last))
     }
 
     /// How many sets there are, the parents of sets among them.

@@ -5,6 +5,8 @@
 //! counted at every occurrence, so its count is exact. A sample of *blocks* would lose most second
 //! occurrences and say that nothing repeats.
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::Fingerprint;
 use crate::sets::{FileId, SetId};
 
@@ -93,16 +95,22 @@ pub enum Seen<'a> {
     Again(&'a mut Entry),
 }
 
-/// Contents by fingerprint.
-#[derive(Clone, Debug)]
+/// Contents by fingerprint. As a document it is empty; its contents are kept elsewhere.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
+    #[serde(skip, default = "no_slots")]
     slots: Vec<Entry>,
+    #[serde(skip)]
     len: usize,
     slots_max: usize,
     share_log2: u32,
 }
 
 const SLOTS_MIN: usize = 256;
+
+fn no_slots() -> Vec<Entry> {
+    vec![VACANT; SLOTS_MIN]
+}
 
 /// Bytes that one content takes in a full table.
 pub const BYTES_PER_CONTENT: usize = size_of::<Entry>() * 4 / 3;
@@ -116,7 +124,7 @@ impl Table {
     /// A table that begins with a share of 2^-`share_log2`.
     pub fn with_share(memory_bytes: usize, share_log2: u32) -> Self {
         let slots_max = (memory_bytes / size_of::<Entry>()).max(SLOTS_MIN);
-        Self { slots: vec![VACANT; SLOTS_MIN], len: 0, slots_max, share_log2 }
+        Self { slots: no_slots(), len: 0, slots_max, share_log2 }
     }
 
     /// Counts an occurrence of `print` at `place`.

@@ -71,6 +71,15 @@ pub enum FileError {
     },
 }
 
+/// What shows that somebody changed a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileState {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was last written to, in nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
 impl BlockFile {
     /// Opens an existing file or block device, with `O_DIRECT` when `direct`.
     ///
@@ -235,6 +244,34 @@ impl BlockFile {
             (Ok(here), Ok(there)) => same(here, there),
             _ => false,
         }
+    }
+
+    /// The first byte at or behind `offset_bytes` that lies in no hole; nothing if all that follows
+    /// is one. File systems that do not know holes, and devices, have none.
+    pub fn next_data(&self, offset_bytes: u64) -> Option<u64> {
+        // The cursor that this moves is used by nobody.
+        match rustix::fs::seek(&self.file, SeekFrom::Data(offset_bytes)) {
+            Ok(data) => Some(data),
+            Err(Errno::NXIO) => None,
+            Err(_) => Some(offset_bytes),
+        }
+    }
+
+    /// Asks the kernel to drop a part of this file's clean pages from the page cache.
+    pub fn drop_cached_part(&self, offset_bytes: u64, len_bytes: u64) {
+        let len = std::num::NonZeroU64::new(len_bytes);
+        // Advice only: a file system that has no pages to drop may refuse it.
+        let _ = rustix::fs::fadvise(&self.file, offset_bytes, len, rustix::fs::Advice::DontNeed);
+    }
+
+    /// Size, and when it was last written to (nanoseconds since 1970), as the kernel knows now.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn state(&self) -> Result<FileState, FileError> {
+        let found = self.file.metadata().map_err(|source| self.error("look at", source))?;
+        let modified_ns = found.mtime() * 1_000_000_000 + found.mtime_nsec();
+        Ok(FileState { bytes: self.size_bytes()?, modified_ns })
     }
 
     /// Whether it is a block device.

@@ -28,6 +28,18 @@ pub fn process() -> CpuUsage {
     CpuUsage::of(libc::RUSAGE_SELF)
 }
 
+/// The most memory that this process had at once, in bytes (its resident set, from getrusage(2)).
+pub fn peak_memory_bytes() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is a writable rusage; with RUSAGE_SELF and a valid pointer the call cannot
+    // fail, and if it did, all-zero bytes are a valid rusage.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    usage.ru_maxrss as u64 * 1024
+}
+
 impl CpuUsage {
     /// The usage of the calling thread so far.
     pub fn of_thread() -> Self {

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use blockstone_base::rng;
+use serde::{Deserialize, Serialize};
 
 use super::Copied;
 use crate::digest::Fingerprint;
@@ -27,7 +28,7 @@ const DRAWN_BYTES: usize = 4 << 20;
 
 /// A part of a file: blocks by what an array would do with them. In a share of contents only those
 /// of the share are here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StripBin {
     /// The first of their content.
     pub stored: u32,
@@ -40,7 +41,7 @@ pub struct StripBin {
 }
 
 /// Where in a file the copies lie.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strip {
     /// The file.
     pub file: FileId,
@@ -51,7 +52,7 @@ pub struct Strip {
 }
 
 /// Blocks behind each other that lie behind each other elsewhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Run {
     /// How many; in a share, from the first to the last that is in it.
     pub blocks: u64,
@@ -65,7 +66,7 @@ pub struct Run {
     pub original_start: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Detail {
     block_bytes: u64,
     offset_bytes: u64,
@@ -185,6 +186,28 @@ impl Detail {
     pub fn drawn(&self) -> (u64, f64) {
         let contents = (self.drawn.len() as f64) * (1_u64 << self.drawn.share_log2()) as f64;
         (self.drawn_blocks, contents + f64::from(u8::from(self.drawn_zero)))
+    }
+
+    pub fn drawn_contents(&self) -> &Table {
+        &self.drawn
+    }
+
+    pub fn drawn_table(&mut self) -> &mut Table {
+        &mut self.drawn
+    }
+
+    /// Adds what another scan counted. Strips and runs say what one array saw in one order; those
+    /// of two scans say nothing together.
+    pub fn merge(&mut self, other: &Self) {
+        self.strips.clear();
+        self.runs.clear();
+        self.never_used += other.never_used;
+        self.drawn_blocks += other.drawn_blocks;
+        self.drawn_zero |= other.drawn_zero;
+        self.drawn.shrink_share(other.drawn.share_log2());
+        for entry in other.drawn.entries() {
+            self.drawn.add(*entry);
+        }
     }
 
     fn bin(&mut self, block: u64) -> Option<&mut StripBin> {

@@ -1,5 +1,7 @@
 //! Contents under masks: the same count again, with fields of pages set to zero.
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::{Fingerprint, SECTOR_BYTES, UNIT_BYTES, Zeros};
 use crate::grid::{Grid, Tower, Units};
 use crate::hash::{Prints, SEGMENT_BYTES};
@@ -8,7 +10,7 @@ use crate::plan::{Memory, Plan};
 use crate::table::{Place, Table};
 
 /// The counts of one grid under one mask.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MaskedGrid {
     /// The grid; it begins where files begin.
     pub grid: Grid,
@@ -23,18 +25,19 @@ pub struct MaskedGrid {
 }
 
 /// All masks and sizes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Masked {
     units: Units,
     lanes: Vec<Lane>,
     levels: Vec<usize>,
+    #[serde(skip)]
     buffer: Vec<Fingerprint>,
     /// Units of this file so far.
     file_units: u64,
 }
 
 /// One mask: a grid for each level.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Lane {
     mask: Mask,
     tower: Tower,
@@ -71,6 +74,10 @@ impl Masked {
         self.lanes.iter().flat_map(|lane| &lane.grids)
     }
 
+    pub fn grids_mut(&mut self) -> impl Iterator<Item = &mut MaskedGrid> {
+        self.lanes.iter_mut().flat_map(|lane| &mut lane.grids)
+    }
+
     pub fn begin_file(&mut self) {
         self.units.reset();
         self.lanes.iter_mut().for_each(|lane| lane.tower.reset());
@@ -102,7 +109,7 @@ impl Masked {
 
     /// A segment of zeros behind others.
     pub fn more_zeros(&mut self) {
-        for grid in self.lanes.iter_mut().flat_map(|lane| &mut lane.grids) {
+        for grid in self.grids_mut() {
             let more = SEGMENT_BYTES as u64 / u64::from(grid.grid.block_bytes);
             grid.blocks += more;
             grid.zero_blocks += more;
@@ -118,7 +125,7 @@ impl Masked {
         let padding = vec![zeros.sector; (missing / SECTOR_BYTES as u64) as usize];
         self.push(&padding, &Prints::default(), zeros);
         let counted_bytes = self.file_units * UNIT_BYTES as u64;
-        for grid in self.lanes.iter_mut().flat_map(|lane| &mut lane.grids) {
+        for grid in self.grids_mut() {
             let block_bytes = u64::from(grid.grid.block_bytes);
             let surplus = counted_bytes / block_bytes - bytes.div_ceil(block_bytes);
             grid.blocks -= surplus;

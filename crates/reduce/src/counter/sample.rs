@@ -3,13 +3,16 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::compress::Sizes;
 use crate::digest::Fingerprint;
 use crate::plan::Compress;
 
 /// Sizes of contents.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
+    #[serde(skip)]
     sizes: HashMap<Fingerprint, Option<Sizes>>,
     on: bool,
     contents_max: usize,

@@ -1,0 +1,312 @@
+//! Reading files from their beginning to their end: in segments, in a fixed order, as many at once
+//! as there are threads that ask, at a rate if wanted, and past the page cache where that can be.
+//!
+//! Threads call [`Stream::claim`] and then read what they claimed; the numbers of segments say in
+//! which order they belong. Holes are not read: they are claimed as such.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
+
+/// A file to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its path.
+    pub path: PathBuf,
+    /// Bytes of it, as it was found; what comes behind is not read.
+    pub bytes: u64,
+    /// Where to begin, in bytes; a multiple of the segment.
+    pub from_bytes: u64,
+}
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct How {
+    /// Bytes of a segment.
+    pub segment_bytes: usize,
+    /// Past the page cache. A file system that cannot is read through it, and what that left there
+    /// is dropped.
+    pub direct: bool,
+    /// At most so many bytes a second.
+    pub rate: Option<u64>,
+}
+
+/// What is to be read next; it is the claimer's alone.
+#[derive(Debug)]
+pub struct Claim {
+    /// Its number; they have no gaps.
+    pub number: u64,
+    /// The file, as an index into the sources.
+    pub source: usize,
+    /// First byte.
+    pub start_bytes: u64,
+    /// Bytes, never more than a segment unless they are a hole. An empty file is one empty claim.
+    pub len_bytes: u64,
+    /// What lies there.
+    pub kind: ClaimKind,
+    /// Whether the file ends here.
+    pub is_last: bool,
+}
+
+/// What a claim is of.
+#[derive(Debug)]
+pub enum ClaimKind {
+    /// Something to be read.
+    Data(Arc<Open>),
+    /// A hole: zeros.
+    Hole(Arc<Open>),
+    /// The file could not be opened; this is all of it.
+    Failed(FileError),
+}
+
+/// A file while its segments are being read.
+#[derive(Debug)]
+pub struct Open {
+    file: BlockFile,
+    found: FileState,
+    drops: bool,
+}
+
+/// Files on their way through.
+#[derive(Debug)]
+pub struct Stream {
+    sources: Vec<Source>,
+    how: How,
+    cursor: Mutex<Cursor>,
+}
+
+#[derive(Debug)]
+struct Cursor {
+    number: u64,
+    source: usize,
+    open: Option<(Arc<Open>, u64)>,
+    paced: Duration,
+    begun: Option<Instant>,
+}
+
+impl Stream {
+    /// Nothing is opened yet.
+    pub fn new(sources: Vec<Source>, how: How) -> Self {
+        let cursor =
+            Cursor { number: 0, source: 0, open: None, paced: Duration::ZERO, begun: None };
+        Self { sources, how, cursor: Mutex::new(cursor) }
+    }
+
+    /// The files.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The next segment or hole, once the rate allows it; nothing when all is claimed.
+    pub fn claim(&self) -> Option<Claim> {
+        let (claim, due) = {
+            let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+            let claim = self.next(&mut cursor)?;
+            let due = self.due(&mut cursor, &claim);
+            (claim, due)
+        };
+        if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
+            std::thread::sleep(wait);
+        }
+        Some(claim)
+    }
+
+    fn next(&self, cursor: &mut Cursor) -> Option<Claim> {
+        let source = self.sources.get(cursor.source)?;
+        let number = cursor.number;
+        cursor.number += 1;
+        let claim = |start_bytes, len_bytes, kind, is_last| Claim {
+            number,
+            source: cursor.source,
+            start_bytes,
+            len_bytes,
+            kind,
+            is_last,
+        };
+        let (open, at) = match cursor.open.take() {
+            Some(open) => open,
+            None => match self.open(source) {
+                Ok(open) => (Arc::new(open), source.from_bytes),
+                Err(error) => {
+                    let claim = claim(source.from_bytes, 0, ClaimKind::Failed(error), true);
+                    cursor.source += 1;
+                    return Some(claim);
+                }
+            },
+        };
+        let left = source.bytes.saturating_sub(at);
+        let segment = self.how.segment_bytes as u64;
+        let data = if left == 0 { Some(at) } else { open.file.next_data(at) };
+        let hole = data.map_or(left, |data| (data - at).min(left));
+        let is_rest = hole == left;
+        let hole = if is_rest { hole } else { hole / segment * segment };
+        let (len, kind) = if hole > 0 {
+            (hole, ClaimKind::Hole(Arc::clone(&open)))
+        } else {
+            (left.min(segment), ClaimKind::Data(Arc::clone(&open)))
+        };
+        let is_last = len == left;
+        let claim = claim(at, len, kind, is_last);
+        if is_last {
+            cursor.source += 1;
+        } else {
+            cursor.open = Some((open, at + len));
+        }
+        Some(claim)
+    }
+
+    fn open(&self, source: &Source) -> Result<Open, FileError> {
+        let (file, drops) = match BlockFile::open(&source.path, Access::Read, self.how.direct) {
+            Err(FileError::Open { source: error, .. })
+                if self.how.direct && error.kind() == std::io::ErrorKind::InvalidInput =>
+            {
+                (BlockFile::open(&source.path, Access::Read, false)?, true)
+            }
+            other => (other?, false),
+        };
+        let found = file.state()?;
+        Ok(Open { file, found, drops })
+    }
+
+    /// When a claim may be read, if there is a rate.
+    fn due(&self, cursor: &mut Cursor, claim: &Claim) -> Option<Instant> {
+        let rate = self.how.rate?;
+        let begun = *cursor.begun.get_or_insert_with(Instant::now);
+        let due = begun + cursor.paced;
+        if matches!(claim.kind, ClaimKind::Data(_)) {
+            cursor.paced += Duration::from_secs_f64(claim.len_bytes as f64 / rate.max(1) as f64);
+        }
+        Some(due)
+    }
+}
+
+impl Open {
+    /// Reads what was claimed into `out`; fewer bytes are the end of the file.
+    ///
+    /// # Errors
+    /// When the device or the file system refuses.
+    pub fn read(&self, start_bytes: u64, out: &mut [u8]) -> Result<usize, FileError> {
+        let mut done = 0;
+        while done < out.len() {
+            match self.file.read_at(start_bytes + done as u64, &mut out[done..]) {
+                Ok(0) => break,
+                Ok(bytes) => {
+                    done += bytes;
+                    // Only the end of a file ends between sectors, and behind it a direct read
+                    // would be refused.
+                    if self.file.is_direct() && !done.is_multiple_of(512) {
+                        break;
+                    }
+                }
+                Err(errno) if errno == INTERRUPTED => {}
+                Err(errno) => {
+                    return Err(self.file.error("read", std::io::Error::from_raw_os_error(errno)));
+                }
+            }
+        }
+        if self.drops {
+            self.file.drop_cached_part(start_bytes, done as u64);
+        }
+        Ok(done)
+    }
+
+    /// Whether reads go past the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.file.is_direct()
+    }
+
+    /// What it was when it was opened.
+    pub fn found(&self) -> FileState {
+        self.found
+    }
+
+    /// What it is now.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn state(&self) -> Result<FileState, FileError> {
+        self.file.state()
+    }
+}
+
+/// EINTR: a signal came first; the read is to be repeated.
+const INTERRUPTED: i32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blockstone_sys::buffer::Arena;
+
+    const HOW: How = How { segment_bytes: 1 << 16, direct: false, rate: None };
+
+    fn source(path: PathBuf, bytes: u64) -> Source {
+        Source { path, bytes, from_bytes: 0 }
+    }
+
+    fn read_all(stream: &Stream) -> Vec<(u64, usize, u64, Vec<u8>)> {
+        let mut pieces = Vec::new();
+        while let Some(claim) = stream.claim() {
+            let mut arena = Arena::new(1, 1 << 16).unwrap();
+            let bytes = match claim.kind {
+                ClaimKind::Data(open) => {
+                    let out = &mut arena.slot(0)[..];
+                    let read = open.read(claim.start_bytes, out).unwrap();
+                    out[..read.min(claim.len_bytes as usize)].to_vec()
+                }
+                ClaimKind::Hole(_) => vec![0; claim.len_bytes as usize],
+                ClaimKind::Failed(error) => error.to_string().into_bytes(),
+            };
+            pieces.push((claim.number, claim.source, claim.start_bytes, bytes));
+        }
+        pieces
+    }
+
+    #[test]
+    fn files_come_whole_and_in_order_with_their_holes_and_failures() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let mut content = vec![7; 300_001];
+        content[100_000..250_000].fill(0);
+        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+        std::fs::write(&a, &content).unwrap();
+        let hole = BlockFile::create_new(&b, false).unwrap();
+        hole.set_size(1 << 20).unwrap();
+        hole.write_at(1 << 19, &[9; 4096]).unwrap();
+        for direct in [false, true] {
+            let sources = vec![
+                source(a.clone(), 300_001),
+                source(dir.path().join("none"), 10),
+                source(b.clone(), 1 << 20),
+            ];
+            let pieces = read_all(&Stream::new(sources, How { direct, ..HOW }));
+            let numbers: Vec<u64> = pieces.iter().map(|piece| piece.0).collect();
+            assert_eq!(numbers, (0..pieces.len() as u64).collect::<Vec<_>>());
+            let of = |file| {
+                let parts = pieces.iter().filter(|piece| piece.1 == file);
+                parts.flat_map(|piece| piece.3.clone()).collect::<Vec<u8>>()
+            };
+            assert!(of(0) == content);
+            assert!(String::from_utf8(of(1)).unwrap().contains("none"));
+            let second = of(2);
+            assert_eq!(
+                (second.len(), second.iter().filter(|&&byte| byte == 9).count()),
+                (1 << 20, 4096)
+            );
+            assert!(pieces.len() < 5 + 1 + 16, "holes are not read piece by piece");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_kept_and_a_beginning_is_honoured() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, vec![1; 1 << 19]).unwrap();
+        let from = Source { path, bytes: 1 << 19, from_bytes: 1 << 16 };
+        let begun = Instant::now();
+        let pieces = read_all(&Stream::new(vec![from], How { rate: Some(4 << 20), ..HOW }));
+        assert_eq!((pieces.len(), pieces[0].2), (7, 1 << 16));
+        // Six gaps of a sixty-fourth of a second; the last segment is waited for by nobody.
+        assert!(begun.elapsed() >= Duration::from_millis(90), "{:?}", begun.elapsed());
+    }
+}

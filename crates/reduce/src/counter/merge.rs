@@ -1,0 +1,183 @@
+//! The counts of several scans as one: what an array would store that holds the files of all.
+
+use std::collections::HashMap;
+
+use crate::sets::{EMPTY, FileId, SetId, Sets};
+use crate::table::{Place, Seen};
+
+use super::Counter;
+
+/// Scans that cannot be counted together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("one counted {this}, the other {that}")]
+pub struct MergeError {
+    /// What one of them counted.
+    pub this: String,
+    /// What the other counted.
+    pub that: String,
+}
+
+impl Counter {
+    /// Adds what another scan counted, of other files; they come behind those of this one.
+    ///
+    /// # Errors
+    /// When the two did not count the same grids, masks and compressors; nothing is added then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        if let Some(error) = self.differs(other) {
+            return Err(error);
+        }
+        let files = self.files.len() as FileId;
+        let mut translated = HashMap::from([(EMPTY, EMPTY)]);
+        for index in 0..self.grids.len() {
+            let (mine, theirs) = (&mut self.grids[index], &other.grids[index]);
+            mine.blocks += theirs.blocks;
+            mine.zero_blocks += theirs.zero_blocks;
+            mine.table.shrink_share(theirs.table.share_log2());
+            mine.sample.limit_share(theirs.sample.share_log2().max(theirs.table.share_log2()));
+            for entry in theirs.table.entries() {
+                let first = Place::new(entry.first.file() + files, entry.first.at());
+                let mut moved = *entry;
+                moved.first = first;
+                let set = entry.set();
+                match mine.table.add(moved) {
+                    Seen::Outside => continue,
+                    Seen::New(entry) => {
+                        let set =
+                            translate(&mut self.sets, &other.sets, &mut translated, set, files);
+                        entry.set_set(set);
+                    }
+                    Seen::Again(entry) => {
+                        let joint = append(&mut self.sets, &other.sets, entry.set(), set, files);
+                        entry.set_set(joint);
+                    }
+                }
+                if let Some(&sizes) = theirs.sample.get(entry.print) {
+                    mine.sample.put(entry.print, sizes);
+                }
+            }
+            mine.sample.limit_share(mine.table.share_log2());
+        }
+        for (mine, theirs) in self.masked.grids_mut().zip(other.masked.grids()) {
+            mine.blocks += theirs.blocks;
+            mine.zero_blocks += theirs.zero_blocks;
+            mine.table.shrink_share(theirs.table.share_log2());
+            for entry in theirs.table.entries() {
+                mine.table.add(*entry);
+            }
+        }
+        self.chunks.merge(&other.chunks, files);
+        self.detail.merge(&other.detail);
+        self.files.extend(other.files.iter().cloned());
+        Ok(())
+    }
+
+    fn differs(&self, other: &Self) -> Option<MergeError> {
+        let describe = |counter: &Self| {
+            let codecs: Vec<String> = counter.plan.codecs.iter().map(ToString::to_string).collect();
+            let chunks = counter.plan.chunks;
+            let mut names = counter.table_names();
+            names.truncate(counter.grids.len());
+            let masks = counter.plan.masks.len();
+            format!(
+                "{}; {masks} masks, compressors {}, chunks: {chunks}",
+                names.join(", "),
+                codecs.join(", ")
+            )
+        };
+        let (this, that) = (describe(self), describe(other));
+        (this != that).then_some(MergeError { this, that })
+    }
+}
+
+/// A set of the other scan as one of this.
+fn translate(
+    mine: &mut Sets,
+    theirs: &Sets,
+    known: &mut HashMap<SetId, SetId>,
+    set: SetId,
+    files: FileId,
+) -> SetId {
+    if let Some(&translated) = known.get(&set) {
+        return translated;
+    }
+    let translated = append(mine, theirs, EMPTY, set, files);
+    known.insert(set, translated);
+    translated
+}
+
+/// `set` and all files of the other's `more`.
+fn append(mine: &mut Sets, theirs: &Sets, set: SetId, more: SetId, files: FileId) -> SetId {
+    let mut last_first: Vec<FileId> = theirs.files(more).collect();
+    last_first.reverse();
+    last_first.iter().fold(set, |set, &file| mine.with(set, file + files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{count, files, plan};
+    use super::*;
+
+    /// Everything that findings are made of, comparable.
+    fn known(counter: &Counter) -> Vec<(usize, u128, u32, Vec<FileId>)> {
+        let grids = counter.grids().iter().enumerate();
+        let mut all: Vec<_> = grids
+            .flat_map(|(index, count)| {
+                count.table.entries().map(move |entry| {
+                    let files = counter.sets().files(entry.set()).collect();
+                    (index, entry.print, entry.count, files)
+                })
+            })
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn two_scans_merged_are_one_scan_of_all() {
+        for seed in 40..46 {
+            let (first, second) = (files(seed), files(seed + 100));
+            let all: Vec<Vec<u8>> = first.iter().chain(&second).cloned().collect();
+            let mut merged = count(plan().with_masks(), &first);
+            merged.merge(&count(plan().with_masks(), &second)).unwrap();
+            let whole = count(plan().with_masks(), &all);
+            assert!(known(&merged) == known(&whole), "seed {seed}");
+            assert_eq!(merged.files(), whole.files());
+            let ratio = |counter: &Counter| counter.chunks().ratio().unwrap_or_default();
+            assert!((ratio(&merged) - ratio(&whole)).abs() < 1e-9);
+            for (a, b) in merged.masked().zip(whole.masked()) {
+                assert_eq!((a.blocks, a.table.len()), (b.blocks, b.table.len()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_kept_as_document_and_rows_goes_on_where_it_was() {
+        let all = files(60);
+        let whole = count(plan().with_masks(), &all);
+        let begun = count(plan().with_masks(), &all[..2]);
+        let document = serde_json::to_string(&begun).unwrap();
+        let mut again: Counter = serde_json::from_str(&document).unwrap();
+        again.awake();
+        for (parent, file) in begun.set_rows() {
+            again.put_set(parent, file).unwrap();
+        }
+        for row in begun.rows() {
+            again.put(row).unwrap();
+        }
+        super::super::tests::feed(&mut again, &all[2..]);
+        assert!(known(&again) == known(&whole));
+        assert_eq!(again.strips(), whole.strips());
+        assert_eq!(again.runs(), whole.runs());
+        assert_eq!(again.drawn(), whole.drawn());
+        let bad = super::super::Row { table: 999, ..begun.rows().next().unwrap() };
+        assert!(again.put(bad).is_err());
+    }
+
+    #[test]
+    fn scans_of_different_grids_are_not_merged() {
+        let sizes = [blockstone_base::Bytes(8192)];
+        let other = crate::plan::Plan::new(&sizes, &[0], sizes[0]).unwrap();
+        let error = count(plan(), &[]).merge(&count(other, &[])).unwrap_err();
+        assert!(error.to_string().contains("blocks of 4096 from 512"), "{error}");
+    }
+}

@@ -1,0 +1,149 @@
+//! A counter's contents as rows, to keep them and to fill a counter again.
+
+use crate::compress::Sizes;
+use crate::digest::Zeros;
+use crate::page::Field;
+use crate::sets::{FileId, SetId, Sets};
+use crate::table::{Entry, Table};
+
+use super::Counter;
+
+/// One content of one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The table, as an index into [`Counter::table_names`].
+    pub table: usize,
+    /// The content.
+    pub entry: Entry,
+    /// How large it is behind the compressors, if it was compressed.
+    pub sizes: Option<Sizes>,
+}
+
+/// A row that is none of this counter's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    /// There is no such table.
+    #[error("a content is of table {table}, there are {tables}")]
+    Table {
+        /// The table named.
+        table: usize,
+        /// How many there are.
+        tables: usize,
+    },
+    /// There is no such set of files.
+    #[error("a content is of file set {set}, there are {sets}")]
+    Set {
+        /// The set named.
+        set: u32,
+        /// How many there are.
+        sets: usize,
+    },
+    /// A set does not follow from those before it.
+    #[error("file set {number} does not follow from those before it")]
+    Order {
+        /// Its number.
+        number: usize,
+    },
+    /// A content that occurs never, or outside the share that is kept.
+    #[error("a content of table {table} cannot have been counted")]
+    Impossible {
+        /// Its table.
+        table: usize,
+    },
+}
+
+impl Counter {
+    /// What the tables count, in their order: a grid, a grid under a mask, chunks, or drawn blocks.
+    pub fn table_names(&self) -> Vec<String> {
+        let grids = self.grids.iter().map(|count| {
+            let grid = count.grid;
+            format!("blocks of {} from {}", grid.block_bytes, grid.offset_bytes)
+        });
+        let masked = self.masked.grids().map(|masked| {
+            let names: Vec<&str> = masked.mask.fields().map(Field::name).collect();
+            format!("blocks of {} from 0 without {}", masked.grid.block_bytes, names.join("+"))
+        });
+        let others = ["chunks", "drawn blocks"].map(str::to_owned);
+        grids.chain(masked).chain(others).collect()
+    }
+
+    /// All contents of all tables.
+    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let grids = self.grids.len();
+        let tables = self.grids.iter().map(|count| &count.table);
+        let tables = tables.chain(self.masked.grids().map(|masked| &masked.table));
+        let tables = tables.chain([self.chunks.table(), self.detail.drawn_contents()]);
+        tables.enumerate().flat_map(move |(table, contents)| {
+            contents.entries().map(move |&entry| {
+                let sample = self.grids.get(table).filter(|_| table < grids);
+                let sizes = sample.and_then(|count| count.sample.get(entry.print).copied());
+                Row { table, entry, sizes }
+            })
+        })
+    }
+
+    /// Makes a counter that came from a document ready to be filled.
+    pub fn awake(&mut self) {
+        self.zeros = Zeros::up_to(self.plan.levels().last().copied().unwrap_or_default());
+    }
+
+    /// The next set of files, in the order of [`Sets::rows`].
+    ///
+    /// # Errors
+    /// When it does not follow from those before it.
+    pub fn put_set(&mut self, parent: u32, file: FileId) -> Result<(), RowError> {
+        let number = self.sets.count();
+        match self.sets.push_row(parent, file) {
+            Some(set) if set == SetId(number as u32) => Ok(()),
+            _ => Err(RowError::Order { number }),
+        }
+    }
+
+    /// One content of [`Counter::rows`].
+    ///
+    /// # Errors
+    /// When it cannot be of this counter.
+    pub fn put(&mut self, row: Row) -> Result<(), RowError> {
+        let Row { table, entry, sizes } = row;
+        let (grids, sets) = (self.grids.len(), self.sets.count());
+        if table < grids {
+            let set = entry.set();
+            if set.0 as usize >= sets {
+                return Err(RowError::Set { set: set.0, sets });
+            }
+            if let Some(sizes) = sizes {
+                self.grids[table].sample.put(entry.print, sizes);
+            }
+        }
+        let Some(contents) = self.table_mut(table) else {
+            let tables = self.table_names().len();
+            return Err(RowError::Table { table, tables });
+        };
+        if entry.count == 0 || !contents.keeps(entry.print) {
+            return Err(RowError::Impossible { table });
+        }
+        contents.add(entry);
+        Ok(())
+    }
+
+    /// Its sets, to keep them.
+    pub fn set_rows(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+        Sets::rows(&self.sets)
+    }
+
+    fn table_mut(&mut self, table: usize) -> Option<&mut Table> {
+        let grids = self.grids.len();
+        if table < grids {
+            return Some(&mut self.grids[table].table);
+        }
+        let masked = self.masked.grids().count();
+        match table - grids {
+            index if index < masked => {
+                self.masked.grids_mut().nth(index).map(|masked| &mut masked.table)
+            }
+            index if index == masked => Some(self.chunks.table_mut()),
+            index if index == masked + 1 => Some(self.detail.drawn_table()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What keeps a scan from being made.
+
+use std::io;
+use std::path::PathBuf;
+
+use blockstone_record::RecordError;
+use blockstone_reduce::compress::CodecError;
+use blockstone_reduce::table::FILES_MAX;
+use blockstone_sys::buffer::ArenaError;
+
+/// A scan that cannot be made, saved or resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    /// A path that leads nowhere.
+    #[error("scan {}: {source}\nhint: check the spelling and who may read it", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A path that has no content to scan.
+    #[error(
+        "scan {}: it is a {what}\nhint: name files, directories or block devices",
+        path.display()
+    )]
+    Kind {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+    },
+    /// Nothing to scan.
+    #[error("scan: there is no file in what was named\nhint: {hint}")]
+    Empty {
+        /// Why there may be none.
+        hint: String,
+    },
+    /// More files than can be told apart.
+    #[error(
+        "scan {files} files: at most {FILES_MAX} in one scan\n\
+         hint: scan parts with --save and merge them"
+    )]
+    TooMany {
+        /// How many.
+        files: usize,
+    },
+    /// Too little memory to count in.
+    #[error("count within {memory}: at least {least} are needed\nhint: raise --memory")]
+    Memory {
+        /// What was given.
+        memory: blockstone_base::Bytes,
+        /// What it takes.
+        least: blockstone_base::Bytes,
+    },
+    /// No memory for reading.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
+    /// No compressor.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// No thread.
+    #[error(
+        "start thread {number} of {threads}: {source}\nhint: raise ulimit -u or lower --threads"
+    )]
+    Thread {
+        /// Its number.
+        number: usize,
+        /// How many were wanted.
+        threads: usize,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A worker ended early.
+    #[error("scan: a worker ended without a word\nhint: this is a defect; please report it")]
+    Vanished,
+    /// A saved scan that cannot be written or read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A saved scan that is not one, or does not fit.
+    #[error("{verb} saved scan {}: {why}\nhint: {hint}", path.display())]
+    Saved {
+        /// What was to be done with it: `read`, `resume`, `merge`.
+        verb: &'static str,
+        /// Its directory.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+        /// What helps.
+        hint: &'static str,
+    },
+}

@@ -1,0 +1,32 @@
+//! Files → counts: which files there are, reading them, counting what is in them, keeping the counts
+//! and going on with them later.
+//!
+//! It must not know what an array is, or how findings are shown: it feeds the counter of
+//! `blockstone-reduce` with what the streams of `blockstone-engine` read.
+//!
+//! [`survey`] finds files, [`scan`] counts them, [`resume`] goes on with a scan that was saved,
+//! [`merge`] counts several as one.
+//!
+//! ```
+//! use blockstone_base::Bytes;
+//! use blockstone_reduce::plan::Plan;
+//!
+//! let dir = tempfile::tempdir()?;
+//! std::fs::write(dir.path().join("a"), vec![7; 65536])?;
+//! let survey = blockstone_scan::survey(&[dir.path().to_owned()])?;
+//! let plan = Plan::new(&[Bytes(8192)], &[0], Bytes(8192))?;
+//! let outcome = blockstone_scan::scan(&survey, plan, &Default::default(), &mut |_| true)?;
+//! assert_eq!(outcome.counter.grids()[0].table.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod saved;
+mod scan;
+mod survey;
+mod workers;
+
+pub use error::ScanError;
+pub use saved::{Position, merge, plan, read, resume};
+pub use scan::{FIXED_BYTES, Outcome, Progress, Settings, notes, scan, table_bytes};
+pub use survey::{Found, Survey, survey};

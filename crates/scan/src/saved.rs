@@ -1,0 +1,246 @@
+//! Scans that are kept: to go on after an interruption, to look again, and to count the files of
+//! several machines together.
+
+use std::path::Path;
+
+use blockstone_record::scan::{self as kept, FileSetRow, FingerprintRow, SavedScan};
+use blockstone_reduce::counter::{Counter, Row};
+use blockstone_reduce::page::{Recognised, registry};
+use blockstone_reduce::plan::Plan;
+use blockstone_reduce::scanned::Scanned;
+use blockstone_reduce::sets::SetId;
+use blockstone_reduce::table::{Entry, Place};
+use serde::{Deserialize, Serialize};
+
+use crate::error::ScanError;
+use crate::scan::{Outcome, Progress, Settings, Start, go_on};
+use crate::survey::{Found, Survey};
+
+/// Up to where a scan came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The file at hand; all before it are done.
+    pub file: usize,
+    /// Bytes of it that are counted.
+    pub bytes: u64,
+}
+
+/// A file as it was when the scan began: it must be the same when it goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptFile {
+    path: std::path::PathBuf,
+    bytes: u64,
+    modified_ns: i64,
+    format: Option<(String, usize)>,
+}
+
+/// `scan.json`, as it is written.
+#[derive(Serialize)]
+struct Written<'a> {
+    tool_version: &'static str,
+    complete: bool,
+    /// What the column `table` of the fingerprints means.
+    tables: Vec<String>,
+    files: Vec<KeptFile>,
+    position: Position,
+    scanned: &'a Scanned,
+    counter: &'a Counter,
+}
+
+/// `scan.json`, as it is read.
+#[derive(Deserialize)]
+struct Document {
+    complete: bool,
+    files: Vec<KeptFile>,
+    position: Position,
+    scanned: Scanned,
+    counter: Counter,
+}
+
+pub(crate) fn write(
+    dir: &Path,
+    counter: &Counter,
+    scanned: &Scanned,
+    files: &[Found],
+    position: Position,
+    complete: bool,
+) -> Result<(), ScanError> {
+    let file = |found: &Found| KeptFile {
+        path: found.path.clone(),
+        bytes: found.bytes,
+        modified_ns: found.modified_ns,
+        format: found.format.map(|known| (known.format.name.to_owned(), known.page_bytes)),
+    };
+    let document = Written {
+        tool_version: env!("CARGO_PKG_VERSION"),
+        complete,
+        tables: counter.table_names(),
+        files: files.iter().map(file).collect(),
+        position,
+        scanned,
+        counter,
+    };
+    let document = serde_json::to_value(document).map_err(|e| ScanError::Saved {
+        verb: "write",
+        path: dir.to_owned(),
+        why: e.to_string(),
+        hint: "this is a defect; please report it",
+    })?;
+    let sets = counter.set_rows().map(|(parent, file)| FileSetRow { parent, file });
+    Ok(kept::write(dir, document, counter.rows().map(|row| kept_row(&row)), sets)?)
+}
+
+/// Reads a saved scan.
+///
+/// # Errors
+/// When there is none in `dir`, or it is damaged.
+pub fn read(dir: &Path) -> Result<Outcome, ScanError> {
+    let document = load(dir)?;
+    let mut scanned = document.scanned;
+    if !document.complete && scanned.ended_by.is_none() {
+        scanned.ended_by = Some("it was saved before its end".to_owned());
+    }
+    Ok(Outcome { counter: document.counter, scanned })
+}
+
+/// Reads several saved scans and counts them as one.
+///
+/// # Errors
+/// When one cannot be read, or they did not count the same.
+pub fn merge(dirs: &[std::path::PathBuf]) -> Result<Outcome, ScanError> {
+    let mut merged: Option<Outcome> = None;
+    for dir in dirs {
+        let next = read(dir)?;
+        let Some(all) = &mut merged else {
+            merged = Some(next);
+            continue;
+        };
+        all.counter.merge(&next.counter).map_err(|error| ScanError::Saved {
+            verb: "merge",
+            path: dir.clone(),
+            why: error.to_string(),
+            hint: "scan with the same --block-size, --offset and --codec, and pages of the same \
+                   databases",
+        })?;
+        let scanned = &mut all.scanned;
+        scanned.files.extend(next.scanned.files);
+        scanned.skipped.extend(next.scanned.skipped);
+        scanned.read_bytes += next.scanned.read_bytes;
+        scanned.elapsed_s += next.scanned.elapsed_s;
+        scanned.cpu_s += next.scanned.cpu_s;
+        scanned.memory_bytes = scanned.memory_bytes.max(next.scanned.memory_bytes);
+        scanned.direct &= next.scanned.direct;
+        scanned.ended_by = scanned.ended_by.take().or(next.scanned.ended_by);
+    }
+    merged.ok_or_else(|| ScanError::Empty { hint: "name saved scans to merge".to_owned() })
+}
+
+/// Goes on with a scan where it was saved. What is counted, and within which memory, is what it was.
+///
+/// # Errors
+/// As reading it, and when a file is no longer what it was.
+pub fn resume(
+    dir: &Path,
+    settings: &Settings,
+    watch: &mut dyn FnMut(Progress<'_>) -> bool,
+) -> Result<Outcome, ScanError> {
+    let document = load(dir)?;
+    let refuse =
+        |why: String, hint| ScanError::Saved { verb: "resume", path: dir.to_owned(), why, hint };
+    if document.complete {
+        let hint = "show it with `blockstone reduce --merge`, or scan again without --resume";
+        return Err(refuse("it is complete".to_owned(), hint));
+    }
+    let mut survey = Survey { skipped: document.scanned.skipped.clone(), ..Survey::default() };
+    for (index, file) in document.files.into_iter().enumerate() {
+        let found = blockstone_sys::file::BlockFile::open(
+            &file.path,
+            blockstone_sys::file::Access::Read,
+            false,
+        )
+        .and_then(|open| open.state());
+        let same = found
+            .as_ref()
+            .is_ok_and(|now| (now.bytes, now.modified_ns) == (file.bytes, file.modified_ns));
+        // A file that is done may have gone its way.
+        if !same && index >= document.position.file {
+            let why = format!("{} is not what it was when the scan began", file.path.display());
+            return Err(refuse(why, "scan again from the beginning"));
+        }
+        survey.files.push(Found {
+            format: file.format.and_then(|(name, page_bytes)| recognised(&name, page_bytes)),
+            path: file.path,
+            bytes: file.bytes,
+            modified_ns: file.modified_ns,
+        });
+    }
+    let scanned = Scanned { ended_by: None, ..document.scanned };
+    let start = Start { counter: document.counter, scanned, position: document.position };
+    go_on(&survey, start, settings, watch)
+}
+
+/// The plan of a saved scan, for whoever goes on with it.
+///
+/// # Errors
+/// As reading it.
+pub fn plan(dir: &Path) -> Result<Plan, ScanError> {
+    Ok(load(dir)?.counter.plan().clone())
+}
+
+fn load(dir: &Path) -> Result<Document, ScanError> {
+    let saved = SavedScan::open(dir)?;
+    let damaged = |why: String| ScanError::Saved {
+        verb: "read",
+        path: dir.to_owned(),
+        why,
+        hint: "restore it from a copy, or scan again",
+    };
+    let mut document: Document =
+        serde_json::from_value(saved.document.clone()).map_err(|e| damaged(e.to_string()))?;
+    let counter = &mut document.counter;
+    counter.awake();
+    let mut fault = None;
+    saved.sets(|row| {
+        if let Err(error) = counter.put_set(row.parent, row.file) {
+            fault.get_or_insert(error);
+        }
+    })?;
+    saved.fingerprints(|row| {
+        if let Err(error) = counter.put(counted_row(&row)) {
+            fault.get_or_insert(error);
+        }
+    })?;
+    match fault {
+        Some(error) => Err(damaged(error.to_string())),
+        None => Ok(document),
+    }
+}
+
+fn recognised(name: &str, page_bytes: usize) -> Option<Recognised> {
+    let format = registry::ALL.iter().find(|format| format.name == name)?;
+    Some(Recognised { format, page_bytes })
+}
+
+fn kept_row(row: &Row) -> FingerprintRow {
+    let entry = &row.entry;
+    FingerprintRow {
+        table: row.table as u32,
+        fingerprint: entry.print,
+        first_file: entry.first.file(),
+        first_at: entry.first.at(),
+        occurrences: entry.count,
+        file_set: entry.set().0,
+        never_used: entry.never_used(),
+        compressed_bytes: row.sizes,
+    }
+}
+
+fn counted_row(row: &FingerprintRow) -> Row {
+    let first = Place::new(row.first_file, row.first_at);
+    let mut entry = Entry::new(row.fingerprint, first, row.occurrences);
+    entry.set_set(SetId(row.file_set));
+    if row.never_used {
+        entry.set_never_used();
+    }
+    Row { table: row.table as usize, entry, sizes: row.compressed_bytes }
+}

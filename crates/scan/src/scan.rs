@@ -1,0 +1,553 @@
+//! One scan: workers read, hash and compress; this thread counts, in the order of the files.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use blockstone_base::Bytes as Size;
+use blockstone_engine::stream::{How, Open, Source, Stream};
+use blockstone_reduce::compress::Compressors;
+use blockstone_reduce::counter::{Counter, Wanted};
+use blockstone_reduce::findings::FileNote;
+use blockstone_reduce::grid::Grid;
+use blockstone_reduce::hash::{Hashed, SEGMENT_BYTES};
+use blockstone_reduce::plan::Plan;
+use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
+use blockstone_sys::buffer::{Arena, Slot};
+use blockstone_sys::usage;
+
+use crate::error::ScanError;
+use crate::saved::{self, Position};
+use crate::survey::Survey;
+use crate::workers::{Bytes, Compressed, Job, Piece, Pool, Segment, Told, Work, work};
+
+/// How a scan goes about it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Threads that read, hash and compress; as many reads are in flight.
+    pub threads: usize,
+    /// Past the page cache.
+    pub direct: bool,
+    /// At most so many bytes a second.
+    pub rate: Option<u64>,
+    /// Where the scan is saved, now and then and at its end.
+    pub save: Option<PathBuf>,
+    /// How long to count before the first time.
+    pub save_every: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        // Enough reads in flight for one device, and every processor busy.
+        let threads = processors.max(READS_IN_FLIGHT);
+        let save_every = Duration::from_secs(30);
+        Self { threads, direct: true, rate: None, save: None, save_every }
+    }
+}
+
+/// Reads of a megabyte that keep a device busy.
+const READS_IN_FLIGHT: usize = 8;
+
+/// How far a scan is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Bytes counted.
+    pub done_bytes: u64,
+    /// Bytes of all files.
+    pub all_bytes: u64,
+    /// The file at hand.
+    pub file: &'a str,
+}
+
+/// A scan that was made, or a part of one.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The counts.
+    pub counter: Counter,
+    /// What was scanned.
+    pub scanned: Scanned,
+}
+
+impl Outcome {
+    /// What findings need to know of the files.
+    pub fn notes(&self) -> Vec<FileNote> {
+        notes(&self.scanned)
+    }
+}
+
+/// What findings need to know of the files.
+pub fn notes(scanned: &Scanned) -> Vec<FileNote> {
+    let note = |file: &ScannedFile| FileNote {
+        path: file.path.clone(),
+        format: file.format.as_deref().and_then(format_name),
+    };
+    scanned.files.iter().map(note).collect()
+}
+
+/// Memory that is no table's: segments, compressors, the program.
+pub const FIXED_BYTES: u64 = 48 << 20;
+
+/// Scans what was surveyed. `watch` sees how far it is, and says whether to go on; a scan that is
+/// ended early gives what was counted.
+///
+/// # Errors
+/// When there is no memory or no thread, or the scan cannot be saved.
+pub fn scan(
+    survey: &Survey,
+    plan: Plan,
+    settings: &Settings,
+    watch: &mut dyn FnMut(Progress<'_>) -> bool,
+) -> Result<Outcome, ScanError> {
+    let files = survey.files.iter().map(|file| ScannedFile {
+        path: file.path.display().to_string(),
+        bytes: 0,
+        hole_bytes: 0,
+        format: file.format.map(|format| format.format.name.to_owned()),
+        state: FileState::Pending,
+    });
+    let scanned = Scanned {
+        files: files.collect(),
+        skipped: survey.skipped.clone(),
+        direct: settings.direct,
+        ..Scanned::default()
+    };
+    let start = Start { counter: Counter::new(plan), scanned, position: Position::default() };
+    go_on(survey, start, settings, watch)
+}
+
+/// Where a scan begins: with nothing, or where an earlier one was saved.
+pub(crate) struct Start {
+    pub counter: Counter,
+    pub scanned: Scanned,
+    pub position: Position,
+}
+
+/// Scans on from `start`.
+pub(crate) fn go_on(
+    survey: &Survey,
+    start: Start,
+    settings: &Settings,
+    watch: &mut dyn FnMut(Progress<'_>) -> bool,
+) -> Result<Outcome, ScanError> {
+    let Start { counter, scanned, position } = start;
+    let slots: Vec<Slot> =
+        Arena::new(settings.threads + SEGMENTS_WAITING, SEGMENT_BYTES)?.into_slots();
+    let pool = Pool::new(slots);
+    let rest = &survey.files[position.file..];
+    let sources = rest.iter().enumerate().map(|(index, file)| Source {
+        path: file.path.clone(),
+        bytes: file.bytes,
+        from_bytes: if index == 0 { resumed_from(position) } else { 0 },
+    });
+    let how = How { segment_bytes: SEGMENT_BYTES, direct: settings.direct, rate: settings.rate };
+    let shared = Arc::new(Work {
+        stream: Stream::new(sources.collect(), how),
+        formats: rest.iter().map(|file| file.format).collect(),
+        depth: counter.plan().depth(),
+        pool: Arc::clone(&pool),
+    });
+    let (tell, told) = channel();
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    for number in 0..settings.threads {
+        let compressors = Compressors::new(&counter.plan().codecs)?;
+        let (shared, tell) = (Arc::clone(&shared), tell.clone());
+        let name = format!("scan {number}");
+        let thread = std::thread::Builder::new().name(name);
+        let thread = thread.spawn(move || work(&shared, compressors, &tell));
+        let threads_wanted = settings.threads;
+        threads.push(thread.map_err(|source| {
+            pool.end();
+            ScanError::Thread { number, threads: threads_wanted, source }
+        })?);
+    }
+    drop(tell);
+    let grids: Arc<[Grid]> = counter.plan().grids().into();
+    let mut counting = Counting {
+        survey,
+        settings,
+        counter,
+        scanned,
+        position,
+        first_file: position.file,
+        pool: Arc::clone(&pool),
+        grids,
+        before: None,
+        jobs: 0,
+        file: None,
+        begun: Instant::now(),
+        saved_at: Instant::now(),
+        save_after: settings.save_every,
+    };
+    let cpu_before_ns = usage::process().cpu_ns();
+    let counted = counting.all(&told, watch);
+    pool.end();
+    // Workers that still tell something find nobody listening.
+    drop(told);
+    for thread in threads {
+        thread.join().map_err(|_| ScanError::Vanished)?;
+    }
+    counted?;
+    counting.scanned.elapsed_s += counting.begun.elapsed().as_secs_f64();
+    counting.scanned.cpu_s += (usage::process().cpu_ns() - cpu_before_ns) as f64 / 1e9;
+    counting.scanned.memory_bytes = usage::peak_memory_bytes();
+    if settings.save.is_some() {
+        counting.save(true)?;
+    }
+    Ok(Outcome { counter: counting.counter, scanned: counting.scanned })
+}
+
+/// The segment before the position, if there is one.
+fn resumed_from(position: Position) -> u64 {
+    position.bytes.saturating_sub(SEGMENT_BYTES as u64)
+}
+
+/// Segments that wait to be counted or compressed, beside those being read.
+const SEGMENTS_WAITING: usize = 8;
+/// At most this part of the time goes into saving.
+const SAVING_PART: u32 = 25;
+const LOOK: Duration = Duration::from_millis(100);
+
+struct Counting<'a> {
+    survey: &'a Survey,
+    settings: &'a Settings,
+    counter: Counter,
+    scanned: Scanned,
+    position: Position,
+    first_file: usize,
+    pool: Arc<Pool>,
+    grids: Arc<[Grid]>,
+    /// The segment before the next one, if it has bytes.
+    before: Option<Arc<Bytes>>,
+    /// Jobs that are not told of yet.
+    jobs: usize,
+    /// The file at hand.
+    file: Option<Arc<Open>>,
+    begun: Instant,
+    saved_at: Instant,
+    save_after: Duration,
+}
+
+impl Counting<'_> {
+    fn all(
+        &mut self,
+        told: &Receiver<Told>,
+        watch: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Result<(), ScanError> {
+        let mut waiting: BTreeMap<u64, Box<Piece>> = BTreeMap::new();
+        let mut next = 0;
+        let mut looked = Instant::now();
+        let all_bytes = self.survey.bytes();
+        while self.position.file < self.survey.files.len() || self.jobs > 0 {
+            let due = self.is_save_due();
+            while !due && let Some(piece) = waiting.remove(&next) {
+                next += 1;
+                self.piece(*piece);
+                if self.is_save_due() {
+                    break;
+                }
+            }
+            if self.is_save_due() && self.jobs == 0 {
+                self.save(false)?;
+                continue;
+            }
+            if looked.elapsed() > LOOK {
+                looked = Instant::now();
+                let at = self.position.file.min(self.survey.files.len() - 1);
+                let progress = Progress {
+                    done_bytes: self.done_bytes(),
+                    all_bytes,
+                    file: &self.scanned.files[at].path,
+                };
+                if !watch(progress) {
+                    self.scanned.ended_by = Some("interrupted".to_owned());
+                    return self.drain(told);
+                }
+            }
+            match told.recv_timeout(LOOK) {
+                Ok(Told::Piece(piece)) => drop(waiting.insert(piece.number, piece)),
+                Ok(Told::Compressed(sizes)) => self.compressed(sizes),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(ScanError::Vanished),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for what is being compressed, so that what is saved is whole.
+    fn drain(&mut self, told: &Receiver<Told>) -> Result<(), ScanError> {
+        while self.jobs > 0 {
+            match told.recv().map_err(|_| ScanError::Vanished)? {
+                Told::Compressed(sizes) => self.compressed(sizes),
+                Told::Piece(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn compressed(&mut self, sizes: Vec<Compressed>) {
+        self.jobs -= 1;
+        for (grid, print, sizes) in sizes {
+            self.counter.compressed(grid, print, sizes);
+        }
+    }
+
+    fn done_bytes(&self) -> u64 {
+        let before: u64 = self.survey.files[..self.position.file].iter().map(|f| f.bytes).sum();
+        before + self.position.bytes
+    }
+
+    fn piece(&mut self, piece: Piece) {
+        let index = self.first_file + piece.source;
+        if index < self.position.file {
+            // The rest of a file that ended before its end.
+            return;
+        }
+        let piece = match self.resumed(piece) {
+            Ok(piece) => piece,
+            Err(bytes) => {
+                self.before = bytes;
+                return;
+            }
+        };
+        if piece.start_bytes == 0 {
+            self.counter.begin_file(self.survey.files[index].bytes);
+            self.before = None;
+        }
+        let Piece { start_bytes, expected_bytes, is_last, found, .. } = piece;
+        let segment = match found {
+            Ok(segment) => segment,
+            Err(why) => {
+                return self.end_file(index, start_bytes, Some(FileState::Unreadable { why }));
+            }
+        };
+        self.file = Some(Arc::clone(&segment.open));
+        self.scanned.direct &= segment.open.is_direct();
+        let len = segment.hashed.len_bytes();
+        if segment.is_hole {
+            self.scanned.files[index].hole_bytes += len;
+        } else {
+            self.scanned.read_bytes += len;
+        }
+        self.feed(start_bytes, &segment);
+        self.scanned.files[index].bytes += len;
+        self.position.bytes = start_bytes + len;
+        let before = segment.bytes;
+        if len < expected_bytes {
+            let bytes = self.survey.files[index].bytes - start_bytes - len;
+            self.finish(index, start_bytes, before, Some(FileState::Shrank { bytes }));
+        } else if is_last {
+            self.finish(index, start_bytes, before, None);
+        } else {
+            self.before = before;
+        }
+    }
+
+    /// What of a piece is new: a scan that goes on in the middle of a file reads the segment before
+    /// once more, because blocks may begin there. That segment is no news; its bytes are given back.
+    fn resumed(&self, mut piece: Piece) -> Result<Piece, Option<Arc<Bytes>>> {
+        let known = self.position.bytes.saturating_sub(piece.start_bytes);
+        if known == 0 {
+            return Ok(piece);
+        }
+        match &mut piece.found {
+            Ok(segment) if segment.is_hole && piece.expected_bytes > known => {
+                piece.start_bytes += known;
+                piece.expected_bytes -= known;
+                segment.hashed = Hashed::Zeros(piece.expected_bytes);
+                Ok(piece)
+            }
+            Ok(segment) if segment.hashed.len_bytes() >= known => Err(segment.bytes.take()),
+            _ => Ok(piece),
+        }
+    }
+
+    fn feed(&mut self, start_bytes: u64, segment: &Segment) {
+        let mut wanted = Vec::new();
+        if let Hashed::Zeros(bytes) = segment.hashed {
+            // A hole may be many segments long.
+            let mut left = bytes;
+            while left > 0 {
+                let now = left.min(SEGMENT_BYTES as u64);
+                self.counter.feed(&Hashed::Zeros(now), &mut wanted);
+                left -= now;
+            }
+        } else {
+            self.counter.feed(&segment.hashed, &mut wanted);
+        }
+        self.compress(wanted, start_bytes, segment.bytes.clone());
+    }
+
+    fn compress(&mut self, wanted: Vec<Wanted>, start_bytes: u64, bytes: Option<Arc<Bytes>>) {
+        if wanted.is_empty() {
+            return;
+        }
+        self.jobs += 1;
+        let (grids, before) = (Arc::clone(&self.grids), self.before.clone());
+        self.pool.compress(Job { wanted, grids, before, start_bytes, bytes });
+    }
+
+    fn finish(
+        &mut self,
+        index: usize,
+        start_bytes: u64,
+        bytes: Option<Arc<Bytes>>,
+        state: Option<FileState>,
+    ) {
+        let mut wanted = Vec::new();
+        self.counter.end_file(&mut wanted);
+        self.compress(wanted, start_bytes, bytes);
+        self.ended(index, state);
+    }
+
+    fn end_file(&mut self, index: usize, start_bytes: u64, state: Option<FileState>) {
+        self.finish(index, start_bytes, None, state);
+    }
+
+    /// The file at hand is done; `state` is what is known to be wrong with it.
+    fn ended(&mut self, index: usize, state: Option<FileState>) {
+        let found = &self.survey.files[index];
+        let now = self.file.take().and_then(|open| open.state().ok());
+        let changed = match now {
+            Some(now) if now.bytes > found.bytes => {
+                FileState::Grew { bytes: now.bytes - found.bytes }
+            }
+            Some(now) if now.bytes < found.bytes => {
+                FileState::Shrank { bytes: found.bytes - now.bytes }
+            }
+            Some(now) if now.modified_ns != found.modified_ns => FileState::Written,
+            _ => FileState::Complete,
+        };
+        self.scanned.files[index].state = state.unwrap_or(changed);
+        self.position = Position { file: index + 1, bytes: 0 };
+        self.before = None;
+    }
+
+    fn is_save_due(&self) -> bool {
+        self.settings.save.is_some() && self.saved_at.elapsed() > self.save_after
+    }
+
+    fn save(&mut self, whole: bool) -> Result<(), ScanError> {
+        let Some(dir) = &self.settings.save else { return Ok(()) };
+        let begun = Instant::now();
+        let mut scanned = self.scanned.clone();
+        if !whole {
+            scanned.elapsed_s += self.begun.elapsed().as_secs_f64();
+        }
+        let whole = whole && self.position.file == self.survey.files.len();
+        saved::write(dir, &self.counter, &scanned, &self.survey.files, self.position, whole)?;
+        self.saved_at = Instant::now();
+        self.save_after = self.settings.save_every.max(begun.elapsed() * SAVING_PART);
+        Ok(())
+    }
+}
+
+/// The static name of a format that was written down.
+pub(crate) fn format_name(name: &str) -> Option<&'static str> {
+    let all = blockstone_reduce::page::registry::ALL;
+    all.iter().map(|format| format.name).find(|known| *known == name)
+}
+
+/// The memory that tables may have, of what the process may have.
+///
+/// # Errors
+/// When it is not even enough for what is no table's.
+pub fn table_bytes(memory: Size) -> Result<usize, ScanError> {
+    let least = Size(FIXED_BYTES * 4 / 3);
+    if memory.0 < least.0 {
+        return Err(ScanError::Memory { memory, least });
+    }
+    Ok((memory.0 - FIXED_BYTES) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::rng;
+    use blockstone_reduce::findings::Findings;
+    use blockstone_reduce::model::Model;
+
+    use super::*;
+    use crate::{resume, survey};
+
+    fn plan() -> Plan {
+        let sizes = [4096, 8192, 16384, 32768].map(Size);
+        Plan::new(&sizes, &[0, 512, 4096], Size(8192)).unwrap()
+    }
+
+    /// Three files with copies, holes and an odd end.
+    fn files(dir: &std::path::Path) {
+        let mut bytes = vec![0; 5 << 20];
+        rng::fill(1, &mut bytes);
+        bytes[3_000_000..3_500_000].fill(b'x');
+        std::fs::write(dir.join("a"), &bytes).unwrap();
+        bytes.rotate_left(8192 * 7);
+        bytes.truncate((4 << 20) + 777);
+        std::fs::write(dir.join("b"), &bytes).unwrap();
+        let file = std::fs::File::create(dir.join("c")).unwrap();
+        file.set_len(40 << 20).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes[..2 << 20], 20 << 20).unwrap();
+    }
+
+    fn figures(outcome: &Outcome) -> String {
+        let model = Model::built_in("generic").unwrap();
+        let mut findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
+        findings.matrix.contents.iter_mut().flatten().for_each(|cell| *cell = cell.round());
+        format!("{findings:#?}\n{:#?}", outcome.scanned.files)
+    }
+
+    #[test]
+    fn however_many_threads_and_however_it_is_read_the_figures_are_the_same() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        files(dir.path());
+        let survey = survey(&[dir.path().to_owned()]).unwrap();
+        let run = |threads, direct| {
+            let settings = Settings { threads, direct, ..Settings::default() };
+            scan(&survey, plan(), &settings, &mut |_| true).unwrap()
+        };
+        let one = run(1, false);
+        assert!(one.scanned.is_whole());
+        assert!(one.scanned.files[2].hole_bytes >= 30 << 20);
+        assert_eq!(one.counter.files()[1].bytes, (4 << 20) + 777);
+        for (threads, direct) in [(1, true), (2, true), (9, false)] {
+            assert!(figures(&run(threads, direct)) == figures(&one), "{threads} {direct}");
+        }
+    }
+
+    #[test]
+    fn a_scan_that_was_ended_anywhere_and_resumed_gives_the_same_figures() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (data, saved) = (dir.path().join("data"), dir.path().join("saved"));
+        std::fs::create_dir(&data).unwrap();
+        files(&data);
+        let survey = survey(&[data]).unwrap();
+        let whole = scan(&survey, plan(), &Settings::default(), &mut |_| true).unwrap();
+        // At some tens of megabytes a second the end comes in the middle of some file.
+        let slow = Settings {
+            rate: Some(16 << 20),
+            save: Some(saved.clone()),
+            threads: 2,
+            ..Settings::default()
+        };
+        let part = scan(&survey, plan(), &slow, &mut |_| false).unwrap();
+        assert!(part.scanned.ended_by.is_some() && !part.scanned.is_whole());
+        let mut parts = 1;
+        let resumed = loop {
+            let go_on = parts % 2 == 0;
+            let outcome = resume(&saved, &slow, &mut |_| go_on).unwrap();
+            if outcome.scanned.ended_by.is_none() {
+                break outcome;
+            }
+            parts += 1;
+        };
+        assert!(resumed.scanned.is_whole());
+        assert!(figures(&resumed) == figures(&whole));
+        let again = crate::read(&saved).unwrap();
+        assert!(figures(&again) == figures(&whole));
+        assert!(
+            resume(&saved, &slow, &mut |_| true).is_err_and(|e| e.to_string().contains("complete"))
+        );
+    }
+}

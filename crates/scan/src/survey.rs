@@ -1,0 +1,175 @@
+//! Which files there are to scan: paths are walked, what is no file is named and left out, and the
+//! format of each file is recognised by its beginning.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use blockstone_reduce::page::{self, Recognised};
+use blockstone_reduce::scanned::Skipped;
+use blockstone_reduce::table::FILES_MAX;
+use blockstone_sys::buffer::Arena;
+use blockstone_sys::file::{Access, BlockFile};
+
+use crate::error::ScanError;
+
+/// Bytes of a file by which its format is recognised.
+const HEAD_BYTES: usize = 128 << 10;
+
+/// A file to be scanned.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was last written to, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// The format of its pages.
+    pub format: Option<Recognised>,
+}
+
+/// What the paths lead to.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// Files and block devices, in the order of the paths, directories by name.
+    pub files: Vec<Found>,
+    /// What was met and is not scanned.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Survey {
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// Whether some file has pages of a known format.
+    pub fn knows_a_format(&self) -> bool {
+        self.files.iter().any(|file| file.format.is_some())
+    }
+}
+
+/// Walks `paths`. Symbolic links are followed, as a database follows those to its tablespaces; a
+/// file that is reached twice is scanned once.
+///
+/// # Errors
+/// A path that does not exist or is neither file, directory nor block device, and too many files.
+pub fn survey(paths: &[PathBuf]) -> Result<Survey, ScanError> {
+    let mut walk = Walk::default();
+    for path in paths {
+        let found =
+            fs::metadata(path).map_err(|source| ScanError::Path { path: path.clone(), source })?;
+        let kind = found.file_type();
+        if kind.is_dir() {
+            walk.directory(path, &found);
+        } else if kind.is_file() || kind.is_block_device() {
+            walk.file(path, &found);
+        } else {
+            return Err(ScanError::Kind { path: path.clone(), what: kind_name(&found) });
+        }
+    }
+    if walk.survey.files.len() > FILES_MAX {
+        return Err(ScanError::TooMany { files: walk.survey.files.len() });
+    }
+    Ok(walk.survey)
+}
+
+#[derive(Default)]
+struct Walk {
+    survey: Survey,
+    seen: HashSet<(u64, u64)>,
+}
+
+impl Walk {
+    fn directory(&mut self, path: &Path, found: &Metadata) {
+        if !self.seen.insert((found.dev(), found.ino())) {
+            self.skip(path, "this directory was walked already", false);
+            return;
+        }
+        let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut paths: Vec<PathBuf> = match entries {
+            Ok(entries) => entries.iter().map(fs::DirEntry::path).collect(),
+            Err(error) => return self.skip(path, &error.to_string(), true),
+        };
+        paths.sort_unstable();
+        for path in paths {
+            let found = match fs::metadata(&path) {
+                Ok(found) => found,
+                Err(error) => {
+                    self.skip(&path, &error.to_string(), true);
+                    continue;
+                }
+            };
+            let kind = found.file_type();
+            if kind.is_dir() {
+                self.directory(&path, &found);
+            } else if kind.is_file() {
+                self.file(&path, &found);
+            } else {
+                let why = format!("a {} in a directory is not scanned", kind_name(&found));
+                self.skip(&path, &why, false);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, found: &Metadata) {
+        // A device is known by its number, whatever name leads to it.
+        let device = found.file_type().is_block_device();
+        let key = if device { (u64::MAX, found.rdev()) } else { (found.dev(), found.ino()) };
+        if !self.seen.insert(key) {
+            return self.skip(path, "this file is scanned under another name", false);
+        }
+        match look(path) {
+            Ok(found) => self.survey.files.push(found),
+            Err(why) => self.skip(path, &why, true),
+        }
+    }
+
+    fn skip(&mut self, path: &Path, why: &str, matters: bool) {
+        let path = path.display().to_string();
+        self.survey.skipped.push(Skipped { path, why: why.to_owned(), matters });
+    }
+}
+
+/// Size and format of a file.
+fn look(path: &Path) -> Result<Found, String> {
+    let read = |direct| {
+        let file = BlockFile::open(path, Access::Read, direct)?;
+        let mut arena = Arena::new(1, HEAD_BYTES)
+            .map_err(|e| file.error("look at", io::Error::other(e.to_string())))?;
+        let head = arena.slot(0);
+        let bytes = file
+            .read_at(0, head)
+            .map_err(|errno| file.error("read", io::Error::from_raw_os_error(errno)))?;
+        let state = file.state()?;
+        let format = page::recognise(&head[..bytes]);
+        let (bytes, modified_ns) = (state.bytes, state.modified_ns);
+        Ok::<_, blockstone_sys::file::FileError>(Found {
+            path: path.to_owned(),
+            bytes,
+            modified_ns,
+            format,
+        })
+    };
+    read(true)
+        .or_else(|_| read(false))
+        .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+}
+
+fn kind_name(found: &Metadata) -> &'static str {
+    let kind = found.file_type();
+    if kind.is_fifo() {
+        "FIFO"
+    } else if kind.is_socket() {
+        "socket"
+    } else if kind.is_char_device() {
+        "character device"
+    } else if kind.is_block_device() {
+        "block device"
+    } else {
+        "node of unknown kind"
+    }
+}

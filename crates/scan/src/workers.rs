@@ -1,0 +1,256 @@
+//! The threads of a scan: they read and hash segments in any order, and compress what the counter
+//! asks them to. Segments are memory of one pool; a segment goes back to it when nobody looks at it
+//! any more.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use blockstone_engine::stream::{Claim, ClaimKind, Open, Stream};
+use blockstone_reduce::compress::{Compressors, Sizes};
+use blockstone_reduce::counter::Wanted;
+use blockstone_reduce::digest::Fingerprint;
+use blockstone_reduce::grid::Grid;
+use blockstone_reduce::hash::{Depth, Hashed, Hasher, SEGMENT_BYTES};
+use blockstone_reduce::page::Recognised;
+use blockstone_sys::buffer::Slot;
+
+/// A segment that was read.
+pub struct Piece {
+    /// Its number.
+    pub number: u64,
+    /// Its file, as an index into the sources.
+    pub source: usize,
+    /// First byte.
+    pub start_bytes: u64,
+    /// Bytes that were to be there.
+    pub expected_bytes: u64,
+    /// Whether the file ends with it.
+    pub is_last: bool,
+    /// What was found.
+    pub found: Result<Segment, String>,
+}
+
+/// What a segment holds.
+pub struct Segment {
+    /// Its file.
+    pub open: Arc<Open>,
+    /// Its fingerprints.
+    pub hashed: Hashed,
+    /// Its bytes; none of a hole.
+    pub bytes: Option<Arc<Bytes>>,
+    /// Whether it is a hole.
+    pub is_hole: bool,
+}
+
+/// Bytes in memory of the pool.
+pub struct Bytes {
+    slot: Option<Slot>,
+    len: usize,
+    pool: Arc<Pool>,
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.slot.as_ref().map_or(&[], |slot| &slot[..self.len])
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.pool.lock().free.push(slot);
+            self.pool.changed.notify_one();
+        }
+    }
+}
+
+/// Blocks to be compressed: in a segment, or begun in the one before it.
+pub struct Job {
+    /// Which blocks.
+    pub wanted: Vec<Wanted>,
+    /// The plan's grids.
+    pub grids: Arc<[Grid]>,
+    /// The segment before, if it has bytes.
+    pub before: Option<Arc<Bytes>>,
+    /// First byte of the segment in the file.
+    pub start_bytes: u64,
+    /// The segment; behind its end are zeros.
+    pub bytes: Option<Arc<Bytes>>,
+}
+
+/// What workers tell.
+pub enum Told {
+    /// A segment was read and hashed.
+    Piece(Box<Piece>),
+    /// Blocks were compressed.
+    Compressed(Vec<Compressed>),
+}
+
+/// A block that was compressed: its grid, its fingerprint, how large it is behind each compressor.
+pub type Compressed = (usize, Fingerprint, Sizes);
+
+/// What workers share.
+pub struct Pool {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    free: Vec<Slot>,
+    jobs: VecDeque<Job>,
+    read_all: bool,
+    ended: bool,
+}
+
+impl Pool {
+    /// With this memory.
+    pub fn new(free: Vec<Slot>) -> Arc<Self> {
+        let state = State { free, jobs: VecDeque::new(), read_all: false, ended: false };
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    /// Gives a job to whoever is free first.
+    pub fn compress(&self, job: Job) {
+        self.lock().jobs.push_back(job);
+        self.changed.notify_one();
+    }
+
+    /// No more work: all workers end when they have done what they are at.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What every worker knows.
+pub struct Work {
+    /// What is read.
+    pub stream: Stream,
+    /// The formats of its sources.
+    pub formats: Vec<Option<Recognised>>,
+    /// What is looked for.
+    pub depth: Depth,
+    /// Memory and jobs.
+    pub pool: Arc<Pool>,
+}
+
+enum Next {
+    Compress(Job),
+    Read(Slot),
+}
+
+/// Works until there is nothing left to do, or nobody listens.
+pub fn work(work: &Work, mut compressors: Compressors, told: &Sender<Told>) {
+    let mut hasher = Hasher::default();
+    let mut block = Vec::new();
+    while let Some(next) = next(&work.pool) {
+        let tell = match next {
+            Next::Compress(job) => Told::Compressed(compress(&job, &mut compressors, &mut block)),
+            Next::Read(slot) => {
+                let Some(claim) = work.stream.claim() else {
+                    let mut state = work.pool.lock();
+                    state.free.push(slot);
+                    state.read_all = true;
+                    drop(state);
+                    work.pool.changed.notify_all();
+                    continue;
+                };
+                Told::Piece(Box::new(read(work, claim, slot, &mut hasher)))
+            }
+        };
+        if told.send(tell).is_err() {
+            return;
+        }
+    }
+}
+
+/// Compression goes first: it is what gives memory back.
+fn next(pool: &Pool) -> Option<Next> {
+    let mut state = pool.lock();
+    loop {
+        if let Some(job) = state.jobs.pop_front() {
+            return Some(Next::Compress(job));
+        }
+        if state.ended {
+            return None;
+        }
+        if !state.read_all
+            && let Some(slot) = state.free.pop()
+        {
+            return Some(Next::Read(slot));
+        }
+        state = pool.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece {
+    let Claim { number, source, start_bytes, len_bytes: expected_bytes, kind, is_last } = claim;
+    let pool = &work.pool;
+    let found = match kind {
+        ClaimKind::Failed(error) => Err(first_line(&error.to_string())),
+        ClaimKind::Hole(open) => {
+            let zeros = Hashed::Zeros(expected_bytes);
+            Ok(Segment { open, hashed: zeros, bytes: None, is_hole: true })
+        }
+        ClaimKind::Data(open) => {
+            // A direct read has whole sectors, also where the file ends between them.
+            let room = (expected_bytes as usize).next_multiple_of(4096).min(SEGMENT_BYTES);
+            match open.read(start_bytes, &mut slot[..room]) {
+                Ok(read) => {
+                    let len = read.min(expected_bytes as usize);
+                    let prints = hasher.hash(&slot[..len], work.formats[source], work.depth);
+                    let bytes = Bytes { slot: Some(slot), len, pool: Arc::clone(pool) };
+                    let bytes = Some(Arc::new(bytes));
+                    let found = Ok(Segment { open, hashed: prints, bytes, is_hole: false });
+                    return Piece { number, source, start_bytes, expected_bytes, is_last, found };
+                }
+                Err(error) => Err(first_line(&error.to_string())),
+            }
+        }
+    };
+    pool.lock().free.push(slot);
+    pool.changed.notify_one();
+    Piece { number, source, start_bytes, expected_bytes, is_last, found }
+}
+
+fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Vec<Compressed> {
+    let bytes = job.bytes.as_ref().map_or(&[][..], |bytes| bytes);
+    let before = job.before.as_ref().map_or(&[][..], |bytes| bytes);
+    let sizes = |wanted: &Wanted| {
+        let block_bytes = job.grids[wanted.grid].block_bytes as usize;
+        let sizes = if let Some(from) = wanted.start_bytes.checked_sub(job.start_bytes)
+            && let Some(whole) = bytes.get(from as usize..from as usize + block_bytes)
+        {
+            compressors.sizes(whole)
+        } else {
+            block.clear();
+            let missing = job.start_bytes.saturating_sub(wanted.start_bytes) as usize;
+            // A hole before the segment has no bytes; it is zeros.
+            let tail = before.len().saturating_sub(missing);
+            let lacking = missing.saturating_sub(before.len()).min(block_bytes);
+            block.resize(lacking, 0);
+            block.extend_from_slice(&before[tail..]);
+            let from = wanted.start_bytes.saturating_sub(job.start_bytes) as usize;
+            let rest = bytes.get(from..).unwrap_or_default();
+            block.extend_from_slice(
+                &rest[..rest.len().min(block_bytes.saturating_sub(block.len()))],
+            );
+            block.resize(block_bytes, 0);
+            compressors.sizes(block)
+        };
+        (wanted.grid, wanted.print, sizes)
+    };
+    job.wanted.iter().map(sizes).collect()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
