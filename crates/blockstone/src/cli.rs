@@ -2,6 +2,7 @@
 //! from these types.
 
 pub mod flash;
+pub mod reduce;
 pub mod run;
 pub mod watch;
 
@@ -84,6 +85,8 @@ pub enum Command {
     },
     /// Simulate a flash device: what garbage collection does to writes and reads, and when
     Flash(Box<flash::FlashArgs>),
+    /// Count how far an array would shrink files: deduplication, compression, and what stops them
+    Reduce(Box<reduce::ReduceArgs>),
     /// Watch a host: processors, disks, memory, network, databases' processes; live, recorded,
     /// replayed
     Watch(Box<watch::WatchArgs>),

@@ -11,6 +11,7 @@ mod judged;
 mod man;
 mod matrix;
 mod part;
+mod reduce;
 mod report;
 mod run;
 mod runs;
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli, printer: Printer) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(&args, &cli.global, printer),
         Command::Teardown { target } => teardown::run(&target, printer),
         Command::Flash(args) => flash::run(&args, &cli.global, printer),
+        Command::Reduce(args) => reduce::run(&args, printer),
         Command::Watch(args) => watch::run(&args, &cli.global, printer),
         Command::Report(args) => report::run(&args, &cli.global, printer),
         Command::Compare(args) => compare::run(&args, &cli.global, printer),

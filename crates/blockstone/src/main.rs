@@ -3,6 +3,7 @@
 //! This crate reads the command line, prints, and decides the exit code; each verb is one file in
 //! `commands/`. It knows no I/O engine and no file format.
 
+mod bar;
 mod cli;
 mod commands;
 mod exit;

@@ -4,7 +4,6 @@ mod curve;
 mod device;
 mod rates;
 mod sim;
-mod watch;
 
 use std::path::Path;
 
@@ -16,12 +15,12 @@ use blockstone_flash::{Policy, estimate, fit, theory, toy};
 use blockstone_report::{json, terminal};
 use serde_json::Value;
 
+use crate::bar::Bar;
 use crate::cli::Global;
 use crate::cli::flash::{Axis, CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::printer::{Printer, answer};
-use watch::Watch;
 
 pub fn run(args: &FlashArgs, global: &Global, printer: Printer) -> Result<Exit> {
     match &args.verb {
@@ -48,7 +47,7 @@ fn sweep(args: &SweepArgs, printer: Printer) -> Result<Exit> {
     let device = device::of(&args.device, None)?;
     let settings = settings(args, device.over_provisioning(), device.pages_per_block)?;
     let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut watch = Watch::new(printer, interrupt);
+    let mut watch = Bar::new(printer, interrupt);
     let mut points: Vec<Swept> = Vec::new();
     let mut iops = Vec::new();
     for (index, &setting) in settings.iter().enumerate() {

@@ -12,8 +12,8 @@ use blockstone_flash::workload::Workload;
 use blockstone_report::{html, json, terminal};
 
 use super::super::report::write_page;
-use super::watch::Watch;
 use super::{device, memory_limit, rates, refused, say};
+use crate::bar::Bar;
 use crate::cli::Global;
 use crate::cli::flash::{EngineChoice, SimArgs};
 use crate::exit::Exit;
@@ -31,7 +31,7 @@ pub fn run(args: &SimArgs, global: &Global, printer: Printer) -> Result<Exit> {
         None => None,
     };
     let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut watch = Watch::new(printer, interrupt);
+    let mut watch = Bar::new(printer, interrupt);
     let mut outcomes = vec![simulate(&plan, trace.as_ref(), &mut watch, "simulating")?];
     if args.against_active && watch.exit() == Exit::Done {
         plan.device.background = 0.0;
@@ -63,7 +63,7 @@ pub fn run(args: &SimArgs, global: &Global, printer: Printer) -> Result<Exit> {
     Ok(watch.exit())
 }
 
-fn simulate(plan: &Plan, trace: Option<&Trace>, watch: &mut Watch, text: &str) -> Result<Outcome> {
+fn simulate(plan: &Plan, trace: Option<&Trace>, watch: &mut Bar, text: &str) -> Result<Outcome> {
     let advise = |table: &mut [u32]| blockstone_sys::memory::advise_huge_pages(table);
     let mut tick = |done| watch.tick(done, text);
     let outcome = match trace {

@@ -1,4 +1,5 @@
-//! The progress bar of a simulation, for those that take longer than two seconds.
+//! The progress bar of work that knows how much of it is done, for what takes longer than two
+//! seconds; and whether somebody asked for its end.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +12,14 @@ use crate::printer::Printer;
 /// Before that nobody wants to see a bar.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub struct Watch {
+pub struct Bar {
     bar: ProgressBar,
     draws: bool,
     interrupt: Interrupt,
     began: Instant,
 }
 
-impl Watch {
+impl Bar {
     pub fn new(printer: Printer, interrupt: Interrupt) -> Self {
         let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:24.cyan/black.bright} {wide_msg}")

@@ -1,0 +1,178 @@
+//! `blockstone reduce`: how far an array would shrink files, and what stops it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use blockstone_base::units::Bytes;
+use blockstone_reduce::findings::Findings;
+use blockstone_reduce::generate::{self, Shape, registry};
+use blockstone_reduce::model::{BUILT_IN, Model};
+use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
+use blockstone_report::{html, json, terminal};
+use blockstone_scan::{Outcome, Progress, ScanError, Settings};
+
+use super::report::write_page;
+use crate::bar::Bar;
+use crate::cli::reduce::{CompressWhat, ReduceArgs};
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::printer::{Printer, answer};
+
+pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
+    if let Some(kind) = &args.generate {
+        return generate(kind, args, printer);
+    }
+    let model = model(&args.model)?;
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    let mut bar = Bar::new(printer, interrupt);
+    let outcome = outcome(args, &model, &mut bar)?;
+    bar.finish();
+    let plan = outcome.counter.plan();
+    let counted = plan.grids()[plan.primary()].block_bytes;
+    if counted != model.block_bytes {
+        let (counted, wanted) = (Bytes(counted.into()), Bytes(model.block_bytes.into()));
+        bail!(
+            "use model {}: the scan kept details of blocks of {counted}, not of {wanted}\n\
+             hint: name the model it was made for, or scan again",
+            model.name
+        );
+    }
+    let findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
+    let scanned = &outcome.scanned;
+    if let Some(file) = &args.html {
+        write_page(&html::reduce_page(&findings, scanned)?, file, printer)?;
+        if file == Path::new("-") {
+            return Ok(exit(&outcome, &bar));
+        }
+    }
+    if printer.json {
+        let document = json::reduce::document(&findings, scanned);
+        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+    } else {
+        answer(&terminal::reduce::text(&findings, scanned, &printer.style()))?;
+    }
+    if let (Exit::Interrupted, Some(dir)) = (bar.exit(), args.save.as_ref().or(args.resume.as_ref())) {
+        printer.note(&format!("saved; go on with: blockstone reduce --resume {}", dir.display()));
+    }
+    Ok(exit(&outcome, &bar))
+}
+
+fn exit(outcome: &Outcome, bar: &Bar) -> Exit {
+    match bar.exit() {
+        Exit::Done if !outcome.scanned.is_whole() => Exit::NotTrustworthy,
+        other => other,
+    }
+}
+
+fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Bar) -> Result<Outcome> {
+    let mut watch = |progress: Progress<'_>| {
+        let (done, all) = (progress.done_bytes, progress.all_bytes);
+        let text = format!("{} of {}  {}", Bytes(done), Bytes(all), progress.file);
+        bar.tick(done as f64 / all.max(1) as f64, &text)
+    };
+    if args.merge {
+        return Ok(blockstone_scan::merge(&args.paths)?);
+    }
+    let mut settings = settings(args)?;
+    if let Some(dir) = &args.resume {
+        settings.save = Some(dir.clone());
+        return Ok(blockstone_scan::resume(dir, &settings, &mut watch)?);
+    }
+    let mut plan = plan(args, model)?;
+    if let Some(dir) = &args.save {
+        refuse_filled(dir)?;
+    }
+    let survey = blockstone_scan::survey(&args.paths)?;
+    if survey.files.is_empty() {
+        let hint = match survey.skipped.first() {
+            Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
+            None => "the directories hold no files".to_owned(),
+        };
+        return Err(ScanError::Empty { hint }.into());
+    }
+    if survey.knows_a_format() && !args.no_headers {
+        plan = plan.with_masks();
+    }
+    Ok(blockstone_scan::scan(&survey, plan, &settings, &mut watch)?)
+}
+
+fn plan(args: &ReduceArgs, model: &Model) -> Result<Plan> {
+    let mut plan = Plan::new(&args.block_size, &args.offset, Bytes(model.block_bytes.into()))?;
+    plan.codecs.clone_from(&args.codec);
+    if let Some(codec) = model.codec
+        && !plan.codecs.contains(&codec)
+    {
+        plan.codecs.push(codec);
+    }
+    plan.compress = match args.compress {
+        CompressWhat::Sample => Compress::Sample(COMPRESSED_CONTENTS),
+        CompressWhat::Every => Compress::Every,
+        CompressWhat::Not => Compress::Not,
+    };
+    plan.chunks = !args.no_shifts;
+    plan.memory_bytes = blockstone_scan::table_bytes(args.memory)?;
+    Ok(plan)
+}
+
+fn settings(args: &ReduceArgs) -> Result<Settings> {
+    let mut settings = Settings {
+        direct: !args.buffered,
+        rate: args.rate.map(|rate| rate.0),
+        save: args.save.clone(),
+        save_every: Duration::from_nanos(args.save_every.0),
+        ..Settings::default()
+    };
+    if let Some(threads) = args.threads {
+        settings.threads = threads.into();
+    }
+    if settings.rate == Some(0) {
+        bail!("--rate 0 reads nothing\nhint: as in 200M");
+    }
+    Ok(settings)
+}
+
+/// A scan that is there would be replaced by another.
+fn refuse_filled(dir: &Path) -> Result<()> {
+    let filled = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+    if filled {
+        bail!(
+            "save in {}: the directory is not empty\n\
+             hint: name another one, or go on with the scan in it by --resume",
+            dir.display()
+        );
+    }
+    Ok(())
+}
+
+fn model(name: &str) -> Result<Model> {
+    if BUILT_IN.iter().any(|(known, _)| *known == name) {
+        return Ok(Model::built_in(name)?);
+    }
+    match std::fs::read_to_string(name) {
+        Ok(text) => Ok(Model::parse(name, &text)?),
+        Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
+        Err(error) => bail!("read model {name}: {error}\nhint: name a TOML file, or a built-in one"),
+    }
+}
+
+fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
+    let [dir] = args.paths.as_slice() else {
+        bail!("generate {name}: one directory is needed\nhint: name one that does not exist yet");
+    };
+    let kind = registry::ALL.iter().find(|kind| kind.name == name).context("find the kind")?;
+    let shape = Shape::of(args.files, args.size, args.seed)?;
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    let mut bar = Bar::new(printer, interrupt);
+    let mut watch = |done: f64| bar.tick(done, name);
+    let made = blockstone_scan::generate(dir, kind, &shape, &mut watch)?;
+    bar.finish();
+    if bar.exit() == Exit::Done {
+        let all = Bytes(made);
+        printer.note(&format!("{name}: {} files, {all}, in {}", args.files, dir.display()));
+        if let Some(expected) = generate::expected(kind, &shape) {
+            printer.note(&format!("expected deduplication of 8K blocks: {expected:.2}:1"));
+        }
+    }
+    Ok(bar.exit())
+}
