@@ -40,6 +40,8 @@ const TYPE_INDEX: u16 = 17855;
 const TYPES_INDEX: [u16; 3] = [TYPE_INDEX, 17854, 17853];
 /// Pages that `MariaDB` compressed, and compressed and encrypted.
 const TYPES_MARIADB: [u16; 3] = [18, 34354, 37401];
+/// Pages of an extent when they are the smallest.
+const PAGES_EXTENT_MAX: u32 = 256;
 /// The flag of `MariaDB`'s `full_crc32`, which has the page size in another place.
 const FLAG_FULL_CRC32: u32 = 1 << 4;
 
@@ -50,7 +52,9 @@ fn recognise(head: &[u8]) -> Option<usize> {
     let size = page_bytes(u32_at(head, 54))?;
     let space = u32_at(head, 34);
     let (pages, initialised) = (u32_at(head, 46), u32_at(head, 50));
-    let is_space = space == u32_at(head, 38) && pages > 0 && initialised <= pages;
+    // What is initialised is whole extents, the last of which may reach over the end of the file.
+    let is_inside = initialised <= pages.saturating_add(PAGES_EXTENT_MAX);
+    let is_space = space == u32_at(head, 38) && pages > 0 && is_inside;
     if !is_space || head.get(..size).is_none_or(|page| !is_page(page)) {
         return None;
     }
