@@ -105,6 +105,22 @@ impl Expected {
     }
 }
 
+/// How many different blocks a data set has, zeros included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distinct {
+    /// As they are.
+    pub plain: u64,
+    /// With all fields of their format masked.
+    pub masked: u64,
+}
+
+impl Distinct {
+    /// As many whether or not anything is masked.
+    pub const fn unmasked(blocks: u64) -> Self {
+        Self { plain: blocks, masked: blocks }
+    }
+}
+
 /// A kind of data set.
 #[derive(Debug)]
 pub struct Kind {
@@ -114,9 +130,8 @@ pub struct Kind {
     pub doc: &'static str,
     /// Makes block `block` of file `file`: writes all of `out`, which is one block long.
     pub block: fn(&Shape, u32, u64, &mut [u8]),
-    /// How many different blocks there are, and how many when fields are masked; none where that
-    /// has no closed form.
-    pub distinct: fn(&Shape) -> Option<(u64, u64)>,
+    /// How many different blocks there are; none where that has no closed form.
+    pub distinct: Option<fn(&Shape) -> Distinct>,
 }
 
 /// The kind of that name.
@@ -155,8 +170,8 @@ pub fn fill(shape: &Shape, kind: &Kind, file: u32, offset: u64, out: &mut [u8]) 
 
 /// The numbers of a data set, of kinds for which they have a closed form.
 pub fn expected(kind: &Kind, shape: &Shape) -> Option<Expected> {
-    let (distinct, distinct_masked) = (kind.distinct)(shape)?;
-    Some(Expected { blocks: shape.blocks(), distinct, distinct_masked })
+    let Distinct { plain, masked } = kind.distinct?(shape);
+    Some(Expected { blocks: shape.blocks(), distinct: plain, distinct_masked: masked })
 }
 
 /// Puts `bytes` into `block` at `at`.

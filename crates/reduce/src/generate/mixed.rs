@@ -11,7 +11,7 @@ pub static KIND: Kind = Kind {
     name: "mixed",
     doc: "runs of zeros, random bytes, repeats within and across files, shifted copies, text",
     block,
-    distinct: |_| None,
+    distinct: None,
 };
 
 const RUN_BLOCKS: u64 = 8;

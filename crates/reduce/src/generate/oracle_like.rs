@@ -4,14 +4,14 @@
 use blockstone_base::rng;
 
 use super::sealed::{self, Header};
-use super::{Kind, Shape, put};
+use super::{Distinct, Kind, Shape, put};
 
 /// Freshly formatted data files.
 pub static KIND: Kind = Kind {
     name: "oracle-like",
     doc: "freshly formatted Oracle data files: heads of their own, then the same empty blocks",
     block,
-    distinct,
+    distinct: Some(distinct),
 };
 
 /// File header, header of the map of space, then the map.
@@ -27,11 +27,11 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     }
 }
 
-fn distinct(shape: &Shape) -> Option<(u64, u64)> {
+fn distinct(shape: &Shape) -> Distinct {
     let heads = shape.head_blocks.min(shape.blocks_per_file);
     let is_any_empty = shape.files > 0 && shape.blocks_per_file > heads;
     let masked = u64::from(shape.files) * heads + u64::from(is_any_empty);
-    Some((shape.distinct_by_head(), masked))
+    Distinct { plain: shape.distinct_by_head(), masked }
 }
 
 /// A block of the head of a file, which no other file has.

@@ -2,14 +2,14 @@
 //! that did it is another for every block.
 
 use super::sealed::{self, Header, TYPE_DATA};
-use super::{Kind, Shape, oracle_like, put};
+use super::{Distinct, Kind, Shape, oracle_like, put};
 
 /// Data files with one row a block.
 pub static KIND: Kind = Kind {
     name: "oracle-loaded",
     doc: "Oracle data files with the same row in the same block of each, changed at another SCN",
     block,
-    distinct,
+    distinct: Some(distinct),
 };
 
 const ROW_BYTES: usize = 64;
@@ -30,6 +30,6 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     sealed::seal(out, &Header { kind: TYPE_DATA, address, scn, flags: 4 });
 }
 
-fn distinct(shape: &Shape) -> Option<(u64, u64)> {
-    Some((shape.blocks(), shape.distinct_by_head()))
+fn distinct(shape: &Shape) -> Distinct {
+    Distinct { plain: shape.blocks(), masked: shape.distinct_by_head() }
 }

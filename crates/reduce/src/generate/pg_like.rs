@@ -1,13 +1,13 @@
 //! Tables of `PostgreSQL` with the same rows, each loaded by a transaction of its own.
 
-use super::{Kind, Shape, put, text};
+use super::{Distinct, Kind, Shape, put, text};
 
 /// Heap pages with the same rows in every file.
 pub static KIND: Kind = Kind {
     name: "pg-like",
     doc: "PostgreSQL tables of the same rows: xmin, LSN and checksum are others in each",
     block,
-    distinct,
+    distinct: Some(distinct),
 };
 
 const HEADER_BYTES: usize = 24;
@@ -48,7 +48,7 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     }
 }
 
-fn distinct(shape: &Shape) -> Option<(u64, u64)> {
+fn distinct(shape: &Shape) -> Distinct {
     let masked = if shape.files == 0 { 0 } else { shape.blocks_per_file };
-    Some((shape.blocks(), masked))
+    Distinct { plain: shape.blocks(), masked }
 }

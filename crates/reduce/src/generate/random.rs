@@ -2,14 +2,14 @@
 
 use blockstone_base::rng;
 
-use super::{Kind, Shape};
+use super::{Distinct, Kind, Shape};
 
 /// Random bytes.
 pub static KIND: Kind = Kind {
     name: "random",
     doc: "random bytes: nothing repeats and nothing compresses",
     block,
-    distinct: |shape| Some((shape.blocks(), shape.blocks())),
+    distinct: Some(|shape| Distinct::unmasked(shape.blocks())),
 };
 
 fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {

@@ -3,14 +3,14 @@
 
 use blockstone_base::rng;
 
-use super::{Kind, Shape};
+use super::{Distinct, Kind, Shape};
 
 /// The same bytes at other places.
 pub static KIND: Kind = Kind {
     name: "shifted",
     doc: "the same random bytes in every file, each 3,072 bytes further on than the one before",
     block,
-    distinct,
+    distinct: Some(distinct),
 };
 
 const SHIFT_BYTES: u64 = 3072;
@@ -22,7 +22,7 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
 
 /// Files whose shifts differ by whole blocks share those. As 3,072 is three times a power of two,
 /// these are every (block / 1,024)th file, three blocks further on each time.
-fn distinct(shape: &Shape) -> Option<(u64, u64)> {
+fn distinct(shape: &Shape) -> Distinct {
     let (files, period) = (u64::from(shape.files), shape.block_bytes as u64 / 1024);
     let step = shape.blocks_per_file.min(3);
     let class = |first: u64| {
@@ -30,7 +30,7 @@ fn distinct(shape: &Shape) -> Option<(u64, u64)> {
         shape.blocks_per_file + others * step
     };
     let distinct = (0..period.min(files)).map(class).sum();
-    Some((distinct, distinct))
+    Distinct::unmasked(distinct)
 }
 
 /// The bytes of the data set's stream from `start` on.

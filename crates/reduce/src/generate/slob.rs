@@ -2,14 +2,14 @@
 //! characters, a key that occurs once.
 
 use super::sealed::{self, Header, TYPE_DATA};
-use super::{Kind, Shape, oracle_like, put};
+use super::{Distinct, Kind, Shape, oracle_like, put};
 
 /// One row of repeated characters a block.
 pub static KIND: Kind = Kind {
     name: "slob",
     doc: "Oracle blocks of one row each: columns of repeated characters and a key of its own",
     block,
-    distinct,
+    distinct: Some(distinct),
 };
 
 const COLUMN_BYTES: usize = 129;
@@ -34,6 +34,6 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     sealed::seal(out, &Header { kind: TYPE_DATA, address, scn, flags: 4 });
 }
 
-fn distinct(shape: &Shape) -> Option<(u64, u64)> {
-    Some((shape.blocks(), shape.blocks()))
+fn distinct(shape: &Shape) -> Distinct {
+    Distinct::unmasked(shape.blocks())
 }

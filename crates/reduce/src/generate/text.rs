@@ -2,14 +2,14 @@
 
 use blockstone_base::rng::Rng;
 
-use super::{Kind, Shape};
+use super::{Distinct, Kind, Shape};
 
 /// Rows of text.
 pub static KIND: Kind = Kind {
     name: "text",
     doc: "rows of text, each with a key and a token of its own: compresses between 2:1 and 3:1",
     block,
-    distinct: |shape| Some((shape.blocks(), shape.blocks())),
+    distinct: Some(|shape| Distinct::unmasked(shape.blocks())),
 };
 
 const WORDS: [&str; 32] = [

@@ -44,6 +44,8 @@ const TYPES_MARIADB: [u16; 3] = [18, 34354, 37401];
 const PAGES_EXTENT_MAX: u32 = 256;
 /// The flag of `MariaDB`'s `full_crc32`, which has the page size in another place.
 const FLAG_FULL_CRC32: u32 = 1 << 4;
+/// Where other files have the size of compressed pages.
+const FLAGS_COMPRESSED: u32 = 0xf << 1;
 
 fn recognise(head: &[u8]) -> Option<usize> {
     if head.len() < PAGE_BYTES_MIN || u16_at(head, 24) != TYPE_SPACE || u32_at(head, 4) != 0 {
@@ -101,7 +103,7 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
 fn page_bytes(flags: u32) -> Option<usize> {
     let shift = if flags & FLAG_FULL_CRC32 != 0 {
         flags & 0xf
-    } else if flags >> 1 & 0xf == 0 {
+    } else if flags & FLAGS_COMPRESSED == 0 {
         // Files of 16K pages say nothing: they were the only ones once.
         match flags >> 6 & 0xf {
             0 => 5,

@@ -240,5 +240,19 @@ mod tests {
             }
             check_any(&FORMAT, &page);
         }
+
+        #[test]
+        fn no_line_pointers_make_it_fail(
+            pointers in prop::collection::vec((1000_u32..1024, 0_u32..80, 0_u32..4), 0..8),
+        ) {
+            let mut page = page(8192, &[ROWS[0]; 8], 7, 0);
+            page[14..16].copy_from_slice(&64_u16.to_le_bytes());
+            page[HEADER_BYTES..HEADER_BYTES + 32].fill(0);
+            let places = page[HEADER_BYTES..].chunks_exact_mut(POINTER_BYTES);
+            for ((granule, len, kind), place) in pointers.iter().zip(places) {
+                place.copy_from_slice(&((granule * 8) | (kind << 15) | (len << 17)).to_le_bytes());
+            }
+            check_any(&FORMAT, &page);
+        }
     }
 }
