@@ -193,7 +193,9 @@ pub(crate) mod tests {
         ) {
             let mut page = [start, &bytes].concat();
             page.resize(len, 0);
-            registry::ALL.iter().for_each(|format| check_any(format, &page));
+            for format in registry::ALL {
+                check_any(format, &page);
+            }
         }
     }
 }
