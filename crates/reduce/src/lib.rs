@@ -5,7 +5,8 @@
 //! read, or how findings are shown: no I/O, no clock, no threads.
 //!
 //! [`digest`] makes fingerprints, [`grid`] cuts a stream into blocks of several sizes and offsets,
-//! [`table`] counts contents, [`mask`] takes the fields of database pages out.
+//! [`table`] counts contents, [`mask`] takes the fields of database pages out, which [`page`]
+//! knows, and [`generate`] makes data sets whose numbers are known.
 //!
 //! ```
 //! use blockstone_reduce::digest;
@@ -21,6 +22,7 @@ pub mod counter;
 pub mod digest;
 pub mod estimate;
 pub mod findings;
+pub mod generate;
 pub mod grid;
 pub mod hash;
 pub mod mask;

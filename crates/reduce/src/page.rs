@@ -4,7 +4,12 @@
 //! A format is a file here and a line in [`registry::ALL`]. It recognises a file by its beginning,
 //! and says of each page where fields of each [`Field`] class lie.
 
+pub mod blockstone;
+pub mod innodb;
+pub mod oracle;
+pub mod postgres;
 pub mod registry;
+pub mod stamped;
 
 use std::ops::Range;
 
@@ -112,4 +117,85 @@ pub fn recognise(head: &[u8]) -> Option<Recognised> {
     registry::ALL.iter().find_map(|format| {
         (format.recognise)(head).map(|page_bytes| Recognised { format, page_bytes })
     })
+}
+
+/// Whether there is nothing in it.
+fn is_zeros(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
+}
+
+/// The little-endian number at `at`.
+fn u64_at(page: &[u8], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&page[at..at + 8]);
+    u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The page with all its fields set to zero.
+    pub(crate) fn masked(format: &Format, page: &[u8]) -> Vec<u8> {
+        let (mut fields, mut masked) = (Fields::default(), page.to_vec());
+        (format.look)(page, &mut fields);
+        for (_, range) in fields.ranges() {
+            masked[range.clone()].fill(0);
+        }
+        masked
+    }
+
+    /// Checks what must be true of whatever bytes `page` has.
+    pub(crate) fn check_any(format: &Format, page: &[u8]) {
+        let mut fields = Fields::default();
+        let found = (format.look)(page, &mut fields);
+        let mut taken = vec![false; page.len()];
+        for place in fields.ranges().iter().flat_map(|(_, range)| range.clone()) {
+            assert!(!taken[place], "{}: byte {place} is in two fields", format.name);
+            taken[place] = true;
+        }
+        let has_none = fields.ranges().is_empty();
+        assert_eq!(found == PageUse::Unknown, has_none, "{}: {found:?}", format.name);
+        (format.recognise)(page);
+    }
+
+    #[test]
+    fn nothing_is_recognised_in_what_is_no_database() {
+        let mut random = vec![0; 65536];
+        blockstone_base::rng::fill(3, &mut random);
+        let text: Vec<u8> = b"1,2,a row of text\n".repeat(4000);
+        let mut log = vec![0; 65536];
+        for (index, page) in (0_u64..).zip(log.chunks_mut(8192)) {
+            page[..4].copy_from_slice(&[0x10, 0xd1, 2, 0]);
+            page[8..16].copy_from_slice(&(index * 8192).to_le_bytes());
+            page[24..4000].fill(7);
+        }
+        let mut sparse = vec![0; 65536];
+        sparse[40000] = 1;
+        for head in [&random, &text, &log, &sparse, &vec![0; 65536], &vec![255; 65536]] {
+            for len in [0, 1, 37, 512, 4096, 8192, 40000, head.len()] {
+                assert!(recognise(&head[..len.min(head.len())]).is_none());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_any_format_fail(
+            start in prop::sample::select(vec![
+                &b""[..], b"bstnblk1", b"blkstone\x01\0\0\0", b"\x06\xa2\0\0", b"\0\xa2\0\0",
+            ]),
+            bytes in prop::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..300),
+            len in prop::sample::select(vec![
+                0, 1, 37, 511, 512, 1024, 2048, 4096, 5000, 8192, 16384, 32768, 65536,
+            ]),
+        ) {
+            let mut page = [start, &bytes].concat();
+            page.resize(len, 0);
+            for format in registry::ALL {
+                check_any(format, &page);
+            }
+        }
+    }
 }

@@ -45,6 +45,18 @@ pub enum ScanError {
         /// How many.
         files: usize,
     },
+    /// A data set that cannot be written.
+    #[error(
+        "generate {}: {source}\n\
+         hint: name a directory that does not exist yet, where there is room",
+        path.display()
+    )]
+    Generate {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// Too little memory to count in.
     #[error("count within {memory}: at least {least} are needed\nhint: raise --memory")]
     Memory {

@@ -34,20 +34,39 @@ pub struct ReduceArgs {
           conflicts_with = "resume")]
     pub paths: Vec<PathBuf>,
     /// Sizes of blocks to count; the model's is always among them
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K,8K,16K,32K",
-          help_heading = "What is counted")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_delimiter = ',',
+        default_value = "4K,8K,16K,32K",
+        help_heading = "What is counted"
+    )]
     pub block_size: Vec<Bytes>,
     /// Where the first block of a file begins, in bytes
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "0,512,4096",
-          help_heading = "What is counted")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_delimiter = ',',
+        default_value = "0,512,4096",
+        help_heading = "What is counted"
+    )]
     pub offset: Vec<u64>,
     /// The array that would store them: generic, vdo, xtremio, or a TOML file
-    #[arg(long, value_name = "NAME|FILE", default_value = "generic",
-          help_heading = "What is counted")]
+    #[arg(
+        long,
+        value_name = "NAME|FILE",
+        default_value = "generic",
+        help_heading = "What is counted"
+    )]
     pub model: String,
     /// Compressors to compare, at most 4; the model's is always among them
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "lz4,zstd:1",
-          help_heading = "What is counted")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "lz4,zstd:1",
+        help_heading = "What is counted"
+    )]
     pub codec: Vec<Codec>,
     /// Which contents are compressed
     #[arg(long, value_enum, default_value_t = CompressWhat::Sample,
@@ -98,8 +117,13 @@ pub struct ReduceArgs {
           value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Data sets")]
     pub files: u32,
     /// Size of each of them
-    #[arg(long, value_name = "SIZE", default_value = "64M", requires = "generate",
-          help_heading = "Data sets")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64M",
+        requires = "generate",
+        help_heading = "Data sets"
+    )]
     pub size: Bytes,
     /// Seed of their content
     #[arg(long, default_value_t = 1, requires = "generate", help_heading = "Data sets")]

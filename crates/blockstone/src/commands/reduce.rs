@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_reduce::findings::Findings;
-use blockstone_reduce::generate::{self, Shape, registry};
+use blockstone_reduce::generate::{self, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::{html, json, terminal};
@@ -52,7 +52,9 @@ pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     } else {
         answer(&terminal::reduce::text(&findings, scanned, &printer.style()))?;
     }
-    if let (Exit::Interrupted, Some(dir)) = (bar.exit(), args.save.as_ref().or(args.resume.as_ref())) {
+    if let (Exit::Interrupted, Some(dir)) =
+        (bar.exit(), args.save.as_ref().or(args.resume.as_ref()))
+    {
         printer.note(&format!("saved; go on with: blockstone reduce --resume {}", dir.display()));
     }
     Ok(exit(&outcome, &bar))
@@ -152,7 +154,9 @@ fn model(name: &str) -> Result<Model> {
     match std::fs::read_to_string(name) {
         Ok(text) => Ok(Model::parse(name, &text)?),
         Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
-        Err(error) => bail!("read model {name}: {error}\nhint: name a TOML file, or a built-in one"),
+        Err(error) => {
+            bail!("read model {name}: {error}\nhint: name a TOML file, or a built-in one")
+        }
     }
 }
 
@@ -160,8 +164,8 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     let [dir] = args.paths.as_slice() else {
         bail!("generate {name}: one directory is needed\nhint: name one that does not exist yet");
     };
-    let kind = registry::ALL.iter().find(|kind| kind.name == name).context("find the kind")?;
-    let shape = Shape::of(args.files, args.size, args.seed)?;
+    let kind = generate::find(name).context("find the kind of data set")?;
+    let shape = shape(args)?;
     let interrupt = Interrupt::install().context("install signal handlers")?;
     let mut bar = Bar::new(printer, interrupt);
     let mut watch = |done: f64| bar.tick(done, name);
@@ -171,8 +175,32 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
         let all = Bytes(made);
         printer.note(&format!("{name}: {} files, {all}, in {}", args.files, dir.display()));
         if let Some(expected) = generate::expected(kind, &shape) {
-            printer.note(&format!("expected deduplication of 8K blocks: {expected:.2}:1"));
+            let (ratio, masked) = (expected.ratio(), expected.ratio_masked());
+            printer.note(&format!(
+                "expected of 8K blocks: {ratio:.2}:1, with header fields masked {masked:.2}:1"
+            ));
         }
     }
     Ok(bar.exit())
 }
+
+/// Files of 8K blocks; their heads, of kinds that have such, are the same part of them as in the
+/// files of 32 GiB that they are like.
+fn shape(args: &ReduceArgs) -> Result<Shape> {
+    const BLOCK_BYTES: u64 = 8192;
+    let blocks_per_file = args.size.0 / BLOCK_BYTES;
+    if blocks_per_file == 0 || !args.size.0.is_multiple_of(BLOCK_BYTES) {
+        bail!("generate files of {}: they have whole 8K blocks\nhint: as in --size 64M", args.size);
+    }
+    let head = blocks_per_file as f64 * HEAD_BLOCKS_OF_32_GIB / BLOCKS_OF_32_GIB;
+    Ok(Shape {
+        files: args.files,
+        blocks_per_file,
+        block_bytes: BLOCK_BYTES as usize,
+        head_blocks: (head.round() as u64).max(1),
+        seed: args.seed,
+    })
+}
+
+const HEAD_BLOCKS_OF_32_GIB: f64 = 8692.0;
+const BLOCKS_OF_32_GIB: f64 = 4_194_304.0;

@@ -44,6 +44,11 @@ const REGISTRIES: &[Registry] = &[
         marker: ": Format = Format {",
     },
     Registry {
+        list: "crates/reduce/src/generate/registry.rs",
+        folder: "crates/reduce/src/generate/",
+        marker: ": Kind = Kind {",
+    },
+    Registry {
         list: "crates/view/src/registry.rs",
         folder: "crates/view/src/views/",
         marker: ": View = View {",

@@ -1,0 +1,314 @@
+//! Data sets whose numbers are known before anybody counts, made block by block as they are read:
+//! a block depends on its data set, its file and its place alone, so that nothing is stored.
+//!
+//! A kind is a file here and a line in [`registry::ALL`].
+//!
+//! ```
+//! use blockstone_reduce::generate::{Shape, expected, find};
+//!
+//! let kind = find("oracle-like").expect("it is registered");
+//! let shape = Shape { files: 11, blocks_per_file: 1024, head_blocks: 2, ..Shape::default() };
+//! let expected = expected(kind, &shape).expect("it has a closed form");
+//! assert_eq!(expected.distinct, 1024 + 10 * 2);
+//! ```
+
+pub mod mixed;
+pub mod oracle_like;
+pub mod oracle_loaded;
+pub mod pg_like;
+pub mod random;
+pub mod registry;
+mod sealed;
+pub mod shifted;
+pub mod slob;
+pub mod text;
+pub mod zeros;
+
+use blockstone_base::rng;
+
+/// The size of a data set, and what its content depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How many files.
+    pub files: u32,
+    /// Blocks of each file.
+    pub blocks_per_file: u64,
+    /// Bytes of a block: 2K to 32K.
+    pub block_bytes: usize,
+    /// Blocks at the beginning of each file that occur nowhere else, of kinds that have such.
+    pub head_blocks: u64,
+    /// Another seed is other content.
+    pub seed: u64,
+}
+
+impl Default for Shape {
+    /// The 121 files that [`Expected`] is about, each at 1/256 of its size.
+    fn default() -> Self {
+        Self { files: 121, blocks_per_file: 16_384, block_bytes: 8192, head_blocks: 34, seed: 1 }
+    }
+}
+
+impl Shape {
+    /// Bytes of a file.
+    pub const fn file_bytes(&self) -> u64 {
+        self.blocks_per_file * self.block_bytes as u64
+    }
+
+    /// Blocks of all files.
+    pub const fn blocks(&self) -> u64 {
+        self.files as u64 * self.blocks_per_file
+    }
+
+    /// A number for one block of one file of this data set.
+    pub const fn key(&self, file: u32, block: u64) -> u64 {
+        rng::mix(rng::mix(self.seed ^ rng::mix(file as u64)) ^ block)
+    }
+
+    /// Different blocks when files differ in their heads and in nothing else.
+    pub fn distinct_by_head(&self) -> u64 {
+        let others = u64::from(self.files.saturating_sub(1));
+        let first = if self.files == 0 { 0 } else { self.blocks_per_file };
+        first + others * self.head_blocks.min(self.blocks_per_file)
+    }
+}
+
+/// What deduplication must find when it compares whole blocks of the shape's size.
+///
+/// # The numbers this is about
+/// 121 data files of 32 GiB, freshly formatted, have 4,194,304 blocks of 8K each. With 8,692 blocks
+/// (67.9 MiB) of each that occur nowhere else, and all others the same in every file, the ratio is
+/// 96.9:1. With twice as many, 17,384, it is 80.8:1, and for 81.8:1 it takes 16,750.
+///
+/// An array reported 81.8:1 for such files, compression of 3.8:1, and 306.9:1 for both together.
+/// As printed, 81.8 × 3.8 is 310.8, and 80.8 × 3.8 is 307.0, which is closer. But 3.8 is rounded:
+/// 81.8 × 3.752 is 306.9 too, and so is 80.8 × 3.798. The product prefers 80.8 and does not rule
+/// out 81.8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Blocks of all files.
+    pub blocks: u64,
+    /// Different ones among them, zeros included.
+    pub distinct: u64,
+    /// Different ones when all fields of their format are masked.
+    pub distinct_masked: u64,
+}
+
+impl Expected {
+    /// Blocks for each different one.
+    pub fn ratio(&self) -> f64 {
+        self.blocks as f64 / self.distinct as f64
+    }
+
+    /// The same with fields masked.
+    pub fn ratio_masked(&self) -> f64 {
+        self.blocks as f64 / self.distinct_masked as f64
+    }
+}
+
+/// How many different blocks a data set has, zeros included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distinct {
+    /// As they are.
+    pub plain: u64,
+    /// With all fields of their format masked.
+    pub masked: u64,
+}
+
+impl Distinct {
+    /// As many whether or not anything is masked.
+    pub const fn unmasked(blocks: u64) -> Self {
+        Self { plain: blocks, masked: blocks }
+    }
+}
+
+/// A kind of data set.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is like, in one sentence.
+    pub doc: &'static str,
+    /// Makes block `block` of file `file`: writes all of `out`, which is one block long.
+    pub block: fn(&Shape, u32, u64, &mut [u8]),
+    /// How many different blocks there are; none where that has no closed form.
+    pub distinct: Option<fn(&Shape) -> Distinct>,
+}
+
+/// The kind of that name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    registry::ALL.iter().find(|kind| kind.name == name).copied()
+}
+
+/// Fills `out` with what file `file` has from byte `offset` on; behind its end are zeros.
+///
+/// # Panics
+/// When blocks of the shape are not 2K to 32K, in powers of two.
+pub fn fill(shape: &Shape, kind: &Kind, file: u32, offset: u64, out: &mut [u8]) {
+    let size = shape.block_bytes;
+    assert!(
+        (2048..=32768).contains(&size) && size.is_power_of_two(),
+        "a block is 2K to 32K in powers of two, not {size} bytes"
+    );
+    let (mut whole, mut at, mut out) = (Vec::new(), offset, out);
+    while !out.is_empty() {
+        let (block, skip) = (at / size as u64, (at % size as u64) as usize);
+        let len = out.len().min(size - skip);
+        let (part, rest) = out.split_at_mut(len);
+        if block >= shape.blocks_per_file {
+            part.fill(0);
+        } else if len == size {
+            (kind.block)(shape, file, block, part);
+        } else {
+            whole.resize(size, 0);
+            (kind.block)(shape, file, block, &mut whole);
+            part.copy_from_slice(&whole[skip..skip + len]);
+        }
+        at += len as u64;
+        out = rest;
+    }
+}
+
+/// The numbers of a data set, of kinds for which they have a closed form.
+pub fn expected(kind: &Kind, shape: &Shape) -> Option<Expected> {
+    let Distinct { plain, masked } = kind.distinct?(shape);
+    Some(Expected { blocks: shape.blocks(), distinct: plain, distinct_masked: masked })
+}
+
+/// Puts `bytes` into `block` at `at`.
+fn put(block: &mut [u8], at: usize, bytes: &[u8]) {
+    block[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::{self, Fingerprint};
+    use crate::mask::{Mask, Masker};
+    use crate::page;
+    use std::collections::HashSet;
+
+    fn shape(block_bytes: usize) -> Shape {
+        Shape { files: 9, blocks_per_file: 40, block_bytes, head_blocks: 5, seed: 7 }
+    }
+
+    fn file(shape: &Shape, kind: &Kind, file: u32) -> Vec<u8> {
+        let mut bytes = vec![0xee; shape.file_bytes() as usize];
+        fill(shape, kind, file, 0, &mut bytes);
+        bytes
+    }
+
+    /// Counts by keeping every block: the plain way, and with all fields masked.
+    fn count(shape: &Shape, kind: &Kind) -> (u64, u64) {
+        let (mut plain, mut masked) = (HashSet::new(), HashSet::new());
+        for number in 0..shape.files {
+            let bytes = file(shape, kind, number);
+            let found = page::recognise(&bytes[..65536]);
+            let mut units = Vec::new();
+            if let Some(found) = found {
+                Masker::default().units(&bytes, found, &mut units);
+            }
+            let per_block = shape.block_bytes / digest::UNIT_BYTES;
+            for (index, block) in bytes.chunks(shape.block_bytes).enumerate() {
+                let print = digest::block(block);
+                plain.insert(print);
+                let prints: Vec<Fingerprint> = block
+                    .chunks(digest::UNIT_BYTES)
+                    .enumerate()
+                    .map(|(unit, bytes)| {
+                        let parts = units.get(index * per_block + unit).and_then(|u| u.parts);
+                        parts.map_or_else(|| digest::block(bytes), |it| it.masked(Mask::ALL))
+                    })
+                    .collect();
+                masked.insert(prints);
+            }
+        }
+        (plain.len() as u64, masked.len() as u64)
+    }
+
+    #[test]
+    fn counting_every_block_finds_what_is_expected() {
+        for block_bytes in [4096, 8192, 16384] {
+            let shape = shape(block_bytes);
+            for kind in registry::ALL {
+                if let Some(expected) = expected(kind, &shape) {
+                    let found = count(&shape, kind);
+                    let numbers = (expected.distinct, expected.distinct_masked);
+                    assert_eq!(found, numbers, "{} at {block_bytes}", kind.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_is_the_same_whenever_it_is_made_and_another_with_another_seed() {
+        let shape = shape(8192);
+        for kind in registry::ALL {
+            let whole = file(&shape, kind, 2);
+            for (at, len) in [(0, 8192), (100, 5000), (8191, 2), (12_288, 65_536), (327_000, 680)] {
+                let mut part = vec![0x55; len];
+                fill(&shape, kind, 2, at as u64, &mut part);
+                assert!(part == whole[at..at + len], "{} from {at}, {len} bytes", kind.name);
+            }
+            let other = file(&Shape { seed: 8, ..shape }, kind, 2);
+            assert_eq!(other == whole, kind.name == "zeros", "{}", kind.name);
+        }
+        let mut behind = [1; 700];
+        fill(&shape, &random::KIND, 0, shape.file_bytes() - 10, &mut behind);
+        assert!(behind[10..].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn formats_recognise_what_is_like_their_files_and_nothing_else() {
+        for block_bytes in [2048, 4096, 8192, 16384, 32768] {
+            let shape = shape(block_bytes);
+            for kind in registry::ALL {
+                let bytes = file(&shape, kind, 1);
+                let found = page::recognise(&bytes[..65536]).map(|it| {
+                    let look = |page| (it.format.look)(page, &mut page::Fields::default());
+                    let pages = bytes.chunks(it.page_bytes);
+                    let unknown = pages.map(look).filter(|&it| it == page::PageUse::Unknown);
+                    (it.format.name, it.page_bytes, unknown.count())
+                });
+                let name = match kind.name {
+                    "oracle-like" | "oracle-loaded" | "slob" => Some("Oracle"),
+                    "pg-like" => Some("PostgreSQL"),
+                    _ => None,
+                };
+                assert_eq!(found, name.map(|name| (name, block_bytes, 0)), "{}", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_arithmetic_of_the_121_files() {
+        let ratio = |head_blocks| {
+            let shape = Shape { blocks_per_file: 4_194_304, head_blocks, ..Shape::default() };
+            expected(&oracle_like::KIND, &shape).unwrap().ratio()
+        };
+        let tenths = |value: f64| (value * 10.0).round() as u64;
+        assert_eq!(tenths(ratio(8692)), 969);
+        assert_eq!(tenths(ratio(2 * 8692)), 808);
+        assert_eq!(tenths(ratio(16_750)), 818);
+        assert_eq!(tenths(8692.0 * 8192.0 / f64::from(1 << 20)), 679, "MiB");
+        assert_eq!((tenths(80.8 * 3.8), tenths(81.8 * 3.8)), (3070, 3108));
+        for dedup in [80.8, 81.8] {
+            assert_eq!(tenths(306.9 / dedup), 38, "either ratio fits 3.8, rounded");
+        }
+        let small = expected(&oracle_like::KIND, &Shape::default()).unwrap();
+        assert_eq!(small.distinct, 16_384 + 120 * 34);
+        assert_eq!(tenths(small.ratio()), 969, "the scaled files have the ratio of the large ones");
+    }
+
+    #[test]
+    fn text_compresses_as_rows_do_and_random_bytes_do_not() {
+        let shape = shape(8192);
+        let ratio = |kind| {
+            let bytes = file(&shape, kind, 3);
+            let packed = |block: &[u8]| zstd::bulk::compress(block, 1).unwrap().len();
+            bytes.len() as f64 / bytes.chunks(8192).map(packed).sum::<usize>() as f64
+        };
+        assert!((2.0..3.0).contains(&ratio(&text::KIND)), "{}", ratio(&text::KIND));
+        assert!(ratio(&random::KIND) < 1.01);
+        assert!(ratio(&slob::KIND) > 20.0);
+    }
+}

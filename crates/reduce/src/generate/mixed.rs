@@ -1,0 +1,37 @@
+//! A bit of everything, in runs of eight blocks: zeros, bytes of its own, repeats within the file
+//! and across files, copies that are shifted by a sector, text. It has no closed form: counting it
+//! in two ways is what it is for.
+
+use blockstone_base::rng;
+
+use super::{Kind, Shape, shifted, text};
+
+/// A mixture.
+pub static KIND: Kind = Kind {
+    name: "mixed",
+    doc: "runs of zeros, random bytes, repeats within and across files, shifted copies, text",
+    block,
+    distinct: None,
+};
+
+const RUN_BLOCKS: u64 = 8;
+const SECTOR_BYTES: u64 = 512;
+/// Different blocks that repeat within a file.
+const OWN: u64 = 16;
+/// Different runs that repeat across files.
+const SHARED_RUNS: u64 = 32;
+
+fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
+    let run = shape.key(file, block / RUN_BLOCKS);
+    let choice = rng::mix(run);
+    // Runs are taken from the stream that `shifted` has too, as long as they are.
+    let shared = (choice % SHARED_RUNS * RUN_BLOCKS + block % RUN_BLOCKS) * out.len() as u64;
+    match choice >> 32 & 7 {
+        0 => out.fill(0),
+        1 | 2 => rng::fill(rng::mix(shape.key(file, block)), out),
+        3 => rng::fill(rng::mix(!shape.key(file, shape.key(file, block) % OWN)), out),
+        4 | 5 => shifted::stream(shape, shared, out),
+        6 => shifted::stream(shape, shared + SECTOR_BYTES, out),
+        _ => text::rows(shape.key(file, block), out),
+    }
+}

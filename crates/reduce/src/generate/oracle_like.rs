@@ -1,0 +1,50 @@
+//! Data files of Oracle as they are formatted: few blocks of their own, then empty ones, which
+//! carry their number and nothing else, so that all files have the same.
+
+use blockstone_base::rng;
+
+use super::sealed::{self, Header};
+use super::{Distinct, Kind, Shape, put};
+
+/// Freshly formatted data files.
+pub static KIND: Kind = Kind {
+    name: "oracle-like",
+    doc: "freshly formatted Oracle data files: heads of their own, then the same empty blocks",
+    block,
+    distinct: Some(distinct),
+};
+
+/// File header, header of the map of space, then the map.
+const TYPES: [u8; 3] = [0x0b, 0x1d, 0x1e];
+
+fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
+    if block < shape.head_blocks {
+        head(shape, file, block, out);
+    } else {
+        out.fill(0);
+        // No number of the file: otherwise no two files would have a block in common.
+        sealed::seal(out, &Header { kind: 0, address: block as u32, scn: 0, flags: 5 });
+    }
+}
+
+fn distinct(shape: &Shape) -> Distinct {
+    let heads = shape.head_blocks.min(shape.blocks_per_file);
+    let is_any_empty = shape.files > 0 && shape.blocks_per_file > heads;
+    let masked = u64::from(shape.files) * heads + u64::from(is_any_empty);
+    Distinct { plain: shape.distinct_by_head(), masked }
+}
+
+/// A block of the head of a file, which no other file has.
+pub(super) fn head(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
+    rng::fill(shape.key(file, block), out);
+    put(out, 20, &file.to_le_bytes());
+    put(out, 24, &block.to_le_bytes());
+    let kind = TYPES[(block as usize).min(TYPES.len() - 1)];
+    let header = Header { kind, address: address(file, block), scn: 1000 + block, flags: 4 };
+    sealed::seal(out, &header);
+}
+
+/// The address of a block of a file; files are numbered from one.
+pub(super) const fn address(file: u32, block: u64) -> u32 {
+    (file + 1) << 22 | (block as u32 & 0x003f_ffff)
+}
