@@ -70,7 +70,10 @@ struct Lane {
     /// For each level: its grid, and the blocks of this file so far.
     grids: Vec<Option<(usize, u64)>>,
     #[serde(skip)]
-    prints: Vec<Fingerprint>,
+    units_now: Vec<Fingerprint>,
+    /// By level.
+    #[serde(skip)]
+    blocks_now: Vec<Vec<Fingerprint>>,
 }
 
 /// Counts segments. As a document it lacks its contents; see [`Counter::rows`].
@@ -122,7 +125,8 @@ impl Counter {
                     grids.iter().position(here).map(|index| (index, 0))
                 })
                 .collect(),
-            prints: Vec::new(),
+            units_now: Vec::new(),
+            blocks_now: vec![Vec::new(); level_max + 1],
         };
         Self {
             zeros: Zeros::up_to(level_max),
@@ -300,44 +304,40 @@ impl Counter {
         wanted: &mut Vec<Wanted>,
     ) {
         let Self { plan, zeros, sets, grids, lanes, detail, files, .. } = self;
-        let Lane { units, tower, grids: levels, prints: buffer } = &mut lanes[lane];
-        buffer.clear();
-        units.push(sectors, |unit| buffer.push(unit));
-        let file = files.len() as FileId - 1;
-        let details = levels.iter().flatten().any(|&(index, _)| index == plan.primary());
-        for (index, &unit) in buffer.iter().enumerate() {
-            if details {
+        let Lane { units, tower, grids: levels, units_now, blocks_now } = &mut lanes[lane];
+        let place = |grid: &Option<(usize, u64)>| grid.is_some_and(|(at, _)| at == plan.primary());
+        let primary_level = levels.iter().position(place);
+        units_now.clear();
+        blocks_now.iter_mut().for_each(Vec::clear);
+        units.push(sectors, |unit| units_now.push(unit));
+        for (index, &unit) in units_now.iter().enumerate() {
+            if primary_level.is_some() {
                 detail.unit(unit, prints.masked.get(index), zeros.level(0));
             }
             tower.push(unit, |level, print| {
-                let Some((index, next)) = &mut levels[level] else { return };
-                let count = &mut grids[*index];
-                let block = *next;
-                if end_bytes.is_some_and(|end| block >= count.grid.blocks_of(end)) {
-                    return;
-                }
-                *next += 1;
-                count.blocks += 1;
-                let primary = *index == plan.primary();
-                if print == zeros.level(level) {
-                    count.zero_blocks += 1;
-                    if primary {
-                        detail.zeros(block, 1);
-                    }
-                    return;
-                }
-                let place = Place::new(file, block);
-                let copied = count.see(print, place, sets);
-                if primary {
-                    detail.block(place, print, copied, &mut count.table);
-                }
-                if copied == Some(Copied::Not) && count.sample.wants(print) {
-                    let grid = count.grid;
-                    let start_bytes =
-                        u64::from(grid.offset_bytes) + block * u64::from(grid.block_bytes);
-                    wanted.push(Wanted { grid: *index, print, start_bytes });
+                blocks_now[level].push(print);
+                if Some(level) == primary_level {
+                    detail.end_block();
                 }
             });
+        }
+        let file = files.len() as FileId - 1;
+        for (level, grid) in levels.iter_mut().enumerate() {
+            let Some((index, next)) = grid else { continue };
+            let count = &mut grids[*index];
+            let last = end_bytes.map_or(u64::MAX, |end| count.grid.blocks_of(end));
+            let blocks = &blocks_now[level];
+            let fresh = blocks.len().min(last.saturating_sub(*next) as usize);
+            let first = Place::new(file, *next);
+            *next += fresh as u64;
+            let mut to = To { index: *index, sets, wanted, zero: zeros.level(level), detail: None };
+            if Some(level) == primary_level {
+                to.detail = Some(detail);
+            }
+            count.blocks(&blocks[..fresh], first, &mut to);
+        }
+        if primary_level.is_some() {
+            detail.end_blocks();
         }
     }
 }
@@ -353,7 +353,50 @@ pub(crate) enum Copied {
     CrossFile(Place),
 }
 
+/// Where counting a grid's blocks leads.
+struct To<'a> {
+    /// The grid's index.
+    index: usize,
+    sets: &'a mut Sets,
+    wanted: &'a mut Vec<Wanted>,
+    /// What a block of zeros looks like.
+    zero: Fingerprint,
+    /// Of the primary grid only.
+    detail: Option<&'a mut Detail>,
+}
+
+/// Blocks whose places in the table are fetched together before any of them is counted.
+const FETCHED: usize = 32;
+
 impl GridCount {
+    /// Counts blocks that lie behind each other.
+    fn blocks(&mut self, prints: &[Fingerprint], first: Place, to: &mut To<'_>) {
+        self.blocks += prints.len() as u64;
+        for (group, some) in prints.chunks(FETCHED).enumerate() {
+            self.table.fetch(some);
+            for (offset, &print) in some.iter().enumerate() {
+                let index = group * FETCHED + offset;
+                let place = Place::new(first.file(), first.at() + index as u64);
+                if print == to.zero {
+                    self.zero_blocks += 1;
+                    if let Some(detail) = &mut to.detail {
+                        detail.zeros(place.at(), 1);
+                    }
+                    continue;
+                }
+                let copied = self.see(print, place, to.sets);
+                if let Some(detail) = &mut to.detail {
+                    detail.block(place, index, (print, copied), &mut self.table);
+                }
+                if copied == Some(Copied::Not) && self.sample.wants(print) {
+                    let start_bytes = u64::from(self.grid.offset_bytes)
+                        + place.at() * u64::from(self.grid.block_bytes);
+                    to.wanted.push(Wanted { grid: to.index, print, start_bytes });
+                }
+            }
+        }
+    }
+
     /// Counts a block that is not of zeros; nothing if its content is outside the share.
     #[inline]
     fn see(&mut self, print: Fingerprint, place: Place, sets: &mut Sets) -> Option<Copied> {

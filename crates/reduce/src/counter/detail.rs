@@ -77,6 +77,9 @@ pub(super) struct Detail {
     run: Option<Run>,
     /// Whether any unit of the open block was used.
     used: bool,
+    /// Of the blocks that were completed and are about to be counted.
+    #[serde(skip)]
+    used_blocks: Vec<bool>,
     never_used: u64,
     drawn: Table,
     drawn_blocks: u64,
@@ -95,6 +98,7 @@ impl Detail {
             runs: BinaryHeap::new(),
             run: None,
             used: false,
+            used_blocks: Vec::new(),
             never_used: 0,
             drawn: Table::new(DRAWN_BYTES),
             drawn_blocks: 0,
@@ -119,9 +123,19 @@ impl Detail {
         self.used |= masked.map_or(unit != zero, |unit| unit.used);
     }
 
+    /// The open block is complete.
+    #[inline]
+    pub fn end_block(&mut self) {
+        self.used_blocks.push(std::mem::take(&mut self.used));
+    }
+
+    /// All completed blocks were counted.
+    pub fn end_blocks(&mut self) {
+        self.used_blocks.clear();
+    }
+
     /// `count` blocks of zeros from `block` on. They neither end a run nor belong to one.
     pub fn zeros(&mut self, block: u64, count: u64) {
-        self.used = false;
         for block in block..block + count {
             if let Some(bin) = self.bin(block) {
                 bin.zero += 1;
@@ -133,15 +147,15 @@ impl Detail {
         }
     }
 
-    /// A block that is not of zeros.
+    /// A block that is not of zeros: the one at `index` of those completed.
     pub fn block(
         &mut self,
         place: Place,
-        print: Fingerprint,
-        copied: Option<Copied>,
+        index: usize,
+        (print, copied): (Fingerprint, Option<Copied>),
         table: &mut Table,
     ) {
-        let used = std::mem::take(&mut self.used);
+        let used = self.used_blocks.get(index).copied().unwrap_or(true);
         self.never_used += u64::from(!used);
         if is_drawn(place.file().into(), place.at()) {
             self.drawn_blocks += 1;

@@ -84,7 +84,11 @@ impl Counter {
 
     /// Makes a counter that came from a document ready to be filled.
     pub fn awake(&mut self) {
-        self.zeros = Zeros::up_to(self.plan.levels().last().copied().unwrap_or_default());
+        let level_max = self.plan.levels().last().copied().unwrap_or_default();
+        self.zeros = Zeros::up_to(level_max);
+        for lane in &mut self.lanes {
+            lane.blocks_now = vec![Vec::new(); level_max + 1];
+        }
     }
 
     /// The next set of files, in the order of [`Sets::rows`].
