@@ -14,8 +14,9 @@
 //! pair at one and the same distance, which is so for keys of fixed length up to 32 bytes.
 //!
 //! What stays, though it tells tables of the same rows apart: these 13 bytes behind keys of
-//! variable length, on leaves of few rows, and in `ROW_FORMAT=REDUNDANT`. Pages of
-//! `ROW_FORMAT=COMPRESSED`, which have no trailer, are not recognised.
+//! variable length, on leaves of few rows, in `ROW_FORMAT=REDUNDANT`, and in rows that a split left
+//! behind in free space. Pages of `ROW_FORMAT=COMPRESSED`, which have no trailer, are not
+//! recognised.
 
 use super::{Field, Fields, Format, PageUse};
 
