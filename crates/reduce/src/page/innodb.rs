@@ -129,7 +129,9 @@ fn rows(page: &[u8], fields: &mut Fields) {
     }
     let Some(mut origins) = origins(page) else { return };
     let is_plausible = |key: usize| origins.iter().all(|&at| is_pair(page, at + key));
-    let Some(key) = (1..=KEY_BYTES_MAX).find(|&key| is_plausible(key)) else { return };
+    // Where a part of the key could be a transaction too, neither is taken for one.
+    let keys: Vec<usize> = (1..=KEY_BYTES_MAX).filter(|&key| is_plausible(key)).collect();
+    let &[key] = keys.as_slice() else { return };
     origins.sort_unstable();
     // No row of a page that makes sense overlaps the next.
     if origins.windows(2).all(|pair| pair[1] - pair[0] >= PAIR_BYTES) {
@@ -172,8 +174,11 @@ fn is_pair(page: &[u8], at: usize) -> bool {
     let is_reset = id == 0 && pair[6..] == [0x80, 0, 0, 0, 0, 0, 0];
     // Every transaction makes the LSN larger by more than one.
     let is_past = (1..number(&page[16..24]).min(1 << 40)).contains(&id);
-    let is_undo =
-        (1..1 << 24).contains(&undo_page) && (UNDO_START..page.len() as u64).contains(&undo_at);
+    // The byte between says how the row came to be, and which rollback segment has its undo; it is
+    // zero for updates in the first segment only, and in much that is no such pair.
+    let is_undo = pair[6] != 0
+        && (1..1 << 24).contains(&undo_page)
+        && (UNDO_START..page.len() as u64).contains(&undo_at);
     is_reset || is_past && is_undo
 }
 
@@ -298,6 +303,11 @@ mod tests {
 
     /// A leaf of `rows` rows with keys of four bytes, as transaction `id` leaves it.
     fn leaf(rows: u16, id: u8) -> Vec<u8> {
+        let pair = [0, 0, 0, 0, 1, id, 0x81, 0, 0, 1, 17, 1, id];
+        leaf_of(rows, |row| (0x8000_0000_u32 + u32::from(row)).to_be_bytes().to_vec(), pair)
+    }
+
+    fn leaf_of(rows: u16, key: fn(u16) -> Vec<u8>, pair: [u8; 13]) -> Vec<u8> {
         let mut page = page(16384, 7, TYPE_INDEX, 100_000, true);
         let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
         put(42, &[0x80, 9]);
@@ -311,11 +321,29 @@ mod tests {
             let end = (SUPREMUM as u16).wrapping_sub(at as u16);
             let next = if row + 1 == rows { end } else { step };
             put(at - 2, &next.to_be_bytes());
-            put(at, &(0x8000_0000_u32 + u32::from(row)).to_be_bytes());
-            put(at + 4, &[0, 0, 0, 0, 1, id, 0x81, 0, 0, 1, 17, 1, id]);
-            put(at + 17, b"the row itself");
+            put(at, &[&key(row)[..], &pair, b"the row itself"].concat());
         }
         page
+    }
+
+    #[test]
+    fn keys_that_look_like_transactions_are_left_alone() {
+        let long = |row: u16| (u64::from(row) + 1).to_be_bytes().to_vec();
+        for id in [0x0003_1234_u32, 0x0001_2305, 0x0112_3400, 0x0100_0038, 0xff00, 0x1000_0000] {
+            let mut pair = [0, 0, 0, 0, 0, 0, 0x8a, 0, 0, 1, 57, 1, 16];
+            pair[2..6].copy_from_slice(&id.to_be_bytes());
+            let mut page = leaf_of(50, long, pair);
+            page[16..24].copy_from_slice(&(1_u64 << 40).to_be_bytes());
+            let kept = masked(&FORMAT, &page);
+            for row in 0..50 {
+                let at = 140 + row * 40;
+                assert_eq!(kept[at..at + 8], page[at..at + 8], "{id:#x}, row {row}");
+                assert_eq!(kept[at + 21..at + 35], *b"the row itself", "{id:#x}, row {row}");
+            }
+        }
+        let varying = |row: u16| vec![b'k'; 3 + usize::from(row % 5)];
+        let page = leaf_of(50, varying, [0, 0, 0, 0, 1, 9, 0x81, 0, 0, 1, 17, 1, 80]);
+        assert_eq!(masked(&FORMAT, &page)[130..3000], page[130..3000]);
     }
 
     #[test]
