@@ -15,8 +15,8 @@
 //!
 //! What stays, though it tells tables of the same rows apart: these 13 bytes behind keys of
 //! variable length, on leaves of few rows, in `ROW_FORMAT=REDUNDANT`, and in rows that a split left
-//! behind in free space. Pages of `ROW_FORMAT=COMPRESSED`, which have no trailer, are not
-//! recognised.
+//! behind in free space; and the numbers of rows in tables without a key, which no two tables have
+//! in common. Pages of `ROW_FORMAT=COMPRESSED`, which have no trailer, are not recognised.
 
 use super::{Field, Fields, Format, PageUse};
 
