@@ -5,6 +5,9 @@
 //! block   0 magic  8 number  16 SCN  24 checksum  32 schema, table  38 rows
 //!        40 instance  48 key  56 version  64 columns of 128 bytes, each with its version first
 //! ```
+//! An instance keeps its files in disks of its own, in units of 1 MiB. The first has a map, which
+//! says of the file called `data`, behind its name, how long it is and how long its blocks are.
+//! What belongs to other files is no page.
 
 use super::{Field, Fields, Format, PageUse};
 
@@ -17,14 +20,31 @@ pub static FORMAT: Format = Format {
 };
 
 const MAGIC: &[u8] = b"bstnblk1";
+const DISK_MAGIC: &[u8] = b"BLKSTDSK\x01\0\0\0";
+const MAP_START: usize = 8192;
+const MAP_MAGIC: &[u8] = b"BLKSTMAP\x01\0\0\0";
+/// A name is preceded by its length.
+const DATA_NAME: &[u8] = b"\x04\0\0\0data";
 const NUMBER_START: usize = 8;
 const COLUMNS_START: usize = 64;
 const COLUMN_BYTES: usize = 128;
 const COLUMNS: usize = 19;
 
 fn recognise(head: &[u8]) -> Option<usize> {
+    if head.starts_with(DISK_MAGIC) {
+        return of_disk(head);
+    }
     let sizes = (12..=15).map(|power| 1_usize << power);
     sizes.into_iter().find(|&size| are_blocks(head, size))
+}
+
+/// Bytes of the blocks of a disk, as its map says.
+fn of_disk(head: &[u8]) -> Option<usize> {
+    let map = head.get(MAP_START..)?;
+    let name = map.windows(DATA_NAME.len()).position(|bytes| bytes == DATA_NAME)?;
+    let sizes = map.get(name + DATA_NAME.len()..name + DATA_NAME.len() + 16)?;
+    let size = usize::try_from(super::u64_at(sizes, 8)).ok()?;
+    (map.starts_with(MAP_MAGIC) && is_size(size)).then_some(size)
 }
 
 /// Whether everything is blocks or zeros, and at least two blocks are in sequence. Blocks do not
@@ -65,9 +85,11 @@ fn look(block: &[u8], fields: &mut Fields) -> PageUse {
 }
 
 fn is_block(block: &[u8]) -> bool {
-    (4096..=32768).contains(&block.len())
-        && block.len().is_power_of_two()
-        && block.starts_with(MAGIC)
+    is_size(block.len()) && block.starts_with(MAGIC)
+}
+
+fn is_size(size: usize) -> bool {
+    (4096..=32768).contains(&size) && size.is_power_of_two()
 }
 
 #[cfg(test)]
@@ -104,6 +126,20 @@ mod tests {
             other[600] = b'q';
             assert_ne!(masked(&FORMAT, &a), masked(&FORMAT, &other));
         }
+    }
+
+    #[test]
+    fn a_disk_of_an_instance_says_how_long_its_blocks_are() {
+        let mut head = vec![0; 65536];
+        head[..12].copy_from_slice(DISK_MAGIC);
+        assert_eq!(recognise(&head), None);
+        head[8192..8204].copy_from_slice(MAP_MAGIC);
+        head[9000..9008].copy_from_slice(DATA_NAME);
+        head[9008..9024].copy_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(recognise(&head), Some(8192));
+        assert_eq!(recognise(&head[..9020]), None);
+        head[9017] = 0x21;
+        assert_eq!(recognise(&head), None);
     }
 
     proptest! {

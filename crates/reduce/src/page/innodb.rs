@@ -9,18 +9,27 @@
 //! ```
 //! All numbers are big-endian.
 //!
-//! What stays, though it tells tables of the same rows apart: `DB_TRX_ID` and `DB_ROLL_PTR`, 13
-//! bytes in each row of a clustered index. They lie behind the primary key, whose length a page
-//! does not tell, and a guess could mask columns. `MariaDB` resets them when it purges, so that
-//! there they differ only in rows of late. Nor are pages of `ROW_FORMAT=COMPRESSED` recognised,
-//! which have no trailer.
+//! The rows of a clustered index have `DB_TRX_ID` and `DB_ROLL_PTR`, 13 bytes behind the primary
+//! key, whose length a page does not tell. They are found where every row of a leaf has a plausible
+//! pair at one and the same distance, which is so for keys of fixed length up to 32 bytes.
+//!
+//! What stays, though it tells tables of the same rows apart: these 13 bytes behind keys of
+//! variable length, on leaves of few rows, in `ROW_FORMAT=REDUNDANT`, and in rows that a split left
+//! behind in free space; and the numbers of rows in tables without a key, which no two tables have
+//! in common. Pages of `ROW_FORMAT=COMPRESSED`, which have no trailer, are not recognised.
 
 use super::{Field, Fields, Format, PageUse};
 
 /// Pages of `InnoDB`.
 pub static FORMAT: Format = Format {
     name: "InnoDB",
-    fields: ["LSN", "checksum", "page number, space, index id", "PAGE_MAX_TRX_ID", ""],
+    fields: [
+        "LSN",
+        "checksum",
+        "page number, space, index id",
+        "PAGE_MAX_TRX_ID, DB_TRX_ID, DB_ROLL_PTR",
+        "",
+    ],
     recognise,
     look,
 };
@@ -40,6 +49,16 @@ const TYPE_INDEX: u16 = 17855;
 const TYPES_INDEX: [u16; 3] = [TYPE_INDEX, 17854, 17853];
 /// Pages that `MariaDB` compressed, and compressed and encrypted.
 const TYPES_MARIADB: [u16; 3] = [18, 34354, 37401];
+/// The first and the last of the chain of rows, which hold nothing.
+const INFIMUM: usize = 99;
+const SUPREMUM: usize = 112;
+/// Fewer rows could look alike by chance.
+const ROWS_MIN: usize = 4;
+const KEY_BYTES_MAX: usize = 32;
+/// `DB_TRX_ID`, then `DB_ROLL_PTR`.
+const PAIR_BYTES: usize = 13;
+/// Where an undo page has its first record, behind its headers.
+const UNDO_START: u64 = 56;
 /// Pages of an extent when they are the smallest.
 const PAGES_EXTENT_MAX: u32 = 256;
 /// The flag of `MariaDB`'s `full_crc32`, which has the page size in another place.
@@ -89,6 +108,7 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
         // The segments of a root name its space; all other pages have zeros there.
         fields.push(Field::Address, 74, 8);
         fields.push(Field::Address, 84, 8);
+        rows(page, fields);
     } else if kind == TYPE_SPACE {
         fields.push(Field::Address, 38, 4);
     }
@@ -97,6 +117,69 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
     } else {
         PageUse::Used
     }
+}
+
+/// The transactions of the rows of a clustered leaf.
+fn rows(page: &[u8], fields: &mut Fields) {
+    let is_compact = page[42] & 0x80 != 0;
+    // Leaves of other indexes have the latest transaction in their header instead of in rows.
+    let is_clustered = page[56..64] == [0; 8] && page[64..66] == [0; 2];
+    if !is_compact || !is_clustered {
+        return;
+    }
+    let Some(mut origins) = origins(page) else { return };
+    let is_plausible = |key: usize| origins.iter().all(|&at| is_pair(page, at + key));
+    // Where a part of the key could be a transaction too, neither is taken for one.
+    let keys: Vec<usize> = (1..=KEY_BYTES_MAX).filter(|&key| is_plausible(key)).collect();
+    let &[key] = keys.as_slice() else { return };
+    origins.sort_unstable();
+    // No row of a page that makes sense overlaps the next.
+    if origins.windows(2).all(|pair| pair[1] - pair[0] >= PAIR_BYTES) {
+        for at in origins {
+            fields.push(Field::Transaction, at + key, PAIR_BYTES);
+        }
+    }
+}
+
+/// Where the rows of a leaf begin, following their chain; none when that is broken, or too short to
+/// tell anything.
+fn origins(page: &[u8]) -> Option<Vec<usize>> {
+    let count = usize::from(u16_at(page, 54));
+    if !(ROWS_MIN..page.len() / PAIR_BYTES).contains(&count) {
+        return None;
+    }
+    let mut origins = Vec::with_capacity(count);
+    let mut at = INFIMUM;
+    for _ in 0..count {
+        // Each row has the distance to the next before its first byte.
+        at = (at + usize::from(u16_at(page, at - 2))) & 0xffff;
+        if at <= SUPREMUM || at >= page.len() {
+            return None;
+        }
+        origins.push(at);
+    }
+    let last = (at + usize::from(u16_at(page, at - 2))) & 0xffff;
+    (last == SUPREMUM).then_some(origins)
+}
+
+/// Whether a transaction's number and the place of its undo may be at `at`.
+fn is_pair(page: &[u8], at: usize) -> bool {
+    let Some(pair) = page.get(at..at + PAIR_BYTES) else { return false };
+    if at + PAIR_BYTES > page.len() - TRAILER_BYTES {
+        return false;
+    }
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte));
+    let (id, undo_page, undo_at) = (number(&pair[..6]), number(&pair[7..11]), number(&pair[11..]));
+    // `MariaDB` resets both in rows that every transaction sees.
+    let is_reset = id == 0 && pair[6..] == [0x80, 0, 0, 0, 0, 0, 0];
+    // Every transaction makes the LSN larger by more than one.
+    let is_past = (1..number(&page[16..24]).min(1 << 40)).contains(&id);
+    // The byte between says how the row came to be, and which rollback segment has its undo; it is
+    // zero for updates in the first segment only, and in much that is no such pair.
+    let is_undo = pair[6] != 0
+        && (1..1 << 24).contains(&undo_page)
+        && (UNDO_START..page.len() as u64).contains(&undo_at);
+    is_reset || is_past && is_undo
 }
 
 /// Bytes of a page of the file with these flags; none where pages are compressed.
@@ -218,7 +301,78 @@ mod tests {
         assert!(fields.ranges().is_empty());
     }
 
+    /// A leaf of `rows` rows with keys of four bytes, as transaction `id` leaves it.
+    fn leaf(rows: u16, id: u8) -> Vec<u8> {
+        let pair = [0, 0, 0, 0, 1, id, 0x81, 0, 0, 1, 17, 1, id];
+        leaf_of(rows, |row| (0x8000_0000_u32 + u32::from(row)).to_be_bytes().to_vec(), pair)
+    }
+
+    fn leaf_of(rows: u16, key: fn(u16) -> Vec<u8>, pair: [u8; 13]) -> Vec<u8> {
+        let mut page = page(16384, 7, TYPE_INDEX, 100_000, true);
+        let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+        put(42, &[0x80, 9]);
+        put(54, &rows.to_be_bytes());
+        put(56, &[0; 16]);
+        put(120, &[0; 80]);
+        let (step, first) = (40, 140);
+        put(INFIMUM - 2, &(first - INFIMUM as u16).to_be_bytes());
+        for row in 0..rows {
+            let at = usize::from(first + row * step);
+            let end = (SUPREMUM as u16).wrapping_sub(at as u16);
+            let next = if row + 1 == rows { end } else { step };
+            put(at - 2, &next.to_be_bytes());
+            put(at, &[&key(row)[..], &pair, b"the row itself"].concat());
+        }
+        page
+    }
+
+    #[test]
+    fn keys_that_look_like_transactions_are_left_alone() {
+        let long = |row: u16| (u64::from(row) + 1).to_be_bytes().to_vec();
+        for id in [0x0003_1234_u32, 0x0001_2305, 0x0112_3400, 0x0100_0038, 0xff00, 0x1000_0000] {
+            let mut pair = [0, 0, 0, 0, 0, 0, 0x8a, 0, 0, 1, 57, 1, 16];
+            pair[2..6].copy_from_slice(&id.to_be_bytes());
+            let mut page = leaf_of(50, long, pair);
+            page[16..24].copy_from_slice(&(1_u64 << 40).to_be_bytes());
+            let kept = masked(&FORMAT, &page);
+            for row in 0..50 {
+                let at = 140 + row * 40;
+                assert_eq!(kept[at..at + 8], page[at..at + 8], "{id:#x}, row {row}");
+                assert_eq!(kept[at + 21..at + 35], *b"the row itself", "{id:#x}, row {row}");
+            }
+        }
+        let varying = |row: u16| vec![b'k'; 3 + usize::from(row % 5)];
+        let page = leaf_of(50, varying, [0, 0, 0, 0, 1, 9, 0x81, 0, 0, 1, 17, 1, 80]);
+        assert_eq!(masked(&FORMAT, &page)[130..3000], page[130..3000]);
+    }
+
+    #[test]
+    fn rows_of_a_clustered_leaf_lose_their_transactions_and_nothing_else() {
+        let (a, b) = (leaf(50, 33), leaf(50, 99));
+        assert_eq!(masked(&FORMAT, &a), masked(&FORMAT, &b));
+        let mut other = b.clone();
+        other[140 + 17] = b'T';
+        assert_ne!(masked(&FORMAT, &a), masked(&FORMAT, &other));
+        other.copy_from_slice(&b);
+        other[140 + 3] = 200;
+        assert_ne!(masked(&FORMAT, &a), masked(&FORMAT, &other), "the key");
+        other.copy_from_slice(&b);
+        other[140 + 4] = 1;
+        assert_ne!(masked(&FORMAT, &a), masked(&FORMAT, &other), "a row without such a pair");
+        assert_ne!(masked(&FORMAT, &leaf(3, 33)), masked(&FORMAT, &leaf(3, 99)), "too few");
+    }
+
     proptest! {
+        #[test]
+        fn no_chain_of_rows_makes_it_fail(damage: Vec<(prop::sample::Index, u8)>, step: u16) {
+            let mut page = leaf(50, 33);
+            page[140 - 2..140].copy_from_slice(&step.to_be_bytes());
+            for (at, byte) in damage {
+                page[at.index(400)] = byte;
+            }
+            check_any(&FORMAT, &page);
+        }
+
         #[test]
         fn no_page_makes_it_fail(
             power in 12_u32..=16,
