@@ -1,0 +1,109 @@
+//! A scan for duplicates in all three renderings.
+
+mod scans;
+
+use blockstone_reduce::scanned::{FileState, Skipped};
+use blockstone_report::terminal::Style;
+use blockstone_report::{json, terminal};
+
+pub use scans::Scan;
+
+#[test]
+fn documents_of_all_scans_keep_to_the_schema() {
+    for (name, scan) in Scan::all() {
+        let document = json::reduce::document(&scan.findings, &scan.scanned);
+        crate::json::check("reduce-1.json", &document);
+        let results = document["results"].as_array().unwrap();
+        assert_eq!(results.len(), scan.findings.grids.len(), "{name}");
+        for result in results {
+            assert_eq!(result["exact"], result["share"] == 1.0, "{name}");
+            let sum: f64 =
+                ["zero_blocks", "unique_blocks", "same_file_duplicates", "cross_file_duplicates"]
+                    .iter()
+                    .map(|part| result[part].as_f64().unwrap())
+                    .sum();
+            let blocks = result["blocks"].as_f64().unwrap();
+            assert!((sum - blocks).abs() < 0.001, "{name}: {sum} of {blocks}");
+        }
+    }
+}
+
+#[test]
+fn what_was_counted_is_a_whole_number_and_what_is_unknown_is_null() {
+    let scan = Scan::few();
+    let document = json::reduce::document(&scan.findings, &scan.scanned);
+    let summary = &document["summary"];
+    assert_eq!((&summary["block_size"], &summary["offset"]), (&8192.into(), &0.into()));
+    for count in ["unique_blocks", "same_file_duplicates", "cross_file_duplicates"] {
+        assert!(summary[count].is_u64(), "{count}: {}", summary[count]);
+    }
+    assert_eq!(summary["dedup_ratio"], summary["dedup_ratio_high"]);
+    let sampled = Scan::sampled();
+    let document = json::reduce::document(&sampled.findings, &sampled.scanned);
+    assert!(
+        document["summary"]["dedup_ratio_low"].as_f64()
+            < document["summary"]["dedup_ratio"].as_f64()
+    );
+    let empty = Scan::empty();
+    let document = json::reduce::document(&empty.findings, &empty.scanned);
+    assert!(document["summary"]["reduction_ratio"].is_null());
+    assert!(document["summary"]["stored_bytes"].is_null());
+}
+
+#[test]
+fn the_document_says_how_each_file_ended() {
+    let mut scan = Scan::few();
+    scan.scanned.files[0].state = FileState::Grew { bytes: 512 };
+    scan.scanned.files[1].state = FileState::Unreadable { why: "an I/O error".to_owned() };
+    scan.scanned.skipped =
+        vec![Skipped { path: "/data/socket".to_owned(), why: "no file".to_owned() }];
+    let document = json::reduce::document(&scan.findings, &scan.scanned);
+    crate::json::check("reduce-1.json", &document);
+    let file = &document["files"][0];
+    assert_eq!((&file["state"], &file["changed_bytes"]), (&"grew".into(), &512.into()));
+    assert!(file["bytes"].as_u64().unwrap() > 512, "bytes counted, not bytes grown");
+    assert_eq!(document["files"][1]["why"], "an I/O error");
+    assert_eq!(document["scan"]["whole"], false);
+}
+
+#[test]
+fn screens_keep_to_their_size_and_say_at_once_what_they_lack() {
+    for (name, scan) in Scan::all() {
+        for width in [80, 100] {
+            let style = Style { color: false, width };
+            let text = terminal::reduce::text(&scan.findings, &scan.scanned, &style);
+            if std::env::var_os("BLOCKSTONE_PAGES").is_some() {
+                println!("--- {name}, {width} columns, {} lines", text.lines().count());
+                println!("{text}");
+            }
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "{name}: {line}");
+            }
+            let first = text.lines().next().unwrap();
+            assert_eq!(first.contains("Partial scan: "), !scan.scanned.is_whole(), "{first}");
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_screen_says_what_the_ratio_rests_on() {
+    let scan = Scan::few();
+    let style = Style { color: false, width: 100 };
+    let text = terminal::reduce::text(&scan.findings, &scan.scanned, &style);
+    for said in [
+        "counted exactly",
+        "8K dedup ",
+        "; without LSN",
+        "shifted by 512 bytes",
+        "1 file not read whole: /data/pg_wal/000000010000000000000001 grew by 16 KiB",
+        "2 files skipped: /data/.s.PGSQL.5432 (a socket)",
+        "of the blocks used",
+        "base/16384/accounts",
+    ] {
+        assert!(text.contains(said), "{said} in\n{text}");
+    }
+    let sampled = Scan::sampled();
+    let text = terminal::reduce::text(&sampled.findings, &sampled.scanned, &style);
+    assert!(text.lines().next().unwrap().contains("99 %: "), "{text}");
+}
