@@ -10,7 +10,7 @@ use crate::format::{block_size, percent, short};
 use crate::reduce;
 
 use super::Style;
-use super::columns::{Columns, wrap};
+use super::columns::{Columns, visible_width, wrap};
 
 /// Offsets that a line has room for.
 const OFFSETS_MAX: usize = 4;
@@ -40,37 +40,45 @@ pub fn text(findings: &Findings, scanned: &Scanned, style: &Style) -> String {
 fn headline(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<String> {
     let grid = findings.primary();
     let (bytes, stored) = reduce::in_and_stored(findings);
-    let ratios = match grid.reduction_ratio {
-        Some(reduction) => {
-            let compression = reduce::value(grid.compression_ratio);
-            let dedup = reduce::value(grid.dedup_ratio);
-            let dedup = if findings.model.deduplicates {
-                format!("dedup {dedup} × ")
-            } else {
-                format!("(dedup {dedup} not done) ")
-            };
-            let (reduced, certainty) =
-                (reduce::ratio(reduction.value), reduce::certainty(&reduction));
-            format!("{dedup}compression {compression} = reduction {reduced} ({certainty})")
-        }
-        None => no_ratio(grid).to_owned(),
-    };
     let shortfall = reduce::shortfall(scanned);
     let partial = if shortfall.is_some() { "Partial scan: " } else { "" };
     let emphasised = |line: &String| match shortfall {
         Some(_) => style.warning(line),
         None => style.bold(line),
     };
-    let first = wrap(&format!("{partial}{ratios}"), style.width, 0, 2);
-    let mut lines: Vec<String> = first.iter().map(emphasised).collect();
+    let mut first = format!("{partial}{}", ratios(findings));
+    let mut second = String::new();
+    if let Some(certainty) = grid.reduction_ratio.map(|ratio| reduce::certainty(&ratio)) {
+        // It is not torn apart: where it does not fit, it begins the next line.
+        let together = format!("{first} ({certainty})");
+        if visible_width(&together) <= style.width {
+            first = together;
+        } else {
+            second = format!("{certainty}; ");
+        }
+    }
+    let mut lines: Vec<String> = wrap(&first, style.width, 0, 2).iter().map(emphasised).collect();
     let stored = stored.map_or_else(String::new, |stored| format!(" → {} stored", Bytes(stored)));
-    let by_model = format!("{} in{stored} by {}", Bytes(bytes), reduce::model(findings));
+    let by_model = format!("{second}{} in{stored} by {}", Bytes(bytes), reduce::model(findings));
     lines.extend(wrap(&by_model, style.width, 2, 4));
     let scan = format!("{}; {}", reduce::subject(scanned), effort(scanned));
     lines.extend(wrap(&scan, style.width, 2, 4).iter().map(|line| style.dim(line)));
-    let lacks = shortfall.map(|why| wrap(&format!("lacks: {why}"), style.width, 2, 4));
-    lines.extend(lacks.into_iter().flatten());
+    let ended = scanned.ended_by.iter();
+    lines.extend(ended.flat_map(|why| wrap(&format!("ended early: {why}"), style.width, 2, 4)));
     lines
+}
+
+/// Deduplication × compression = reduction.
+fn ratios(findings: &Findings) -> String {
+    let grid = findings.primary();
+    let Some(reduction) = grid.reduction_ratio else { return no_ratio(grid).to_owned() };
+    let (dedup, compression) =
+        (reduce::value(grid.dedup_ratio), reduce::value(grid.compression_ratio));
+    let reduction = reduce::ratio(reduction.value);
+    if findings.model.deduplicates {
+        return format!("dedup {dedup} × compression {compression} = reduction {reduction}");
+    }
+    format!("compression {compression} = reduction {reduction}; dedup would be {dedup}")
 }
 
 /// Why there is no ratio.
@@ -158,29 +166,34 @@ fn compression(findings: &Findings, style: &Style) -> Vec<String> {
     let mut columns = Columns::new(2);
     let mut heads = vec!["steps of".to_owned()];
     heads.extend(granules.iter().map(|&granule| Bytes(granule.into()).to_string()));
-    // Classes are compared where steps matter least.
-    let finest = granules[0];
-    let classes: Vec<Class> = Class::ALL[1..]
-        .iter()
-        .copied()
-        .filter(|&class| findings.compression.iter().any(|f| f.class == class))
-        .collect();
-    heads.extend(classes.iter().map(|class| class.name().to_owned()));
     columns.numbers(heads.iter().map(|head| style.dim(head)).collect());
     for row in all.chunk_by(|a, b| a.codec == b.codec) {
         let codec = row[0].codec;
-        let ratio = |class: Class, granule: u32| {
-            let mut found = findings.compression.iter().filter(|f| f.codec == codec);
-            let found = found.find(|f| f.class == class && f.granule_bytes == granule);
+        let ratio = |granule: u32| {
+            let found = row.iter().find(|figures| figures.granule_bytes == granule);
             found.map_or_else(|| "–".to_owned(), |figures| reduce::ratio(figures.ratio))
         };
         let mut cells = vec![codec.to_string()];
-        cells.extend(granules.iter().map(|&granule| ratio(Class::All, granule)));
-        cells.extend(classes.iter().map(|&class| ratio(class, finest)));
+        cells.extend(granules.iter().map(|&granule| ratio(granule)));
         columns.numbers(cells);
     }
     lines.extend(columns.lines());
+    lines.extend(wrap(&classes(findings, first), style.width, 2, 4));
     lines
+}
+
+/// What classes of contents shrink by, behind the first compressor and where steps matter least.
+fn classes(findings: &Findings, first: &CompressionFigures) -> String {
+    let same = |figures: &&CompressionFigures| {
+        figures.codec == first.codec
+            && figures.granule_bytes == first.granule_bytes
+            && figures.class != Class::All
+    };
+    let class = |figures: &CompressionFigures| {
+        format!("{} {}", figures.class.name(), reduce::ratio(figures.ratio))
+    };
+    let classes: Vec<String> = findings.compression.iter().filter(same).map(class).collect();
+    format!("{} by content: {}", first.codec, classes.join(", "))
 }
 
 /// What header fields cost: the sentence, then a row a class.
@@ -217,12 +230,11 @@ fn shifts(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<String> 
     for shift in findings.shifts.iter().take(SHIFTS_MAX) {
         let displacement = &shift.displacement;
         let text = format!(
-            "{} holds {} of {} shifted by {} bytes, {} of it",
+            "shifted copy: {} of {} is {} {:+} bytes",
+            percent(shift.part_of_copy),
             reduce::name(scanned, displacement.copy, NAME_WIDTH),
-            Bytes(shift.bytes),
             reduce::name(scanned, displacement.original, NAME_WIDTH),
-            thousands(displacement.shift_bytes),
-            percent(shift.part_of_copy)
+            displacement.shift_bytes
         );
         lines.extend(wrap(&text, style.width, 0, 2));
     }

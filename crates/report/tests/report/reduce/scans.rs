@@ -1,5 +1,7 @@
 //! Small generated data, counted for real.
 
+use std::sync::LazyLock;
+
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_reduce::compress::{Codec, Compressors};
@@ -13,6 +15,7 @@ use blockstone_reduce::plan::{Compress, Plan};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
 
 /// Findings with what was scanned.
+#[derive(Clone)]
 pub struct Scan {
     pub findings: Findings,
     pub scanned: Scanned,
@@ -20,88 +23,92 @@ pub struct Scan {
 
 impl Scan {
     /// All of them, by name.
-    pub fn all() -> Vec<(&'static str, Self)> {
-        vec![
-            ("few", Self::few()),
-            ("one", Self::one()),
-            ("many", Self::many()),
-            ("sampled", Self::sampled()),
-            ("zeros", Self::zeros()),
-            ("empty", Self::empty()),
-        ]
+    pub fn all() -> &'static [(&'static str, Self)] {
+        // To generate and count them takes seconds.
+        static ALL: LazyLock<Vec<(&str, Scan)>> = LazyLock::new(|| {
+            vec![
+                ("reduce-few", few()),
+                ("reduce-one", one()),
+                ("reduce-many", many()),
+                ("reduce-sampled", sampled()),
+                ("reduce-zeros", count(plan(false), &[("/data/new.dat", vec![0; 5 << 20])])),
+                ("reduce-empty", empty()),
+            ]
+        });
+        &ALL
     }
 
-    /// Four files that share, repeat and displace; pages of a known format, not all read.
-    pub fn few() -> Self {
-        let original = pages(1, 640, 3);
-        let mut clone = original.clone();
-        restamp(&mut clone, 9);
-        let mut shifted = vec![7; 512];
-        shifted.extend_from_slice(&original);
-        let mut doubled = pages(2, 256, 3);
-        doubled.extend_from_within(..);
-        doubled.extend(vec![0; 300 * 8192]);
-        let files = [
-            ("/data/base/16384/accounts", original.clone()),
-            ("/data/base/16385/accounts", clone),
-            ("/data/base/16385/accounts.backup", shifted),
-            ("/data/pg_wal/000000010000000000000001", doubled),
-            ("/data/base/16386/accounts", original),
-        ];
-        let mut scan = count(plan(true), &files);
-        scan.scanned.files[3].state = FileState::Grew { bytes: 16384 };
-        scan.scanned.skipped = vec![
-            Skipped { path: "/data/.s.PGSQL.5432".to_owned(), why: "a socket".to_owned() },
-            Skipped { path: "/data/base/pgsql_tmp".to_owned(), why: "may not be read".to_owned() },
-        ];
-        scan
+    /// One of them.
+    pub fn of(name: &str) -> Self {
+        Self::all().iter().find(|(known, _)| *known == name).unwrap().1.clone()
     }
+}
 
-    /// One file, no known format, everything read.
-    pub fn one() -> Self {
-        let mut data = pages(5, 200, 2);
-        data.extend(vec![0; 100 * 8192]);
-        data.extend(pages(5, 150, 2));
-        let mut plan = plan(false);
-        plan.codecs = vec![Codec::Lz4];
-        count(plan, &[("/srv/oradata/users01.dbf", data)])
-    }
+/// Four files that share, repeat and displace; pages of a known format, not all read.
+fn few() -> Scan {
+    let original = pages(1, 160, 3);
+    let mut clone = original.clone();
+    restamp(&mut clone, 9);
+    let mut shifted = vec![7; 512];
+    shifted.extend_from_slice(&original);
+    let mut doubled = pages(2, 80, 3);
+    doubled.extend_from_within(..);
+    doubled.extend(vec![0; 100 * 8192]);
+    let files = [
+        ("/data/base/16384/accounts", original.clone()),
+        ("/data/base/16385/accounts", clone),
+        ("/data/base/16385/accounts.backup", shifted),
+        ("/data/pg_wal/000000010000000000000001", doubled),
+        ("/data/base/16386/accounts", original),
+    ];
+    let mut scan = count(plan(true), &files);
+    scan.scanned.files[3].state = FileState::Grew { bytes: 16384 };
+    scan.scanned.skipped = vec![
+        Skipped { path: "/data/.s.PGSQL.5432".to_owned(), why: "a socket".to_owned() },
+        Skipped { path: "/data/base/pgsql_tmp".to_owned(), why: "may not be read".to_owned() },
+    ];
+    scan
+}
 
-    /// As many as a small cluster has; a third of each is in the file before it.
-    pub fn many() -> Self {
-        let file = |index: u64| {
-            let mut data = pages(index, 24 + index % 40, 3);
-            data.extend(pages(index.saturating_sub(1), 12, 3));
-            data.extend(vec![0; (index % 7) as usize * 8192]);
-            data
-        };
-        let path = |index: u64| format!("/var/lib/postgresql/17/main/base/16384/{}", 16000 + index);
-        let files: Vec<(String, Vec<u8>)> = (0..121).map(|i| (path(i), file(i))).collect();
-        let named: Vec<(&str, Vec<u8>)> =
-            files.iter().map(|(path, data)| (path.as_str(), data.clone())).collect();
-        count(plan(true), &named)
-    }
+/// One file, no known format, everything read.
+fn one() -> Scan {
+    let mut data = pages(5, 200, 2);
+    data.extend(vec![0; 100 * 8192]);
+    data.extend(pages(5, 150, 2));
+    let mut plan = plan(false);
+    plan.codecs = vec![Codec::Lz4];
+    count(plan, &[("/srv/oradata/users01.dbf", data)])
+}
 
-    /// Too little memory for all contents.
-    pub fn sampled() -> Self {
-        let data = pages(11, 3000, 3);
-        let mut plan = plan(false);
-        plan.memory_bytes = 64 << 10;
-        plan.compress = Compress::Sample(100);
-        count(plan, &[("/data/a.dat", data.clone()), ("/data/b.dat", data)])
-    }
+/// As many as a small cluster has; a third of each is in the file before it.
+fn many() -> Scan {
+    let file = |index: u64| {
+        let mut data = pages(index, 8 + index % 16, 3);
+        data.extend(pages(index.saturating_sub(1), 4, 3));
+        data.extend(vec![0; (index % 7) as usize * 8192]);
+        data
+    };
+    let path = |index: u64| format!("/var/lib/postgresql/17/main/base/16384/{}", 16000 + index);
+    let files: Vec<(String, Vec<u8>)> = (0..121).map(|i| (path(i), file(i))).collect();
+    let named: Vec<(&str, Vec<u8>)> =
+        files.iter().map(|(path, data)| (path.as_str(), data.clone())).collect();
+    count(plan(true), &named)
+}
 
-    /// Nothing but zeros.
-    pub fn zeros() -> Self {
-        count(plan(false), &[("/data/new.dat", vec![0; 5 << 20])])
-    }
+/// Too little memory for all contents.
+fn sampled() -> Scan {
+    let data = pages(11, 3000, 3);
+    let mut plan = plan(false);
+    plan.memory_bytes = 64 << 10;
+    plan.compress = Compress::Sample(100);
+    count(plan, &[("/data/a.dat", data.clone()), ("/data/b.dat", data)])
+}
 
-    /// Not a byte.
-    pub fn empty() -> Self {
-        let mut scan = count(plan(false), &[]);
-        scan.scanned.ended_by = Some("nothing was found to read".to_owned());
-        scan
-    }
+/// Not a byte.
+fn empty() -> Scan {
+    let mut scan = count(plan(false), &[]);
+    scan.scanned.ended_by = Some("nothing was found to read".to_owned());
+    scan
 }
 
 fn plan(masks: bool) -> Plan {
