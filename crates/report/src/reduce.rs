@@ -65,11 +65,11 @@ pub fn model(findings: &Findings) -> String {
     let model = &findings.model;
     let block = block_size(model.block_bytes.into());
     let compression = match model.codec {
-        Some(codec) => format!("{codec} in steps of {}", Bytes(model.granule_bytes.into())),
+        Some(codec) => format!("{codec}, steps of {}", Bytes(model.granule_bytes.into())),
         None => "no compression".to_owned(),
     };
     let copies = if model.deduplicates { "" } else { ", no deduplication" };
-    format!("{}: blocks of {block}, {compression}{copies}", model.name)
+    format!("{}: {block}, {compression}{copies}", model.name)
 }
 
 /// Why the figures are not of everything, in a few words; nothing if they are.
@@ -139,12 +139,12 @@ pub fn names(scanned: &Scanned, files: impl Iterator<Item = FileId>, width: usiz
     names
 }
 
-/// A grid: `8K`, or `8K at 512`.
+/// A grid: `8K`, or `8K, offset 512`.
 pub fn grid(grid: Grid) -> String {
     let block = block_size(grid.block_bytes.into());
     match grid.offset_bytes {
         0 => block,
-        offset => format!("{block} at {}", block_size(offset.into())),
+        offset => format!("{block}, offset {}", block_size(offset.into())),
     }
 }
 

@@ -21,8 +21,10 @@ struct Page {
     title: String,
     identity: Vec<String>,
     shortfall: Option<String>,
+    names_files: bool,
     cards: Vec<Card>,
-    usage: String,
+    /// Sentences.
+    usage: Vec<String>,
     verdicts: Vec<Judged>,
     has_passes: bool,
     chapters: Vec<Chapter>,
@@ -67,8 +69,9 @@ pub fn page(findings: &Findings, scanned: &Scanned) -> Result<String, ReportErro
         title: reduce::subject(scanned),
         identity,
         shortfall: reduce::shortfall(scanned),
+        names_files: !(scanned.files.is_empty() && scanned.skipped.is_empty()),
         cards: cards(findings),
-        usage: capitalised(&reduce::usage(findings).join("; ")),
+        usage: reduce::usage(findings).iter().map(|text| sentence(text)).collect(),
         has_passes: verdicts.iter().any(|verdict| verdict.class == "pass"),
         verdicts,
         chapters: chapters(findings, scanned),
@@ -183,17 +186,18 @@ fn chapters(findings: &Findings, scanned: &Scanned) -> Vec<Chapter> {
     chapters
 }
 
-/// The sentence of the ladder, and what chunks say beside it.
+/// What the charts show, and the sentence of the ladder.
 fn fields_intro(findings: &Findings) -> String {
     let about = "Fields that differ although rows do not, set to zero one class after the other.";
     if findings.field_costs.is_empty() {
         return about.to_owned();
     }
-    format!("{about} {}.", reduce::ladder(findings))
+    format!("{about} {}", sentence(&reduce::ladder(findings)))
 }
 
-fn capitalised(text: &str) -> String {
+/// A part of a sentence as one.
+fn sentence(text: &str) -> String {
     let mut characters = text.chars();
-    let first = characters.next().into_iter().flat_map(char::to_uppercase);
-    first.collect::<String>() + characters.as_str()
+    let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", characters.as_str())
 }

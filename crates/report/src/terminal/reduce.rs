@@ -30,8 +30,7 @@ pub fn text(findings: &Findings, scanned: &Scanned, style: &Style) -> String {
         fields(findings, style),
         [usage(findings, style), shifts(findings, scanned, style)].concat(),
         strips::lines(findings, scanned, style),
-        troubles(scanned, style),
-        super::verdicts::lines(&findings.verdicts, 0, style),
+        [troubles(scanned, style), super::verdicts::lines(&findings.verdicts, 0, style)].concat(),
     ])
 }
 
@@ -59,7 +58,7 @@ fn headline(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<String
     }
     let mut lines: Vec<String> = wrap(&first, style.width, 0, 2).iter().map(emphasised).collect();
     let stored = stored.map_or_else(String::new, |stored| format!(" → {} stored", Bytes(stored)));
-    let by_model = format!("{second}{} in{stored} by {}", Bytes(bytes), reduce::model(findings));
+    let by_model = format!("{second}{} in{stored} ({})", Bytes(bytes), reduce::model(findings));
     lines.extend(wrap(&by_model, style.width, 2, 4));
     let scan = format!("{}; {}", reduce::subject(scanned), effort(scanned));
     lines.extend(wrap(&scan, style.width, 2, 4).iter().map(|line| style.dim(line)));
@@ -94,9 +93,9 @@ fn no_ratio(grid: &GridFigures) -> &'static str {
 
 /// What the scan took.
 fn effort(scanned: &Scanned) -> String {
-    let way = if scanned.direct { "past" } else { "through" };
+    let way = if scanned.direct { "direct" } else { "buffered" };
     format!(
-        "{} read {way} the page cache in {}, {} of CPU, {} of memory",
+        "{} read {way} in {}, CPU {}, memory {}",
         Bytes(scanned.read_bytes),
         format_ns(scanned.elapsed_s * 1e9),
         format_ns(scanned.cpu_s * 1e9),
@@ -242,7 +241,8 @@ fn shifts(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<String> 
     if more > 0 {
         lines.push(format!("… and {more} more shifted copies"));
     }
-    lines.extend(findings.chunk_ratio.map(|chunks| {
+    // With a shifted copy, its verdict says so.
+    lines.extend(findings.chunk_ratio.filter(|_| findings.shifts.is_empty()).map(|chunks| {
         let block = block_size(findings.model.block_bytes.into());
         let blocks = reduce::value(findings.primary().dedup_ratio);
         style.dim(&format!(

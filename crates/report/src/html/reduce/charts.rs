@@ -1,12 +1,13 @@
 //! Charts of ratios: grids, kinds of blocks, compressors, masked fields, occurrences.
 
+use blockstone_base::units::three_digits;
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{Class, CompressionFigures, Findings};
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::mask::Mask;
 use blockstone_reduce::page::{FIELDS, Field};
-use plotly::common::{HoverInfo, Marker, Orientation, TextPosition};
-use plotly::layout::{Axis, AxisType, BarMode, Layout, RangeMode};
+use plotly::common::{Anchor, HoverInfo, Marker, Orientation, TextPosition};
+use plotly::layout::{Axis, AxisType, BarMode, Layout, Legend, RangeMode, TraceOrder};
 use plotly::{Bar, Trace};
 
 use crate::format::block_size;
@@ -64,13 +65,23 @@ pub fn kinds(findings: &Findings) -> Option<Chart> {
     }
     let layout = Layout::new()
         .bar_mode(BarMode::Stack)
-        .x_axis(Axis::new().title("part of the blocks").tick_suffix(" %").range(vec![0.0, 100.0]))
+        .legend(in_order())
+        .x_axis(Axis::new().title("part of the blocks, %").range(vec![0.0, 100.0]))
         .y_axis(Axis::new().type_(AxisType::Category).auto_margin(true).dtick(1.0));
     let caption = "An array stores what is unique, and one block of zeros; the rest are \
                    references."
         .to_owned();
     let height = 340.max(100 + 20 * grids.len() as u32);
     Some(Chart::new("What the blocks are", caption, traces, layout).high(height))
+}
+
+/// A legend below the chart that names the parts as they lie, from the left.
+pub fn in_order() -> Legend {
+    Legend::new()
+        .orientation(Orientation::Horizontal)
+        .x(0.0)
+        .y_anchor(Anchor::Top)
+        .trace_order(TraceOrder::Normal)
 }
 
 /// Compressors by step, and by what they compress.
@@ -89,7 +100,7 @@ pub fn compression(findings: &Findings) -> Vec<Chart> {
             all.map(|figures| (block_size(figures.granule_bytes.into()), ratio(figures))),
         );
         let fine = row.iter().filter(|figures| Some(figures.granule_bytes) == finest);
-        classes.add(name, fine.map(|figures| (figures.class.name().to_owned(), ratio(figures))));
+        classes.add(name, fine.map(|figures| (in_lines(figures.class.name()), ratio(figures))));
     }
     let block = block_size(findings.model.block_bytes.into());
     let by_step = format!(
@@ -127,7 +138,7 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
         let start = figures.dedup_ratio.map(|ratio| ("as it is".to_owned(), ratio));
         let steps = known.iter().filter_map(|field| {
             let ratio = under(figures.grid, Mask::first(field.index() + 1))?;
-            Some((format!("− {}", field.name()), ratio))
+            Some((format!("− {}", below(*field)), ratio))
         });
         let name = format!("blocks of {}", block_size(figures.grid.block_bytes.into()));
         ladder.add(name, start.into_iter().chain(steps));
@@ -136,7 +147,10 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
     let primary = findings.primary();
     let nothing = under(primary.grid, Mask::ALL).map(|ratio| ("none left".to_owned(), ratio));
     let each = known.iter().filter_map(|&field| {
-        Some((format!("only {}", field.name()), under(primary.grid, Mask::all_but(field))?))
+        Some((
+            format!("only<br>{}", reduce::field(field)),
+            under(primary.grid, Mask::all_but(field))?,
+        ))
     });
     let all = primary.dedup_ratio.map(|ratio| ("all left".to_owned(), ratio));
     alone.add(String::new(), nothing.into_iter().chain(each).chain(all));
@@ -184,6 +198,21 @@ pub fn occurrences(findings: &Findings) -> Option<Chart> {
     Some(Chart::new("How often contents occur", caption, traces, layout))
 }
 
+/// A class of fields in one or two lines.
+fn below(field: Field) -> String {
+    reduce::field(field).replace(' ', "<br>")
+}
+
+/// A ratio in the room above a bar.
+fn number(ratio: f64) -> String {
+    if ratio < 100.0 { format!("{ratio:.2}") } else { three_digits(ratio) }
+}
+
+/// The last words of a name below its first, so that names lie level beside each other.
+fn in_lines(name: &str) -> String {
+    name.replacen(' ', "<br>", 1)
+}
+
 /// `3–4`.
 pub fn times(occurrences: &blockstone_reduce::findings::Occurrences) -> String {
     if occurrences.from == occurrences.to {
@@ -215,7 +244,7 @@ impl Bars {
         let texts = names.iter().zip(&ratios).map(|(group, ratio)| {
             let (value, certainty) = (reduce::ratio(ratio.value), reduce::certainty(ratio));
             let sampled = if ratio.is_exact() { String::new() } else { format!("<br>{certainty}") };
-            format!("{group} {name}<br>{value}{sampled}")
+            format!("{} {name}<br>{value}{sampled}", group.replace("<br>", " "))
         });
         self.most = ratios.iter().map(|ratio| ratio.high).fold(self.most, f64::max);
         let mut bar = Bar::new(names.clone(), ratios.iter().map(|ratio| ratio.value).collect())
@@ -226,7 +255,7 @@ impl Bars {
             if name.is_empty() { bar.show_legend(false) } else { bar.name(name).show_legend(true) };
         if ratios.iter().all(Interval::is_exact) {
             if self.are_numbered {
-                let numbers = ratios.iter().map(|ratio| format!("{:.2}", ratio.value)).collect();
+                let numbers = ratios.iter().map(|ratio| number(ratio.value)).collect();
                 bar = bar.text_array(numbers).text_position(TextPosition::Outside).text_angle(0.0);
             }
         } else {

@@ -3,11 +3,13 @@
 use blockstone_reduce::counter::{Strip, StripBin};
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::scanned::Scanned;
-use plotly::common::{ColorBar, ColorScale, ColorScaleElement, Font, Line, Mode, ThicknessMode};
+use plotly::common::{
+    Anchor, ColorBar, ColorScale, ColorScaleElement, Font, Line, LineShape, Mode, ThicknessMode,
+};
 use plotly::layout::{Axis, AxisType, HoverMode, Layout};
 use plotly::{HeatMap, Scatter, Trace};
 
-use super::charts::KINDS;
+use super::charts::{KINDS, in_order};
 use crate::html::charts::{self, Chart};
 use crate::reduce;
 
@@ -36,6 +38,7 @@ pub fn matrix(findings: &Findings, scanned: &Scanned) -> Option<Chart> {
         return None;
     }
     let names = labels(scanned, matrix.files.iter().copied());
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let part = |row: usize, column: usize| {
         let all = matrix.contents[row][row];
         // A file shares everything with itself, which would outshine all else.
@@ -54,31 +57,37 @@ pub fn matrix(findings: &Findings, scanned: &Scanned) -> Option<Chart> {
         .hover_template("%{y}<br>%{z:.1f} % of its contents are in<br>%{x}<extra></extra>")
         .color_bar(bar().title("held too").tick_suffix(" %"));
     let font = if count > 24 { 9 } else { 11 };
+    // Names below each other need no more room than the cell above them.
+    let angle = if count * longest > 120 { -45.0 } else { 0.0 };
     let axis = || {
         let font = Font::new().size(font);
         Axis::new().type_(AxisType::Category).auto_margin(true).tick_font(font).show_grid(false)
     };
-    let layout = Layout::new()
-        .x_axis(axis().dtick(1.0).tick_angle(if count > 6 { -60.0 } else { 0.0 }))
-        .y_axis(axis().dtick(1.0));
-    let caption = "Of the contents of the file in the row, the part that the file in the column \
-                   holds too; zeros left out."
+    let layout =
+        Layout::new().x_axis(axis().dtick(1.0).tick_angle(angle)).y_axis(axis().dtick(1.0));
+    let mut caption = "Of the contents of the file in the row, the part that the file in the \
+                       column holds too; zeros left out."
         .to_owned();
-    let height = 220 + if count > 24 { 13 } else { 26 } * count as u32;
+    if count < scanned.files.len() {
+        let more = format!(" The {count} files that share most.");
+        caption.push_str(&more);
+    }
+    let height = 320.max(160 + if count > 24 { 13 } else { 26 } * count as u32);
     Some(Chart::new("Contents that files share", caption, vec![trace], layout).wide(height))
 }
 
 /// One file, its blocks of each kind above each other.
 fn area(strip: &Strip, scanned: &Scanned) -> Chart {
     let bins = merged(strip, COLUMNS_MAX);
-    let xs: Vec<f64> = (0..bins.len()).map(|bin| middle(bin, bins.len())).collect();
+    // Steps: each part from its beginning on, and the last one to the end of the file.
+    let xs: Vec<f64> = (0..=bins.len()).map(|bin| bin as f64 / bins.len() as f64 * 100.0).collect();
     let mut traces: Vec<Box<dyn Trace>> = Vec::new();
     for (kind, (name, color)) in reduce::PARTS.into_iter().zip(KINDS).enumerate() {
         let part = |blocks: &[u64; 4]| {
             let all = blocks.iter().sum::<u64>().max(1);
             blocks[kind] as f64 / all as f64 * 100.0
         };
-        let ys: Vec<f64> = bins.iter().map(part).collect();
+        let ys: Vec<f64> = bins.iter().chain(bins.last()).map(part).collect();
         if ys.iter().all(|&y| y == 0.0) {
             continue;
         }
@@ -87,14 +96,16 @@ fn area(strip: &Strip, scanned: &Scanned) -> Chart {
             .mode(Mode::Lines)
             .stack_group("kinds")
             .fill_color(color)
+            .show_legend(true)
             .hover_template("%{y:.1f} %")
-            .line(Line::new().color(color).width(0.0));
+            .line(Line::new().color(color).width(0.0).shape(LineShape::Hv));
         traces.push(trace);
     }
     let layout = Layout::new()
         .hover_mode(HoverMode::XUnified)
+        .legend(in_order())
         .x_axis(place_axis())
-        .y_axis(Axis::new().title("part of the blocks").tick_suffix(" %").range(vec![0.0, 100.0]));
+        .y_axis(Axis::new().title("part of the blocks, %").range(vec![0.0, 100.0]));
     let name = reduce::name(scanned, strip.file, NAME_WIDTH);
     let caption = "What the blocks are, from the beginning of the file to its end.".to_owned();
     Chart::new(&format!("Along the file: {name}"), caption, traces, layout)
@@ -146,7 +157,7 @@ fn rows(strips: &[Strip], scanned: &Scanned) -> Chart {
         let more = format!(" The first {shown} of {all} files.");
         caption.push_str(&more);
     }
-    let height = 240.max(90 + row_height * shown.len() as u32);
+    let height = 280.max(90 + row_height * shown.len() as u32);
     Chart::new("Where copies lie in each file", caption, vec![trace], layout).wide(height)
 }
 
@@ -158,11 +169,16 @@ fn labels(scanned: &Scanned, files: impl Iterator<Item = u32>) -> Vec<String> {
 }
 
 fn bar() -> ColorBar {
-    ColorBar::new().thickness(12).len_mode(ThicknessMode::Pixels).len(180).y(1.0)
+    ColorBar::new()
+        .thickness(12)
+        .len_mode(ThicknessMode::Pixels)
+        .len(180)
+        .y(1.0)
+        .y_anchor(Anchor::Top)
 }
 
 fn place_axis() -> Axis {
-    Axis::new().title("place in the file").tick_suffix(" %").range(vec![0.0, 100.0])
+    Axis::new().title("place in the file, %").range(vec![0.0, 100.0])
 }
 
 /// The middle of a part, in percent of the file.

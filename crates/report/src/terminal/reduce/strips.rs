@@ -28,7 +28,7 @@ pub fn lines(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Strin
         return Vec::new();
     }
     let legend = format!(
-        "each file from begin to end: {UNIQUE} unique, {SAME_FILE} same-file, {CROSS_FILE} \
+        "along each file: {UNIQUE} unique, {SAME_FILE} same-file, {CROSS_FILE} \
          cross-file duplicate, {ZERO} zeros"
     );
     let mut lines = vec![style.dim(&legend)];
