@@ -200,16 +200,16 @@ pub fn usage(findings: &Findings) -> Vec<String> {
     }
     let part = |blocks: f64| percent(blocks / all);
     let mut sentences = vec![format!(
-        "{} of the blocks used, {} zeros, {} formatted and empty",
-        part(usage.used_blocks),
+        "{} of the blocks are zeros, {} formatted and empty, {} used",
         part(usage.zero_blocks),
-        part(usage.formatted_blocks)
+        part(usage.formatted_blocks),
+        part(usage.used_blocks)
     )];
     if let (Some(dedup), Some(compression), Some(both)) =
         (usage.used_dedup_ratio, usage.used_compression_ratio, usage.used_reduction_ratio())
     {
         sentences.push(format!(
-            "used blocks alone: dedup {} × compression {} = {}",
+            "these alone: dedup {} × compression {} = {}",
             ratio(dedup),
             ratio(compression),
             ratio(both)
@@ -225,12 +225,12 @@ fn loading(findings: &Findings) -> Option<String> {
     let after = findings.usage.used_reduction_ratio()?;
     let before = findings.primary().reduction_ratio?.value;
     let verb = match after / before {
-        change if change < 0.995 => "falls",
-        change if change > 1.005 => "rises",
+        change if change < 0.995 => "fall",
+        change if change > 1.005 => "rise",
         _ => return Some("loading more of the same data will not change the ratio".to_owned()),
     };
     Some(format!(
-        "once all blocks are used as these are, the ratio {verb} from {} to {}: {} stored",
+        "if all were used so, the ratio would {verb} from {} to {}: {} stored",
         ratio(before),
         ratio(after),
         Bytes(full as u64)

@@ -14,7 +14,8 @@ use crate::reduce;
 /// The version of [`document`].
 pub const REDUCE_SCHEMA: &str = "blockstone.reduce/1";
 
-/// The document of a scan. Files are named once, under `files`; elsewhere a file is its place there.
+/// The document of a scan. Files are named once, under `files`; elsewhere a file is its place among
+/// them.
 pub fn document(findings: &Findings, scanned: &Scanned) -> Value {
     let (bytes, stored_bytes) = reduce::in_and_stored(findings);
     json!({

@@ -160,10 +160,8 @@ fn compression(findings: &Findings, style: &Style) -> Vec<String> {
     granules.sort_unstable();
     granules.dedup();
     let block = block_size(findings.model.block_bytes.into());
-    let contents = thousands(first.contents as i64);
-    let mut lines = vec![format!("compression of {block} blocks, {contents} contents of them")];
     let mut columns = Columns::new(2);
-    let mut heads = vec!["steps of".to_owned()];
+    let mut heads = vec![format!("{block} in steps of")];
     heads.extend(granules.iter().map(|&granule| Bytes(granule.into()).to_string()));
     columns.numbers(heads.iter().map(|head| style.dim(head)).collect());
     for row in all.chunk_by(|a, b| a.codec == b.codec) {
@@ -176,7 +174,7 @@ fn compression(findings: &Findings, style: &Style) -> Vec<String> {
         cells.extend(granules.iter().map(|&granule| ratio(granule)));
         columns.numbers(cells);
     }
-    lines.extend(columns.lines());
+    let mut lines = columns.lines();
     lines.extend(wrap(&classes(findings, first), style.width, 2, 4));
     lines
 }
@@ -192,7 +190,8 @@ fn classes(findings: &Findings, first: &CompressionFigures) -> String {
         format!("{} {}", figures.class.name(), reduce::ratio(figures.ratio))
     };
     let classes: Vec<String> = findings.compression.iter().filter(same).map(class).collect();
-    format!("{} by content: {}", first.codec, classes.join(", "))
+    let contents = thousands(first.contents as i64);
+    format!("{} of {contents} contents: {}", first.codec, classes.join(", "))
 }
 
 /// What header fields cost: the sentence, then a row a class.
@@ -201,6 +200,11 @@ fn fields(findings: &Findings, style: &Style) -> Vec<String> {
         return Vec::new();
     }
     let mut lines: Vec<String> = wrap(&reduce::ladder(findings), style.width, 0, 2);
+    let plain = reduce::value(findings.primary().dedup_ratio);
+    if findings.field_costs.iter().all(|c| reduce::ratio(c.dedup_ratio_without.value) == plain) {
+        // They cost nothing, which the sentence says already.
+        return lines;
+    }
     let mut columns = Columns::new(2);
     let heads = ["field", "without it and those above", "if it alone were left", "called"];
     let row = |cells: [String; 4]| {
