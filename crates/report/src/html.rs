@@ -8,6 +8,7 @@ mod difference;
 mod flash;
 mod grid;
 mod identity;
+mod reduce;
 mod run;
 mod table;
 mod tables;
@@ -31,6 +32,7 @@ pub use compare::page as compare_page;
 pub use difference::page as difference_page;
 pub use flash::page as flash_page;
 pub use grid::page as grid_page;
+pub use reduce::page as reduce_page;
 pub use run::page as run_page;
 pub use watch::page as watch_page;
 
@@ -41,6 +43,7 @@ const REPORT: &str = include_str!("../templates/report.html.j2");
 const COMPARE: &str = include_str!("../templates/compare.html.j2");
 const WATCH: &str = include_str!("../templates/watch.html.j2");
 const FLASH: &str = include_str!("../templates/flash.html.j2");
+const REDUCE: &str = include_str!("../templates/reduce.html.j2");
 
 #[derive(Serialize)]
 struct Page {
@@ -209,6 +212,7 @@ fn fill(template: &'static str, page: &impl Serialize) -> Result<String, ReportE
         ("report.html", REPORT),
         ("compare.html", COMPARE),
         ("flash.html", FLASH),
+        ("reduce.html", REDUCE),
         ("watch.html", WATCH),
     ] {
         templates.add_template(name, source).map_err(fail)?;

@@ -13,6 +13,7 @@ pub use run::{RUN_SCHEMA, document as run_json};
 
 mod compare;
 pub mod flash;
+pub mod reduce;
 mod run;
 
 /// The version of [`document`].

@@ -26,6 +26,7 @@ mod awr;
 mod chapters;
 mod flash;
 mod format;
+mod reduce;
 mod select;
 
 pub use awr::awr_info;

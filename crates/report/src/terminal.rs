@@ -8,6 +8,7 @@ pub mod flash;
 mod grid;
 mod identity;
 mod paint;
+pub mod reduce;
 mod run;
 mod tables;
 mod verdicts;

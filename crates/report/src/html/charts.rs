@@ -62,6 +62,11 @@ impl Chart {
         }
     }
 
+    /// The same chart, `height` pixels high.
+    pub fn high(self, height: u32) -> Self {
+        Self { height, ..self }
+    }
+
     /// The same chart over the whole width, `height` pixels high.
     pub fn wide(self, height: u32) -> Self {
         Self { width: Some("whole"), height, ..self }
@@ -244,7 +249,7 @@ fn hover_text(point: &Point) -> String {
 }
 
 /// Text that plotly.js shows as it is.
-fn inert(text: &str) -> String {
+pub fn inert(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

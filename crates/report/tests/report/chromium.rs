@@ -24,6 +24,7 @@ fn pages() -> Vec<(&'static str, String)> {
     ];
     pages.extend(crate::run::pages());
     pages.push(("flash", crate::flash::page()));
+    pages.extend(crate::reduce::pages());
     pages
 }
 

@@ -1,0 +1,291 @@
+//! What is said of a scan in a few words, the same in every rendering.
+
+use blockstone_base::units::{Bytes, thousands, three_digits};
+use blockstone_reduce::estimate::Interval;
+use blockstone_reduce::findings::{FieldCost, Findings, GridFigures};
+use blockstone_reduce::grid::Grid;
+use blockstone_reduce::page::Field;
+use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
+use blockstone_reduce::sets::FileId;
+
+use crate::format::{block_size, percent};
+
+/// What was scanned: the one file, or how many of them below which directory.
+pub fn subject(scanned: &Scanned) -> String {
+    match scanned.files.as_slice() {
+        [] => "no files".to_owned(),
+        [file] => file.path.clone(),
+        files => {
+            let count = thousands(files.len() as i64);
+            match common_directory(scanned) {
+                "" => format!("{count} files"),
+                directory => format!("{directory}: {count} files"),
+            }
+        }
+    }
+}
+
+/// Bytes that the model was given, and bytes that it stores for them; none where it is unknown.
+pub fn in_and_stored(findings: &Findings) -> (u64, Option<u64>) {
+    let grid = findings.primary();
+    let bytes = grid.blocks * u64::from(grid.grid.block_bytes);
+    let only_zeros = grid.blocks > 0 && grid.blocks == grid.zero_blocks;
+    let stored = match grid.reduction_ratio {
+        Some(ratio) => Some((bytes as f64 / ratio.value).round() as u64),
+        None if only_zeros && findings.model.zeros_are_free => Some(0),
+        None => None,
+    };
+    (bytes, stored)
+}
+
+/// A ratio: `4.00:1`.
+pub fn ratio(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    // Hundredths of a thousand say nothing.
+    if value >= 1000.0 { format!("{}:1", three_digits(value)) } else { format!("{value:.2}:1") }
+}
+
+/// A ratio that may be unknown.
+pub fn value(interval: Option<Interval>) -> String {
+    interval.map_or_else(|| "–".to_owned(), |interval| ratio(interval.value))
+}
+
+/// How sure a figure is: `counted exactly`, or `99 %: 3.95–4.05`.
+pub fn certainty(interval: &Interval) -> String {
+    if interval.is_exact() {
+        return "counted exactly".to_owned();
+    }
+    format!("99 %: {:.2}–{:.2}", interval.low, interval.high)
+}
+
+/// What the model does with a block, in a few words.
+pub fn model(findings: &Findings) -> String {
+    let model = &findings.model;
+    let block = block_size(model.block_bytes.into());
+    let compression = match model.codec {
+        Some(codec) => format!("{codec}, steps of {}", Bytes(model.granule_bytes.into())),
+        None => "no compression".to_owned(),
+    };
+    let copies = if model.deduplicates { "" } else { ", no deduplication" };
+    format!("{}: {block}, {compression}{copies}", model.name)
+}
+
+/// Why the figures are not of everything, in a few words; nothing if they are.
+pub fn shortfall(scanned: &Scanned) -> Option<String> {
+    if scanned.is_whole() {
+        return None;
+    }
+    let mut parts: Vec<String> = scanned.ended_by.iter().cloned().collect();
+    let partial = partial(scanned).count();
+    if partial > 0 {
+        parts.push(format!("{} not read whole", files(partial)));
+    }
+    if !scanned.skipped.is_empty() {
+        parts.push(format!("{} skipped", thousands(scanned.skipped.len() as i64)));
+    }
+    Some(parts.join(", "))
+}
+
+/// Files of which the figures lack a part.
+pub fn partial(scanned: &Scanned) -> impl Iterator<Item = &ScannedFile> {
+    scanned.files.iter().filter(|file| file.state.is_partial())
+}
+
+/// `1 file`, `2 files`.
+pub fn files(count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} file{plural}", thousands(count as i64))
+}
+
+/// How a file ended, in a few words.
+pub fn state(state: &FileState) -> String {
+    match state {
+        FileState::Complete => "complete".to_owned(),
+        FileState::Pending => "not read to its end".to_owned(),
+        FileState::Grew { bytes } => format!("grew by {}", Bytes(*bytes)),
+        FileState::Shrank { bytes } => format!("shrank by {}", Bytes(*bytes)),
+        FileState::Written => "written to meanwhile".to_owned(),
+        FileState::Unreadable { why } => format!("unreadable: {why}"),
+    }
+}
+
+/// The name of a file among the others: its path without the directory that all have in common,
+/// its beginning cut off where it is longer than `width`.
+pub fn name(scanned: &Scanned, file: FileId, width: usize) -> String {
+    let Some(file) = scanned.files.get(file as usize) else { return "?".to_owned() };
+    let common = common_directory(scanned);
+    let rest = file.path.strip_prefix(common).unwrap_or(&file.path).trim_start_matches('/');
+    let length = rest.chars().count();
+    if length <= width {
+        return rest.to_owned();
+    }
+    let tail: String = rest.chars().skip(length + 1 - width).collect();
+    format!("…{tail}")
+}
+
+/// Names of many files, for the axis of a chart.
+pub fn names(scanned: &Scanned, files: impl Iterator<Item = FileId>, width: usize) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
+        let mut name = name(scanned, file, width);
+        // An axis puts what has one name into one place.
+        if names.contains(&name) {
+            name = format!("{name} #{file}");
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// A grid: `8K`, or `8K, offset 512`.
+pub fn grid(grid: Grid) -> String {
+    let block = block_size(grid.block_bytes.into());
+    match grid.offset_bytes {
+        0 => block,
+        offset => format!("{block}, offset {}", block_size(offset.into())),
+    }
+}
+
+/// The four kinds of blocks as parts of all: zero, unique, same-file, cross-file.
+pub fn parts(figures: &GridFigures) -> [f64; 4] {
+    let all = (figures.blocks as f64).max(1.0);
+    [
+        figures.zero_blocks as f64 / all,
+        figures.unique_blocks.value / all,
+        figures.same_file_duplicates / all,
+        figures.cross_file_duplicates / all,
+    ]
+}
+
+/// The names of [`parts`].
+pub const PARTS: [&str; 4] = ["zero", "unique", "same-file duplicate", "cross-file duplicate"];
+
+/// A class of fields as it stands in a sentence.
+pub fn field(field: Field) -> &'static str {
+    match field {
+        Field::Lsn => "LSN",
+        Field::Checksum => "checksum",
+        Field::Address => "address",
+        Field::Transaction => "transaction fields",
+        Field::Flags => "flags",
+    }
+}
+
+/// What masking one class after the other does, as a sentence:
+/// `8K dedup 1.00:1; without LSN, checksum 1.00:1; without transaction fields too 4.00:1`.
+pub fn ladder(findings: &Findings) -> String {
+    let primary = findings.primary();
+    let block = block_size(primary.grid.block_bytes.into());
+    let mut sentence = format!("{block} dedup {}", value(primary.dedup_ratio));
+    let without = |cost: &FieldCost| ratio(cost.dedup_ratio_without.value);
+    // Classes that change nothing one after the other are named together.
+    for (index, group) in findings.field_costs.chunk_by(|a, b| without(a) == without(b)).enumerate()
+    {
+        let fields: Vec<&str> = group.iter().map(|cost| field(cost.field)).collect();
+        let too = if index > 0 { " too" } else { "" };
+        let fields = fields.join(", ");
+        sentence.extend(["; without ", &fields, too, " ", &without(&group[0])]);
+    }
+    sentence
+}
+
+/// Used against never used, and what loading data will do; nothing if there are no blocks.
+pub fn usage(findings: &Findings) -> Vec<String> {
+    let usage = &findings.usage;
+    let all = usage.used_blocks + usage.zero_blocks + usage.formatted_blocks;
+    if all <= 0.0 {
+        return Vec::new();
+    }
+    let part = |blocks: f64| percent(blocks / all);
+    let mut sentences = vec![format!(
+        "{} of the blocks are zeros, {} formatted and empty, {} used",
+        part(usage.zero_blocks),
+        part(usage.formatted_blocks),
+        part(usage.used_blocks)
+    )];
+    if let (Some(dedup), Some(compression), Some(both)) =
+        (usage.used_dedup_ratio, usage.used_compression_ratio, usage.used_reduction_ratio())
+    {
+        sentences.push(format!(
+            "these alone: dedup {} × compression {} = {}",
+            ratio(dedup),
+            ratio(compression),
+            ratio(both)
+        ));
+    }
+    sentences.extend(loading(findings));
+    sentences
+}
+
+/// What the ratio will be once every block is used as the used ones are.
+fn loading(findings: &Findings) -> Option<String> {
+    let full = findings.usage.bytes_when_full?;
+    let after = findings.usage.used_reduction_ratio()?;
+    let before = findings.primary().reduction_ratio?.value;
+    let verb = match after / before {
+        change if change < 0.995 => "fall",
+        change if change > 1.005 => "rise",
+        _ => return Some("loading more of the same data will not change the ratio".to_owned()),
+    };
+    Some(format!(
+        "if all were used so, the ratio would {verb} from {} to {}: {} stored",
+        ratio(before),
+        ratio(after),
+        Bytes(full as u64)
+    ))
+}
+
+/// The directory that all paths have in common; empty if there is none.
+fn common_directory(scanned: &Scanned) -> &str {
+    let mut paths = scanned.files.iter().map(|file| file.path.as_str());
+    let Some(first) = paths.next() else { return "" };
+    let mut common = first.rfind('/').unwrap_or(0);
+    for path in paths {
+        let holds =
+            |end: usize| path.get(..end) == Some(&first[..end]) && path[end..].starts_with('/');
+        while common > 0 && !holds(common) {
+            common = first[..common].rfind('/').unwrap_or(0);
+        }
+    }
+    &first[..common]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scanned(paths: &[&str]) -> Scanned {
+        let file = |path: &&str| ScannedFile {
+            path: (*path).to_owned(),
+            bytes: 1,
+            hole_bytes: 0,
+            format: None,
+            state: FileState::Complete,
+        };
+        Scanned { files: paths.iter().map(file).collect(), ..Scanned::default() }
+    }
+
+    #[test]
+    fn names_lose_what_all_have_in_common_and_stay_apart() {
+        let some = scanned(&["/d/base/1/2", "/d/base/12/2", "/d/base/1/3"]);
+        assert_eq!(subject(&some), "/d/base: 3 files");
+        assert_eq!(names(&some, 0..3, 9), ["1/2", "12/2", "1/3"]);
+        assert_eq!(names(&some, 0..3, 2), ["…2", "…2 #1", "…3"]);
+        assert_eq!(name(&some, 7, 9), "?");
+        let one = scanned(&["/d/one"]);
+        assert_eq!((subject(&one), name(&one, 0, 9)), ("/d/one".to_owned(), "one".to_owned()));
+        assert_eq!(subject(&scanned(&["a", "/b"])), "2 files");
+        assert_eq!(subject(&Scanned::default()), "no files");
+    }
+
+    #[test]
+    fn ratios_have_two_digits_behind_the_point_and_say_how_sure_they_are() {
+        assert_eq!((ratio(4.0), ratio(1234.5)), ("4.00:1".to_owned(), "1,235:1".to_owned()));
+        assert_eq!(ratio(f64::INFINITY), "–");
+        assert_eq!(certainty(&Interval::exact(2.0)), "counted exactly");
+        let wide = Interval { value: 2.0, low: 1.9, high: 2.125 };
+        assert_eq!(certainty(&wide), "99 %: 1.90–2.12");
+    }
+}
