@@ -56,7 +56,7 @@ fn the_document_says_how_each_file_ended() {
     scan.scanned.files[0].state = FileState::Grew { bytes: 512 };
     scan.scanned.files[1].state = FileState::Unreadable { why: "an I/O error".to_owned() };
     scan.scanned.skipped =
-        vec![Skipped { path: "/data/socket".to_owned(), why: "no file".to_owned() }];
+        vec![Skipped { path: "/data/socket".to_owned(), why: "no file".to_owned(), matters: true }];
     let document = json::reduce::document(&scan.findings, &scan.scanned);
     crate::json::check("reduce-1.json", &document);
     let file = &document["files"][0];

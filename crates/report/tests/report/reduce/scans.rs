@@ -64,8 +64,16 @@ fn few() -> Scan {
     let mut scan = count(plan(true), &files);
     scan.scanned.files[3].state = FileState::Grew { bytes: 16384 };
     scan.scanned.skipped = vec![
-        Skipped { path: "/data/.s.PGSQL.5432".to_owned(), why: "a socket".to_owned() },
-        Skipped { path: "/data/base/pgsql_tmp".to_owned(), why: "may not be read".to_owned() },
+        Skipped {
+            path: "/data/.s.PGSQL.5432".to_owned(),
+            why: "a socket".to_owned(),
+            matters: false,
+        },
+        Skipped {
+            path: "/data/base/pgsql_tmp".to_owned(),
+            why: "may not be read".to_owned(),
+            matters: true,
+        },
     ];
     scan
 }
