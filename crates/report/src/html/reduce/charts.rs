@@ -2,7 +2,7 @@
 
 use blockstone_base::units::three_digits;
 use blockstone_reduce::estimate::Interval;
-use blockstone_reduce::findings::{Class, CompressionFigures, Findings};
+use blockstone_reduce::findings::{Class, CompressionFigures, Findings, Occurrences};
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::mask::Mask;
 use blockstone_reduce::page::{FIELDS, Field};
@@ -211,7 +211,7 @@ fn in_lines(name: &str) -> String {
 }
 
 /// `3–4`.
-pub fn times(occurrences: &blockstone_reduce::findings::Occurrences) -> String {
+pub fn times(occurrences: &Occurrences) -> String {
     if occurrences.from == occurrences.to {
         return occurrences.from.to_string();
     }
