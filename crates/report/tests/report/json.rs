@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::fixture::Fixture;
 use crate::terminal::two;
 
-fn schema(name: &str) -> jsonschema::Validator {
+pub fn schema(name: &str) -> jsonschema::Validator {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name);
     let text = std::fs::read_to_string(&path).unwrap();
     jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()

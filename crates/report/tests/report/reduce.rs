@@ -139,3 +139,40 @@ fn paths_cannot_become_markup() {
     assert!(!page.contains("<script>alert"), "a path became a script");
     assert!(page.contains("&lt;script&gt;alert(1)"));
 }
+
+#[test]
+fn the_schema_refuses_what_is_not_a_scan() {
+    let scan = Scan::of("reduce-few");
+    let good = json::reduce::document(&scan.findings, &scan.scanned);
+    let validator = crate::json::schema("reduce-1.json");
+    assert!(validator.is_valid(&good));
+    for (pointer, bad) in [
+        ("/schema", "blockstone.reduce/2".into()),
+        ("/results/0/dedup_ratio", "2.00:1".into()),
+        ("/results/0/blocks", 1.5.into()),
+        ("/files/0/state", "lost".into()),
+        ("/compression/0/class", "SameFile".into()),
+    ] {
+        let mut document = good.clone();
+        *document.pointer_mut(pointer).unwrap() = bad;
+        assert!(!validator.is_valid(&document), "{pointer} must be refused");
+    }
+    let mut more = good.clone();
+    more["results"][0]["surprise"] = 1.into();
+    assert!(!validator.is_valid(&more), "the schema is closed");
+    let mut less = good;
+    less["results"][0].as_object_mut().unwrap().remove("share");
+    assert!(!validator.is_valid(&less), "a missing figure must be refused");
+}
+
+#[test]
+fn a_model_that_does_not_deduplicate_has_no_product() {
+    let mut scan = Scan::of("reduce-one");
+    let style = Style { color: false, width: 100 };
+    scan.findings.model.deduplicates = false;
+    let text = terminal::reduce::text(&scan.findings, &scan.scanned, &style);
+    assert!(text.starts_with("compression ") && text.contains("; dedup would be "), "{text}");
+    assert!(text.contains("no deduplication"), "{text}");
+    let page = html::reduce_page(&scan.findings, &scan.scanned).unwrap();
+    assert!(page.contains("does not deduplicate"));
+}

@@ -2,11 +2,11 @@
 
 use blockstone_base::units::three_digits;
 use blockstone_reduce::estimate::Interval;
-use blockstone_reduce::findings::{Class, CompressionFigures, Findings};
+use blockstone_reduce::findings::{Class, CompressionFigures, Findings, Occurrences};
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::mask::Mask;
 use blockstone_reduce::page::{FIELDS, Field};
-use plotly::common::{Anchor, HoverInfo, Marker, Orientation, TextPosition};
+use plotly::common::{Anchor, Font, HoverInfo, Marker, Orientation, TextPosition};
 use plotly::layout::{Axis, AxisType, BarMode, Layout, Legend, RangeMode, TraceOrder};
 use plotly::{Bar, Trace};
 
@@ -147,10 +147,7 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
     let primary = findings.primary();
     let nothing = under(primary.grid, Mask::ALL).map(|ratio| ("none left".to_owned(), ratio));
     let each = known.iter().filter_map(|&field| {
-        Some((
-            format!("only<br>{}", reduce::field(field)),
-            under(primary.grid, Mask::all_but(field))?,
-        ))
+        Some((format!("only<br>{}", below(field)), under(primary.grid, Mask::all_but(field))?))
     });
     let all = primary.dedup_ratio.map(|ratio| ("all left".to_owned(), ratio));
     alone.add(String::new(), nothing.into_iter().chain(each).chain(all));
@@ -214,7 +211,7 @@ fn in_lines(name: &str) -> String {
 }
 
 /// `3–4`.
-pub fn times(occurrences: &blockstone_reduce::findings::Occurrences) -> String {
+pub fn times(occurrences: &Occurrences) -> String {
     if occurrences.from == occurrences.to {
         return occurrences.from.to_string();
     }
@@ -271,7 +268,8 @@ impl Bars {
             return None;
         }
         let x = match x {
-            "" => Axis::new(),
+            // Words, which plotly.js would rather turn than let touch.
+            "" => Axis::new().tick_angle(0.0).tick_font(Font::new().size(10)),
             title => Axis::new().title(title),
         };
         let layout =

@@ -1,8 +1,9 @@
 //! The tables: nothing a chart shows is missing here.
 
 use blockstone_base::units::{Bytes, thousands};
+use blockstone_reduce::compress::Codec;
 use blockstone_reduce::estimate::Interval;
-use blockstone_reduce::findings::{Class, Findings};
+use blockstone_reduce::findings::{Class, CompressionFigures, Findings};
 use blockstone_reduce::scanned::Scanned;
 
 use crate::format::percent;
@@ -13,6 +14,8 @@ use super::charts::times;
 
 /// Of a path, so many characters.
 const NAME_WIDTH: usize = 60;
+/// Files that the page names; the document names all.
+const FILES_MAX: usize = 2000;
 /// Longer tables begin folded.
 const ROWS_OPEN: usize = 20;
 
@@ -67,8 +70,7 @@ pub fn compression(findings: &Findings) -> Table {
         "Contents",
     ];
     let mut table = Table::of_numbers("Compression of the model's blocks", &columns);
-    let same = |a: &_, b: &_| key(a) == key(b);
-    for row in findings.compression.chunk_by(same) {
+    for row in findings.compression.chunk_by(|a, b| key(a) == key(b)) {
         let ratio = |class: Class| {
             let found = row.iter().find(|figures| figures.class == class);
             found.map_or_else(|| "–".to_owned(), |figures| reduce::ratio(figures.ratio))
@@ -81,9 +83,7 @@ pub fn compression(findings: &Findings) -> Table {
     table
 }
 
-fn key(
-    figures: &blockstone_reduce::findings::CompressionFigures,
-) -> (blockstone_reduce::compress::Codec, u32) {
+fn key(figures: &CompressionFigures) -> (Codec, u32) {
     (figures.codec, figures.granule_bytes)
 }
 
@@ -160,10 +160,16 @@ pub fn occurrences(findings: &Findings) -> Table {
 /// Every file; those that are not in the figures as they should be come first.
 pub fn files(scanned: &Scanned) -> Table {
     let columns = ["File", "Bytes", "Of them holes", "Pages of", "State"];
-    let mut table = Table::of_numbers("Files", &columns);
+    let count = scanned.files.len();
+    let caption = if count > FILES_MAX {
+        format!("Files: {} of {}", thousands(FILES_MAX as i64), thousands(count as i64))
+    } else {
+        "Files".to_owned()
+    };
+    let mut table = Table::of_numbers(caption, &columns);
     let mut files: Vec<_> = scanned.files.iter().collect();
     files.sort_by_key(|file| !file.state.is_partial());
-    for file in files {
+    for file in files.into_iter().take(FILES_MAX) {
         let cells = vec![
             Bytes(file.bytes).to_string(),
             Bytes(file.hole_bytes).to_string(),

@@ -161,7 +161,7 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
 
 static FORMAT: Format = Format {
     name: "PostgreSQL",
-    fields: ["pd_lsn", "pd_checksum", "", "xmin, xmax", "t_infomask"],
+    fields: ["pd_lsn", "pd_checksum", "t_ctid", "xmin, xmax", "t_infomask"],
     recognise: |_| Some(8192),
     look,
 };
