@@ -293,8 +293,8 @@ impl Counter {
         self.masked.push(sectors, prints, &self.zeros);
     }
 
-    /// Feeds one lane. `end_bytes` is the size of the file once its end is reached: only blocks that
-    /// begin before it are counted then.
+    /// Feeds one lane. `end_bytes` is the size of the file once its end is reached: only blocks
+    /// that begin before it are counted then.
     fn lane(
         &mut self,
         lane: usize,

@@ -1,9 +1,9 @@
 //! How much a share of the contents tells about all of them.
 //!
 //! The fingerprints of different contents are as good as random, so of `D` contents a binomial
-//! number with probability `p` = 2^-n lies in the share. `D` is estimated by what was found ÷ p; its
-//! interval is that of a binomial proportion by the normal approximation with 99 % confidence.
-//! How often contents occur does not enter: all blocks were counted.
+//! number with probability `p` = 2^-n lies in the share. `D` is estimated by what was found ÷ p;
+//! its interval is that of a binomial count by the normal approximation, with 99 % confidence. How
+//! often contents occur does not enter: all blocks were counted.
 
 use serde::Serialize;
 

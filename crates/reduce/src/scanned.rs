@@ -14,11 +14,13 @@ pub enum FileState {
     /// It became longer meanwhile; what came behind the end was not read.
     Grew {
         /// By so much.
+        #[serde(rename = "changed_bytes")]
         bytes: u64,
     },
     /// It became shorter meanwhile; what was missing is not counted.
     Shrank {
         /// By so much.
+        #[serde(rename = "changed_bytes")]
         bytes: u64,
     },
     /// Its size stayed, but somebody wrote to it meanwhile.
@@ -91,5 +93,24 @@ impl Scanned {
         self.ended_by.is_none()
             && !self.skipped.iter().any(|skipped| skipped.matters)
             && !self.files.iter().any(|file| file.state.is_partial())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_grew_keeps_both_its_sizes_as_a_document() {
+        let state = FileState::Grew { bytes: 7 };
+        let file = ScannedFile {
+            path: "/data/a".to_owned(),
+            bytes: 4096,
+            hole_bytes: 0,
+            format: None,
+            state,
+        };
+        let text = serde_json::to_string(&file).unwrap();
+        assert_eq!(serde_json::from_str::<ScannedFile>(&text).unwrap(), file);
     }
 }

@@ -155,8 +155,8 @@ impl Table {
         Seen::New(entry)
     }
 
-    /// Has the processor fetch the slots of several contents at once, as none of them needs another;
-    /// counted one by one, each would be waited for.
+    /// Has the processor fetch the slots of several contents at once, as none needs another. Counted
+    /// one by one, each would be waited for.
     #[inline]
     pub fn fetch(&self, prints: &[Fingerprint]) {
         let counts = prints.iter().map(|&print| self.slots[self.home(print)].count);

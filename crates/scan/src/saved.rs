@@ -135,7 +135,7 @@ pub fn merge(dirs: &[std::path::PathBuf]) -> Result<Outcome, ScanError> {
     merged.ok_or_else(|| ScanError::Empty { hint: "name saved scans to merge".to_owned() })
 }
 
-/// Goes on with a scan where it was saved. What is counted, and within which memory, is what it was.
+/// Goes on with a scan where it was saved. What is counted, and within which memory, stays.
 ///
 /// # Errors
 /// As reading it, and when a file is no longer what it was.

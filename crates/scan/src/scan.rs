@@ -347,7 +347,8 @@ impl Counting<'_> {
     }
 
     /// What of a piece is new: a scan that goes on in the middle of a file reads the segment before
-    /// once more, because blocks may begin there. That segment is no news; its bytes are given back.
+    /// once more, because blocks may begin there. That segment is no news; its bytes are given
+    /// back.
     fn resumed(&self, mut piece: Piece) -> Result<Piece, Option<Arc<Bytes>>> {
         let known = self.position.bytes.saturating_sub(piece.start_bytes);
         if known == 0 {

@@ -34,6 +34,14 @@ pub const RULES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// The figures that each rule is about.
+const CONCERNS: [&[&str]; 4] = [
+    &["dedup_ratio", "compression_ratio", "reduction_ratio"],
+    &["compression_ratio", "reduction_ratio"],
+    &["dedup_ratio"],
+    &["dedup_ratio"],
+];
+
 const NEVER_USED_PART: f64 = 0.5;
 const FILLER_RATIO: f64 = 8.0;
 const SAMPLE_DIFFERENCE: f64 = 0.1;
@@ -56,7 +64,7 @@ fn verdict(rule: usize, outcome: Outcome, evidence: String, says: (&str, &str)) 
         rule: RULES[rule].0.to_owned(),
         outcome,
         weight: Weight::Warns,
-        concerns: Vec::new(),
+        concerns: CONCERNS[rule].iter().map(|&figure| figure.to_owned()).collect(),
         evidence,
         cause: cause.to_owned(),
         next: next.to_owned(),

@@ -46,7 +46,7 @@ pub fn document(findings: &Findings, scanned: &Scanned) -> Value {
         "verdicts": findings.verdicts,
         "files": scanned.files.iter().map(file).collect::<Vec<_>>(),
         "skipped": scanned.skipped.iter()
-            .map(|skipped| json!({ "path": skipped.path, "why": skipped.why, "matters": skipped.matters }))
+            .map(|it| json!({ "path": it.path, "why": it.why, "matters": it.matters }))
             .collect::<Vec<_>>(),
         "scan": {
             "elapsed_s": scanned.elapsed_s,
