@@ -7,6 +7,8 @@ mod merge;
 mod rows;
 mod sample;
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::chunk::Chunks;
@@ -184,6 +186,7 @@ impl Counter {
                 self.chunks.count(file, start_bytes, &prints.chunks);
             }
         }
+        while self.sets.count() > self.plan.sets_max() && self.forget_sets() {}
     }
 
     /// The end of the file: blocks that it does not fill are counted as if zeros followed.
@@ -266,6 +269,27 @@ impl Counter {
     /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
     pub fn drawn(&self) -> (u64, f64) {
         self.detail.drawn()
+    }
+
+    /// Keeps half of the contents, and only the sets of files that these have. Says whether there
+    /// was anything to forget.
+    fn forget_sets(&mut self) -> bool {
+        let mut sets = Sets::default();
+        let mut moved = HashMap::from([(EMPTY, EMPTY)]);
+        let before = self.sets.count();
+        for count in &mut self.grids {
+            count.table.halve();
+            count.sample.limit_share(count.table.share_log2());
+            count.table.for_each_set(|set| {
+                *moved.entry(set).or_insert_with(|| {
+                    let mut files: Vec<FileId> = self.sets.files(set).collect();
+                    files.reverse();
+                    files.iter().fold(EMPTY, |set, &file| sets.with(set, file))
+                })
+            });
+        }
+        self.sets = sets;
+        self.sets.count() < before
     }
 
     /// Two segments of zeros went before: whatever is open is open with zeros, and one more only
@@ -550,6 +574,34 @@ mod tests {
         assert_eq!(bins().map(|bin| bin.cross_file).sum::<u32>(), 256);
         assert_eq!(bins().map(|bin| bin.zero).sum::<u32>(), 2);
         assert_eq!(bins().map(|bin| bin.same_file).sum::<u32>(), 0);
+    }
+
+    #[test]
+    fn sets_without_end_cost_contents_not_memory() {
+        let mut plan = Plan::new(&[Bytes(4096)], &[0], Bytes(4096)).expect("a plan");
+        plan.memory_bytes = 512 << 10;
+        let most = plan.sets_max();
+        // Of 4,000 contents each file holds some, so that hardly two are held by the same files.
+        let mut rng = Rng::new(5, 0);
+        let file = |rng: &mut Rng| {
+            let mut bytes = Vec::new();
+            for content in (0..4000_u64).filter(|_| rng.below(3) == 0) {
+                let start = bytes.len();
+                bytes.resize(start + 4096, 0);
+                rng::fill(content + 1, &mut bytes[start..]);
+            }
+            bytes
+        };
+        let files: Vec<Vec<u8>> = (0..12).map(|_| file(&mut rng)).collect();
+        let counter = count(plan, &files);
+        assert!(counter.sets().count() <= most, "{}", counter.sets().count());
+        let table = &counter.grids()[0].table;
+        assert!(table.share_log2() > 0 && !table.is_empty());
+        for entry in table.entries() {
+            assert_eq!(counter.sets().len(entry.set()), entry.count, "once in each file");
+        }
+        let contents = (table.len() << table.share_log2()) as f64;
+        assert!((contents / 4000.0 - 1.0).abs() < 0.3, "{contents}");
     }
 
     #[test]

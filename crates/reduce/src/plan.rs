@@ -8,6 +8,7 @@ use crate::compress::Codec;
 use crate::grid::{Grid, GridError, grids};
 use crate::hash::Depth;
 use crate::mask::{Mask, masks};
+use crate::sets::Sets;
 
 /// Which contents are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +96,12 @@ impl Plan {
         Depth { masks: !self.masks.is_empty(), chunks: self.chunks }
     }
 
+    /// Sets of files that are told apart before a smaller share of contents is kept: they may take
+    /// an eighth of the memory.
+    pub fn sets_max(&self) -> usize {
+        (self.memory_bytes / 8 / Sets::NODE_BYTES).max(1024)
+    }
+
     /// Memory of each table: of the grids, of the masked grids (all masks, then all levels), of the
     /// chunks. They fill at about the same time, but that masked ones have a tenth of it: a share
     /// answers their question as well.
@@ -111,7 +118,7 @@ impl Plan {
         let chunks = if self.chunks { per_byte(CHUNK_BYTES_MEAN as f64) } else { 0.0 };
         let sum = plain.iter().chain(&masked).sum::<f64>() + chunks;
         // One table at a time holds its contents twice, while it grows.
-        let bytes = self.memory_bytes as f64 * 0.75 / sum;
+        let bytes = self.memory_bytes as f64 * 0.7 / sum;
         let scaled = |weights: Vec<f64>| weights.iter().map(|w| (w * bytes) as usize).collect();
         Memory { plain: scaled(plain), masked: scaled(masked), chunks: (chunks * bytes) as usize }
     }

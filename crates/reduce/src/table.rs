@@ -155,7 +155,7 @@ impl Table {
         Seen::New(entry)
     }
 
-    /// Has the processor fetch the slots of several contents at once, as none needs another. Counted
+    /// Has the processor fetch the slots of several contents at once. None needs another; counted
     /// one by one, each would be waited for.
     #[inline]
     pub fn fetch(&self, prints: &[Fingerprint]) {
@@ -187,6 +187,13 @@ impl Table {
     /// The entry of a content.
     pub fn get(&self, print: Fingerprint) -> Option<&Entry> {
         self.find(print).map(|slot| &self.slots[slot])
+    }
+
+    /// Gives every content that is kept another set of files.
+    pub(crate) fn for_each_set(&mut self, mut moved: impl FnMut(SetId) -> SetId) {
+        for entry in self.slots.iter_mut().filter(|entry| entry.count > 0) {
+            entry.set_set(moved(entry.set()));
+        }
     }
 
     /// Marks a content that is kept as one of pages that their database never used.

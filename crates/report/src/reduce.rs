@@ -1,6 +1,7 @@
 //! What is said of a scan in a few words, the same in every rendering.
 
 use blockstone_base::units::{Bytes, thousands, three_digits};
+use blockstone_reduce::counter::Strip;
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{FieldCost, Findings, GridFigures};
 use blockstone_reduce::grid::Grid;
@@ -250,6 +251,15 @@ fn common_directory(scanned: &Scanned) -> &str {
         }
     }
     &first[..common]
+}
+
+/// The strips of the largest files, in the order in which they were read.
+pub fn largest(strips: &[Strip], count: usize) -> Vec<&Strip> {
+    let mut all: Vec<&Strip> = strips.iter().collect();
+    all.sort_by_key(|strip| std::cmp::Reverse(strip.blocks));
+    all.truncate(count);
+    all.sort_by_key(|strip| strip.file);
+    all
 }
 
 #[cfg(test)]

@@ -58,7 +58,9 @@ pub enum ScanError {
         source: io::Error,
     },
     /// Too little memory to count in.
-    #[error("count within {memory}: at least {least} are needed\nhint: raise --memory")]
+    #[error(
+        "count within {memory}: at least {least} are needed\nhint: raise --memory, or lower --threads"
+    )]
     Memory {
         /// What was given.
         memory: blockstone_base::Bytes,

@@ -88,8 +88,8 @@ pub fn notes(scanned: &Scanned) -> Vec<FileNote> {
     scanned.files.iter().map(note).collect()
 }
 
-/// Memory that is no table's: segments, compressors, the program.
-pub const FIXED_BYTES: u64 = 48 << 20;
+/// Memory that is no table's: the program, and what findings take.
+const PROGRAM_BYTES: u64 = 32 << 20;
 
 /// Scans what was surveyed. `watch` sees how far it is, and says whether to go on; a scan that is
 /// ended early gives what was counted.
@@ -452,16 +452,18 @@ pub(crate) fn format_name(name: &str) -> Option<&'static str> {
     all.iter().map(|format| format.name).find(|known| *known == name)
 }
 
-/// The memory that tables may have, of what the process may have.
+/// The memory that tables may have, of what the process may have, beside so many threads.
 ///
 /// # Errors
 /// When it is not even enough for what is no table's.
-pub fn table_bytes(memory: Size) -> Result<usize, ScanError> {
-    let least = Size(FIXED_BYTES * 4 / 3);
+pub fn table_bytes(memory: Size, threads: usize) -> Result<usize, ScanError> {
+    let segments = ((threads + SEGMENTS_WAITING) * SEGMENT_BYTES) as u64;
+    let others = PROGRAM_BYTES + segments;
+    let least = Size(others * 5 / 4);
     if memory.0 < least.0 {
         return Err(ScanError::Memory { memory, least });
     }
-    Ok((memory.0 - FIXED_BYTES) as usize)
+    Ok((memory.0 - others) as usize)
 }
 
 #[cfg(test)]

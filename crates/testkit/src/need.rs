@@ -35,6 +35,8 @@ pub enum Need {
     Uring,
     /// The peer fio.
     Fio,
+    /// The peer that finds duplicate blocks.
+    Duperemove,
     /// The XFS file system and its mkfs.
     Xfs,
     /// A file system in memory, mounted at /dev/shm.
@@ -63,13 +65,14 @@ pub enum Need {
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
         Self::Zram,
         Self::Uring,
         Self::Fio,
+        Self::Duperemove,
         Self::Xfs,
         Self::Tmpfs,
         Self::Chromium,
@@ -93,6 +96,7 @@ impl Need {
             Self::Zram => "zram",
             Self::Uring => "uring",
             Self::Fio => "fio",
+            Self::Duperemove => "duperemove",
             Self::Xfs => "xfs",
             Self::Tmpfs => "tmpfs",
             Self::Chromium => "chromium",
@@ -113,6 +117,7 @@ impl Need {
         match self {
             Self::Loop => &["mount", "e2fsprogs"],
             Self::Fio => &["fio"],
+            Self::Duperemove => &["duperemove"],
             Self::Xfs => &["xfsprogs"],
             Self::Chromium => &["chromium"],
             Self::Postgres => &["postgresql-15"],
@@ -153,6 +158,7 @@ impl Need {
                 Err(error) => Capability::degraded(format!("io_uring_setup fails: {error}")),
             },
             Self::Fio => from(programs(&["fio"])),
+            Self::Duperemove => from(programs(&["duperemove"])),
             Self::Xfs => root_and(|| {
                 programs(&["mkfs.xfs"])?;
                 let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();

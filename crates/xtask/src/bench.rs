@@ -8,6 +8,7 @@ mod engine;
 mod flash;
 mod instance;
 mod pgio;
+mod reduce;
 mod registry;
 mod side;
 mod watch;

@@ -3,6 +3,7 @@
 //! registry, states its goals in figures, and leaves nothing behind.
 
 mod measure;
+mod reduce;
 mod redundancy;
 mod registry;
 

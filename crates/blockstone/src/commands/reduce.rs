@@ -81,7 +81,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Bar) -> Result<Outcome> {
         settings.save = Some(dir.clone());
         return Ok(blockstone_scan::resume(dir, &settings, &mut watch)?);
     }
-    let mut plan = plan(args, model)?;
+    let mut plan = plan(args, model, settings.threads)?;
     if let Some(dir) = &args.save {
         refuse_filled(dir)?;
     }
@@ -99,7 +99,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Bar) -> Result<Outcome> {
     Ok(blockstone_scan::scan(&survey, plan, &settings, &mut watch)?)
 }
 
-fn plan(args: &ReduceArgs, model: &Model) -> Result<Plan> {
+fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {
     let mut plan = Plan::new(&args.block_size, &args.offset, Bytes(model.block_bytes.into()))?;
     plan.codecs.clone_from(&args.codec);
     if let Some(codec) = model.codec
@@ -113,7 +113,7 @@ fn plan(args: &ReduceArgs, model: &Model) -> Result<Plan> {
         CompressWhat::Not => Compress::Not,
     };
     plan.chunks = !args.no_shifts;
-    plan.memory_bytes = blockstone_scan::table_bytes(args.memory)?;
+    plan.memory_bytes = blockstone_scan::table_bytes(args.memory, threads)?;
     Ok(plan)
 }
 

@@ -16,7 +16,7 @@ use crate::table::{Place, Table};
 
 /// Bins of a strip.
 pub const STRIP_BINS: usize = 240;
-/// Files that get a strip; the first ones.
+/// Files that get a strip; the largest ones.
 const STRIPS_MAX: usize = 1024;
 /// Runs that are kept; the longest ones.
 const RUNS_MAX: usize = 32;
@@ -110,7 +110,7 @@ impl Detail {
         self.used = false;
         self.file = file;
         let blocks = bytes.saturating_sub(self.offset_bytes).div_ceil(self.block_bytes);
-        self.strip_is_open = self.strips.len() < STRIPS_MAX && blocks > 0;
+        self.strip_is_open = blocks > 0 && self.has_room(blocks);
         if self.strip_is_open {
             let bins = vec![StripBin::default(); STRIP_BINS.min(blocks as usize)];
             self.strips.push(Strip { file, blocks, bins });
@@ -221,6 +221,21 @@ impl Detail {
         self.drawn.shrink_share(other.drawn.share_log2());
         for entry in other.drawn.entries() {
             self.drawn.add(*entry);
+        }
+    }
+
+    /// Whether a file of so many blocks gets a strip; a smaller one may lose its own to it.
+    fn has_room(&mut self, blocks: u64) -> bool {
+        if self.strips.len() < STRIPS_MAX {
+            return true;
+        }
+        let strips = self.strips.iter().enumerate();
+        match strips.min_by_key(|(_, strip)| strip.blocks) {
+            Some((smallest, strip)) if strip.blocks < blocks => {
+                self.strips.remove(smallest);
+                true
+            }
+            _ => false,
         }
     }
 

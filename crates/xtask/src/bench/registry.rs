@@ -3,7 +3,7 @@
 use anyhow::Result;
 use blockstone_testkit::Need;
 
-use super::{Options, agreement, engine, flash, instance, pgio, watch};
+use super::{Options, agreement, engine, flash, instance, pgio, reduce, watch};
 use crate::goals::Results;
 
 /// A comparison as it is registered.
@@ -50,6 +50,12 @@ pub const ALL: &[Entry] = &[
         doc: "Blocks that PostgreSQL reads a CPU-second beside pgio, and CPU of our side",
         needs: &[Need::Postgres],
         run: pgio::run,
+    },
+    Entry {
+        name: "reduce",
+        doc: "How fast deduplication is counted: a core from the page cache, and from disk",
+        needs: &[Need::Duperemove],
+        run: reduce::run,
     },
     Entry {
         name: "watch",

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Lab, redundancy};
+use super::{Lab, reduce, redundancy};
 use crate::goals::Results;
 
 /// An experiment as it is registered.
@@ -17,8 +17,15 @@ pub struct Entry {
 }
 
 /// Every experiment.
-pub const ALL: &[Entry] = &[Entry {
-    name: "redundancy",
-    doc: "What mirroring costs: 128 readers, then 128 writers on 8 disks, with 1, 2 and 3 copies",
-    run: redundancy::run,
-}];
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: "redundancy",
+        doc: "What mirroring costs: 128 readers, then 128 writers on 8 disks, with 1 to 3 copies",
+        run: redundancy::run,
+    },
+    Entry {
+        name: "reduce",
+        doc: "Whether estimates of deduplication keep their word: 100 streams of 64 GiB in 256 MiB",
+        run: reduce::run,
+    },
+];

@@ -113,8 +113,8 @@ fn area(strip: &Strip, scanned: &Scanned) -> Chart {
 
 /// A row a file, each part in the colour of what most of its blocks are.
 fn rows(strips: &[Strip], scanned: &Scanned) -> Chart {
-    let shown = &strips[..strips.len().min(ROWS_MAX)];
-    let upwards = || shown.iter().rev();
+    let shown = reduce::largest(strips, ROWS_MAX);
+    let upwards = || shown.iter().rev().copied();
     let names = labels(scanned, upwards().map(|strip| strip.file));
     let row = |strip: &Strip| -> Vec<Option<u8>> { resampled(strip).iter().map(most).collect() };
     let z: Vec<Vec<Option<u8>>> = upwards().map(row).collect();
@@ -154,7 +154,7 @@ fn rows(strips: &[Strip], scanned: &Scanned) -> Chart {
             .to_owned();
     if strips.len() > shown.len() {
         let (shown, all) = (shown.len(), scanned.files.len());
-        let more = format!(" The first {shown} of {all} files.");
+        let more = format!(" The {shown} largest of {all} files.");
         caption.push_str(&more);
     }
     let height = 280.max(90 + row_height * shown.len() as u32);

@@ -8,7 +8,7 @@ use crate::reduce;
 use crate::terminal::Style;
 use crate::terminal::columns::Columns;
 
-/// Files that get a line.
+/// Files that get a line; the largest ones.
 const FILES_MAX: usize = 10;
 /// Characters of a line.
 const CHARACTERS: usize = 60;
@@ -34,14 +34,14 @@ pub fn lines(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Strin
     let mut lines = vec![style.dim(&legend)];
     let mut columns = Columns::new(2);
     let characters = CHARACTERS.min(style.width.saturating_sub(NAME_WIDTH + 4)).max(8);
-    for strip in findings.strips.iter().take(FILES_MAX) {
+    for strip in reduce::largest(&findings.strips, FILES_MAX) {
         let name = reduce::name(scanned, strip.file, NAME_WIDTH);
         columns.left(vec![name, drawn(strip, characters)]);
     }
     lines.extend(columns.lines());
     let more = scanned.files.len().saturating_sub(FILES_MAX.min(findings.strips.len()));
     if more > 0 {
-        lines.push(style.dim(&format!("  … and {more} more")));
+        lines.push(style.dim(&format!("  … and {more} smaller ones")));
     }
     lines
 }

@@ -1,0 +1,44 @@
+//! Whether an estimate of deduplication keeps its word: 100 streams of 64 GiB with a known number
+//! of different blocks, counted within 256 MiB; the truth must nearly always lie inside the
+//! interval.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use blockstone_testkit::build;
+use serde_json::Value;
+
+use super::Lab;
+use crate::goals::{Column, Goal, Point, Results};
+use crate::workspace::output_of;
+
+const TRIALS: u32 = 100;
+const GIB: u32 = 64;
+const MEMORY_MIB: u32 = 256;
+/// Of 100, by an interval of 99 %.
+const INSIDE: f64 = 95.0;
+
+const COLUMNS: &[Column] = &[
+    Column { name: "inside", heading: "truth\ninside", decimals: 0 },
+    Column { name: "mean_half_width", heading: "interval\n±", decimals: 4 },
+    Column { name: "smallest_share", heading: "smallest\nshare", decimals: 4 },
+    Column { name: "memory_mib", heading: "memory\nMiB", decimals: 0 },
+];
+
+/// `cargo xtask lab reduce`.
+pub fn run(_: &Lab) -> Result<Results> {
+    let program = build(&["--release", "--package", "blockstone", "--example", "reduce_trials"])?;
+    let numbers = [TRIALS, GIB, MEMORY_MIB].map(|number| number.to_string());
+    let text = output_of(Command::new(&program).args(numbers))?;
+    let document: Value = serde_json::from_str(&text).context("read its document")?;
+    let number = |key: &str| document[key].as_f64().unwrap_or(f64::NAN);
+    let memory_mib = number("memory_bytes") / f64::from(1 << 20);
+    let values =
+        vec![number("inside"), number("mean_half_width"), number("smallest_share"), memory_mib];
+    let goals = vec![
+        Goal::at_least(format!("truth inside the interval, of {TRIALS}"), values[0], INSIDE),
+        Goal::at_most("memory, MiB", memory_mib, MEMORY_MIB.into()),
+    ];
+    let name = format!("{TRIALS} streams of {GIB} GiB");
+    Ok(Results { columns: COLUMNS, points: vec![Point { name, values }], goals })
+}
