@@ -37,6 +37,7 @@ complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "cal" -d 'Find
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "run" -d 'Run the SLOB method on a miniature database instance: what a database gets from a storage'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "teardown" -d 'Remove what a killed run left in a database server'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "flash" -d 'Simulate a flash device: what garbage collection does to writes and reads, and when'
+complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "reduce" -d 'Count how far an array would shrink files: deduplication, compression, and what stops them'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "watch" -d 'Watch a host: processors, disks, memory, network, databases\' processes; live, recorded, replayed'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "report" -d 'Show a recording again, or write its HTML report anew'
 complete -c blockstone -n "__fish_blockstone_needs_command" -f -a "compare" -d 'Compare two recordings: faster, slower, or difference not established'
@@ -385,6 +386,43 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from help" -f -a "life" -d 'Say how many years a device lives'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Show on five blocks of ten pages why flash collects garbage'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l block-size -d 'Sizes of blocks to count; the model\'s is always among them' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l offset -d 'Where the first block of a file begins, in bytes' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l model -d 'The array that would store them: generic, vdo, xtremio, or a TOML file' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l codec -d 'Compressors to compare, at most 4; the model\'s is always among them' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l compress -d 'Which contents are compressed' -r -f -a "sample\t'All while they are few, then a share of them'
+every\t'All'
+not\t'None'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l memory -d 'Memory to use; what does not fit is estimated from a share of all contents' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l rate -d 'Read at most so many bytes a second, as 200M' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l threads -d 'Threads that read, hash and compress [default: one a processor, at least 8]' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l save -d 'Save the scan in this directory, while it runs and at its end' -r -f -a "(__fish_complete_directories)"
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l save-every -d 'How often to save, at most' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l resume -d 'Go on with a saved scan that did not come to its end; what is counted is what it was' -r -f -a "(__fish_complete_directories)"
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l html -d 'Write an HTML page with charts to this file (`-` for standard output)' -r -F
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l generate -d 'Make a data set for tests and demonstrations in a directory that does not exist yet' -r -f -a "oracle-like\t''
+oracle-loaded\t''
+pg-like\t''
+slob\t''
+random\t''
+zeros\t''
+text\t''
+mixed\t''
+shifted\t''"
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l files -d 'Files of the data set' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l size -d 'Size of each of them' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l seed -d 'Seed of their content' -r
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l color -d 'When to use colours (`NO_COLOR` is honoured too)' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l runs-dir -d 'Where recordings are kept' -r -f -a "(__fish_complete_directories)"
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l no-shifts -d 'Do not look for copies that lie between blocks'
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l no-headers -d 'Do not look for headers of database pages'
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l buffered -d 'Read through the page cache instead of past it'
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l merge -d 'Count saved scans together, as if one array stored all their files'
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -l json -d 'Print one JSON document on standard output instead of text'
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -s q -l quiet -d 'Print no progress and no notes, only the answer'
+complete -c blockstone -n "__fish_blockstone_using_subcommand reduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l interval -d 'Time between two looks' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l for -d 'End after this time' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand watch" -l db -d 'Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or a run in progress: `run:last`' -r
@@ -483,17 +521,18 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand man" -l runs-dir -
 complete -c blockstone -n "__fish_blockstone_using_subcommand man" -l json -d 'Print one JSON document on standard output instead of text'
 complete -c blockstone -n "__fish_blockstone_using_subcommand man" -s q -l quiet -d 'Print no progress and no notes, only the answer'
 complete -c blockstone -n "__fish_blockstone_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "calibrate" -d 'Find the most IOPS, MB/s and commits a storage can do, at what latency, and whether to believe it'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "run" -d 'Run the SLOB method on a miniature database instance: what a database gets from a storage'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "teardown" -d 'Remove what a killed run left in a database server'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "flash" -d 'Simulate a flash device: what garbage collection does to writes and reads, and when'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "watch" -d 'Watch a host: processors, disks, memory, network, databases\' processes; live, recorded, replayed'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "report" -d 'Show a recording again, or write its HTML report anew'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "compare" -d 'Compare two recordings: faster, slower, or difference not established'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "runs" -d 'List the recordings'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "man" -d 'Write the man pages'
-complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash watch report compare runs completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "calibrate" -d 'Find the most IOPS, MB/s and commits a storage can do, at what latency, and whether to believe it'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "run" -d 'Run the SLOB method on a miniature database instance: what a database gets from a storage'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "teardown" -d 'Remove what a killed run left in a database server'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "flash" -d 'Simulate a flash device: what garbage collection does to writes and reads, and when'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "reduce" -d 'Count how far an array would shrink files: deduplication, compression, and what stops them'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "watch" -d 'Watch a host: processors, disks, memory, network, databases\' processes; live, recorded, replayed'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "report" -d 'Show a recording again, or write its HTML report anew'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "compare" -d 'Compare two recordings: faster, slower, or difference not established'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "runs" -d 'List the recordings'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "man" -d 'Write the man pages'
+complete -c blockstone -n "__fish_blockstone_using_subcommand help; and not __fish_seen_subcommand_from calibrate run teardown flash reduce watch report compare runs completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c blockstone -n "__fish_blockstone_using_subcommand help; and __fish_seen_subcommand_from flash" -f -a "sim" -d 'Simulate one device under one workload, from full to steady state'
 complete -c blockstone -n "__fish_blockstone_using_subcommand help; and __fish_seen_subcommand_from flash" -f -a "sweep" -d 'Simulate write amplification over spare, policies and block sizes, beside the formulas'
 complete -c blockstone -n "__fish_blockstone_using_subcommand help; and __fish_seen_subcommand_from flash" -f -a "cliff" -d 'Say when the write cliff comes, and what is left behind it, by formula'

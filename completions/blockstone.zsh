@@ -485,6 +485,42 @@ esac
     ;;
 esac
 ;;
+(reduce)
+_arguments "${_arguments_options[@]}" : \
+'*--block-size=[Sizes of blocks to count; the model'\''s is always among them]:SIZE:_default' \
+'*--offset=[Where the first block of a file begins, in bytes]:BYTES:_default' \
+'--model=[The array that would store them\: generic, vdo, xtremio, or a TOML file]:NAME|FILE:_default' \
+'*--codec=[Compressors to compare, at most 4; the model'\''s is always among them]:NAME:_default' \
+'--compress=[Which contents are compressed]:COMPRESS:((sample\:"All while they are few, then a share of them"
+every\:"All"
+not\:"None"))' \
+'--memory=[Memory to use; what does not fit is estimated from a share of all contents]:SIZE:_default' \
+'--rate=[Read at most so many bytes a second, as 200M]:SIZE:_default' \
+'--threads=[Threads that read, hash and compress \[default\: one a processor, at least 8\]]:N:_default' \
+'(--resume)--save=[Save the scan in this directory, while it runs and at its end]:DIR:_files -/' \
+'--save-every=[How often to save, at most]:TIME:_default' \
+'--resume=[Go on with a saved scan that did not come to its end; what is counted is what it was]:DIR:_files -/' \
+'--html=[Write an HTML page with charts to this file (\`-\` for standard output)]:FILE:_files' \
+'(--save --resume --merge --html)--generate=[Make a data set for tests and demonstrations in a directory that does not exist yet]:KIND:(oracle-like oracle-loaded pg-like slob random zeros text mixed shifted)' \
+'--files=[Files of the data set]:N:_default' \
+'--size=[Size of each of them]:SIZE:_default' \
+'--seed=[Seed of their content]:SEED:_default' \
+'--color=[When to use colours (\`NO_COLOR\` is honoured too)]:WHEN:((auto\:"On a terminal, unless \`NO_COLOR\` is set"
+always\:"Always"
+never\:"Never"))' \
+'--runs-dir=[Where recordings are kept]:DIR:_files -/' \
+'--no-shifts[Do not look for copies that lie between blocks]' \
+'--no-headers[Do not look for headers of database pages]' \
+'--buffered[Read through the page cache instead of past it]' \
+'(--save --resume)--merge[Count saved scans together, as if one array stored all their files]' \
+'--json[Print one JSON document on standard output instead of text]' \
+'-q[Print no progress and no notes, only the answer]' \
+'--quiet[Print no progress and no notes, only the answer]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::paths -- Files, directories or block devices; they are only read. With --merge\: saved scans. With --generate\: the directory to make:_files' \
+&& ret=0
+;;
 (watch)
 _arguments "${_arguments_options[@]}" : \
 '--interval=[Time between two looks]:TIME:_default' \
@@ -688,6 +724,10 @@ _arguments "${_arguments_options[@]}" : \
     ;;
 esac
 ;;
+(reduce)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (watch)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -733,6 +773,7 @@ _blockstone_commands() {
 'run:Run the SLOB method on a miniature database instance\: what a database gets from a storage' \
 'teardown:Remove what a killed run left in a database server' \
 'flash:Simulate a flash device\: what garbage collection does to writes and reads, and when' \
+'reduce:Count how far an array would shrink files\: deduplication, compression, and what stops them' \
 'watch:Watch a host\: processors, disks, memory, network, databases'\'' processes; live, recorded, replayed' \
 'report:Show a recording again, or write its HTML report anew' \
 'compare:Compare two recordings\: faster, slower, or difference not established' \
@@ -856,6 +897,7 @@ _blockstone__subcmd__help_commands() {
 'run:Run the SLOB method on a miniature database instance\: what a database gets from a storage' \
 'teardown:Remove what a killed run left in a database server' \
 'flash:Simulate a flash device\: what garbage collection does to writes and reads, and when' \
+'reduce:Count how far an array would shrink files\: deduplication, compression, and what stops them' \
 'watch:Watch a host\: processors, disks, memory, network, databases'\'' processes; live, recorded, replayed' \
 'report:Show a recording again, or write its HTML report anew' \
 'compare:Compare two recordings\: faster, slower, or difference not established' \
@@ -933,6 +975,11 @@ _blockstone__subcmd__help__subcmd__man_commands() {
     local commands; commands=()
     _describe -t commands 'blockstone help man commands' commands "$@"
 }
+(( $+functions[_blockstone__subcmd__help__subcmd__reduce_commands] )) ||
+_blockstone__subcmd__help__subcmd__reduce_commands() {
+    local commands; commands=()
+    _describe -t commands 'blockstone help reduce commands' commands "$@"
+}
 (( $+functions[_blockstone__subcmd__help__subcmd__report_commands] )) ||
 _blockstone__subcmd__help__subcmd__report_commands() {
     local commands; commands=()
@@ -962,6 +1009,11 @@ _blockstone__subcmd__help__subcmd__watch_commands() {
 _blockstone__subcmd__man_commands() {
     local commands; commands=()
     _describe -t commands 'blockstone man commands' commands "$@"
+}
+(( $+functions[_blockstone__subcmd__reduce_commands] )) ||
+_blockstone__subcmd__reduce_commands() {
+    local commands; commands=()
+    _describe -t commands 'blockstone reduce commands' commands "$@"
 }
 (( $+functions[_blockstone__subcmd__report_commands] )) ||
 _blockstone__subcmd__report_commands() {

@@ -44,6 +44,8 @@ const CONCERNS: [&[&str]; 4] = [
 
 const NEVER_USED_PART: f64 = 0.5;
 const FILLER_RATIO: f64 = 8.0;
+/// Fewer contents are a file's beginning, not its data.
+const FILLER_CONTENTS_MIN: usize = 100;
 const SAMPLE_DIFFERENCE: f64 = 0.1;
 /// With fewer blocks drawn, the sample says nothing about samples.
 const SAMPLE_BLOCKS_MIN: u64 = 30;
@@ -102,11 +104,14 @@ fn filler(findings: &Findings) -> Verdict {
         "Test data: columns of one repeated character, as load generators write them.",
         "Scan files of the real database; arrays will not do this with them.",
     );
+    let compressed = findings.primary().contents_compressed;
+    let ratio = findings.usage.used_compression_ratio;
+    let Some(ratio) = ratio.filter(|_| compressed >= FILLER_CONTENTS_MIN) else {
+        let evidence = format!("{compressed} contents were compressed, which is too few to judge");
+        return verdict(1, Outcome::Inconclusive, evidence, says);
+    };
     let finest =
         findings.compression.iter().filter(|c| c.class == Class::All && c.granule_bytes == 512);
-    let Some(ratio) = findings.usage.used_compression_ratio else {
-        return verdict(1, Outcome::Inconclusive, "nothing used was compressed".to_owned(), says);
-    };
     let best = finest.map(|c| c.ratio).fold(ratio, f64::max);
     let evidence = format!("used contents compress {ratio:.2}:1, all of them {best:.2}:1 at best");
     verdict(1, outcome(ratio >= FILLER_RATIO), evidence, says)
