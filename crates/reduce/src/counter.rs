@@ -105,12 +105,13 @@ impl Counter {
             .grids()
             .iter()
             .zip(&memory.plain)
-            .map(|(&grid, &bytes)| GridCount {
+            .enumerate()
+            .map(|(index, (&grid, &bytes))| GridCount {
                 grid,
                 blocks: 0,
                 zero_blocks: 0,
                 table: Table::new(bytes),
-                sample: Sample::new(plan.compress),
+                sample: Sample::new(plan.compressed_contents(index)),
             })
             .collect();
         let mut offsets: Vec<u32> = grids.iter().map(|grid| grid.grid.offset_bytes).collect();

@@ -263,7 +263,12 @@ fn compression_ratio(
     }
     let block_bytes = count.grid.block_bytes;
     let Some(codec) = model.codec else { return Some(Interval::exact(1.0)) };
-    let place = counter.plan().codecs.iter().position(|&known| known == codec)?;
+    let plan = counter.plan();
+    let place = plan.codecs.iter().position(|&known| known == codec)?;
+    let index = plan.grids().iter().position(|&grid| grid == count.grid)?;
+    if place >= plan.compressors(index) {
+        return None;
+    }
     let stored = |bytes: u32| model.stored_bytes(block_bytes, bytes);
     let zero_bytes = if count.zero_blocks == 0 || model.zeros_are_free {
         0.0

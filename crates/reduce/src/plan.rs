@@ -15,7 +15,8 @@ use crate::sets::Sets;
 pub enum Compress {
     /// None.
     Not,
-    /// All while there are at most so many in a grid, then a fixed share of hash space.
+    /// All while there are at most so many in the primary grid, and an eighth of them in each other
+    /// one; then a fixed share of hash space.
     Sample(usize),
     /// All.
     Every,
@@ -26,7 +27,8 @@ pub enum Compress {
 pub struct Plan {
     grids: Vec<Grid>,
     primary: usize,
-    /// Compressors; every one sees every block that is compressed.
+    /// Compressors. The first one sees every block that is compressed, the others those of the
+    /// primary grid.
     pub codecs: Vec<Codec>,
     /// Which contents are compressed.
     pub compress: Compress,
@@ -71,6 +73,21 @@ impl Plan {
     pub fn with_masks(mut self) -> Self {
         self.masks = masks();
         self
+    }
+
+    /// Contents of a grid that are compressed before a share of them is taken.
+    pub fn compressed_contents(&self, grid: usize) -> usize {
+        match self.compress {
+            Compress::Not => 0,
+            Compress::Sample(contents) if grid == self.primary => contents.max(1),
+            Compress::Sample(contents) => (contents / 8).max(1),
+            Compress::Every => usize::MAX,
+        }
+    }
+
+    /// How many of the compressors see the blocks of a grid, the first ones.
+    pub fn compressors(&self, grid: usize) -> usize {
+        if grid == self.primary { self.codecs.len() } else { self.codecs.len().min(1) }
     }
 
     /// All grids.

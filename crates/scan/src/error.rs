@@ -59,7 +59,8 @@ pub enum ScanError {
     },
     /// Too little memory to count in.
     #[error(
-        "count within {memory}: at least {least} are needed\nhint: raise --memory, or lower --threads"
+        "count within {memory}: at least {least} are needed\n\
+         hint: raise --memory, or lower --threads"
     )]
     Memory {
         /// What was given.

@@ -165,7 +165,10 @@ pub(crate) fn go_on(
         })?);
     }
     drop(tell);
-    let grids: Arc<[Grid]> = counter.plan().grids().into();
+    let plan = counter.plan();
+    let grids = plan.grids().iter().enumerate();
+    let grids: Arc<[(Grid, usize)]> =
+        grids.map(|(index, &grid)| (grid, plan.compressors(index))).collect();
     let mut counting = Counting {
         survey,
         settings,
@@ -219,7 +222,7 @@ struct Counting<'a> {
     position: Position,
     first_file: usize,
     pool: Arc<Pool>,
-    grids: Arc<[Grid]>,
+    grids: Arc<[(Grid, usize)]>,
     /// The segment before the next one, if it has bytes.
     before: Option<Arc<Bytes>>,
     /// Jobs that are not told of yet.

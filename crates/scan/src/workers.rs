@@ -72,8 +72,8 @@ impl Drop for Bytes {
 pub struct Job {
     /// Which blocks.
     pub wanted: Vec<Wanted>,
-    /// The plan's grids.
-    pub grids: Arc<[Grid]>,
+    /// The plan's grids, and how many compressors see the blocks of each.
+    pub grids: Arc<[(Grid, usize)]>,
     /// The segment before, if it has bytes.
     pub before: Option<Arc<Bytes>>,
     /// First byte of the segment in the file.
@@ -225,11 +225,12 @@ fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Ve
     let bytes = job.bytes.as_ref().map_or(&[][..], |bytes| bytes);
     let before = job.before.as_ref().map_or(&[][..], |bytes| bytes);
     let sizes = |wanted: &Wanted| {
-        let block_bytes = job.grids[wanted.grid].block_bytes as usize;
+        let (grid, count) = job.grids[wanted.grid];
+        let block_bytes = grid.block_bytes as usize;
         let sizes = if let Some(from) = wanted.start_bytes.checked_sub(job.start_bytes)
             && let Some(whole) = bytes.get(from as usize..from as usize + block_bytes)
         {
-            compressors.sizes(whole)
+            compressors.sizes(whole, count)
         } else {
             block.clear();
             let missing = job.start_bytes.saturating_sub(wanted.start_bytes) as usize;
@@ -244,7 +245,7 @@ fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Ve
                 &rest[..rest.len().min(block_bytes.saturating_sub(block.len()))],
             );
             block.resize(block_bytes, 0);
-            compressors.sizes(block)
+            compressors.sizes(block, count)
         };
         (wanted.grid, wanted.print, sizes)
     };

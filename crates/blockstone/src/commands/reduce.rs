@@ -101,11 +101,12 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Bar) -> Result<Outcome> {
 
 fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {
     let mut plan = Plan::new(&args.block_size, &args.offset, Bytes(model.block_bytes.into()))?;
-    plan.codecs.clone_from(&args.codec);
-    if let Some(codec) = model.codec
-        && !plan.codecs.contains(&codec)
-    {
-        plan.codecs.push(codec);
+    // The model's own comes first: it is the one that sees the blocks of every grid.
+    plan.codecs = model.codec.into_iter().collect();
+    for &codec in &args.codec {
+        if !plan.codecs.contains(&codec) {
+            plan.codecs.push(codec);
+        }
     }
     plan.compress = match args.compress {
         CompressWhat::Sample => Compress::Sample(COMPRESSED_CONTENTS),

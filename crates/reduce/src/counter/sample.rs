@@ -7,33 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::compress::Sizes;
 use crate::digest::Fingerprint;
-use crate::plan::Compress;
 
 /// Sizes of contents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
     #[serde(skip)]
     sizes: HashMap<Fingerprint, Option<Sizes>>,
-    on: bool,
     contents_max: usize,
     share_log2: u32,
 }
 
 impl Sample {
-    /// As the plan says.
-    pub fn new(compress: Compress) -> Self {
-        let contents_max = match compress {
-            Compress::Sample(contents) => contents.max(1),
-            Compress::Every | Compress::Not => usize::MAX,
-        };
-        let on = compress != Compress::Not;
-        Self { sizes: HashMap::new(), on, contents_max, share_log2: 0 }
+    /// All contents while they are at most so many; none at all if that is zero.
+    pub fn new(contents_max: usize) -> Self {
+        Self { sizes: HashMap::new(), contents_max, share_log2: 0 }
     }
 
     /// Whether this content, which is new, is to be compressed.
     #[inline]
     pub(super) fn wants(&mut self, print: Fingerprint) -> bool {
-        if !self.on || !self.keeps(print) {
+        if self.contents_max == 0 || !self.keeps(print) {
             return false;
         }
         while self.sizes.len() >= self.contents_max {
@@ -52,7 +45,7 @@ impl Sample {
 
     /// The sizes of a content that is kept, if it still is.
     pub fn put(&mut self, print: Fingerprint, sizes: Sizes) {
-        if self.on && self.keeps(print) {
+        if self.contents_max > 0 && self.keeps(print) {
             self.sizes.insert(print, Some(sizes));
         }
     }

@@ -51,10 +51,16 @@ const EVERY: &[&str] = &[
 const SIDES: &[Side] = &[
     Side { name: "8K, dedup only", data: "random", options: Some(ONE), least: Some(4.0) },
     Side { name: "all grids, dedup only", data: "random", options: Some(ALL), least: Some(1.0) },
-    Side { name: "8K, lz4 of every block", data: "text", options: Some(EVERY), least: Some(0.8) },
-    Side { name: "8K, lz4, random bytes", data: "random", options: Some(EVERY), least: None },
+    Side {
+        name: "8K, lz4 of every block",
+        data: "pg-like",
+        options: Some(EVERY),
+        least: Some(0.8),
+    },
+    Side { name: "8K, lz4 of every block", data: "random", options: Some(EVERY), least: None },
+    Side { name: "8K, lz4 of every block", data: "text", options: Some(EVERY), least: None },
     Side { name: "as users call it", data: "random", options: Some(&[]), least: None },
-    Side { name: "as users call it, text", data: "text", options: Some(&[]), least: None },
+    Side { name: "as users call it", data: "text", options: Some(&[]), least: None },
     Side {
         name: "PostgreSQL pages, 9 masks",
         data: "pg-like",

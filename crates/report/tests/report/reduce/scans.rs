@@ -184,7 +184,11 @@ fn count(plan: Plan, files: &[(&str, Vec<u8>)]) -> Scan {
             let start = (start_bytes as usize).min(data.len());
             let mut block = data[start..(start + bytes).min(data.len())].to_vec();
             block.resize(bytes, 0);
-            counter.compressed(grid, print, compressors.sizes(&block));
+            counter.compressed(
+                grid,
+                print,
+                compressors.sizes(&block, counter.plan().compressors(grid)),
+            );
         }
     }
     let name = masks.then_some(FORMAT.name);
