@@ -133,9 +133,11 @@ impl Plan {
             .flat_map(|_| levels.iter().map(|&level| per_byte(f64::from(4096 << level)) / 10.0))
             .collect();
         let chunks = if self.chunks { per_byte(CHUNK_BYTES_MEAN as f64) } else { 0.0 };
-        let sum = plain.iter().chain(&masked).sum::<f64>() + chunks;
-        // One table at a time holds its contents twice, while it grows.
-        let bytes = self.memory_bytes as f64 * 0.7 / sum;
+        let all = || plain.iter().chain(&masked).chain([&chunks]);
+        // A table that grows to its last size is there one and a half times, one at a time; sets of
+        // files have an eighth.
+        let growing = all().copied().fold(0.0, f64::max) / 2.0;
+        let bytes = self.memory_bytes as f64 * 0.85 / (all().sum::<f64>() + growing);
         let scaled = |weights: Vec<f64>| weights.iter().map(|w| (w * bytes) as usize).collect();
         Memory { plain: scaled(plain), masked: scaled(masked), chunks: (chunks * bytes) as usize }
     }

@@ -235,9 +235,23 @@ impl Table {
             return;
         }
         self.share_log2 = share_log2;
-        let kept: Vec<Entry> = self.entries().filter(|e| self.keeps(e.print)).copied().collect();
-        self.slots.fill(VACANT);
-        self.refill(&kept);
+        // In place, because there may be no memory for a second table. From behind a vacant slot
+        // on, every entry is taken out, and put back at the first vacant slot from its home on if
+        // it is kept: that is never behind where it was, as those before it are in place already.
+        let slots = self.slots.len();
+        let Some(start) = self.slots.iter().position(|entry| entry.count == 0) else { return };
+        for step in 1..=slots {
+            let slot = (start + step) % slots;
+            let entry = std::mem::replace(&mut self.slots[slot], VACANT);
+            if entry.count == 0 {
+                continue;
+            }
+            if self.keeps(entry.print) {
+                self.place(entry);
+            } else {
+                self.len -= 1;
+            }
+        }
     }
 
     fn find(&self, print: Fingerprint) -> Option<usize> {
@@ -274,15 +288,18 @@ impl Table {
     }
 
     fn refill(&mut self, entries: &[Entry]) {
-        self.len = 0;
         for entry in entries.iter().filter(|entry| entry.count > 0) {
-            let mut slot = self.home(entry.print);
-            while self.slots[slot].count > 0 {
-                slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
-            }
-            self.slots[slot] = *entry;
-            self.len += 1;
+            self.place(*entry);
         }
+    }
+
+    /// Puts an entry into the first vacant slot from its home on.
+    fn place(&mut self, entry: Entry) {
+        let mut slot = self.home(entry.print);
+        while self.slots[slot].count > 0 {
+            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+        }
+        self.slots[slot] = entry;
     }
 }
 
@@ -326,6 +343,22 @@ mod tests {
         assert!((estimate / 100_000.0 - 1.0).abs() < 0.15, "{estimate}");
         let kept = (0..100_000).filter(|&content| table.keeps(print(content))).count();
         assert_eq!(kept, table.len(), "every content of the share is there");
+    }
+
+    #[test]
+    fn a_share_that_shrinks_loses_no_content_that_it_keeps() {
+        let mut table = Table::new(1 << 20);
+        for content in 0..15_000 {
+            table.see(print(content), Place::new(0, content));
+        }
+        for share in 1..6 {
+            table.shrink_share(share);
+            let kept: Vec<u64> = (0..15_000).filter(|&it| table.keeps(print(it))).collect();
+            assert_eq!(table.len(), kept.len());
+            for content in kept {
+                assert_eq!(table.get(print(content)).unwrap().first.at(), content);
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Whether an estimate of deduplication keeps its word: 100 streams of 64 GiB with a known number
-//! of different blocks, counted within 256 MiB; the truth must nearly always lie inside the
+//! of different blocks, counted within 96 MiB; the truth must nearly always lie inside the
 //! interval.
 
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::workspace::output_of;
 
 const TRIALS: u32 = 100;
 const GIB: u32 = 64;
-const MEMORY_MIB: u32 = 256;
+const MEMORY_MIB: u32 = 96;
 /// Of 100, by an interval of 99 %.
 const INSIDE: f64 = 95.0;
 

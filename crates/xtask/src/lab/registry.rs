@@ -25,7 +25,7 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: "reduce",
-        doc: "Whether estimates of deduplication keep their word: 100 streams of 64 GiB in 256 MiB",
+        doc: "Whether estimates of deduplication keep their word: 100 streams of 64 GiB in 96 MiB",
         run: reduce::run,
     },
 ];
