@@ -57,6 +57,20 @@ pub enum ScanError {
         /// The system's answer.
         source: io::Error,
     },
+    /// A data set that is larger than what is free.
+    #[error(
+        "generate {asked} in {}: only {free} are free\n\
+         hint: name a directory on another disk, or lower --size or --files",
+        path.display()
+    )]
+    Room {
+        /// The directory.
+        path: PathBuf,
+        /// What was asked for.
+        asked: blockstone_base::Bytes,
+        /// What is free there.
+        free: blockstone_base::Bytes,
+    },
     /// Too little memory to count in.
     #[error(
         "count within {memory}: at least {least} are needed\n\
