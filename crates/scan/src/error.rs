@@ -31,8 +31,10 @@ pub enum ScanError {
         what: &'static str,
     },
     /// Nothing to scan.
-    #[error("scan: there is no file in what was named\nhint: {hint}")]
+    #[error("scan {what}: there is no file to scan\nhint: {hint}")]
     Empty {
+        /// The paths.
+        what: String,
         /// Why there may be none.
         hint: String,
     },

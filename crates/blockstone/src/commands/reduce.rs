@@ -91,7 +91,8 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Bar) -> Result<Outcome> {
             Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
             None => "the directories hold no files".to_owned(),
         };
-        return Err(ScanError::Empty { hint }.into());
+        let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(ScanError::Empty { what: paths.join(", "), hint }.into());
     }
     if survey.knows_a_format() && !args.no_headers {
         plan = plan.with_masks();
