@@ -7,6 +7,7 @@ use std::process::Command;
 use blockstone_base::Bytes;
 use blockstone_testkit::{FileKind, require, run};
 
+use super::super::bad_input::refused;
 use super::{Place, document, generate, number, reduce, scanned};
 
 #[test]
@@ -35,7 +36,7 @@ fn the_answer_goes_to_standard_output_and_remarks_beside_it() {
 fn a_page_names_the_files_and_stands_beside_the_document() {
     let place = Place::new();
     let dir = generate(&place, "oracle-like", 3, "1M");
-    let page = place.runs().join("page.html");
+    let page = place.file("page.html");
     let ran = run(reduce(&["--json", "--html"]).args([&page, &dir]));
     assert_eq!(number(&document(&ran, 0)["summary"], "blocks"), 3 * 128);
     let is_page = |text: &str| {
@@ -47,9 +48,15 @@ fn a_page_names_the_files_and_stands_beside_the_document() {
     assert!(!written.contains("<script src") && !written.contains("<link"), "it is one file");
     let ran = run(reduce(&["--html", "-"]).arg(&dir));
     assert!(ran.code == Some(0) && is_page(&ran.stdout), "{ran:#?}");
-    let ran = run(reduce(&["--html"]).arg(place.file("nowhere/page.html")).arg(&dir));
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("page.html") && ran.stderr.contains("\nhint: "), "{ran:#?}");
+    // What can be known before hours of reading is said before them.
+    for (file, why) in [(place.file("nowhere/page.html"), "no such"), (place.data(), "directory")] {
+        let what = refused(&place, reduce(&["--html"]).args([&file, &dir]));
+        assert!(what.contains(file.to_str().unwrap()) && what.contains(why), "{what}");
+    }
+    // Every write to this device fails for lack of space.
+    let ran = run(reduce(&["--json", "--html", "/dev/full"]).arg(&dir));
+    assert!(ran.code == Some(2) && ran.stderr.contains("/dev/full"), "{ran:#?}");
+    assert_eq!(number(&ran.json()["summary"], "blocks"), 3 * 128, "the answer is not lost");
 }
 
 /// Bytes of a file in the page cache.

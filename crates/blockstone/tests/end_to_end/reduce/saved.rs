@@ -13,7 +13,11 @@ use super::{COUNTS, Place, document, generate, grids, number, ratio, reduce, sam
 
 /// Starts a slow scan that saves itself often, and waits until it has saved a part.
 pub fn started(arguments: &[&str], paths: &[&Path], save: &Path) -> Child {
-    let slow = ["--json", "--rate", "8M", "--save-every", "100ms", "--save"];
+    started_at("8M", arguments, paths, save)
+}
+
+fn started_at(rate: &str, arguments: &[&str], paths: &[&Path], save: &Path) -> Child {
+    let slow = ["--json", "--rate", rate, "--save-every", "100ms", "--save"];
     let mut command = reduce(&slow);
     command.arg(save).args(arguments).args(paths);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -99,6 +103,23 @@ fn an_interrupted_scan_is_saved_and_says_how_to_go_on() {
     assert!(note.ends_with(&advice) && note.lines().count() == 1, "{note}");
     let resumed = document(&run(reduce(&["--json", "--resume"]).arg(&save)), 0);
     assert_eq!(figures(&resumed), whole);
+}
+
+#[test]
+fn whoever_reads_slowly_is_interrupted_at_once() {
+    let place = Place::new();
+    let dir = generate(&place, "mixed", 1, "4M");
+    let save = place.runs().join("saved");
+    // A segment of a megabyte is read every sixteen seconds.
+    let child = started_at("64K", &["--quiet"], &[&dir], &save);
+    let begun = Instant::now();
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(output.stderr.is_empty(), "how to go on is a remark, too");
+    let part = kept(&save).unwrap();
+    assert!(part["complete"] == false && bytes_counted(&part) == 1 << 20, "{part:#}");
 }
 
 #[test]
