@@ -23,7 +23,7 @@ fn started_at(rate: &str, arguments: &[&str], paths: &[&Path], save: &Path) -> C
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = child.spawn().unwrap();
     let patience = Instant::now() + Duration::from_mins(1);
-    while !kept(save).is_some_and(|kept| bytes_counted(&kept) > 0) {
+    while kept(save).is_none_or(|kept| bytes_counted(&kept) == 0) {
         assert!(Instant::now() < patience, "it saves nothing");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -148,8 +148,11 @@ fn two_scans_merged_are_one_scan_of_both() {
     fs::create_dir(&other).unwrap();
     let whole = fs::read(mixed.join("mixed-1.dbf")).unwrap();
     fs::write(other.join("half"), &whole[1 << 20..3 << 20]).unwrap();
-    fs::write(other.join("twice"), [&whole[..100_000], &[0; 200_000], &whole[..777_777]].concat())
-        .unwrap();
+    fs::write(
+        other.join("twice"),
+        [&whole[..100_000], &vec![0; 200_000], &whole[..777_777]].concat(),
+    )
+    .unwrap();
     let sets = [&mixed, &other];
     let saved = ["a", "b"].map(|name| place.runs().join(name));
     for (set, save) in sets.iter().zip(&saved) {
@@ -196,11 +199,12 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
+type Damage = fn(&Path);
+
 #[test]
 fn a_damaged_saved_scan_is_named_and_never_counted() {
     let place = Place::new();
     let data = generate(&place, "mixed", 1, "1M");
-    type Damage = fn(&Path);
     let damages: &[(&str, Damage)] = &[
         ("flipped", |save| flip(&part(save, "fingerprints"), 5000)),
         ("flipped-sets", |save| flip(&part(save, "file_sets"), 100)),
