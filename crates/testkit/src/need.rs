@@ -67,7 +67,7 @@ pub enum Need {
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
