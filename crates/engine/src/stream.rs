@@ -5,7 +5,7 @@
 //! which order they belong. Holes are not read: they are claimed as such.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
@@ -75,6 +75,8 @@ pub struct Stream {
     sources: Vec<Source>,
     how: How,
     cursor: Mutex<Cursor>,
+    ended: Mutex<bool>,
+    end: Condvar,
 }
 
 #[derive(Debug)]
@@ -91,7 +93,8 @@ impl Stream {
     pub fn new(sources: Vec<Source>, how: How) -> Self {
         let cursor =
             Cursor { number: 0, source: 0, open: None, paced: Duration::ZERO, begun: None };
-        Self { sources, how, cursor: Mutex::new(cursor) }
+        let (cursor, ended) = (Mutex::new(cursor), Mutex::new(false));
+        Self { sources, how, cursor, ended, end: Condvar::new() }
     }
 
     /// The files.
@@ -99,7 +102,15 @@ impl Stream {
         &self.sources
     }
 
-    /// The next segment or hole, once the rate allows it; nothing when all is claimed.
+    /// Nothing more is to be read: whoever waits for the rate is told so now. At a low rate that
+    /// would be minutes later.
+    pub fn end(&self) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.end.notify_all();
+    }
+
+    /// The next segment or hole, once the rate allows it; nothing when all is claimed, or when
+    /// [`Self::end`] was called meanwhile.
     pub fn claim(&self) -> Option<Claim> {
         let (claim, due) = {
             let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,10 +118,16 @@ impl Stream {
             let due = self.due(&mut cursor, &claim);
             (claim, due)
         };
-        if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
-            std::thread::sleep(wait);
+        match due.and_then(|due| due.checked_duration_since(Instant::now())) {
+            Some(wait) if self.ends_within(wait) => None,
+            _ => Some(claim),
         }
-        Some(claim)
+    }
+
+    fn ends_within(&self, wait: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.end.wait_timeout_while(ended, wait, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     fn next(&self, cursor: &mut Cursor) -> Option<Claim> {
@@ -308,5 +325,23 @@ mod tests {
         assert_eq!((pieces.len(), pieces[0].2), (7, 1 << 16));
         // Six gaps of a sixty-fourth of a second; the last segment is waited for by nobody.
         assert!(begun.elapsed() >= Duration::from_millis(90), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn whoever_waits_for_the_rate_is_told_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, vec![1; 1 << 19]).unwrap();
+        let slow = How { rate: Some(1000), ..HOW };
+        let stream = Stream::new(vec![source(path, 1 << 19)], slow);
+        assert!(stream.claim().is_some(), "the first is due at once");
+        let begun = Instant::now();
+        std::thread::scope(|threads| {
+            let waits = threads.spawn(|| stream.claim().is_none());
+            std::thread::sleep(Duration::from_millis(50));
+            stream.end();
+            assert!(waits.join().unwrap());
+        });
+        assert!(begun.elapsed() < Duration::from_secs(30), "the next was due in a minute");
     }
 }

@@ -3,6 +3,8 @@
 //! It stands in the footer, as `xxh3-64:` and sixteen hexadecimal digits, and covers every byte of
 //! the file, the footer too, with its own digits taken as zeros. It is verified before anything
 //! else looks at a file: an altered byte must neither change a number nor mislead the decoder.
+//!
+//! JSON documents that hold counts carry one in the same way, under the key `checksum`.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -98,6 +100,30 @@ pub(crate) fn verify(path: &Path) -> Result<(), RecordError> {
         return Err(RecordError::damaged(path, "its checksum does not match its content"));
     }
     Ok(())
+}
+
+/// Fills the checksum of a JSON document in, which has [`PLACEHOLDER`] under `checksum`; whether it
+/// has.
+pub(crate) fn seal(document: &mut [u8]) -> bool {
+    // Inside of a text, quotation marks have a backslash before them.
+    let mark = [b"\"checksum\":\"", MARK].concat();
+    let found = document.windows(mark.len()).position(|window| window == mark);
+    let Some(start) = found.map(|at| at + mark.len()) else { return false };
+    let digits = start..start + DIGITS;
+    if digits.end > document.len() {
+        return false;
+    }
+    document[digits.clone()].fill(b'0');
+    let mut hash = Xxh3Default::new();
+    hash.update(document);
+    document[digits].copy_from_slice(hexadecimal(&hash).as_bytes());
+    true
+}
+
+/// Whether a JSON document is as it was sealed.
+pub(crate) fn is_sealed(document: &[u8]) -> bool {
+    let mut again = document.to_vec();
+    seal(&mut again) && again == document
 }
 
 /// Where the checksum's digits are in a footer. The last mark counts: the column statistics, which

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
+use crate::checksum;
 use crate::disk::{Disk, System, publish};
 use crate::error::RecordError;
 use crate::parquet_file::{Reader, Writer};
@@ -70,9 +71,13 @@ pub fn write(
     write_table(&file_sets(dir, generation), set_fields(), sets, set_row)?;
     document["format"] = FORMAT.into();
     document["generation"] = generation.into();
-    publish(&System, &dir.join(DOCUMENT), |out: &mut (dyn Write + Send)| {
-        serde_json::to_writer(out, &document)
-            .map_err(|e| RecordError::io("write", &dir.join(DOCUMENT))(e.into()))
+    document["checksum"] = checksum::PLACEHOLDER.into();
+    let path = dir.join(DOCUMENT);
+    let mut text =
+        serde_json::to_vec(&document).map_err(|e| RecordError::io("write", &path)(e.into()))?;
+    checksum::seal(&mut text);
+    publish(&System, &path, |out: &mut (dyn Write + Send)| {
+        out.write_all(&text).map_err(RecordError::io("write", &path))
     })?;
     if let Some(before) = before {
         // The new generation stands; that the old one stays behind would only cost space.
@@ -115,6 +120,9 @@ impl SavedScan {
             } else {
                 Err(damaged("it is no saved scan".to_owned()))
             };
+        }
+        if !checksum::is_sealed(&text) {
+            return Err(damaged("its checksum does not match its content".to_owned()));
         }
         let generation =
             document["generation"].as_u64().ok_or_else(|| damaged("no generation".to_owned()))?;

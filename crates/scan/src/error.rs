@@ -31,8 +31,10 @@ pub enum ScanError {
         what: &'static str,
     },
     /// Nothing to scan.
-    #[error("scan: there is no file in what was named\nhint: {hint}")]
+    #[error("scan {what}: there is no file to scan\nhint: {hint}")]
     Empty {
+        /// The paths.
+        what: String,
         /// Why there may be none.
         hint: String,
     },
@@ -56,6 +58,20 @@ pub enum ScanError {
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
+    },
+    /// A data set that is larger than what is free.
+    #[error(
+        "generate {asked} in {}: only {free} are free\n\
+         hint: name a directory on another disk, or lower --size or --files",
+        path.display()
+    )]
+    Room {
+        /// The directory.
+        path: PathBuf,
+        /// What was asked for.
+        asked: blockstone_base::Bytes,
+        /// What is free there.
+        free: blockstone_base::Bytes,
     },
     /// Too little memory to count in.
     #[error(

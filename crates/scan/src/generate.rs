@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::Bytes;
 use blockstone_reduce::generate::{Kind, Shape, fill};
+use blockstone_sys::survey::target;
 
 use crate::error::ScanError;
 
@@ -31,8 +33,16 @@ pub fn generate(
         let source = std::io::ErrorKind::DirectoryNotEmpty.into();
         return Err(failed(dir)(source));
     }
+    let was_there = dir.exists();
     fs::create_dir_all(dir).map_err(failed(dir))?;
-    let all = shape.file_bytes() * u64::from(shape.files);
+    let all = shape.file_bytes().saturating_mul(shape.files.into());
+    if let Err(error) = room(dir, all) {
+        if !was_there {
+            // That there is no room is what is told.
+            let _ = fs::remove_dir(dir);
+        }
+        return Err(error);
+    }
     let mut done = 0;
     let mut made: Vec<PathBuf> = Vec::new();
     let mut part = vec![0; PART_BYTES as usize];
@@ -61,7 +71,20 @@ pub fn generate(
             // The reason for removing it is what is told.
             let _ = fs::remove_file(path);
         }
-        let _ = fs::remove_dir(dir);
+        if !was_there {
+            let _ = fs::remove_dir(dir);
+        }
     }
     result.map(|_| done)
+}
+
+/// Writing until a file system is full hurts everybody on it.
+fn room(dir: &Path, bytes: u64) -> Result<(), ScanError> {
+    // Where the system does not tell, writing will.
+    let Ok(place) = target(Path::new("/"), dir) else { return Ok(()) };
+    if place.free_bytes >= bytes {
+        return Ok(());
+    }
+    let (asked, free) = (Bytes(bytes), Bytes(place.free_bytes));
+    Err(ScanError::Room { path: dir.to_owned(), asked, free })
 }

@@ -119,8 +119,8 @@ pub fn merge(dirs: &[std::path::PathBuf]) -> Result<Outcome, ScanError> {
             verb: "merge",
             path: dir.clone(),
             why: error.to_string(),
-            hint: "scan with the same --block-size, --offset and --codec, and pages of the same \
-                   databases",
+            hint: "scan with the same --block-size, --offset, --model and --codec, and pages of the \
+                   same databases",
         })?;
         let scanned = &mut all.scanned;
         scanned.files.extend(next.scanned.files);
@@ -132,7 +132,8 @@ pub fn merge(dirs: &[std::path::PathBuf]) -> Result<Outcome, ScanError> {
         scanned.direct &= next.scanned.direct;
         scanned.ended_by = scanned.ended_by.take().or(next.scanned.ended_by);
     }
-    merged.ok_or_else(|| ScanError::Empty { hint: "name saved scans to merge".to_owned() })
+    let (what, hint) = ("nothing".to_owned(), "name saved scans to merge".to_owned());
+    merged.ok_or(ScanError::Empty { what, hint })
 }
 
 /// Goes on with a scan where it was saved. What is counted, and within which memory, stays.

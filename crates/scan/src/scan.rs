@@ -188,6 +188,7 @@ pub(crate) fn go_on(
     let cpu_before_ns = usage::process().cpu_ns();
     let counted = counting.all(&told, watch);
     pool.end();
+    shared.stream.end();
     // Workers that still tell something find nobody listening.
     drop(told);
     for thread in threads {

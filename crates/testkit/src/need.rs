@@ -59,13 +59,15 @@ pub enum Need {
     Bpf,
     /// To sample all processors, and to see the kernel's addresses.
     Perf,
+    /// The tool that says what of a file the page cache holds.
+    Fincore,
     /// The compiler of such programs, in the one version whose output is the same everywhere.
     Clang,
 }
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
@@ -84,6 +86,7 @@ impl Need {
         Self::Prometheus,
         Self::Bpf,
         Self::Perf,
+        Self::Fincore,
         Self::Clang,
     ];
 
@@ -108,6 +111,7 @@ impl Need {
             Self::Prometheus => "prometheus",
             Self::Bpf => "bpf",
             Self::Perf => "perf",
+            Self::Fincore => "fincore",
             Self::Clang => "clang",
         }
     }
@@ -127,6 +131,7 @@ impl Need {
             Self::Iostat => &["sysstat"],
             Self::Collectl => &["collectl"],
             Self::Prometheus => &["prometheus", "curl"],
+            Self::Fincore => &["util-linux-extra"],
             Self::Clang => &["clang-14", "llvm-14"],
             Self::Root
             | Self::Blkio
@@ -201,6 +206,7 @@ impl Need {
                 let seen = symbols.lines().any(|line| !line.starts_with("0000000000000000"));
                 seen.then_some(()).ok_or("the kernel hides its addresses".to_owned())
             }),
+            Self::Fincore => from(programs(&["fincore"])),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }

@@ -81,6 +81,25 @@ impl PostgresServer {
         finish(&mut self.psql(statements))
     }
 
+    /// What one statement answers, without column names: a row a line.
+    pub fn ask(&self, statement: &str) -> Result<String, TestkitError> {
+        let mut psql = self.psql(&[statement]);
+        psql.args(["--quiet", "--no-align", "--tuples-only"]).stdout(Stdio::piped());
+        let output = psql.stderr(Stdio::piped()).output();
+        let output = output.map_err(TestkitError::file("start", &distributed().join("psql")))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
+        }
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(TestkitError::Tool { command: format!("{psql:?}"), message })
+    }
+
+    /// The file that holds a table's rows, as they are since the last checkpoint.
+    pub fn file_of(&self, table: &str) -> Result<PathBuf, TestkitError> {
+        let path = self.ask(&format!("SELECT pg_relation_filepath('{table}')"))?;
+        Ok(self.dir.path().join("data").join(path))
+    }
+
     /// Kills it, as the kernel does when memory runs out.
     pub fn kill(&mut self) {
         // Who is gone already need not be killed.

@@ -24,6 +24,9 @@ pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
         return generate(kind, args, printer);
     }
     let model = model(&args.model)?;
+    if let Some(file) = &args.html {
+        refuse_unwritable(file)?;
+    }
     let interrupt = Interrupt::install().context("install signal handlers")?;
     let mut bar = Bar::new(printer, interrupt);
     let outcome = outcome(args, &model, &mut bar)?;
@@ -40,17 +43,25 @@ pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     }
     let findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
     let scanned = &outcome.scanned;
-    if let Some(file) = &args.html {
-        write_page(&html::reduce_page(&findings, scanned)?, file, printer)?;
-        if file == Path::new("-") {
-            return Ok(exit(&outcome, &bar));
-        }
+    let page = match &args.html {
+        Some(file) => Some((file, html::reduce_page(&findings, scanned)?)),
+        None => None,
+    };
+    if let Some((file, page)) = &page
+        && *file == Path::new("-")
+    {
+        write_page(page, file, printer)?;
+        return Ok(exit(&outcome, &bar));
     }
     if printer.json {
         let document = json::reduce::document(&findings, scanned);
         answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
     } else {
         answer(&terminal::reduce::text(&findings, scanned, &printer.style()))?;
+    }
+    // Behind the answer: a page that cannot be written must not cost what took hours.
+    if let Some((file, page)) = &page {
+        write_page(page, file, printer)?;
     }
     if let (Exit::Interrupted, Some(dir)) =
         (bar.exit(), args.save.as_ref().or(args.resume.as_ref()))
@@ -91,7 +102,14 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Bar) -> Result<Outcome> {
             Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
             None => "the directories hold no files".to_owned(),
         };
-        return Err(ScanError::Empty { hint }.into());
+        let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(ScanError::Empty { what: paths.join(", "), hint }.into());
+    }
+    if let Some(dir) = &args.save {
+        std::fs::create_dir_all(dir).map_err(|error| {
+            let hint = "name a directory that can be made";
+            anyhow::anyhow!("save in {}: {error}\nhint: {hint}", dir.display())
+        })?;
     }
     if survey.knows_a_format() && !args.no_headers {
         plan = plan.with_masks();
@@ -133,6 +151,17 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
         bail!("--rate 0 reads nothing\nhint: as in 200M");
     }
     Ok(settings)
+}
+
+/// What keeps a page from being written is told before the scan, where that can be.
+fn refuse_unwritable(file: &Path) -> Result<()> {
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let why = match dir {
+        _ if file.is_dir() => "it is a directory",
+        Some(dir) if !dir.is_dir() => "there is no such directory",
+        _ => return Ok(()),
+    };
+    bail!("write {}: {why}\nhint: name a file in a directory that exists", file.display());
 }
 
 /// A scan that is there would be replaced by another.

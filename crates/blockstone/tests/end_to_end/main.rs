@@ -9,6 +9,7 @@ mod grid;
 mod interruptions;
 mod known_devices;
 mod lies;
+mod reduce;
 mod redundancy;
 mod run;
 mod run_report;

@@ -21,7 +21,8 @@ impl Counter {
     /// Adds what another scan counted, of other files; they come behind those of this one.
     ///
     /// # Errors
-    /// When the two did not count the same grids, masks and compressors; nothing is added then.
+    /// When the two did not count the same grids, masks and compressors, or kept details of blocks
+    /// of other sizes; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         if let Some(error) = self.differs(other) {
             return Err(error);
@@ -78,8 +79,9 @@ impl Counter {
             let mut names = counter.table_names();
             names.truncate(counter.grids.len());
             let masks = counter.plan.masks.len();
+            let details = counter.grids[counter.plan.primary()].grid.block_bytes;
             format!(
-                "{}; {masks} masks, compressors {}, chunks: {chunks}",
+                "{}, details of those of {details}; {masks} masks, compressors {}, chunks: {chunks}",
                 names.join(", "),
                 codecs.join(", ")
             )

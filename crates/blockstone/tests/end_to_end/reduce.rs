@@ -1,0 +1,242 @@
+//! `blockstone reduce` as a user runs it: counts that something else counted too, the experiment
+//! that it repeats, databases, and what goes wrong.
+
+mod bad_files;
+mod bad_input;
+mod databases;
+mod memory;
+mod output;
+mod saved;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use blockstone_testkit::{Ran, blockstone_binary, run};
+use serde_json::Value;
+
+use super::{Place, keeps_to_its_schema};
+
+const SIZES: [u64; 4] = [4096, 8192, 16384, 32768];
+const OFFSETS: [u64; 3] = [0, 512, 4096];
+
+/// Columns of a grid that are whole numbers.
+const COUNTS: [&str; 5] =
+    ["blocks", "zero_blocks", "unique_blocks", "same_file_duplicates", "cross_file_duplicates"];
+
+fn reduce(arguments: &[&str]) -> Command {
+    let mut command = Command::new(blockstone_binary());
+    command.arg("reduce").args(arguments);
+    command
+}
+
+/// Makes a data set below the place's data.
+fn generate(place: &Place, kind: &str, files: u32, size: &str) -> PathBuf {
+    let dir = place.file(kind);
+    let files = files.to_string();
+    let ran = run(reduce(&["--generate", kind, "--files", &files, "--size", size]).arg(&dir));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:#?}");
+    dir
+}
+
+/// What a scan said, which must be one document that keeps to its schema.
+#[track_caller]
+fn document(ran: &Ran, code: i32) -> Value {
+    assert_eq!(ran.code, Some(code), "{ran:#?}");
+    let document = ran.json();
+    assert_eq!(document["schema"], "blockstone.reduce/1");
+    keeps_to_its_schema(&document);
+    document
+}
+
+/// The document of a scan of all of `paths` in which nothing was amiss.
+#[track_caller]
+fn scanned(arguments: &[&str], paths: &[&Path]) -> Value {
+    let ran = run(reduce(&["--json"]).args(arguments).args(paths));
+    let document = document(&ran, 0);
+    assert_eq!(ran.stderr, "");
+    assert!(document["summary"]["whole"] == true && document["scan"]["ended_by"].is_null());
+    document
+}
+
+/// The grids of a document by size and offset.
+fn grids(document: &Value) -> BTreeMap<(u64, u64), &Value> {
+    let rows = document["results"].as_array().unwrap();
+    let key = |row: &Value| (number(row, "block_size"), number(row, "offset"));
+    let grids: BTreeMap<_, _> = rows.iter().map(|row| (key(row), row)).collect();
+    assert_eq!(grids.len(), rows.len(), "each grid is there once");
+    grids
+}
+
+#[track_caller]
+fn number(value: &Value, name: &str) -> u64 {
+    let whole = value[name].as_u64().or_else(|| {
+        let number = value[name].as_f64()?;
+        (number.fract() == 0.0).then_some(number as u64)
+    });
+    whole.unwrap_or_else(|| panic!("{name} is no whole number: {value:#}"))
+}
+
+#[track_caller]
+fn ratio(value: &Value, name: &str) -> f64 {
+    value[name].as_f64().unwrap_or_else(|| panic!("{name}: {value:#}"))
+}
+
+/// The ratio of 4K to 32K blocks with just these classes of fields masked.
+fn masked(document: &Value, classes: &[&str]) -> Vec<f64> {
+    let rows = document["masked"].as_array().unwrap();
+    let these = rows.iter().filter(|row| row["masked"] == Value::from(classes.to_vec()));
+    let found: BTreeMap<u64, f64> =
+        these.map(|row| (number(row, "block_size"), ratio(row, "dedup_ratio"))).collect();
+    assert!(found.keys().eq(&SIZES), "{classes:?}: {found:?}");
+    found.into_values().collect()
+}
+
+/// Two ratios that are the same but for the last digits of a division.
+#[track_caller]
+fn same(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 1e-12, "{found} is not {expected}");
+}
+
+/// Files of odd sizes, some of whose content is that of `whole` at other places.
+fn odd_files(whole: &Path, dir: &Path) {
+    fs::create_dir(dir).unwrap();
+    let whole = fs::read(whole).unwrap();
+    let sizes =
+        [0, 1, 511, 512, 513, 4095, 4096, 4097, 100_000, 1 << 20, (1 << 20) + 1, (3 << 20) + 777];
+    for (index, &size) in sizes.iter().enumerate() {
+        // From block limits, from sectors between them, and from no limit at all.
+        let from = [0, 512, 4096, 777][index % 4] + (index << 16);
+        fs::write(dir.join(format!("odd-{index:02}")), &whole[from..from + size]).unwrap();
+    }
+    let mut ends_in_zeros = whole[..300_000].to_vec();
+    ends_in_zeros.resize(2 << 20, 0);
+    fs::write(dir.join("zeros-behind"), &ends_in_zeros).unwrap();
+    ends_in_zeros.rotate_left(300_000);
+    fs::write(dir.join("zeros-before"), &ends_in_zeros).unwrap();
+    let hole = fs::File::create(dir.join("hole")).unwrap();
+    hole.set_len((5 << 20) + 1000).unwrap();
+}
+
+/// What `count.pl` counts of these files.
+fn counted_otherwise(files: &[PathBuf]) -> BTreeMap<(u64, u64), (Vec<u64>, f64)> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/reduce/count.pl");
+    let list = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let mut perl = Command::new("perl");
+    let ran = run(perl.arg(script).args([list(&SIZES), list(&OFFSETS)]).args(files));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:#?}");
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let whole: Vec<u64> = words[..7].iter().map(|word| word.parse().unwrap()).collect();
+        ((whole[0], whole[1]), (whole[2..].to_vec(), words[7].parse().unwrap()))
+    };
+    ran.stdout.lines().map(line).collect()
+}
+
+#[test]
+fn every_grid_has_the_counts_that_another_program_finds() {
+    let place = Place::new();
+    let mixed = generate(&place, "mixed", 4, "8M");
+    let odd = place.file("odd");
+    odd_files(&mixed.join("mixed-1.dbf"), &odd);
+    let found = scanned(&[], &[&mixed, &odd]);
+    let paths = found["files"].as_array().unwrap().iter();
+    let files: Vec<PathBuf> = paths.map(|file| file["path"].as_str().unwrap().into()).collect();
+    assert_eq!(files.len(), 4 + 15);
+    let expected = counted_otherwise(&files);
+    assert_eq!(expected.len(), SIZES.len() * OFFSETS.len());
+    let grids = grids(&found);
+    assert!(grids.keys().eq(expected.keys()));
+    for (grid, (counts, dedup_ratio)) in &expected {
+        let row = grids[grid];
+        let ours: Vec<u64> = COUNTS.iter().map(|name| number(row, name)).collect();
+        assert_eq!(&ours, counts, "{grid:?}: {COUNTS:?}");
+        assert!(counts.iter().all(|&count| count > 0), "a count of nothing proves nothing");
+        assert_eq!(row["exact"], true, "{grid:?}");
+        for name in ["dedup_ratio", "dedup_ratio_low", "dedup_ratio_high"] {
+            same(ratio(row, name), *dedup_ratio);
+        }
+    }
+}
+
+/// Reduction is what deduplication and compression make together, in every grid.
+#[track_caller]
+fn reduction_is_the_product(document: &Value) {
+    for (grid, row) in grids(document) {
+        let [reduction, dedup, compression] =
+            ["reduction_ratio", "dedup_ratio", "compression_ratio"].map(|name| ratio(row, name));
+        assert!((reduction / (dedup * compression) - 1.0).abs() < 1e-9, "{grid:?}: {row:#}");
+        assert!(compression >= 1.0, "{grid:?}: {row:#}");
+    }
+}
+
+const FILES: u32 = 16;
+const BLOCKS_A_FILE: u64 = 1024;
+/// As many blocks of their own as the files of 32 GiB have that these are like.
+const HEAD_BLOCKS: u64 = 2;
+
+/// What files with the same blocks behind their heads reduce by.
+fn ratio_by_head() -> f64 {
+    let files = u64::from(FILES);
+    let contents = BLOCKS_A_FILE - HEAD_BLOCKS + files * HEAD_BLOCKS;
+    (files * BLOCKS_A_FILE) as f64 / contents as f64
+}
+
+#[test]
+fn formatted_files_are_copies_of_each_other_and_no_file_of_itself() {
+    let place = Place::new();
+    let dir = generate(&place, "oracle-like", FILES, "8M");
+    let all = scanned(&[], &[&dir]);
+    let grid = grids(&all)[&(8192, 0)];
+    same(ratio(grid, "dedup_ratio"), ratio_by_head());
+    assert_eq!(number(grid, "same_file_duplicates"), 0, "{grid:#}");
+    let cross = (u64::from(FILES) - 1) * (BLOCKS_A_FILE - HEAD_BLOCKS);
+    assert_eq!(number(grid, "cross_file_duplicates"), cross, "{grid:#}");
+    reduction_is_the_product(&all);
+    let summary = &all["summary"];
+    assert!(COUNTS.iter().all(|name| summary[name] == grid[name]), "{summary:#}");
+
+    let one = scanned(&[], &[&dir.join("oracle-like-01.dbf")]);
+    let alone = grids(&one)[&(8192, 0)];
+    assert_eq!(number(alone, "blocks"), BLOCKS_A_FILE);
+    assert!((ratio(alone, "dedup_ratio") - 1.0).abs() < f64::EPSILON, "{alone:#}");
+    reduction_is_the_product(&one);
+}
+
+#[test]
+fn rows_take_the_copies_away_and_masks_show_them() {
+    let place = Place::new();
+    let dir = generate(&place, "oracle-loaded", FILES, "8M");
+    let found = scanned(&[], &[&dir]);
+    let grid = grids(&found)[&(8192, 0)];
+    assert!((ratio(grid, "dedup_ratio") - 1.0).abs() < f64::EPSILON, "{grid:#}");
+    let all = masked(&found, &["lsn", "checksum", "address", "transaction", "flags"]);
+    same(all[1], ratio_by_head());
+    reduction_is_the_product(&found);
+}
+
+#[test]
+fn copies_between_blocks_are_found_with_their_shift() {
+    let place = Place::new();
+    let dir = generate(&place, "shifted", 2, "8M");
+    let found = scanned(&[], &[&dir]);
+    assert!(
+        grids(&found).values().all(|grid| number(grid, "unique_blocks") == number(grid, "blocks"))
+    );
+    let shifts = found["shifts"].as_array().unwrap();
+    assert_eq!(shifts.len(), 1, "{shifts:#?}");
+    // The second file has the bytes of the first, 3,072 nearer to its beginning.
+    let shift = &shifts[0];
+    assert_eq!((&shift["original"], &shift["copy"]), (&0.into(), &1.into()));
+    assert_eq!(shift["shift_bytes"], -3072);
+    assert!(ratio(shift, "part_of_copy") > 0.9, "{shift:#}");
+    assert_eq!(super::failed_rules(&found), ["shifted-copy"]);
+    let verdicts = found["verdicts"].as_array().unwrap();
+    let verdict = verdicts.iter().find(|verdict| verdict["rule"] == "shifted-copy").unwrap();
+    let evidence = verdict["evidence"].as_str().unwrap();
+    assert!(evidence.contains("shifted-2.dbf") && evidence.contains("3072"), "{evidence}");
+
+    let blind = scanned(&["--no-shifts"], &[&dir]);
+    assert!(blind["chunk_ratio"].is_null() && blind["shifts"] == serde_json::json!([]));
+}

@@ -1,0 +1,86 @@
+//! Memory has a limit, and what is estimated within it is near the truth.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use blockstone_base::Bytes;
+
+use super::{Place, generate, grids, number, ratio, same, scanned};
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn a_sparse_file_of_64_gib_is_counted_within_256_mib_and_not_read() {
+    let place = Place::new();
+    let random = fs::read(generate(&place, "random", 1, "32M").join("random-1.dbf")).unwrap();
+    let path = place.file("sparse");
+    let file = File::create(&path).unwrap();
+    file.set_len(Bytes::gib(64).get()).unwrap();
+    // The third island repeats the first one, half a block of 8K further on.
+    let islands = [
+        (1 << 20, 0..12 * MIB),
+        (5 << 30, 12 * MIB..24 * MIB),
+        ((33 << 30) + 4096, 0..12 * MIB),
+        (63 << 30, 24 * MIB..32 * MIB),
+    ];
+    for (at, part) in islands {
+        file.write_all_at(&random[part], at).unwrap();
+    }
+    file.sync_all().unwrap();
+    let found = scanned(&["--memory", "256M"], &[&path]);
+    let grid = |size| grids(&found)[&(size, 0)].clone();
+    let counts = |size| ["unique_blocks", "same_file_duplicates"].map(|it| number(&grid(size), it));
+    assert_eq!(counts(4096), [8192, 3072]);
+    // Of 1,536 blocks that lie half a block further on there are 1,537, and none of them repeats.
+    assert_eq!(counts(8192), [4096 + 1537, 0]);
+    for size in [4096, 8192] {
+        assert_eq!(grid(size)["exact"], true);
+        let contents = number(&grid(size), "unique_blocks") + 1;
+        let blocks = Bytes::gib(64).get() / size;
+        assert_eq!(number(&grid(size), "blocks"), blocks);
+        same(ratio(&grid(size), "dedup_ratio"), blocks as f64 / contents as f64);
+    }
+    let (file, scan) = (&found["files"][0], &found["scan"]);
+    assert_eq!(number(file, "bytes"), Bytes::gib(64).get());
+    let read = number(scan, "read_bytes");
+    assert!((44..=50).contains(&(read >> 20)), "{scan:#}");
+    assert_eq!(number(file, "hole_bytes") + read, Bytes::gib(64).get());
+    assert!(number(scan, "memory_bytes") <= Bytes::mib(256).get(), "{scan:#}");
+}
+
+#[test]
+fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
+    let place = Place::new();
+    // More contents in each table than memory for them: what there is is shared by 64 tables.
+    let random = generate(&place, "random", 1, "40M").join("random-1.dbf");
+    let whole = fs::read(&random).unwrap();
+    let again = [&whole[..20 * MIB], &whole[..10 * MIB]].concat();
+    let copy = place.file("copy");
+    fs::write(&copy, again).unwrap();
+    let offsets: Vec<String> = (0..32).map(|sector| (sector * 512).to_string()).collect();
+    let offsets = offsets.join(",");
+    let arguments = ["--memory", "64M", "--block-size", "4K,8K", "--offset", &offsets];
+    let found = scanned(
+        &[&arguments[..], &["--compress", "not", "--no-shifts"]].concat(),
+        &[&random, &copy],
+    );
+    let units = 70 * MIB as u64 / 4096;
+    for skipped in 0..4 {
+        let grids = grids(&found);
+        let grid = grids[&(4096, skipped * 4096)];
+        assert_eq!(grid["exact"], false, "{grid:#}");
+        assert!(ratio(grid, "share") < 1.0 && number(grid, "contents_kept") > 1000, "{grid:#}");
+        // The second file has at its end what both lack at their beginning.
+        let blocks = units - 2 * skipped;
+        assert_eq!(number(grid, "blocks"), blocks);
+        let truth = blocks as f64 / (40 * MIB / 4096) as f64;
+        let [low, at, high] =
+            ["dedup_ratio_low", "dedup_ratio", "dedup_ratio_high"].map(|it| ratio(grid, it));
+        assert!(low <= truth && truth <= high, "{low} … {high} without {truth}");
+        assert!(low < at && at < high && high / low < 1.15, "{low} … {at} … {high}");
+    }
+    let summary = &found["summary"];
+    assert!(summary["exact"] == false && summary["compression_ratio"].is_null(), "{summary:#}");
+    let scan = &found["scan"];
+    assert!(number(scan, "memory_bytes") <= Bytes::mib(128).get(), "{scan:#}");
+}
