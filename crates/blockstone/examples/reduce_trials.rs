@@ -21,10 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [trials, gib, memory_mib] = numbers[..] else {
         return Err("usage: reduce_trials TRIALS GIB MEMORY_MIB".into());
     };
-    let table_bytes = blockstone_scan::table_bytes(Bytes(memory_mib << 20), 8)?;
     let (mut inside, mut width, mut share) = (0, 0.0, 1.0_f64);
     for seed in 0..trials {
-        let trial = trial(seed, gib << 30, table_bytes)?;
+        let trial = trial(seed, gib << 30, Bytes(memory_mib << 20))?;
         inside += u64::from((trial.low..=trial.high).contains(&trial.truth));
         width += (trial.high - trial.low) / trial.truth / 2.0 / trials as f64;
         share = share.min(trial.share);
@@ -49,11 +48,12 @@ struct Trial {
 
 /// Blocks of contents that are drawn, some often, most seldom; which occurred at all is kept in a
 /// bit each.
-fn trial(seed: u64, bytes: u64, table_bytes: usize) -> Result<Trial, Box<dyn std::error::Error>> {
+fn trial(seed: u64, bytes: u64, memory: Bytes) -> Result<Trial, Box<dyn std::error::Error>> {
     let mut plan = Plan::new(&[Bytes(BLOCK_BYTES)], &[0], Bytes(BLOCK_BYTES))?;
-    plan.memory_bytes = table_bytes;
     plan.compress = Compress::Not;
     plan.chunks = false;
+    plan.codecs.clear();
+    plan.memory_bytes = blockstone_scan::table_bytes(memory, 8, &plan)?;
     let blocks = bytes / BLOCK_BYTES;
     let mut rng = Rng::new(seed, 0);
     let contents = 1 + rng.below(blocks);

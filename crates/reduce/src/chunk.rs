@@ -91,8 +91,6 @@ const DISPLACEMENTS_MAX: usize = 1 << 16;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chunks {
     table: Table,
-    bytes: u64,
-    repeated_bytes: u64,
     #[serde(with = "pairs")]
     displaced: HashMap<Displacement, u64>,
 }
@@ -101,7 +99,7 @@ impl Chunks {
     /// Within this much memory.
     pub fn new(memory_bytes: usize) -> Self {
         let table = Table::new(memory_bytes);
-        Self { table, bytes: 0, repeated_bytes: 0, displaced: HashMap::new() }
+        Self { table, displaced: HashMap::new() }
     }
 
     /// Counts the chunks of the segment that begins at `start_bytes` of `file`.
@@ -110,9 +108,9 @@ impl Chunks {
             let at = start_bytes + u64::from(chunk.start);
             let share = self.table.share_log2();
             let first = match self.table.see(chunk.print, Place::new(file, at)) {
-                Seen::Outside => continue,
+                Seen::Outside => None,
                 Seen::New(entry) => {
-                    // No file set, but what merging needs: how much one occurrence is.
+                    // No file set, but what the ratio needs: how much one occurrence is.
                     entry.set_set(SetId(chunk.len));
                     None
                 }
@@ -120,12 +118,10 @@ impl Chunks {
             };
             let now = self.table.share_log2();
             if now != share {
-                // What was counted so far was of a larger share.
+                // What was displaced so far was of a larger share.
                 self.scale(now - share);
             }
-            self.bytes += u64::from(chunk.len);
             let Some(first) = first else { continue };
-            self.repeated_bytes += u64::from(chunk.len);
             let shift_bytes = at as i64 - first.at() as i64;
             if shift_bytes % UNIT_BYTES as i64 != 0 {
                 let (original, copy) = (first.file(), file);
@@ -138,8 +134,13 @@ impl Chunks {
 
     /// Bytes of chunks ÷ bytes of different chunks; nothing without chunks.
     pub fn ratio(&self) -> Option<f64> {
-        let different = self.bytes - self.repeated_bytes;
-        (different > 0).then(|| self.bytes as f64 / different as f64)
+        let (mut bytes, mut different) = (0_u64, 0_u64);
+        for entry in self.table.entries() {
+            let len = u64::from(entry.set().0);
+            bytes += len * u64::from(entry.count);
+            different += len;
+        }
+        (different > 0).then(|| bytes as f64 / different as f64)
     }
 
     /// Bytes that lie displaced by no multiple of 4 KiB, the most first.
@@ -167,8 +168,6 @@ impl Chunks {
         self.scale(share - self.table.share_log2());
         self.table.shrink_share(share);
         let halvings = share - other.table.share_log2();
-        self.bytes += other.bytes >> halvings;
-        self.repeated_bytes += other.repeated_bytes >> halvings;
         for (key, bytes) in &other.displaced {
             let key = Displacement {
                 original: key.original + files,
@@ -182,20 +181,17 @@ impl Chunks {
             let before = self.table.share_log2();
             let mut moved = *entry;
             moved.first = first;
-            let Seen::Again(known) = self.table.add(moved) else {
-                let now = self.table.share_log2();
-                if now != before {
-                    self.scale(now - before);
-                }
-                continue;
+            let known = match self.table.add(moved) {
+                Seen::Again(known) => Some(known.first),
+                Seen::New(_) | Seen::Outside => None,
             };
+            self.scale(self.table.share_log2() - before);
+            let Some(known) = known else { continue };
             // Its first occurrence there is one more of what is known here.
             let bytes = u64::from(entry.set().0);
-            self.repeated_bytes += bytes;
-            let shift_bytes = first.at() as i64 - known.first.at() as i64;
+            let shift_bytes = first.at() as i64 - known.at() as i64;
             if shift_bytes % UNIT_BYTES as i64 != 0 {
-                let key =
-                    Displacement { original: known.first.file(), copy: first.file(), shift_bytes };
+                let key = Displacement { original: known.file(), copy: first.file(), shift_bytes };
                 *self.displaced.entry(key).or_default() += bytes;
                 self.forget_the_rarest();
             }
@@ -203,8 +199,9 @@ impl Chunks {
     }
 
     fn scale(&mut self, halvings: u32) {
-        self.bytes >>= halvings;
-        self.repeated_bytes >>= halvings;
+        if halvings == 0 {
+            return;
+        }
         self.displaced.retain(|_, bytes| {
             *bytes >>= halvings;
             *bytes > 0

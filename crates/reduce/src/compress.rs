@@ -48,6 +48,17 @@ pub enum CodecError {
     },
 }
 
+impl Codec {
+    /// Memory that it takes to compress blocks of up to so many bytes, about, in bytes: measured
+    /// for level 22 of Zstandard, which has the largest tables, and a little more.
+    pub const fn memory_bytes(self, block_bytes: u64) -> u64 {
+        match self {
+            Self::Lz4 => 64 << 10,
+            Self::Zstd { .. } => (256 << 10) + 20 * block_bytes,
+        }
+    }
+}
+
 impl FromStr for Codec {
     type Err = CodecError;
 

@@ -16,6 +16,7 @@ use crate::compress::Sizes;
 use crate::digest::{Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS, Zeros};
 use crate::grid::{Grid, Tower, Units};
 use crate::hash::{Hashed, Prints, SEGMENT_BYTES};
+use crate::mask::MaskedUnit;
 use crate::plan::Plan;
 use crate::sets::{EMPTY, FileId, Sets};
 use crate::table::{Place, Seen, Table};
@@ -262,9 +263,13 @@ impl Counter {
         self.detail.runs()
     }
 
-    /// Blocks of the primary grid that their database never used, zeros left out.
-    pub fn never_used_blocks(&self) -> u64 {
-        self.detail.never_used_blocks()
+    /// Blocks of the primary grid whose content is of pages that their database never used, zeros
+    /// left out; estimated from a share if need be.
+    pub fn never_used_blocks(&self) -> f64 {
+        let table = &self.grids[self.plan.primary()].table;
+        let never = table.entries().filter(|entry| entry.never_used());
+        let kept: u64 = never.map(|entry| u64::from(entry.count)).sum();
+        kept as f64 * (1_u64 << table.share_log2()) as f64
     }
 
     /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
@@ -335,9 +340,10 @@ impl Counter {
         units_now.clear();
         blocks_now.iter_mut().for_each(Vec::clear);
         units.push(sectors, |unit| units_now.push(unit));
+        let masked = masked_of(prints, plan, files.last().map_or(0, |file| file.bytes));
         for (index, &unit) in units_now.iter().enumerate() {
             if primary_level.is_some() {
-                detail.unit(unit, prints.masked.get(index), zeros.level(0));
+                detail.unit(unit, masked.get(index), zeros.level(0));
             }
             tower.push(unit, |level, print| {
                 blocks_now[level].push(print);
@@ -365,6 +371,19 @@ impl Counter {
             detail.end_blocks();
         }
     }
+}
+
+/// The units with fields of the primary grid's lane: pages of a segment whose first byte is at
+/// `end_bytes` less its length. What lies before the offset of the grid is none of it, and between
+/// units of a page nothing is known.
+fn masked_of<'a>(prints: &'a Prints, plan: &Plan, end_bytes: u64) -> &'a [MaskedUnit] {
+    let offset = plan.grids()[plan.primary()].offset_bytes as usize;
+    if !offset.is_multiple_of(UNIT_BYTES) {
+        return &[];
+    }
+    let is_first = end_bytes == prints.len_bytes;
+    let skipped = if is_first { offset / UNIT_BYTES } else { 0 };
+    prints.masked.get(skipped..).unwrap_or_default()
 }
 
 /// What a block is to an array that has seen all before it.

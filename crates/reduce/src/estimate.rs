@@ -108,6 +108,27 @@ pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interv
     Some(Interval { value: mean, low: (mean - half_width).max(0.0), high: mean + half_width })
 }
 
+/// The mean of values of which each stands for so many blocks: Σ count × value ÷ Σ count, with the
+/// interval of a ratio estimate (Cochran, Sampling Techniques, 1977, section 2.11).
+pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval> {
+    let (mut drawn, mut blocks, mut sum) = (0_u64, 0_u64, 0_u64);
+    for &(count, value) in values {
+        drawn += 1;
+        blocks += u64::from(count);
+        sum += u64::from(count) * u64::from(value);
+    }
+    if blocks == 0 {
+        return None;
+    }
+    let (drawn, mean) = (drawn as f64, sum as f64 / blocks as f64);
+    let residual = |&(count, value): &(u32, u32)| f64::from(count) * (f64::from(value) - mean);
+    let squares: f64 = values.iter().map(|it| residual(it).powi(2)).sum();
+    let left_out = (1.0 - drawn / population.max(drawn)).max(0.0);
+    let variance = squares / (drawn - 1.0).max(1.0);
+    let half_width = Z_99 * (variance / drawn * left_out).sqrt() / (blocks as f64 / drawn);
+    Some(Interval { value: mean, low: (mean - half_width).max(0.0), high: mean + half_width })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,7 +42,7 @@ pub struct GridFigures {
     pub zero_blocks: u64,
     /// Different contents that are not zeros: blocks that must be stored.
     pub unique_blocks: Interval,
-    /// Copies in a file that has the content before.
+    /// Copies in a file that has the content before; not a number where that is not known.
     pub same_file_duplicates: f64,
     /// First copies in a file of what another file has.
     pub cross_file_duplicates: f64,
@@ -225,7 +225,12 @@ fn figures(counter: &Counter, count: &GridCount, model: &Model) -> GridFigures {
     }
     let copies = nonzero - unique.value;
     let seen = (same + cross) as f64;
-    let scale = if seen > 0.0 { copies / seen } else { 0.0 };
+    // Of a share in which no content repeats it is not known which copies there are.
+    let scale = match (seen > 0.0, copies > 0.5) {
+        (true, _) => copies / seen,
+        (false, true) => f64::NAN,
+        (false, false) => 0.0,
+    };
     let has_zeros = f64::from(u8::from(count.zero_blocks > 0));
     let contents = unique.plus(has_zeros);
     let blocks = Interval::exact(count.blocks as f64);
@@ -280,6 +285,19 @@ fn compression_ratio(
     if count.table.is_empty() {
         // Nothing but zeros: there is nothing to divide by where they are free.
         return (zero_bytes > 0.0).then(|| Interval::exact(f64::from(block_bytes) / zero_bytes));
+    }
+    if !model.deduplicates {
+        // Every block is stored, so a content counts as often as it occurs.
+        let sizes = count.sample.sizes().filter_map(|(print, sizes)| {
+            Some((count.table.get(print)?.count, stored(sizes[place])))
+        });
+        let mut sizes: Vec<(u32, u32)> = sizes.collect();
+        // In one order, so that the last digit does not depend on where a map keeps what.
+        sizes.sort_unstable();
+        let mean = estimate::weighted_mean(&sizes, unique.value)?;
+        let (zeros, blocks) = (count.zero_blocks as f64, count.blocks as f64);
+        let bytes = mean.scaled(blocks - zeros).plus(zeros * zero_bytes);
+        return Some(Interval::exact(blocks * f64::from(block_bytes)).over(bytes));
     }
     let sizes = count.sample.sizes().map(|(_, sizes)| stored(sizes[place]));
     let mean = estimate::mean(sizes, unique.value)?;
@@ -357,4 +375,107 @@ fn block_sample(counter: &Counter, count: &GridCount) -> Option<BlockSample> {
 /// Name of a file in evidence.
 pub(crate) fn file_name(files: &[FileNote], file: FileId) -> &str {
     files.get(file as usize).map_or("?", |file| file.path.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::Bytes;
+    use blockstone_base::rng;
+
+    use super::*;
+    use crate::compress::Compressors;
+    use crate::generate::{self, Shape};
+    use crate::hash::{Hasher, SEGMENT_BYTES};
+    use crate::page;
+    use crate::plan::Plan;
+
+    fn find(plan: Plan, files: &[Vec<u8>], model: &Model) -> Findings {
+        let mut compressors = Compressors::new(&plan.codecs).unwrap();
+        let (mut counter, mut hasher) = (Counter::new(plan), Hasher::default());
+        let depth = counter.plan().depth();
+        let mut notes = Vec::new();
+        for data in files {
+            let format = page::recognise(&data[..data.len().min(65536)]);
+            notes.push(FileNote { path: String::new(), format: format.map(|f| f.format.name) });
+            counter.begin_file(data.len() as u64);
+            let mut wanted = Vec::new();
+            for segment in data.chunks(SEGMENT_BYTES) {
+                counter.feed(&hasher.hash(segment, format, depth), &mut wanted);
+            }
+            counter.end_file(&mut wanted);
+            for want in wanted {
+                let bytes = counter.grids()[want.grid].grid.block_bytes as usize;
+                let from = (want.start_bytes as usize).min(data.len());
+                let mut block = data[from..(from + bytes).min(data.len())].to_vec();
+                block.resize(bytes, 0);
+                let sizes = compressors.sizes(&block, counter.plan().compressors(want.grid));
+                counter.compressed(want.grid, want.print, sizes);
+            }
+        }
+        Findings::new(&counter, &notes, model)
+    }
+
+    fn plan(offset: u64) -> Plan {
+        Plan::new(&[Bytes(8192)], &[offset], Bytes(8192)).unwrap()
+    }
+
+    /// Random blocks that occur once, one block that occurs often, and zeros.
+    fn data(random: usize, copies: usize, zeros: usize) -> Vec<u8> {
+        let mut bytes = vec![0; random * 8192];
+        rng::fill(1, &mut bytes);
+        bytes.extend(std::iter::repeat_n(b'x', copies * 8192));
+        bytes.resize((random + copies + zeros) * 8192, 0);
+        bytes
+    }
+
+    #[test]
+    fn a_model_that_does_not_deduplicate_stores_every_block() {
+        let about = "about = 'a'\nblock_size = '8K'\ncodec = 'lz4'\ngranule = '512'\n";
+        let text = format!("{about}deduplicates = false\nzeros = 'free'");
+        let model = Model::parse("mine", &text).unwrap();
+        let found = find(plan(0), &[data(100, 300, 600)], &model);
+        let stored = 100.0 * 8192.0 + 300.0 * 512.0;
+        let ratio = found.primary().reduction_ratio.unwrap();
+        assert!((ratio.value - 1000.0 * 8192.0 / stored).abs() < 1e-9, "{ratio:?}");
+        assert!((ratio.high - ratio.low).abs() < 1e-9, "all were compressed");
+    }
+
+    #[test]
+    fn what_is_used_does_not_depend_on_where_the_grid_begins() {
+        let kind = generate::find("oracle-like").unwrap();
+        let shape = Shape { files: 2, blocks_per_file: 512, head_blocks: 40, ..Shape::default() };
+        let file = |number| {
+            let mut bytes = vec![0; shape.file_bytes() as usize];
+            generate::fill(&shape, kind, number, 0, &mut bytes);
+            bytes
+        };
+        let files = [file(0), file(1)];
+        let model = Model::built_in("generic").unwrap();
+        let used = |offset, files: &[Vec<u8>]| {
+            find(plan(offset).with_masks(), files, &model).usage.used_blocks.round() as i64
+        };
+        let all = used(0, &files);
+        assert!((80..=84).contains(&all), "{all}");
+        // Two heads lose as many blocks as lie before the offset.
+        assert_eq!(used(16 * 8192, &files), all - 2 * 16);
+        // A copy that nobody recognises has the same empty blocks.
+        let mut copy = vec![7; 8192];
+        copy.extend_from_slice(&files[0]);
+        let with_copy = used(0, &[files[0].clone(), copy]);
+        assert!((80..=90).contains(&with_copy), "{with_copy}");
+    }
+
+    #[test]
+    fn kinds_of_blocks_add_up_to_all_of_them() {
+        let found =
+            find(plan(0), &[data(50, 20, 5), data(50, 1, 0)], &Model::built_in("generic").unwrap());
+        let figures = found.primary();
+        let sum = figures.zero_blocks as f64
+            + figures.unique_blocks.value
+            + figures.same_file_duplicates
+            + figures.cross_file_duplicates;
+        assert!((sum - figures.blocks as f64).abs() < 1e-9);
+        assert_eq!(figures.cross_file_duplicates.round() as u64, 51);
+        assert_eq!(figures.same_file_duplicates.round() as u64, 19);
+    }
 }

@@ -138,8 +138,16 @@ impl Plan {
         // files have an eighth.
         let growing = all().copied().fold(0.0, f64::max) / 2.0;
         let bytes = self.memory_bytes as f64 * 0.85 / (all().sum::<f64>() + growing);
-        let scaled = |weights: Vec<f64>| weights.iter().map(|w| (w * bytes) as usize).collect();
-        Memory { plain: scaled(plain), masked: scaled(masked), chunks: (chunks * bytes) as usize }
+        let scaled = |weights: Vec<f64>, part: f64| {
+            weights.iter().map(|weight| (weight * bytes * part) as usize).collect()
+        };
+        // Where every content is compressed, its sizes take twice what it takes itself.
+        let plain_part = if self.compress == Compress::Every { 1.0 / 3.0 } else { 1.0 };
+        Memory {
+            plain: scaled(plain, plain_part),
+            masked: scaled(masked, 1.0),
+            chunks: (chunks * bytes) as usize,
+        }
     }
 }
 

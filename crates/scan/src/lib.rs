@@ -29,6 +29,6 @@ mod workers;
 
 pub use error::ScanError;
 pub use generate::generate;
-pub use saved::{Position, merge, plan, read, resume};
+pub use saved::{Position, merge, read, resume};
 pub use scan::{Outcome, Progress, Settings, notes, scan, table_bytes};
 pub use survey::{Found, Survey, survey};

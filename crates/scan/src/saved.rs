@@ -1,19 +1,20 @@
 //! Scans that are kept: to go on after an interruption, to look again, and to count the files of
 //! several machines together.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use blockstone_record::scan::{self as kept, FileSetRow, FingerprintRow, SavedScan};
 use blockstone_reduce::counter::{Counter, Row};
 use blockstone_reduce::page::{Recognised, registry};
-use blockstone_reduce::plan::Plan;
 use blockstone_reduce::scanned::Scanned;
 use blockstone_reduce::sets::SetId;
 use blockstone_reduce::table::{Entry, Place};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ScanError;
-use crate::scan::{Outcome, Progress, Settings, Start, go_on};
+use crate::scan::{Outcome, Progress, Settings, Start, go_on, shown};
 use crate::survey::{Found, Survey};
 
 /// Up to where a scan came.
@@ -28,16 +29,44 @@ pub struct Position {
 /// A file as it was when the scan began: it must be the same when it goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct KeptFile {
-    path: std::path::PathBuf,
+    /// Absolute, so that the scan can go on from anywhere.
+    path: KeptPath,
     bytes: u64,
     modified_ns: i64,
     format: Option<(String, usize)>,
+}
+
+/// A path: text, or the bytes of a name that is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum KeptPath {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl KeptPath {
+    fn of(path: &Path) -> Self {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        match path.to_str() {
+            Some(text) => Self::Text(text.to_owned()),
+            None => Self::Bytes(path.as_os_str().as_bytes().to_vec()),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Bytes(bytes) => OsStr::from_bytes(bytes).into(),
+        }
+    }
 }
 
 /// `scan.json`, as it is written.
 #[derive(Serialize)]
 struct Written<'a> {
     tool_version: &'static str,
+    /// Where the files are.
+    host: String,
     complete: bool,
     /// What the column `table` of the fingerprints means.
     tables: Vec<String>,
@@ -50,6 +79,7 @@ struct Written<'a> {
 /// `scan.json`, as it is read.
 #[derive(Deserialize)]
 struct Document {
+    host: String,
     complete: bool,
     files: Vec<KeptFile>,
     position: Position,
@@ -66,13 +96,14 @@ pub(crate) fn write(
     complete: bool,
 ) -> Result<(), ScanError> {
     let file = |found: &Found| KeptFile {
-        path: found.path.clone(),
+        path: KeptPath::of(&found.path),
         bytes: found.bytes,
         modified_ns: found.modified_ns,
         format: found.format.map(|known| (known.format.name.to_owned(), known.page_bytes)),
     };
     let document = Written {
         tool_version: env!("CARGO_PKG_VERSION"),
+        host: host(),
         complete,
         tables: counter.table_names(),
         files: files.iter().map(file).collect(),
@@ -95,22 +126,37 @@ pub(crate) fn write(
 /// # Errors
 /// When there is none in `dir`, or it is damaged.
 pub fn read(dir: &Path) -> Result<Outcome, ScanError> {
-    let document = load(dir)?;
+    Ok(outcome(load(dir)?))
+}
+
+fn outcome(document: Document) -> Outcome {
     let mut scanned = document.scanned;
     if !document.complete && scanned.ended_by.is_none() {
         scanned.ended_by = Some("it was saved before its end".to_owned());
     }
-    Ok(Outcome { counter: document.counter, scanned })
+    Outcome { counter: document.counter, scanned }
 }
 
 /// Reads several saved scans and counts them as one.
 ///
 /// # Errors
 /// When one cannot be read, or they did not count the same.
-pub fn merge(dirs: &[std::path::PathBuf]) -> Result<Outcome, ScanError> {
+pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
     let mut merged: Option<Outcome> = None;
+    let mut known: Vec<(String, Vec<KeptFile>)> = Vec::new();
     for dir in dirs {
-        let next = read(dir)?;
+        let document = load(dir)?;
+        let files = (document.host.clone(), document.files.clone());
+        if known.contains(&files) {
+            return Err(ScanError::Saved {
+                verb: "merge",
+                path: dir.clone(),
+                why: format!("it is of the same files of host {} as another one", files.0),
+                hint: "name each scan once",
+            });
+        }
+        known.push(files);
+        let next = outcome(document);
         let Some(all) = &mut merged else {
             merged = Some(next);
             continue;
@@ -119,8 +165,8 @@ pub fn merge(dirs: &[std::path::PathBuf]) -> Result<Outcome, ScanError> {
             verb: "merge",
             path: dir.clone(),
             why: error.to_string(),
-            hint: "scan with the same --block-size, --offset, --model and --codec, and pages of the \
-                   same databases",
+            hint: "scan all with the same --block-size, --offset, --model and --codec; and with \
+                   --no-headers, where only some of them hold databases",
         })?;
         let scanned = &mut all.scanned;
         scanned.files.extend(next.scanned.files);
@@ -149,28 +195,29 @@ pub fn resume(
     let refuse =
         |why: String, hint| ScanError::Saved { verb: "resume", path: dir.to_owned(), why, hint };
     if document.complete {
-        let hint = "show it with `blockstone reduce --merge`, or scan again without --resume";
-        return Err(refuse("it is complete".to_owned(), hint));
+        return Ok(outcome(document));
     }
     let mut survey = Survey { skipped: document.scanned.skipped.clone(), ..Survey::default() };
     for (index, file) in document.files.into_iter().enumerate() {
-        let found = blockstone_sys::file::BlockFile::open(
-            &file.path,
-            blockstone_sys::file::Access::Read,
-            false,
-        )
-        .and_then(|open| open.state());
+        let path = file.path.path();
+        let found =
+            blockstone_sys::file::BlockFile::open(&path, blockstone_sys::file::Access::Read, false)
+                .and_then(|open| open.state());
         let same = found
             .as_ref()
             .is_ok_and(|now| (now.bytes, now.modified_ns) == (file.bytes, file.modified_ns));
         // A file that is done may have gone its way.
         if !same && index >= document.position.file {
-            let why = format!("{} is not what it was when the scan began", file.path.display());
-            return Err(refuse(why, "scan again from the beginning"));
+            let what = match found {
+                Ok(_) => "is not what it was when the scan began".to_owned(),
+                Err(error) => format!("can no longer be read ({})", first_line(&error)),
+            };
+            let why = format!("{} {what}", shown(&path));
+            return Err(refuse(why, "put it back, or scan again from the beginning"));
         }
         survey.files.push(Found {
             format: file.format.and_then(|(name, page_bytes)| recognised(&name, page_bytes)),
-            path: file.path,
+            path,
             bytes: file.bytes,
             modified_ns: file.modified_ns,
         });
@@ -178,14 +225,6 @@ pub fn resume(
     let scanned = Scanned { ended_by: None, ..document.scanned };
     let start = Start { counter: document.counter, scanned, position: document.position };
     go_on(&survey, start, settings, watch)
-}
-
-/// The plan of a saved scan, for whoever goes on with it.
-///
-/// # Errors
-/// As reading it.
-pub fn plan(dir: &Path) -> Result<Plan, ScanError> {
-    Ok(load(dir)?.counter.plan().clone())
 }
 
 fn load(dir: &Path) -> Result<Document, ScanError> {
@@ -211,10 +250,23 @@ fn load(dir: &Path) -> Result<Document, ScanError> {
             fault.get_or_insert(error);
         }
     })?;
-    match fault {
-        Some(error) => Err(damaged(error.to_string())),
-        None => Ok(document),
+    if let Some(error) = fault {
+        return Err(damaged(error.to_string()));
     }
+    let (files, scanned) = (document.files.len(), document.scanned.files.len());
+    if files != scanned || document.position.file > files {
+        return Err(damaged(format!("its {files} files are not those that it says it scanned")));
+    }
+    Ok(document)
+}
+
+fn first_line(error: &impl ToString) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 fn recognised(name: &str, page_bytes: usize) -> Option<Recognised> {

@@ -14,9 +14,10 @@ use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::{Access, BlockFile};
 
 use crate::error::ScanError;
+use crate::scan::shown;
 
 /// Bytes of a file by which its format is recognised.
-const HEAD_BYTES: usize = 128 << 10;
+const HEAD_BYTES: usize = 64 << 10;
 
 /// A file to be scanned.
 #[derive(Clone, Debug)]
@@ -129,7 +130,7 @@ impl Walk {
     }
 
     fn skip(&mut self, path: &Path, why: &str, matters: bool) {
-        let path = path.display().to_string();
+        let path = shown(path);
         self.survey.skipped.push(Skipped { path, why: why.to_owned(), matters });
     }
 }

@@ -30,6 +30,10 @@ pub struct Piece {
     pub is_last: bool,
     /// What was found.
     pub found: Result<Segment, String>,
+    /// Memory that nothing was read into. It goes back to the pool with this piece, so that holes
+    /// and failures are no further ahead of the counter than what is read.
+    #[expect(dead_code, reason = "it is kept only to be given back")]
+    held: Option<Bytes>,
 }
 
 /// What a segment holds.
@@ -210,15 +214,23 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece
                     let bytes = Bytes { slot: Some(slot), len, pool: Arc::clone(pool) };
                     let bytes = Some(Arc::new(bytes));
                     let found = Ok(Segment { open, hashed: prints, bytes, is_hole: false });
-                    return Piece { number, source, start_bytes, expected_bytes, is_last, found };
+                    let held = None;
+                    return Piece {
+                        number,
+                        source,
+                        start_bytes,
+                        expected_bytes,
+                        is_last,
+                        found,
+                        held,
+                    };
                 }
                 Err(error) => Err(first_line(&error.to_string())),
             }
         }
     };
-    pool.lock().free.push(slot);
-    pool.changed.notify_one();
-    Piece { number, source, start_bytes, expected_bytes, is_last, found }
+    let held = Some(Bytes { slot: Some(slot), len: 0, pool: Arc::clone(pool) });
+    Piece { number, source, start_bytes, expected_bytes, is_last, found, held }
 }
 
 fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Vec<Compressed> {

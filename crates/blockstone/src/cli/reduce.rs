@@ -6,6 +6,10 @@ use blockstone_base::units::{Bytes, Nanos};
 use blockstone_reduce::compress::Codec;
 use clap::{Args, ValueEnum, ValueHint};
 
+/// What a saved scan has decided already.
+const COUNTING: [&str; 7] =
+    ["block_size", "offset", "codec", "compress", "no_shifts", "no_headers", "memory"];
+
 /// Arguments of `reduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -99,10 +103,12 @@ pub struct ReduceArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Saved scans")]
     pub save_every: Nanos,
     /// Go on with a saved scan that did not come to its end; what is counted is what it was
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Saved scans")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Saved scans",
+          conflicts_with_all = COUNTING)]
     pub resume: Option<PathBuf>,
     /// Count saved scans together, as if one array stored all their files
-    #[arg(long, conflicts_with_all = ["save", "resume"], help_heading = "Saved scans")]
+    #[arg(long, conflicts_with_all = ["save", "resume", "rate", "threads", "buffered"],
+          conflicts_with_all = COUNTING, help_heading = "Saved scans")]
     pub merge: bool,
     /// Write an HTML page with charts to this file (`-` for standard output)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -25,6 +25,9 @@ pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     }
     let model = model(&args.model)?;
     if let Some(file) = &args.html {
+        if printer.json && file == Path::new("-") {
+            bail!("--json and --html -: both would be the answer\nhint: name a file for the page");
+        }
         refuse_unwritable(file)?;
     }
     let interrupt = Interrupt::install().context("install signal handlers")?;
@@ -38,6 +41,15 @@ pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
         bail!(
             "use model {}: the scan kept details of blocks of {counted}, not of {wanted}\n\
              hint: name the model it was made for, or scan again",
+            model.name
+        );
+    }
+    if let Some(codec) = model.codec
+        && !plan.codecs.contains(&codec)
+    {
+        bail!(
+            "use model {}: the scan did not compress by {codec}\n\
+             hint: scan with --codec {codec}, or name a model of a compressor that it has",
             model.name
         );
     }
@@ -132,7 +144,7 @@ fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {
         CompressWhat::Not => Compress::Not,
     };
     plan.chunks = !args.no_shifts;
-    plan.memory_bytes = blockstone_scan::table_bytes(args.memory, threads)?;
+    plan.memory_bytes = blockstone_scan::table_bytes(args.memory, threads, &plan)?;
     Ok(plan)
 }
 

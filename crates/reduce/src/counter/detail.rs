@@ -80,7 +80,6 @@ pub(super) struct Detail {
     /// Of the blocks that were completed and are about to be counted.
     #[serde(skip)]
     used_blocks: Vec<bool>,
-    never_used: u64,
     drawn: Table,
     drawn_blocks: u64,
     drawn_zero: bool,
@@ -99,7 +98,6 @@ impl Detail {
             run: None,
             used: false,
             used_blocks: Vec::new(),
-            never_used: 0,
             drawn: Table::new(DRAWN_BYTES),
             drawn_blocks: 0,
             drawn_zero: false,
@@ -156,13 +154,12 @@ impl Detail {
         table: &mut Table,
     ) {
         let used = self.used_blocks.get(index).copied().unwrap_or(true);
-        self.never_used += u64::from(!used);
         if is_drawn(place.file().into(), place.at()) {
             self.drawn_blocks += 1;
             self.drawn.see(print, place);
         }
         let Some(copied) = copied else { return };
-        if copied == Copied::Not && !used {
+        if !used {
             table.mark_never_used(print);
         }
         if let Some(bin) = self.bin(place.at()) {
@@ -193,10 +190,6 @@ impl Detail {
         runs
     }
 
-    pub fn never_used_blocks(&self) -> u64 {
-        self.never_used
-    }
-
     pub fn drawn(&self) -> (u64, f64) {
         let contents = (self.drawn.len() as f64) * (1_u64 << self.drawn.share_log2()) as f64;
         (self.drawn_blocks, contents + f64::from(u8::from(self.drawn_zero)))
@@ -215,7 +208,6 @@ impl Detail {
     pub fn merge(&mut self, other: &Self) {
         self.strips.clear();
         self.runs.clear();
-        self.never_used += other.never_used;
         self.drawn_blocks += other.drawn_blocks;
         self.drawn_zero |= other.drawn_zero;
         self.drawn.shrink_share(other.drawn.share_log2());

@@ -176,6 +176,22 @@ mod tests {
     }
 
     #[test]
+    fn chunks_of_a_share_repeat_as_often_as_all_of_them() {
+        let mut bytes = vec![0; 24 << 20];
+        blockstone_base::rng::fill(8, &mut bytes);
+        let mut small = plan();
+        small.memory_bytes = 512 << 10;
+        let scan = || count(small.clone(), std::slice::from_ref(&bytes));
+        let mut merged = scan();
+        assert!(merged.chunks().table().share_log2() > 0);
+        for times in 2..6 {
+            merged.merge(&scan()).unwrap();
+            let ratio = merged.chunks().ratio().unwrap();
+            assert!((ratio - f64::from(times)).abs() < 1e-9, "{ratio}");
+        }
+    }
+
+    #[test]
     fn scans_of_different_grids_are_not_merged() {
         let sizes = [blockstone_base::Bytes(8192)];
         let other = crate::plan::Plan::new(&sizes, &[0], sizes[0]).unwrap();

@@ -35,8 +35,8 @@ impl Usage {
 }
 
 pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usage {
-    let formatted = counter.never_used_blocks() as f64;
     let zero = count.zero_blocks as f64;
+    let formatted = counter.never_used_blocks().min(count.blocks as f64 - zero);
     let used = count.blocks as f64 - zero - formatted;
     let scale = (1_u64 << count.table.share_log2()) as f64;
     let used_contents = count.table.entries().filter(|entry| !entry.never_used()).count() as f64;
@@ -46,10 +46,12 @@ pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usag
     let (mut compressed, mut bytes) = (0_u64, 0_u64);
     if let Some(place) = codec {
         for (print, sizes) in count.sample.sizes() {
-            if count.table.get(print).is_some_and(|entry| !entry.never_used()) {
-                compressed += 1;
-                bytes += u64::from(model.stored_bytes(count.grid.block_bytes, sizes[place]));
-            }
+            let Some(entry) = count.table.get(print).filter(|entry| !entry.never_used()) else {
+                continue;
+            };
+            let times = if model.deduplicates { 1 } else { u64::from(entry.count) };
+            compressed += times;
+            bytes += times * u64::from(model.stored_bytes(count.grid.block_bytes, sizes[place]));
         }
     }
     let block_bytes = f64::from(count.grid.block_bytes);
