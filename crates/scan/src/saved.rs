@@ -119,8 +119,8 @@ pub fn merge(dirs: &[std::path::PathBuf]) -> Result<Outcome, ScanError> {
             verb: "merge",
             path: dir.clone(),
             why: error.to_string(),
-            hint: "scan with the same --block-size, --offset, --model and --codec, and pages of the \
-                   same databases",
+            hint: "scan with the same --block-size, --offset, --model and --codec, and pages of \
+                   the same databases",
         })?;
         let scanned = &mut all.scanned;
         scanned.files.extend(next.scanned.files);
