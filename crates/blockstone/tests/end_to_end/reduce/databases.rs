@@ -81,17 +81,20 @@ const TABLES: u64 = 4;
 /// Statements, one a line, as a server takes them that only sets its database up: it needs no port,
 /// and ends with them.
 fn statements() -> String {
-    let mut all = "CREATE DATABASE d;\nUSE d;\nSET max_recursive_iterations = 100000;\n".to_owned();
-    for table in 1..=TABLES {
-        all += &format!(
-            "CREATE TABLE t{table} (id int NOT NULL PRIMARY KEY, name varchar(100) NOT NULL, \
+    let table = |number| {
+        format!(
+            "CREATE TABLE t{number} (id int NOT NULL PRIMARY KEY, name varchar(100) NOT NULL, \
              amount decimal(12, 2) NOT NULL) ENGINE = InnoDB;\n\
-             INSERT INTO t{table} WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s \
+             INSERT INTO t{number} WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s \
              WHERE n < {ROWS}) SELECT n, concat('customer ', md5(n)), n * 1.07 FROM s;\n"
-        );
-    }
+        )
+    };
+    let tables: String = (1..=TABLES).map(table).collect();
     // All pages are written and the undo log is emptied before the end.
-    all + "SET GLOBAL innodb_fast_shutdown = 0;\n"
+    format!(
+        "CREATE DATABASE d;\nUSE d;\nSET max_recursive_iterations = 100000;\n{tables}\
+         SET GLOBAL innodb_fast_shutdown = 0;\n"
+    )
 }
 
 fn succeeded(ran: &Ran) {
