@@ -306,7 +306,7 @@ mod tests {
             occurrences: number as u32 + 1,
             file_set: number as u32,
             never_used: number % 2 == 1,
-            compressed_bytes: (number % 5 == 0).then_some([1, 2, 3, number as u32]),
+            compressed_bytes: number.is_multiple_of(5).then_some([1, 2, 3, number as u32]),
         }
     }
 

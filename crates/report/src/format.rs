@@ -45,6 +45,9 @@ pub fn plus_minus(estimate: &Estimate) -> String {
 
 /// A share as percent: `97.3 %`.
 pub fn percent(ratio: f64) -> String {
+    if ratio.is_nan() {
+        return "–".to_owned();
+    }
     format!("{} %", two_digits(ratio * 100.0))
 }
 

@@ -1,6 +1,7 @@
 //! Scans that are kept: to go on after an interruption, to look again, and to count the files of
 //! several machines together.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -134,17 +135,29 @@ fn outcome(document: Document) -> Outcome {
     if !document.complete && scanned.ended_by.is_none() {
         scanned.ended_by = Some("it was saved before its end".to_owned());
     }
-    Outcome { counter: document.counter, scanned }
+    Outcome { counter: document.counter, scanned, unsaved: None }
 }
 
 /// Reads several saved scans and counts them as one.
 ///
 /// # Errors
-/// When one cannot be read, or they did not count the same.
+/// When one cannot be read or is named twice, or they did not count the same.
 pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
     let mut merged: Option<Outcome> = None;
     let mut known: Vec<(String, Vec<KeptFile>)> = Vec::new();
+    let mut seen = HashSet::new();
     for dir in dirs {
+        // Every file of it would be a copy of itself.
+        if let Ok(resolved) = dir.canonicalize()
+            && !seen.insert(resolved)
+        {
+            return Err(ScanError::Saved {
+                verb: "merge",
+                path: dir.clone(),
+                why: "it is named twice".to_owned(),
+                hint: "name each saved scan once",
+            });
+        }
         let document = load(dir)?;
         let files = (document.host.clone(), document.files.clone());
         if known.contains(&files) {

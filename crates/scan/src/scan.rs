@@ -70,6 +70,8 @@ pub struct Outcome {
     pub counter: Counter,
     /// What was scanned.
     pub scanned: Scanned,
+    /// Why it could not be saved at its end, if it could not: what was counted is here even so.
+    pub unsaved: Option<ScanError>,
 }
 
 impl Outcome {
@@ -95,7 +97,7 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 /// ended early gives what was counted.
 ///
 /// # Errors
-/// When there is no memory or no thread, or the scan cannot be saved.
+/// When there is no memory or no thread, or the scan cannot be saved on its way.
 pub fn scan(
     survey: &Survey,
     plan: Plan,
@@ -212,10 +214,8 @@ pub(crate) fn go_on(
     counting.scanned.elapsed_s += counting.begun.elapsed().as_secs_f64();
     counting.scanned.cpu_s += (usage::process().cpu_ns() - cpu_before_ns) as f64 / 1e9;
     counting.scanned.memory_bytes = usage::peak_memory_bytes();
-    if settings.save.is_some() {
-        counting.save(true)?;
-    }
-    Ok(Outcome { counter: counting.counter, scanned: counting.scanned })
+    let unsaved = counting.save(true).err();
+    Ok(Outcome { counter: counting.counter, scanned: counting.scanned, unsaved })
 }
 
 /// The segment before the position, if there is one.

@@ -28,16 +28,20 @@ pub fn process() -> CpuUsage {
     CpuUsage::of(libc::RUSAGE_SELF)
 }
 
-/// The most memory that this process had at once, in bytes (its resident set, from getrusage(2)).
+/// The most memory that this process had at once, in bytes: its resident set, from
+/// `/proc/self/status`, and 0 where the kernel does not tell.
+///
+/// getrusage(2) is no source for it: what it tells is kept across execve(2), so that it is that of
+/// whoever started the program if that was larger.
 pub fn peak_memory_bytes() -> u64 {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is a writable rusage; with RUSAGE_SELF and a valid pointer the call cannot
-    // fail, and if it did, all-zero bytes are a valid rusage.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    usage.ru_maxrss as u64 * 1024
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    peak_in(&status).unwrap_or_default()
+}
+
+fn peak_in(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
 }
 
 impl CpuUsage {
@@ -218,6 +222,18 @@ mod tests {
         let burnt =
             after.cpu_user_ns + after.cpu_system_ns - before.cpu_user_ns - before.cpu_system_ns;
         assert!(burnt > 5_000_000, "{burnt} ns seen of 60 ms");
+    }
+
+    #[test]
+    fn the_most_memory_is_this_process_own() {
+        assert_eq!(peak_in("VmPeak:\t 9 kB\nVmHWM:\t   1234 kB\n"), Some(1234 * 1024));
+        assert_eq!(peak_in("Name:\tx\n"), None);
+        let before = peak_memory_bytes();
+        let held = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let with = peak_memory_bytes();
+        assert!(with >= before.max(64 << 20), "{before}, then {with}");
+        drop(held);
+        assert!(peak_memory_bytes() >= 64 << 20, "what was given back was had");
     }
 
     #[test]

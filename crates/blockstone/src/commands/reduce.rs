@@ -9,6 +9,7 @@ use blockstone_reduce::findings::Findings;
 use blockstone_reduce::generate::{self, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
+use blockstone_reduce::scanned::Scanned;
 use blockstone_report::{html, json, terminal};
 use blockstone_scan::{Outcome, Progress, ScanError, Settings};
 
@@ -55,25 +56,9 @@ pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     }
     let findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
     let scanned = &outcome.scanned;
-    let page = match &args.html {
-        Some(file) => Some((file, html::reduce_page(&findings, scanned)?)),
-        None => None,
-    };
-    if let Some((file, page)) = &page
-        && *file == Path::new("-")
-    {
-        write_page(page, file, printer)?;
-        return Ok(exit(&outcome, &bar));
-    }
-    if printer.json {
-        let document = json::reduce::document(&findings, scanned);
-        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
-    } else {
-        answer(&terminal::reduce::text(&findings, scanned, &printer.style()))?;
-    }
-    // Behind the answer: a page that cannot be written must not cost what took hours.
-    if let Some((file, page)) = &page {
-        write_page(page, file, printer)?;
+    tell(args, &findings, scanned, printer)?;
+    if let Some(error) = outcome.unsaved {
+        return Err(error.into());
     }
     if let (Exit::Interrupted, Some(dir)) =
         (bar.exit(), args.save.as_ref().or(args.resume.as_ref()))
@@ -81,6 +66,26 @@ pub fn run(args: &ReduceArgs, printer: Printer) -> Result<Exit> {
         printer.note(&format!("saved; go on with: blockstone reduce --resume {}", dir.display()));
     }
     Ok(exit(&outcome, &bar))
+}
+
+/// The answer, and the page beside it or in its place.
+fn tell(args: &ReduceArgs, findings: &Findings, scanned: &Scanned, printer: Printer) -> Result<()> {
+    let page = args.html.as_ref().map(|file| (file, html::reduce_page(findings, scanned)));
+    let page = match page {
+        Some((file, page)) if file == Path::new("-") => return write_page(&page?, file, printer),
+        other => other,
+    };
+    if printer.json {
+        let document = json::reduce::document(findings, scanned);
+        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+    } else {
+        answer(&terminal::reduce::text(findings, scanned, &printer.style()))?;
+    }
+    // Behind the answer: a page that cannot be written must not cost what took hours.
+    match page {
+        Some((file, page)) => write_page(&page?, file, printer),
+        None => Ok(()),
+    }
 }
 
 fn exit(outcome: &Outcome, bar: &Bar) -> Exit {

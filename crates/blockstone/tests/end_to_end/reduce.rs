@@ -13,7 +13,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use blockstone_testkit::{Ran, blockstone_binary, run};
+use blockstone_base::Bytes;
+use blockstone_testkit::{
+    DeviceSpec, FileSystem, LoopDevice, Ran, blockstone_binary, require, run,
+};
 use serde_json::Value;
 
 use super::{Place, keeps_to_its_schema};
@@ -144,20 +147,60 @@ fn every_grid_has_the_counts_that_another_program_finds() {
     let paths = found["files"].as_array().unwrap().iter();
     let files: Vec<PathBuf> = paths.map(|file| file["path"].as_str().unwrap().into()).collect();
     assert_eq!(files.len(), 4 + 15);
-    let expected = counted_otherwise(&files);
+    let grids = counts_are_confirmed(&found, &files);
+    for (grid, row) in grids {
+        let counts = COUNTS.map(|name| number(row, name));
+        assert!(counts.iter().all(|&count| count > 0), "{grid:?}: nothing is counted: {counts:?}");
+    }
+}
+
+/// Compares each count of each grid with another program's.
+#[track_caller]
+fn counts_are_confirmed<'a>(
+    found: &'a Value,
+    files: &[PathBuf],
+) -> BTreeMap<(u64, u64), &'a Value> {
+    let expected = counted_otherwise(files);
     assert_eq!(expected.len(), SIZES.len() * OFFSETS.len());
-    let grids = grids(&found);
+    let grids = grids(found);
     assert!(grids.keys().eq(expected.keys()));
     for (grid, (counts, dedup_ratio)) in &expected {
         let row = grids[grid];
         let ours: Vec<u64> = COUNTS.iter().map(|name| number(row, name)).collect();
         assert_eq!(&ours, counts, "{grid:?}: {COUNTS:?}");
-        assert!(counts.iter().all(|&count| count > 0), "a count of nothing proves nothing");
         assert_eq!(row["exact"], true, "{grid:?}");
         for name in ["dedup_ratio", "dedup_ratio_low", "dedup_ratio_high"] {
             same(ratio(row, name), *dedup_ratio);
         }
     }
+    grids
+}
+
+#[test]
+fn a_block_device_is_counted_once_under_whatever_name_and_stays_as_it_is() {
+    require!(Root, Loop);
+    let place = Place::new();
+    let device = LoopDevice::create(DeviceSpec {
+        size: Bytes::mib(16),
+        file_system: Some(FileSystem::Ext4),
+        ..DeviceSpec::default()
+    })
+    .unwrap();
+    // A file system has zeros, and copies of its own: of the superblock, and of this file.
+    let file = device.mount_point().unwrap().join("text");
+    fs::write(&file, "the same line again and again\n".repeat(200_000)).unwrap();
+    fs::File::open(&file).unwrap().sync_all().unwrap();
+    let path = device.device();
+    assert_eq!(run(Command::new("umount").arg(path)).code, Some(0));
+    let before = fs::read(path).unwrap();
+    let other = place.file("link");
+    std::os::unix::fs::symlink(path, &other).unwrap();
+    let found = scanned(&[], &[path, &other]);
+    assert_eq!(found["files"].as_array().unwrap().len(), 1);
+    assert_eq!(number(&found["files"][0], "bytes"), Bytes::mib(16).get());
+    assert!(found["skipped"][0]["why"].as_str().unwrap().contains("another name"));
+    counts_are_confirmed(&found, &[path.to_owned()]);
+    assert!(fs::read(path).unwrap() == before, "it is only read");
 }
 
 /// Reduction is what deduplication and compression make together, in every grid.

@@ -81,7 +81,7 @@ impl Counter {
             let masks = counter.plan.masks.len();
             let details = counter.grids[counter.plan.primary()].grid.block_bytes;
             format!(
-                "{}, details of those of {details}; {masks} masks, compressors {}, chunks: {chunks}",
+                "{}, details of {details}; {masks} masks, compressors {}, chunks: {chunks}",
                 names.join(", "),
                 codecs.join(", ")
             )

@@ -27,7 +27,7 @@ fn a_sparse_file_of_64_gib_is_counted_within_256_mib_and_not_read() {
         file.write_all_at(&random[part], at).unwrap();
     }
     file.sync_all().unwrap();
-    let found = scanned(&["--memory", "256M"], &[&path]);
+    let found = scanned(&["--memory", "256M", "--threads", "8"], &[&path]);
     let grid = |size| grids(&found)[&(size, 0)].clone();
     let counts = |size| ["unique_blocks", "same_file_duplicates"].map(|it| number(&grid(size), it));
     assert_eq!(counts(4096), [8192, 3072]);
@@ -59,7 +59,8 @@ fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
     fs::write(&copy, again).unwrap();
     let offsets: Vec<String> = (0..32).map(|sector| (sector * 512).to_string()).collect();
     let offsets = offsets.join(",");
-    let arguments = ["--memory", "64M", "--block-size", "4K,8K", "--offset", &offsets];
+    let arguments =
+        ["--memory", "64M", "--threads", "8", "--block-size", "4K,8K", "--offset", &offsets];
     let found = scanned(
         &[&arguments[..], &["--compress", "not", "--no-shifts"]].concat(),
         &[&random, &copy],
@@ -82,5 +83,5 @@ fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
     let summary = &found["summary"];
     assert!(summary["exact"] == false && summary["compression_ratio"].is_null(), "{summary:#}");
     let scan = &found["scan"];
-    assert!(number(scan, "memory_bytes") <= Bytes::mib(128).get(), "{scan:#}");
+    assert!(number(scan, "memory_bytes") <= Bytes::mib(64).get(), "{scan:#}");
 }

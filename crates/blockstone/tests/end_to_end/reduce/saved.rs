@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use blockstone_testkit::run;
+use blockstone_testkit::{blockstone_binary, run};
 use serde_json::Value;
 
 use super::super::{names, signal};
@@ -120,6 +120,24 @@ fn whoever_reads_slowly_is_interrupted_at_once() {
     assert!(output.stderr.is_empty(), "how to go on is a remark, too");
     let part = kept(&save).unwrap();
     assert!(part["complete"] == false && bytes_counted(&part) == 1 << 20, "{part:#}");
+}
+
+#[test]
+fn a_scan_that_cannot_be_saved_is_told_all_the_same() {
+    let place = Place::new();
+    let dir = generate(&place, "mixed", 1, "4M");
+    let expected = figures(&scanned(&[], &[&dir]));
+    let save = place.runs().join("saved");
+    // Files of at most 8 KiB, and no signal when one would be longer: each write beyond fails.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh"]);
+    limited.arg(blockstone_binary()).args(["reduce", "--json", "--save"]).args([&save, &dir]);
+    let ran = run(&mut limited);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_eq!(figures(&ran.json()), expected, "what was counted is not lost");
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert!(lines.len() == 2 && lines[0].contains("saved/fingerprints"), "{ran:#?}");
+    assert_eq!(names(&save), Vec::<String>::new(), "half a scan is none");
 }
 
 #[test]
@@ -263,6 +281,9 @@ fn scans_that_do_not_fit_together_are_not_merged() {
     }
     let ran = run(reduce(&["--json", "--merge"]).args([&one, &place.file("nowhere")]));
     assert!(ran.code == Some(2) && ran.stderr.contains("nowhere"), "{ran:#?}");
+    let other = fs::canonicalize(&one).unwrap().join("../one");
+    let ran = run(reduce(&["--json", "--merge"]).args([&one, &other]));
+    assert!(ran.code == Some(2) && ran.stderr.contains("named twice"), "{ran:#?}");
     let ran = run(reduce(&["--json", "--model", "vdo", "--merge"]).arg(&one));
     assert!(ran.code == Some(2) && ran.stderr.contains("vdo"), "{ran:#?}");
 }
