@@ -14,7 +14,7 @@ use blockstone_reduce::counter::{Counter, Wanted};
 use blockstone_reduce::findings::FileNote;
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::hash::{Hashed, SEGMENT_BYTES};
-use blockstone_reduce::plan::Plan;
+use blockstone_reduce::plan::{Compress, Plan};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use blockstone_sys::buffer::{Arena, Slot};
 use blockstone_sys::usage;
@@ -491,7 +491,9 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
         let blocks = grids.clone().filter(|&(grid, _)| place < plan.compressors(grid));
         blocks.map(|(_, grid)| u64::from(grid.block_bytes)).max().unwrap_or(0)
     };
-    let compressors = plan.codecs.iter().enumerate();
+    // Who compresses nothing needs nothing for it.
+    let compresses = plan.compress != Compress::Not;
+    let compressors = plan.codecs.iter().enumerate().filter(|_| compresses);
     let compressors: u64 = compressors.map(|(place, codec)| codec.memory_bytes(seen(place))).sum();
     let others = PROGRAM_BYTES + segments + threads as u64 * compressors;
     let least = Size(others * 5 / 4);

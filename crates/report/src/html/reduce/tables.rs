@@ -37,7 +37,9 @@ pub fn grids(findings: &Findings) -> Table {
         "Compressed",
     ];
     let mut table = Table::of_numbers("Every grid", &columns);
-    let count = |value: f64| thousands(value.round() as i64);
+    // What is not known is no zero.
+    let known = |value: f64| (!value.is_nan()).then(|| thousands(value.round() as i64));
+    let count = |value| known(value).unwrap_or_else(|| "–".to_owned());
     for figures in &findings.grids {
         let cells = vec![
             count(figures.blocks as f64),
