@@ -499,7 +499,7 @@ not\:"None"))' \
 '--threads=[Threads that read, hash and compress \[default\: one a processor, at least 8\]]:N:_default' \
 '(--resume)--save=[Save the scan in this directory, while it runs and at its end]:DIR:_files -/' \
 '--save-every=[How often to save, at most]:TIME:_default' \
-'--resume=[Go on with a saved scan that did not come to its end; what is counted is what it was]:DIR:_files -/' \
+'(--block-size --offset --codec --compress --no-shifts --no-headers --memory)--resume=[Go on with a saved scan that did not come to its end; what is counted is what it was]:DIR:_files -/' \
 '--html=[Write an HTML page with charts to this file (\`-\` for standard output)]:FILE:_files' \
 '(--save --resume --merge --html)--generate=[Make a data set for tests and demonstrations in a directory that does not exist yet]:KIND:(oracle-like oracle-loaded pg-like slob random zeros text mixed shifted)' \
 '--files=[Files of the data set]:N:_default' \
@@ -512,7 +512,7 @@ never\:"Never"))' \
 '--no-shifts[Do not look for copies that lie between blocks]' \
 '--no-headers[Do not look for headers of database pages]' \
 '--buffered[Read through the page cache instead of past it]' \
-'(--save --resume)--merge[Count saved scans together, as if one array stored all their files]' \
+'(--save --resume --rate --threads --buffered --block-size --offset --codec --compress --no-shifts --no-headers --memory)--merge[Count saved scans together, as if one array stored all their files]' \
 '--json[Print one JSON document on standard output instead of text]' \
 '-q[Print no progress and no notes, only the answer]' \
 '--quiet[Print no progress and no notes, only the answer]' \
