@@ -1,12 +1,13 @@
 //! Calls that are refused: one line what, one line hint, exit code 2, nothing written or lost.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use blockstone_testkit::run;
 
 use super::super::bad_input::refused;
-use super::super::names;
+use super::super::{names, signal};
 use super::{Place, reduce};
 
 #[test]
@@ -134,4 +135,24 @@ fn nothing_is_written_where_something_is() {
     let empty = place.file("empty");
     fs::create_dir(&empty).unwrap();
     refused(&place, reduce(&["--generate", "random", "--size", "900T"]).arg(&empty));
+}
+
+#[test]
+fn a_data_set_that_is_interrupted_is_removed_and_the_directory_of_others_is_not() {
+    let place = Place::new();
+    let (new, mine) = (place.file("new"), place.file("mine"));
+    fs::create_dir(&mine).unwrap();
+    for dir in [&new, &mine] {
+        let mut command = reduce(&["--generate", "random", "--size", "512M"]);
+        let mut child = command.arg(dir).stderr(Stdio::null()).spawn().unwrap();
+        let patience = Instant::now() + Duration::from_mins(1);
+        while !dir.exists() || names(dir).is_empty() {
+            assert!(Instant::now() < patience, "nothing is written");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        signal(&child, "INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
+    assert_eq!(place.left_in_data(), ["mine"]);
+    assert_eq!(names(&mine), Vec::<String>::new());
 }
