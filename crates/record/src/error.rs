@@ -129,11 +129,11 @@ impl RecordError {
 fn io_hint(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space there or record elsewhere with --out; what was recorded before stays \
-             readable"
+            "free some space there or name another directory (--out, or --save of a scan); what was \
+             recorded before stays readable"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "record into a directory you may write to, with --out"
+            "name a directory you may write to (--out, or --save of a scan)"
         }
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
             "a file is in the way; name another directory"
