@@ -129,8 +129,8 @@ impl RecordError {
 fn io_hint(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space there or name another directory (--out, or --save of a scan); what was \
-             recorded before stays readable"
+            "free some space there or name another directory (--out, or --save of a scan); what \
+             was recorded before stays readable"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "name a directory you may write to (--out, or --save of a scan)"
