@@ -90,6 +90,8 @@ pub fn notes(scanned: &Scanned) -> Vec<FileNote> {
     scanned.files.iter().map(note).collect()
 }
 
+/// Memory of the sizes of one content, and of the map that holds them.
+const SIZES_BYTES: u64 = 112;
 /// Memory that is no table's: the program, and what findings take.
 const PROGRAM_BYTES: u64 = 32 << 20;
 
@@ -495,7 +497,13 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
     let compresses = plan.compress != Compress::Not;
     let compressors = plan.codecs.iter().enumerate().filter(|_| compresses);
     let compressors: u64 = compressors.map(|(place, codec)| codec.memory_bytes(seen(place))).sum();
-    let others = PROGRAM_BYTES + segments + threads as u64 * compressors;
+    let sampled = match plan.compress {
+        Compress::Sample(_) => (0..plan.grids().len()).map(|it| plan.compressed_contents(it)).sum(),
+        // Every content then has its sizes, which tables make room for.
+        Compress::Not | Compress::Every => 0,
+    };
+    let others =
+        PROGRAM_BYTES + segments + threads as u64 * compressors + sampled as u64 * SIZES_BYTES;
     let least = Size(others * 5 / 4);
     if memory.0 < least.0 {
         return Err(ScanError::Memory { memory, least });
