@@ -59,20 +59,27 @@ pub fn account(root: &Path, pid: u32, thread: Option<u32>) -> Option<Account> {
         Some(thread) => format!("/proc/{pid}/task/{thread}"),
     };
     let dir = under(root, dir);
-    let schedstat = match fs::read(dir.join("schedstat")) {
-        Ok(text) => Some(text),
-        Err(error) if is_gone(&error) && !dir.exists() => return None,
-        Err(_) => None,
-    };
+    let schedstat = read_of_living(&dir, "schedstat").ok()?;
     let mut times = schedstat.as_deref().map(numbers).into_iter().flatten();
     let (cpu_ns, run_queue_ns) = (times.next(), times.next());
-    let io = fs::read(dir.join("io")).ok().and_then(|text| io_of(&text));
+    // It may end between the two.
+    let io = read_of_living(&dir, "io").ok()?.and_then(|text| io_of(&text));
     Some(Account { cpu_ns, run_queue_ns, io })
 }
 
-fn is_gone(error: &io::Error) -> bool {
+/// Whom an account was to be of has ended.
+struct Ended;
+
+/// A file of a process or thread; nothing if this user or this kernel does not have it.
+fn read_of_living(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, Ended> {
     const ESRCH: i32 = 3;
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
+    match fs::read(dir.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        // The directory of a thread that is just ending may still be there.
+        Err(error) if error.raw_os_error() == Some(ESRCH) => Err(Ended),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.exists() => Err(Ended),
+        Err(_) => Ok(None),
+    }
 }
 
 fn io_of(text: &[u8]) -> Option<Io> {
@@ -224,6 +231,32 @@ mod tests {
             after.requested_read_bytes - before.requested_read_bytes
         };
         assert!(std::thread::spawn(read).join().unwrap() > 1000);
+    }
+
+    #[test]
+    fn a_thread_that_ends_meanwhile_has_no_account_instead_of_half_a_one() {
+        let root = Path::new(ROOT);
+        let pid = std::process::id();
+        let until = std::time::Instant::now() + std::time::Duration::from_millis(400);
+        let mut seen = 0;
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while std::time::Instant::now() < until {
+                        std::thread::spawn(|| ()).join().expect("it does nothing");
+                    }
+                });
+            }
+            while std::time::Instant::now() < until {
+                for thread in thread_ids(root, pid) {
+                    if let Some(account) = account(root, pid, Some(thread)) {
+                        assert!(account.io.is_some(), "half an account after {seen} whole ones");
+                        seen += 1;
+                    }
+                }
+            }
+        });
+        assert!(seen > 100, "{seen}");
     }
 
     #[test]
