@@ -130,7 +130,7 @@ fn counted(window: &RunWindow, probe: &str, column: &str) -> LedgerCell {
 fn charged(window: &RunWindow, column: &str) -> LedgerCell {
     let server = !window.objects("server").is_empty();
     let (probe, found) = if server {
-        ("server", window.grown_by_all("server", column))
+        ("server", window.charged_to_server(column))
     } else if has_server(window) {
         ("server", None)
     } else {

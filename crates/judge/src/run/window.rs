@@ -120,6 +120,23 @@ impl<'a> RunWindow<'a> {
         objects.into_iter().map(|object| self.grown(probe, object, column)).sum()
     }
 
+    /// What was charged to all roles of a server; none unless all were measured. A role that has no
+    /// row before the window began in it, at zero: its first process or thread did.
+    pub fn charged_to_server(&self, column: &str) -> Option<u64> {
+        let objects = self.objects("server");
+        let grown = |role| self.grown("server", role, column).or_else(|| self.born(role, column));
+        (!objects.is_empty()).then(|| objects.into_iter().map(grown).sum())?
+    }
+
+    fn born(&self, role: &str, column: &str) -> Option<u64> {
+        let rows = self.series.get("server")?.rows();
+        let mut rows = rows.filter(|row| row.phase == self.row && row.object == role);
+        if rows.any(|row| row.t_ns <= self.phase.window_start_ns) {
+            return None;
+        }
+        self.track("server", role, column).last().map(|&(_, value)| value)
+    }
+
     /// A statistic of the database.
     pub fn statistic(&self, column: &str) -> Option<u64> {
         self.grown("instance", "", column)

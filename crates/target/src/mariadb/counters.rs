@@ -103,6 +103,8 @@ impl Counters {
 pub fn role(name: &str) -> &str {
     match name {
         "connection" | "one_connection" | "mysqld" | "mariadbd" => "server",
+        // The kernel's workers for the server's io_uring come and go, each with a number.
+        worker if worker.starts_with("iou-") => "io_uring",
         other => other,
     }
 }

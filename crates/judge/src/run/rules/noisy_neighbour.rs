@@ -32,7 +32,7 @@ fn check(case: &RunCase) -> Judgement {
     let mut process = case.window.growth("process", "", &PROCESS);
     // The processes of a server are ours too. The kernel does not say which part of their time was
     // spent in it; the run's own share decides little.
-    let server = if is_apart(case) { case.window.grown_by_all("server", "cpu_ns") } else { None };
+    let server = if is_apart(case) { case.window.charged_to_server("cpu_ns") } else { None };
     process.add("cpu_user_ns", server.unwrap_or(0));
     let window =
         Window { process, host: case.window.growth("host", "", &HOST), ..Window::default() };
