@@ -27,6 +27,7 @@ pub mod identity;
 pub mod load;
 pub mod rng;
 pub mod stats;
+pub mod table;
 pub mod units;
 pub mod verdict;
 
@@ -35,5 +36,6 @@ pub use column::{Column, Kind, Schema, Unit};
 pub use histogram::LatencyHistogram;
 pub use load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 pub use stats::Estimate;
+pub use table::{Heading, Known, Measure, Merge, Missing, Row, Shape, Table, Value};
 pub use units::{Bytes, Nanos};
 pub use verdict::{Outcome, Verdict, Weight};

@@ -61,13 +61,15 @@ pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String 
 pub fn value(value: &Value, measure: Measure) -> String {
     let number = match value {
         Value::Number(number) => *number,
+        Value::Estimate(estimate) => estimate.value,
         Value::Text(text) => return text.clone(),
         Value::Missing(missing) => return absent(*missing).to_owned(),
     };
     match measure {
         // A thousandth of a second for each transaction is not nothing.
         Measure::Count if number != 0.0 && number.abs() < 0.1 => small(number),
-        Measure::Text | Measure::Count => three_digits(number),
+        Measure::Text | Measure::Count | Measure::OfRow => three_digits(number),
+        Measure::Ratio => format!("{}×", three_digits(number)),
         Measure::Bytes => Bytes(number.max(0.0).round() as u64).to_string(),
         Measure::BytesPerS if number == 0.0 => "0".to_owned(),
         Measure::BytesPerS => rate(number),

@@ -23,8 +23,7 @@ const TEXT_WIDTH: usize = 32;
 /// The columns that fit into `width`, the first one always, of the others those after the
 /// `scrolled` first; where not all fit, those in which nothing happened stay out.
 pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<Drawn> {
-    let all: Vec<Drawn> =
-        (0..table.view.columns.len()).map(|index| measured(table, index)).collect();
+    let all: Vec<Drawn> = (0..table.columns.len()).map(|index| measured(table, index)).collect();
     let total: usize = all.iter().map(|column| column.width + GAP).sum();
     let crowded = total > width + GAP;
     let mut shown: Vec<Drawn> = Vec::new();
@@ -52,10 +51,10 @@ pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<Drawn> {
 }
 
 fn measured(table: &Table, index: usize) -> Drawn {
-    let heading = &table.view.columns[index];
+    let heading = &table.columns[index];
     let number = heading.measure != Measure::Text;
     // Room for the mark of the column that orders the rows.
-    let least = Line::raw(heading.heading).width() + 1;
+    let least = Line::raw(&*heading.heading).width() + 1;
     let widest = widest(table, index).max(least);
     // Numbers change their length all the time: a little more room keeps columns where they are.
     let width = if number { widest.max(8) } else { widest.min(TEXT_WIDTH) };
@@ -64,15 +63,14 @@ fn measured(table: &Table, index: usize) -> Drawn {
 
 /// The width of the widest cell.
 fn widest(table: &Table, index: usize) -> usize {
-    let measure = table.view.columns[index].measure;
+    let measure = table.columns[index].measure;
     let cells = table.rows.iter().map(|row| Line::raw(cell(&row[index], measure)).width());
     cells.max().unwrap_or(0)
 }
 
 fn says_something(table: &Table, index: usize) -> bool {
     table.rows.iter().any(|row| match &row[index] {
-        Value::Number(number) => *number != 0.0,
         Value::Text(text) => !text.is_empty(),
-        Value::Missing(_) => false,
+        value => value.number().is_some_and(|number| number != 0.0),
     })
 }

@@ -187,9 +187,9 @@ fn pane(state: &State, interval: &Interval<'_>, tables: &[Table], area: Rect, bu
     let Some(table) = tables.first() else { return };
     let all = || tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
     let chosen = state.row.min(all().count().saturating_sub(1));
-    if table.view.shape == Shape::Record || state.detail {
+    if table.shape == Shape::Record || state.detail {
         return match all().nth(chosen) {
-            Some((table, row)) => rows::record(interval, table.view, row, area, buffer),
+            Some((table, row)) => rows::record(interval, table, row, area, buffer),
             None => Paragraph::new("nothing").dim().render(area, buffer),
         };
     }

@@ -69,11 +69,11 @@ impl State {
     pub fn chosen(&self, history: &History) -> Option<(&'static View, Vec<Value>)> {
         let interval = self.interval(history)?;
         let tables = self.tables(&interval);
-        let rows = tables.into_iter().flat_map(|table| {
-            let view = table.view;
-            table.rows.into_iter().map(move |row| (view, row))
+        let rows = tables.into_iter().filter_map(|table| {
+            let view = registry::find(&table.name)?;
+            Some(table.rows.into_iter().map(move |row| (view, row.cells)))
         });
-        let mut rows: Vec<_> = rows.collect();
+        let mut rows: Vec<_> = rows.flatten().collect();
         let row = self.row.min(rows.len().checked_sub(1)?);
         Some(rows.swap_remove(row))
     }

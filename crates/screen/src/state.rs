@@ -252,7 +252,7 @@ impl State {
     pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
         let value = |interval: &Interval<'_>| {
             let table = self.view().table(interval)?;
-            let row = table.rows.iter().find(|row| table.view.name_of(row) == name)?;
+            let row = table.rows.iter().find(|row| table.name_of(row) == name)?;
             match row.get(column) {
                 Some(Value::Number(number)) => Some(*number),
                 _ => None,

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::interval::Interval;
 use crate::registry;
-use crate::table::{Heading, Measure, Value, View};
+use crate::table::{Heading, Value, View};
 
 /// A figure of both sides.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ pub fn difference_document(a: (&str, &Interval<'_>), b: (&str, &Interval<'_>)) -
         json!({
             "view": found.view.name,
             "row": found.row,
-            "figure": found.column.key,
+            "figure": &*found.column.key,
             "a": estimate(&found.a),
             "b": estimate(&found.b),
             "ratio": estimate(&found.ratio),
@@ -127,7 +127,7 @@ fn means(interval: &Interval<'_>) -> BTreeMap<Key, Estimate> {
                 let name = view.name_of(row);
                 for (column, value) in row.iter().enumerate() {
                     if let Value::Number(number) = value
-                        && !TOTALS.contains(&view.columns[column].key)
+                        && !TOTALS.contains(&&*view.columns[column].key)
                     {
                         seen.entry((place, name.clone(), column)).or_default().push(*number);
                     }
@@ -161,18 +161,6 @@ fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Differen
         _ => Outcome::OnlyInOne,
     };
     Difference { view, row: row.clone(), column, a: a.copied(), b: b.copied(), ratio, outcome }
-}
-
-impl View {
-    /// What names a row: the texts before its first number.
-    pub fn name_of(&self, row: &[Value]) -> String {
-        let texts = self.columns.iter().zip(row).take_while(|(c, _)| c.measure == Measure::Text);
-        let words = texts.filter_map(|(_, value)| match value {
-            Value::Text(text) if !text.is_empty() => Some(text.as_str()),
-            _ => None,
-        });
-        words.collect::<Vec<_>>().join(" ")
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::interval::{Interval, Known, Missing};
 use crate::registry;
+use blockstone_base::table::Row;
+
 use crate::table::{Table, Value};
 
 /// The name of the document's schema.
@@ -19,7 +21,7 @@ pub fn document(interval: &Interval<'_>) -> Json {
     let focus = interval.focus();
     let meant = registry::ALL.iter().filter(|view| focus.is_none() || view.is_sampled());
     let tables = meant.filter_map(|view| view.table(interval));
-    let views = tables.map(|table| (table.view.name.to_owned(), rows(&table)));
+    let views = tables.map(|table| (table.name.to_string(), rows(&table)));
     let mut document = json!({
         "schema": SCHEMA,
         "from_ns": interval.from_ns,
@@ -61,9 +63,9 @@ fn columns(interval: &Interval<'_>, probe: &str, object: &str) -> Json {
 }
 
 fn rows(table: &Table) -> Json {
-    let row = |row: &Vec<Value>| {
-        let cells = table.view.columns.iter().zip(row);
-        let cells = cells.map(|(column, value)| (column.key.to_owned(), cell(value)));
+    let row = |row: &Row| {
+        let cells = table.columns.iter().zip(&row.cells);
+        let cells = cells.map(|(column, value)| (column.key.to_string(), cell(value)));
         Json::Object(cells.collect())
     };
     table.rows.iter().map(row).collect()
@@ -72,6 +74,7 @@ fn rows(table: &Table) -> Json {
 fn cell(value: &Value) -> Json {
     match value {
         Value::Number(number) => json!(number),
+        Value::Estimate(estimate) => json!(estimate),
         Value::Text(text) => json!(text),
         Value::Missing(missing) => absent(*missing),
     }

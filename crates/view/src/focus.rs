@@ -143,7 +143,7 @@ mod tests {
     fn rows_are_about_waits_sessions_and_statements_or_about_nothing_sampled() {
         let about = |name: &str| {
             let view = registry::find(name).unwrap();
-            let row: Vec<Value> = view.columns.iter().map(|c| Value::from(c.key)).collect();
+            let row: Vec<Value> = view.columns.iter().map(|c| Value::from(&*c.key)).collect();
             let focus = Focus::of(view, &row)?;
             Some(focus.conditions().iter().map(|c| c.column).collect::<Vec<_>>())
         };

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_base::database::SESSION;
+pub use blockstone_base::table::{Known, Missing};
 use blockstone_record::manifest::ColumnInfo;
 
 use crate::focus::Focus;
@@ -18,24 +19,6 @@ pub struct Interval<'a> {
     pub from_ns: u64,
     /// The last tick.
     pub to_ns: u64,
-}
-
-/// A number, or why there is none.
-pub type Known = Result<f64, Missing>;
-
-/// Why a number is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// It could be measured, but is switched off.
-    Off,
-    /// This kernel or server does not have it.
-    NotInVersion,
-    /// This user may not read it.
-    NotPermitted,
-    /// Nothing is known of this interval: the object came or went, or its counter was set back.
-    Unknown,
-    /// Nothing happened that the number could be about, as the latency of no requests.
-    Nothing,
 }
 
 /// A row within an interval, as of a sampled session.
@@ -68,19 +51,6 @@ impl<'a> Sample<'a> {
 
     fn cell(&self, column: &str) -> Option<&'a Cell> {
         self.cells.get(self.columns.iter().position(|info| info.name == column)?)
-    }
-}
-
-impl Missing {
-    /// The word for it in documents.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::NotInVersion => "not in this version",
-            Self::NotPermitted => "not permitted",
-            Self::Unknown => "unknown",
-            Self::Nothing => "nothing",
-        }
     }
 }
 

@@ -20,8 +20,10 @@ pub fn views_page() -> String {
                 Measure::BytesPerS => "bytes/s",
                 Measure::Nanoseconds => "ns",
                 Measure::Share => "share of 1",
+                Measure::Ratio => "ratio",
+                Measure::OfRow => "as the row says",
             };
-            let (key, heading, doc) = (column.key, column.heading, column.doc);
+            let (key, heading, doc) = (&column.key, &column.heading, &column.doc);
             let _ = writeln!(page, "| `{key}` | {heading} | {measure} | {doc} |");
         }
     }

@@ -1,5 +1,7 @@
 //! A table as data; one template macro renders them all.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 /// A captioned table. Its first column heads the rows.
@@ -8,7 +10,7 @@ pub struct Table {
     /// What it shows.
     pub caption: String,
     /// Column headings, with the unit where cells carry none.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<Cow<'static, str>>,
     /// Its rows.
     pub rows: Vec<Row>,
     /// Whether all columns but the first hold numbers, which are aligned to the right.
@@ -30,10 +32,13 @@ pub struct Row {
 
 impl Table {
     /// A table of numbers.
-    pub fn of_numbers(caption: impl Into<String>, columns: &[&'static str]) -> Self {
+    pub fn of_numbers<T: Clone + Into<Cow<'static, str>>>(
+        caption: impl Into<String>,
+        columns: &[T],
+    ) -> Self {
         Self {
             caption: caption.into(),
-            columns: columns.to_vec(),
+            columns: columns.iter().cloned().map(Into::into).collect(),
             rows: Vec::new(),
             numeric: true,
             folded: false,
@@ -41,7 +46,10 @@ impl Table {
     }
 
     /// A table of texts.
-    pub fn of_texts(caption: impl Into<String>, columns: &[&'static str]) -> Self {
+    pub fn of_texts<T: Clone + Into<Cow<'static, str>>>(
+        caption: impl Into<String>,
+        columns: &[T],
+    ) -> Self {
         Self { numeric: false, ..Self::of_numbers(caption, columns) }
     }
 

@@ -107,15 +107,17 @@ pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, Re
     let manifest = &recording.manifest;
     let slices = interval.slices(POINTS);
     let views = chapters::order(interval).into_iter();
-    let tables: Vec<Viewed> = views.filter_map(|view| view.table(interval)).collect();
-    let sections = tables.iter().filter(|table| !table.rows.is_empty()).map(|table| Section {
-        id: table.view.name,
-        title: table.view.title,
-        intro: table.view.doc,
-        charts: charts(table.view, &slices).into_iter().chain(maps(table.view, &slices)).collect(),
-        tables: vec![drawn(table)],
-        reasons: reasons_of(interval, table.view.probe),
-    });
+    let tables: Vec<(&View, Viewed)> =
+        views.filter_map(|view| Some((view, view.table(interval)?))).collect();
+    let sections =
+        tables.iter().filter(|(_, table)| !table.rows.is_empty()).map(|(view, table)| Section {
+            id: view.name,
+            title: view.title,
+            intro: view.doc,
+            charts: charts(view, &slices).into_iter().chain(maps(view, &slices)).collect(),
+            tables: vec![drawn(table)],
+            reasons: reasons_of(interval, view.probe),
+        });
     let page = Page {
         verb: "watch",
         host: manifest.host.hostname.clone(),
@@ -132,18 +134,18 @@ pub fn page(recording: &Recording, interval: &Interval<'_>) -> Result<String, Re
 /// A view's table; of one row, its figures below each other.
 fn drawn(table: &Viewed) -> Table {
     let cell =
-        |row: &[Value], index: usize| format::value(&row[index], table.view.columns[index].measure);
-    if table.view.shape == Shape::Record {
-        let mut drawn = Table::of_numbers(table.view.title, &["", ""]);
+        |row: &[Value], index: usize| format::value(&row[index], table.columns[index].measure);
+    if table.shape == Shape::Record {
+        let mut drawn = Table::of_numbers(table.title.clone(), &["", ""]);
         for row in &table.rows {
-            for (index, column) in table.view.columns.iter().enumerate() {
-                drawn.row(column.heading, vec![cell(row, index)]);
+            for (index, column) in table.columns.iter().enumerate() {
+                drawn.row(column.heading.clone(), vec![cell(row, index)]);
             }
         }
         return drawn;
     }
-    let headings: Vec<&'static str> = table.view.columns.iter().map(|c| c.heading).collect();
-    let mut drawn = Table::of_numbers(table.view.title, &headings);
+    let headings: Vec<_> = table.columns.iter().map(|c| c.heading.clone()).collect();
+    let mut drawn = Table::of_numbers(table.title.clone(), &headings);
     for row in &table.rows {
         let cells = (1..row.len()).map(|index| cell(row, index)).collect();
         drawn.row(cell(row, 0), cells);
@@ -164,7 +166,7 @@ fn charts(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
         let tracks = keys.iter().filter_map(column).map(|index| {
             let value =
                 |(at, table): &(f64, Viewed)| Some((*at, number(table.rows.first()?, index)?));
-            (view.columns[index].heading.to_owned(), tables.iter().filter_map(value).collect())
+            (view.columns[index].heading.to_string(), tables.iter().filter_map(value).collect())
         });
         let first = keys.first().and_then(|key| view.column(key)).unwrap_or_default();
         let title = format!("{} over time", view.title);
@@ -249,13 +251,13 @@ fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> 
         return None;
     }
     let column = &view.columns[index];
-    let layered = LAYERS.contains(&column.key);
+    let layered = LAYERS.contains(&&*column.key);
     let (scale, unit) = match column.measure {
         Measure::Share => (100.0, "%"),
         Measure::Nanoseconds => (1e-3, "µs"),
         Measure::BytesPerS => (1e-6, "MB/s"),
         Measure::Bytes => (1.0, "bytes"),
-        Measure::Count | Measure::Text => (1.0, column.heading),
+        _ => (1.0, &*column.heading),
     };
     let traces = rows.into_iter().enumerate().map(|(place, (name, track))| {
         let (at, values): (Vec<f64>, Vec<f64>) =
@@ -275,7 +277,7 @@ fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> 
         .hover_mode(HoverMode::XUnified)
         .x_axis(Axis::new().title("seconds since the recording began"))
         .y_axis(Axis::new().title(unit).range_mode(RangeMode::ToZero));
-    Some(Chart::new(title, column.doc.to_owned(), traces.collect(), layout).wide(300))
+    Some(Chart::new(title, column.doc.to_string(), traces.collect(), layout).wide(300))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn row(found: &Difference) -> Vec<String> {
     vec![
         found.view.name.to_owned(),
         format::short(&found.row, NAME_WIDTH),
-        found.column.heading.to_owned(),
+        found.column.heading.to_string(),
         text(found.a),
         text(found.b),
         ratio,

@@ -73,8 +73,8 @@ const TEXT_WIDTH: usize = 56;
 /// Names and values side by side.
 fn record(table: &Table, style: &Style) -> Vec<String> {
     let Some(row) = table.rows.first() else { return Vec::new() };
-    let pairs = table.view.columns.iter().zip(row).map(|(column, value)| {
-        let name = style.dim(column.heading);
+    let pairs = table.columns.iter().zip(&row.cells).map(|(column, value)| {
+        let name = style.dim(&column.heading);
         // Blanks that do not break keep a pair on one line.
         format!("{name}\u{a0}{}", format::value(value, column.measure).replace(' ', "\u{a0}"))
     });
@@ -99,7 +99,7 @@ fn wrap_pairs(text: &str, width: usize) -> Vec<String> {
 /// Rows below their headings. Where there is no room for all columns, those go first in which
 /// nothing happened, then those at the right end; what was left out is said.
 fn columns(table: &Table, style: &Style) -> Vec<String> {
-    let mut shown: Vec<usize> = (0..table.view.columns.len()).collect();
+    let mut shown: Vec<usize> = (0..table.columns.len()).collect();
     let mut lines = draw(table, &shown, usize::MAX, style);
     let too_wide = |lines: &[String]| lines.iter().any(|line| visible_width(line) > style.width);
     if too_wide(&lines) {
@@ -116,9 +116,9 @@ fn columns(table: &Table, style: &Style) -> Vec<String> {
             break;
         }
     }
-    let hidden = (0..table.view.columns.len())
+    let hidden = (0..table.columns.len())
         .filter(|index| !shown.contains(index) && has_something(table, *index));
-    let hidden: Vec<&str> = hidden.map(|index| table.view.columns[index].heading).collect();
+    let hidden: Vec<&str> = hidden.map(|index| &*table.columns[index].heading).collect();
     if !hidden.is_empty() {
         let text = format!("no room for: {}", hidden.join(", "));
         lines.extend(wrap(&text, style.width, 2, 4).iter().map(|line| style.dim(line)));
@@ -128,12 +128,12 @@ fn columns(table: &Table, style: &Style) -> Vec<String> {
 
 fn draw(table: &Table, shown: &[usize], text_width: usize, style: &Style) -> Vec<String> {
     let mut columns = Columns::new(2);
-    let is_number = |index: usize| table.view.columns[index].measure != Measure::Text;
-    let heading = |&index: &usize| (style.dim(table.view.columns[index].heading), is_number(index));
+    let is_number = |index: usize| table.columns[index].measure != Measure::Text;
+    let heading = |&index: &usize| (style.dim(&table.columns[index].heading), is_number(index));
     columns.mixed(shown.iter().map(heading).collect());
     for row in &table.rows {
         let cell = |&index: &usize| {
-            let text = format::value(&row[index], table.view.columns[index].measure);
+            let text = format::value(&row[index], table.columns[index].measure);
             (format::short(&text, text_width), is_number(index))
         };
         columns.mixed(shown.iter().map(cell).collect());
@@ -144,9 +144,8 @@ fn draw(table: &Table, shown: &[usize], text_width: usize, style: &Style) -> Vec
 /// Whether a column says anything else than zero and nothing.
 fn has_something(table: &Table, index: usize) -> bool {
     table.rows.iter().any(|row| match &row[index] {
-        Value::Number(number) => *number != 0.0,
         Value::Text(text) => !text.is_empty(),
-        Value::Missing(_) => false,
+        value => value.number().is_some_and(|number| number != 0.0),
     })
 }
 

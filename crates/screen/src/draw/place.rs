@@ -88,7 +88,7 @@ fn section(table: &Table, look: Look, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let style = Style::new().add_modifier(Modifier::DIM | Modifier::UNDERLINED);
-    buffer.set_stringn(area.x, area.y, table.view.title, usize::from(area.width), style);
+    buffer.set_stringn(area.x, area.y, &*table.title, usize::from(area.width), style);
     let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
     rows::rows(table, look, below, buffer);
 }
@@ -133,8 +133,8 @@ fn who(session: &str, interval: &Interval<'_>) -> Option<String> {
     let table = registry::find("sessions")?.table(interval)?;
     let row = table.rows.iter().find(|row| row[0] == Value::from(session))?;
     let said = |key: &str| {
-        let index = table.view.column(key)?;
-        let text = cell(&row[index], table.view.columns[index].measure);
+        let index = table.column(key)?;
+        let text = cell(&row[index], table.columns[index].measure);
         Some(text).filter(|text| !text.is_empty() && text != "–")
     };
     let worded = |before: &str, key: &str| said(key).map(|text| format!("{before}{text}"));

@@ -2,7 +2,7 @@
 
 use blockstone_base::column::Unmeasured;
 use blockstone_report::cell;
-use blockstone_view::{Interval, Table, Value, View};
+use blockstone_view::{Interval, Table, Value, registry};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style, Stylize};
@@ -29,9 +29,9 @@ pub fn rows(table: &Table, look: Look, area: Rect, buffer: &mut Buffer) {
     }
     let columns = fitting(table, usize::from(area.width), look.scrolled);
     let headings = columns.iter().map(|column| {
-        let heading = table.view.columns[column.index].heading;
+        let heading = &table.columns[column.index].heading;
         let ordering = look.sorted == Some(column.index);
-        (column, if ordering { format!("{heading}▾") } else { heading.to_owned() })
+        (column, if ordering { format!("{heading}▾") } else { heading.to_string() })
     });
     line(headings, Style::new().add_modifier(Modifier::BOLD), area, area.y, buffer);
     let room = usize::from(area.height.saturating_sub(1));
@@ -42,9 +42,9 @@ pub fn rows(table: &Table, look: Look, area: Rect, buffer: &mut Buffer) {
         } else {
             Style::new()
         };
-        let cells = columns.iter().map(|column| {
-            (column, cell(&row[column.index], table.view.columns[column.index].measure))
-        });
+        let cells = columns
+            .iter()
+            .map(|column| (column, cell(&row[column.index], table.columns[column.index].measure)));
         line(cells, style, area, area.y + 1 + (index - first) as u16, buffer);
     }
     if table.rows.is_empty() && area.height > 1 {
@@ -79,15 +79,15 @@ fn line<'a>(
 /// Names and values below each other, in as many columns as there is room for.
 pub fn record(
     interval: &Interval<'_>,
-    view: &View,
+    table: &Table,
     row: &[Value],
     area: Rect,
     buffer: &mut Buffer,
 ) {
     const WIDTH: usize = 38;
-    let pairs = view.columns.iter().zip(row);
+    let pairs = table.columns.iter().zip(row);
     let pairs: Vec<(&str, String)> =
-        pairs.map(|(column, value)| (column.heading, cell(value, column.measure))).collect();
+        pairs.map(|(column, value)| (&*column.heading, cell(value, column.measure))).collect();
     let across = (usize::from(area.width) / WIDTH).max(1);
     let down = pairs.len().div_ceil(across);
     for (index, (name, value)) in pairs.iter().enumerate() {
@@ -101,7 +101,8 @@ pub fn record(
         buffer.set_stringn(x + 17, y, value, room, Style::new());
     }
     let below = usize::from(area.y) + down + 1;
-    for (index, text) in reasons(interval, view.probe).iter().enumerate() {
+    let probe = registry::find(&table.name).map_or("", |view| view.probe);
+    for (index, text) in reasons(interval, probe).iter().enumerate() {
         let y = (below + index) as u16;
         if y < area.bottom() {
             let style = Style::new().add_modifier(Modifier::DIM);

@@ -1,5 +1,6 @@
 //! Painting figures over time.
 
+use blockstone_base::Row;
 use blockstone_report::cell;
 use blockstone_view::{History, Measure, Table, Value};
 use ratatui::buffer::Buffer;
@@ -65,14 +66,14 @@ impl Trend {
         let table = tables.first()?;
         let pinned = state.pinned.as_ref().filter(|_| state.picture.is_some());
         let row = match pinned {
-            Some(pinned) => table.rows.iter().find(|row| table.view.name_of(row) == pinned.name),
+            Some(pinned) => table.rows.iter().find(|row| table.name_of(row) == pinned.name),
             None => table.rows.get(state.row.min(table.rows.len().checked_sub(1)?)),
         };
         let column = telling(state, table, row)?;
-        let of_row = || row.map(|row| table.view.name_of(row)).unwrap_or_default();
+        let of_row = || row.map(|row| table.name_of(row)).unwrap_or_default();
         let name = pinned.map_or_else(of_row, |pinned| pinned.name.clone());
         let values = state.trend(history, &name, column, width);
-        let heading = table.view.columns[column];
+        let heading = &table.columns[column];
         let name = format!("{name} {}", heading.heading).trim_start().to_owned();
         Some(Self { name, measure: heading.measure, values })
     }
@@ -95,12 +96,12 @@ impl Trend {
 
 /// The column that orders the rows, or the first that holds numbers, if it can be one that says
 /// something.
-fn telling(state: &State, table: &Table, row: Option<&Vec<Value>>) -> Option<usize> {
-    let is_number = |index: &usize| table.view.columns[*index].measure != Measure::Text;
+fn telling(state: &State, table: &Table, row: Option<&Row>) -> Option<usize> {
+    let is_number = |index: &usize| table.columns[*index].measure != Measure::Text;
     let sorted = state.sort[state.view].filter(is_number);
-    let numbers = || (0..table.view.columns.len()).filter(is_number);
+    let numbers = || (0..table.columns.len()).filter(is_number);
     let busy = |index: &usize| {
-        row.is_some_and(|row| matches!(row[*index], Value::Number(number) if number != 0.0))
+        row.and_then(|row| row[*index].number()).is_some_and(|number| number != 0.0)
     };
     sorted.or_else(|| numbers().find(busy)).or_else(|| numbers().next())
 }

@@ -1,7 +1,7 @@
 //! I/O as the database counts it, by kind of process, what it was on and in which context.
 
 use crate::interval::{Interval, Missing, ratio};
-use crate::table::{Shape, Table, Value, View, bytes, count, flow, text, time};
+use crate::table::{Shape, Value, View, bytes, count, flow, sorted, text, time};
 
 /// The view.
 pub const VIEW: View = View {
@@ -63,7 +63,5 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         row[1..].iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
     };
     let rows = interval.objects(probe).iter().map(row).filter(moves).collect();
-    let mut table = Table { view: &VIEW, rows };
-    table.sort(1);
-    table.rows
+    sorted(rows, 1)
 }

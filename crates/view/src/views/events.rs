@@ -1,7 +1,7 @@
 //! Wait events as the database times them, every single one.
 
 use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Table, Value, View, count, text, time};
+use crate::table::{Shape, Value, View, count, sorted, text, time};
 
 /// The view.
 pub const VIEW: View = View {
@@ -37,7 +37,5 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         // An event that came up just now has no time yet.
         .filter(|row| matches!(row[1], Value::Number(share) if share != 0.0))
         .collect();
-    let mut table = Table { view: &VIEW, rows };
-    table.sort(1);
-    table.rows
+    sorted(rows, 1)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::interval::{Interval, Known, Missing, ratio, sum};
 use crate::latencies;
-use crate::table::{Heading, Shape, Table, Value, View, bytes, count, flow, text, time};
+use crate::table::{Heading, Shape, Value, View, bytes, count, flow, sorted, text, time};
 
 /// By role.
 pub const VIEW: View = View {
@@ -73,25 +73,25 @@ const fn columns(first: Heading) -> [Heading; 15] {
 }
 
 fn by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "role", &VIEW)
+    rows(interval, "block", "role")
 }
 
 fn by_file_type(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "file_type", &FILE_TYPES)
+    rows(interval, "block", "file_type")
 }
 
 fn by_file(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "file", &FILES)
+    rows(interval, "block", "file")
 }
 
 fn calls_by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "system call", "role", &CALLS)
+    rows(interval, "system call", "role")
 }
 
 /// A group's objects of one operation, by whether somebody waits.
 type Objects<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a str>>;
 
-fn rows(interval: &Interval<'_>, layer: &str, by: &str, view: &'static View) -> Vec<Vec<Value>> {
+fn rows(interval: &Interval<'_>, layer: &str, by: &str) -> Vec<Vec<Value>> {
     let mut groups: BTreeMap<&str, Objects<'_>> = BTreeMap::new();
     for object in interval.objects(PROBE) {
         let state = |column| interval.text(PROBE, object, column);
@@ -109,9 +109,7 @@ fn rows(interval: &Interval<'_>, layer: &str, by: &str, view: &'static View) -> 
     let moves = |row: &Vec<Value>| {
         row[1..].iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
     };
-    let mut table = Table { view, rows: rows.filter(moves).collect() };
-    table.sort(3);
-    table.rows
+    sorted(rows.filter(moves).collect(), 3)
 }
 
 fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value> {

@@ -41,7 +41,7 @@ const PROBE: &str = "memory";
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let level = |column: &str| interval.level(PROBE, "", column);
     let row = VIEW.columns.iter().map(|column| {
-        let key = column.key;
+        let key = &*column.key;
         let known = if key == "swap_used_bytes" {
             level("swap_total_bytes").and_then(|total| Ok(total - level("swap_free_bytes")?))
         } else if let Some(counter) = key.strip_suffix("_per_s") {

@@ -30,7 +30,7 @@ const PROBE: &str = "network";
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let row = |name: &str| {
         let cells = VIEW.columns[1..].iter().map(|column| {
-            let counter = column.key.strip_suffix("_per_s").unwrap_or(column.key);
+            let counter = column.key.strip_suffix("_per_s").unwrap_or(&column.key);
             Value::from(interval.per_s(PROBE, name, counter))
         });
         std::iter::once(Value::from(name)).chain(cells).collect()

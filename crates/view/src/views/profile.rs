@@ -6,7 +6,7 @@ use blockstone_base::column::Unmeasured;
 
 use super::disks;
 use crate::interval::{Interval, Known, Missing, ratio, sum};
-use crate::table::{Heading, Shape, Table, Value, View, count, share, text, time};
+use crate::table::{Heading, Shape, Value, View, count, share, sorted, text, time};
 
 /// By function.
 pub const VIEW: View = View {
@@ -189,9 +189,7 @@ fn by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             hottest.into(),
         ]
     };
-    let mut table = Table { view: &ROLES, rows: roles.iter().map(row).collect() };
-    table.sort(1);
-    table.rows
+    sorted(roles.iter().map(row).collect(), 1)
 }
 
 fn sampling(interval: &Interval<'_>) -> Vec<Vec<Value>> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::active_sessions::{at_work, looks, statement};
 use crate::interval::{Interval, Sample};
-use crate::table::{Shape, Table, Value, View, count, share, text};
+use crate::table::{Shape, Value, View, count, share, sorted, text};
 
 /// By session.
 pub const SESSIONS: View = View {
@@ -98,7 +98,7 @@ fn by_session(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             Value::from(said("application")),
         ]
     };
-    grouped(interval, &SESSIONS, |sample| sample.object, row)
+    grouped(interval, |sample| sample.object, row)
 }
 
 fn by_statement(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -116,13 +116,12 @@ fn by_statement(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             Value::from(id),
         ]
     };
-    grouped(interval, &STATEMENTS, id, row)
+    grouped(interval, id, row)
 }
 
 /// Rows of the samples that are called the same, the most frequent first.
 fn grouped<'a>(
     interval: &Interval<'a>,
-    view: &'static View,
     name: impl Fn(&Sample<'a>) -> &'a str,
     row: impl Fn(&str, &Seen<'a>, f64, f64) -> Vec<Value>,
 ) -> Vec<Vec<Value>> {
@@ -134,9 +133,7 @@ fn grouped<'a>(
     }
     let looks = looks(interval);
     let rows = groups.iter().map(|(name, seen)| row(name, seen, all, looks)).collect();
-    let mut table = Table { view, rows };
-    table.sort(1);
-    table.rows
+    sorted(rows, 1)
 }
 
 /// What was seen most often.

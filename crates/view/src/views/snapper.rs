@@ -1,7 +1,7 @@
 //! What single sessions did, with the averages that tell what kind of work it was.
 
 use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Table, Value, View, bytes, count, flow, share, text, time};
+use crate::table::{Shape, Value, View, bytes, count, flow, share, sorted, text, time};
 
 /// The view.
 pub const VIEW: View = View {
@@ -62,7 +62,5 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         ]
     };
     let rows = interval.objects(PROBE).iter().map(row).collect();
-    let mut table = Table { view: &VIEW, rows };
-    table.sort(2);
-    table.rows
+    sorted(rows, 2)
 }

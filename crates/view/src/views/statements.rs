@@ -2,7 +2,7 @@
 
 use super::active_sessions::statement;
 use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Table, Value, View, bytes, count, text, time};
+use crate::table::{Shape, Value, View, bytes, count, sorted, text, time};
 
 /// The view.
 pub const VIEW: View = View {
@@ -51,7 +51,5 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     };
     let executed = |row: &Vec<Value>| row[2] != Value::Number(0.0);
     let rows = interval.objects(PROBE).iter().map(row).filter(executed).collect();
-    let mut table = Table { view: &VIEW, rows };
-    table.sort(1);
-    table.rows
+    sorted(rows, 1)
 }

@@ -8,7 +8,7 @@ use blockstone_base::column::Unmeasured;
 use super::active_sessions::{at_work, looks};
 use crate::interval::{Interval, Known, Missing, ratio};
 use crate::latencies::{Latencies, Timed};
-use crate::table::{Heading, Shape, Table, Value, View, count, share, text, time};
+use crate::table::{Heading, Shape, Value, View, count, share, sorted, text, time};
 
 /// Events and their time.
 pub const VIEW: View = View {
@@ -104,9 +104,7 @@ fn events(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             Value::from(event.class),
         ]
     };
-    let mut table = Table { view: &VIEW, rows: all.iter().map(row).collect() };
-    table.sort(2);
-    table.rows
+    sorted(all.iter().map(row).collect(), 2)
 }
 
 fn histograms(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -315,7 +313,7 @@ mod tests {
     fn row(view: &'static View, history: &History, event: &str) -> Vec<Value> {
         let table = view.table(&history.interval(0, SECOND_NS)).unwrap();
         let found = table.rows.iter().find(|row| row[0] == Value::from(event));
-        found.unwrap_or_else(|| panic!("{event}: {:?}", table.rows)).clone()
+        found.unwrap_or_else(|| panic!("{event}: {:?}", table.rows)).cells.clone()
     }
 
     #[test]

@@ -1,0 +1,420 @@
+//! Tables of derived figures: what views, judges and models hand to whoever prints, draws or saves
+//! them. A table carries its headings with units and meaning, so that the terminal, the HTML page,
+//! JSON and CSV show the same numbers under the same keys.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use crate::stats::Estimate;
+
+/// Text that is usually a constant.
+pub type Text = Cow<'static, str>;
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Its key in JSON, its name for `--csv`: kebab case, unique within a report.
+    pub name: Text,
+    /// The heading above it.
+    pub title: Text,
+    /// What it shows and how to read it, in a sentence or two; may be empty.
+    pub about: Text,
+    /// How it is best drawn.
+    pub shape: Shape,
+    /// The leading text columns name a row.
+    pub columns: Cow<'static, [Heading]>,
+    /// Each row has one cell for each column.
+    pub rows: Vec<Row>,
+    /// How many rows one terminal screen shows; the rest stand on the page and in CSV. `None`: all.
+    pub screen_rows: Option<usize>,
+    /// Remarks below it, such as why cells are empty.
+    pub notes: Vec<String>,
+}
+
+/// How a table is best drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One row, drawn as names and values.
+    Record,
+    /// Rows below their headings.
+    Table,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heading {
+    /// JSON key and CSV heading: what it measures, unit and qualifier last.
+    pub key: Text,
+    /// The heading people see, as short as its reader knows it.
+    pub heading: Text,
+    /// What its numbers are.
+    pub measure: Measure,
+    /// How its values over consecutive slices of time make the value over all of them.
+    pub merge: Merge,
+    /// What it means, in a sentence.
+    pub doc: Text,
+}
+
+/// What the numbers of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Not a number.
+    Text,
+    /// A number of things, per second or as a mean.
+    Count,
+    /// Bytes: a level or a mean, written with binary prefixes.
+    Bytes,
+    /// Bytes per second, written with decimal prefixes.
+    BytesPerS,
+    /// Nanoseconds, written in the unit that suits them.
+    Nanoseconds,
+    /// A share of one, written as per cent.
+    Share,
+    /// A ratio of two like quantities, written as `1.25×`.
+    Ratio,
+    /// Differs by row: [`Row::measure`].
+    OfRow,
+}
+
+/// How the values of a column over consecutive slices of time combine into one over all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// It names the row: equal by definition.
+    Key,
+    /// A rate or a share of time: the mean weighted by the length of the slices. A slice without
+    /// the row counts as zero.
+    Mean,
+    /// A mean per event: weighted by the column of this key (a rate of those events) and by time.
+    WeightedBy(&'static str),
+    /// The level at the end: the last slice that has it.
+    Last,
+    /// A number of events in the slice.
+    Sum,
+    /// The greatest of the slices.
+    Greatest,
+    /// Cannot be derived from slices; unknown over more than one of them.
+    Never,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// One for each column.
+    pub cells: Vec<Value>,
+    /// What the numbers in columns of [`Measure::OfRow`] are.
+    pub measure: Option<Measure>,
+    /// Ids of the rules that condemn its numbers: they are struck through wherever they are shown.
+    pub condemned_by: Vec<String>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number in the column's measure.
+    Number(f64),
+    /// A number with its 95 % interval, in the column's measure.
+    Estimate(Estimate),
+    /// Text.
+    Text(String),
+    /// No value, and why.
+    Missing(Missing),
+}
+
+/// A number, or why there is none.
+pub type Known = Result<f64, Missing>;
+
+/// Why a number is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// It could be measured, but is switched off.
+    Off,
+    /// This kernel or server does not have it.
+    NotInVersion,
+    /// This user may not read it.
+    NotPermitted,
+    /// The interval cannot tell: the object came or went, or its counter was reset.
+    Unknown,
+    /// Nothing happened that the number could describe, such as the latency of no requests.
+    Nothing,
+}
+
+impl Table {
+    /// An empty table of rows below headings.
+    pub fn new(
+        name: impl Into<Text>,
+        title: impl Into<Text>,
+        columns: impl Into<Cow<'static, [Heading]>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            title: title.into(),
+            about: Text::default(),
+            shape: Shape::Table,
+            columns: columns.into(),
+            rows: Vec::new(),
+            screen_rows: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn about(self, about: impl Into<Text>) -> Self {
+        Self { about: about.into(), ..self }
+    }
+
+    /// The same table of one row, drawn as names and values.
+    #[must_use]
+    pub fn record(self) -> Self {
+        Self { shape: Shape::Record, ..self }
+    }
+
+    /// The same table, of which a terminal screen shows at most `rows` rows.
+    #[must_use]
+    pub fn on_screen(self, rows: usize) -> Self {
+        Self { screen_rows: Some(rows), ..self }
+    }
+
+    pub fn push(&mut self, row: impl Into<Row>) {
+        self.rows.push(row.into());
+    }
+
+    /// The index of the column with this key.
+    pub fn column(&self, key: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.key == key)
+    }
+
+    /// What names a row: its texts before the first number, joined by blanks.
+    pub fn name_of(&self, row: &Row) -> String {
+        name_of(&self.columns, row)
+    }
+
+    /// Sorts by a column: numbers descending, texts alphabetically, missing cells last.
+    pub fn sort(&mut self, column: usize) {
+        self.rows.sort_by(|a, b| order(&a[column], &b[column]));
+    }
+}
+
+/// What names a row of these columns: its texts before the first number, joined by blanks.
+pub fn name_of(columns: &[Heading], row: &[Value]) -> String {
+    let texts = columns.iter().zip(row).take_while(|(column, _)| column.measure == Measure::Text);
+    let words = texts.filter_map(|(_, value)| match value {
+        Value::Text(text) if !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The order of two cells in a sorted table: numbers descending, texts alphabetically, missing
+/// cells last.
+pub fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
+    let rank = |value: &Value| match value {
+        Value::Number(_) | Value::Estimate(_) => 0,
+        Value::Text(_) => 1,
+        Value::Missing(_) => 2,
+    };
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => a.cmp(b),
+        (a, b) => match (a.number(), b.number()) {
+            (Some(a), Some(b)) => b.total_cmp(&a),
+            _ => rank(a).cmp(&rank(b)),
+        },
+    }
+}
+
+impl Heading {
+    /// A heading made at run time, such as one for each block size.
+    pub fn new(
+        key: impl Into<Text>,
+        heading: impl Into<Text>,
+        measure: Measure,
+        doc: impl Into<Text>,
+    ) -> Self {
+        let merge = if measure == Measure::Text { Merge::Key } else { Merge::Mean };
+        Self { key: key.into(), heading: heading.into(), measure, merge, doc: doc.into() }
+    }
+}
+
+impl Row {
+    /// The same row, struck through by these rules.
+    #[must_use]
+    pub fn condemned_by(self, rules: &[String]) -> Self {
+        Self { condemned_by: rules.to_vec(), ..self }
+    }
+
+    /// The same row; numbers in columns of [`Measure::OfRow`] are of this measure.
+    #[must_use]
+    pub fn of(self, measure: Measure) -> Self {
+        Self { measure: Some(measure), ..self }
+    }
+
+    /// What the numbers under `heading` are in this row.
+    pub fn measure(&self, heading: &Heading) -> Measure {
+        match heading.measure {
+            Measure::OfRow => self.measure.unwrap_or(Measure::Count),
+            measure => measure,
+        }
+    }
+}
+
+impl From<Vec<Value>> for Row {
+    fn from(cells: Vec<Value>) -> Self {
+        Self { cells, ..Self::default() }
+    }
+}
+
+impl<const N: usize> From<[Value; N]> for Row {
+    fn from(cells: [Value; N]) -> Self {
+        Vec::from(cells).into()
+    }
+}
+
+impl Deref for Row {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.cells
+    }
+}
+
+impl Value {
+    /// The number in the cell.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Estimate(estimate) => Some(estimate.value),
+            Self::Text(_) | Self::Missing(_) => None,
+        }
+    }
+}
+
+impl Missing {
+    /// The word for it in documents.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::NotInVersion => "not in this version",
+            Self::NotPermitted => "not permitted",
+            Self::Unknown => "unknown",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+impl From<Known> for Value {
+    fn from(known: Known) -> Self {
+        known.map_or_else(Self::Missing, Self::Number)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(number as f64)
+    }
+}
+
+impl From<Estimate> for Value {
+    fn from(estimate: Estimate) -> Self {
+        Self::Estimate(estimate)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// Not measured: unknown. Use [`Missing::Nothing`] for what did not happen.
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Missing(Missing::Unknown), Into::into)
+    }
+}
+
+/// A column of any measure and merge; for constants.
+pub const fn column(
+    key: &'static str,
+    heading: &'static str,
+    measure: Measure,
+    merge: Merge,
+    doc: &'static str,
+) -> Heading {
+    let (key, heading) = (Cow::Borrowed(key), Cow::Borrowed(heading));
+    Heading { key, heading, measure, merge, doc: Cow::Borrowed(doc) }
+}
+
+/// A column of texts that name a row.
+pub const fn text(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Text, Merge::Key, doc)
+}
+
+/// A column of numbers of things, per second or as a mean over time.
+pub const fn count(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Count, Merge::Mean, doc)
+}
+
+/// A column of bytes.
+pub const fn bytes(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Bytes, Merge::Mean, doc)
+}
+
+/// A column of bytes per second.
+pub const fn flow(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::BytesPerS, Merge::Mean, doc)
+}
+
+/// A column of durations.
+pub const fn time(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Nanoseconds, Merge::Mean, doc)
+}
+
+/// A column of shares of one.
+pub const fn share(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Share, Merge::Mean, doc)
+}
+
+/// A column of ratios of like quantities.
+pub const fn ratio(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Ratio, Merge::Never, doc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Heading] =
+        &[text("disk", "disk", "The device."), count("reads", "reads", "Reads.")];
+
+    #[test]
+    fn rows_sort_by_number_then_text_and_missing_cells_come_last() {
+        let mut table = Table::new("disks", "Disks", COLUMNS);
+        let missing = Value::Missing(Missing::Off);
+        for (name, reads) in [("a", 1_u64.into()), ("b", missing), ("c", 7_u64.into())] {
+            table.push([Value::from(name), reads]);
+        }
+        table.sort(1);
+        let names: Vec<String> = table.rows.iter().map(|row| table.name_of(row)).collect();
+        assert_eq!(names, ["c", "a", "b"]);
+        assert_eq!(table.column("reads"), Some(1));
+    }
+
+    #[test]
+    fn a_row_may_decide_what_its_numbers_are() {
+        let heading = Heading::new("value", "value", Measure::OfRow, "");
+        let row = Row::from([Value::Number(1.0)]);
+        assert_eq!(row.measure(&heading), Measure::Count);
+        assert_eq!(row.of(Measure::Nanoseconds).measure(&heading), Measure::Nanoseconds);
+    }
+}
