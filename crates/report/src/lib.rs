@@ -18,8 +18,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod chart;
 pub mod html;
 pub mod json;
+pub mod render;
+pub mod report;
 pub mod terminal;
 
 mod awr;
@@ -31,6 +34,7 @@ mod select;
 
 pub use awr::awr_info;
 pub use format::{short, value as cell};
+pub use report::{Block, Card, Detail, Headline, Report, Section, Timeline, Tone};
 
 /// Why a report could not be rendered.
 #[derive(Debug, thiserror::Error)]

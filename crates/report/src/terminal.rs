@@ -1,17 +1,16 @@
 //! One terminal screen: what was measured, the figures with their intervals, how blocking readers
 //! compare with asynchronous depth, commits by method, the verdicts, and where the rest is.
 
-mod columns;
 mod compare;
 mod difference;
 pub mod flash;
 mod grid;
 mod identity;
-mod paint;
+
 pub mod reduce;
 mod run;
 mod tables;
-mod verdicts;
+
 mod views;
 
 use std::collections::BTreeSet;
@@ -22,14 +21,15 @@ use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
 
 use crate::format;
+use crate::render::terminal::columns::{self, Columns};
+use crate::render::terminal::verdict_lines;
 use crate::select::{self, HEADLINE};
-use columns::Columns;
 
+pub use crate::render::terminal::Style;
 pub use compare::render as compare_terminal;
 pub use difference::render as difference_terminal;
 pub use grid::render as grid_terminal;
 pub(crate) use grid::spread as grid_spread;
-pub use paint::Style;
 pub(crate) use run::ledger;
 pub(crate) use run::noise::itself as noise_itself;
 pub use run::render as run_terminal;
@@ -75,7 +75,7 @@ pub fn render(recording: &Recording, findings: &Findings, style: &Style) -> Stri
         figures(findings, style),
         [tables::concurrency(findings, style), tables::open_loop(findings, style)].concat(),
         tables::commits(manifest, findings, style),
-        verdicts::lines(&findings.verdicts, findings.summary.len(), style),
+        verdict_lines(&findings.verdicts, findings.summary.len(), style),
         [missing(manifest, style), places(recording, style)].concat(),
     ];
     // Headline and identity belong together; every other section stands apart.

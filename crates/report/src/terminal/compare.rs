@@ -3,9 +3,9 @@
 use blockstone_base::Estimate;
 use blockstone_judge::compare::{Change, Comparison, Row, Side};
 
-use super::columns::{Columns, wrap};
-use super::paint::Style;
 use crate::format::{self, optional};
+use crate::render::terminal::Style;
+use crate::render::terminal::columns::{Columns, wrap};
 
 /// Points shown at most: those that differ most. All are in the JSON document and on the page.
 const POINTS: usize = 12;

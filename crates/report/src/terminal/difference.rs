@@ -2,9 +2,9 @@
 
 use blockstone_view::{Difference, Outcome, Value};
 
-use super::columns::{Columns, wrap};
-use super::paint::Style;
 use crate::format;
+use crate::render::terminal::Style;
+use crate::render::terminal::columns::{Columns, wrap};
 
 /// Figures shown at most. All are in the JSON document.
 const SHOWN: usize = 40;

@@ -12,7 +12,7 @@ use crate::flash;
 use crate::format::{optional, percent};
 
 use super::Style;
-use super::columns::{Columns, sparkline, wrap};
+use crate::render::terminal::columns::{Columns, sparkline, wrap};
 
 /// Bars of a line of bars.
 const BARS: usize = 60;

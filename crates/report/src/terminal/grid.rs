@@ -2,9 +2,9 @@
 
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 
-use super::columns::{Columns, wrap};
-use super::paint::Style;
 use crate::format;
+use crate::render::terminal::Style;
+use crate::render::terminal::columns::{Columns, wrap};
 
 /// Renders the grid.
 pub fn render(grid: &Grid, style: &Style) -> String {

@@ -5,9 +5,9 @@ use blockstone_base::identity::{BlockDevice, StorageTarget};
 use blockstone_base::units::{Bytes, format_ns};
 use blockstone_record::manifest::Manifest;
 
-use super::columns::wrap;
-use super::paint::Style;
 use crate::format;
+use crate::render::terminal::Style;
+use crate::render::terminal::columns::wrap;
 use crate::select;
 
 pub fn lines(manifest: &Manifest, style: &Style) -> Vec<String> {

@@ -10,7 +10,7 @@ use crate::format::{block_size, percent, short};
 use crate::reduce;
 
 use super::Style;
-use super::columns::{Columns, visible_width, wrap};
+use crate::render::terminal::columns::{Columns, visible_width, wrap};
 
 /// Offsets that a line has room for.
 const OFFSETS_MAX: usize = 4;
@@ -30,7 +30,11 @@ pub fn text(findings: &Findings, scanned: &Scanned, style: &Style) -> String {
         fields(findings, style),
         [usage(findings, style), shifts(findings, scanned, style)].concat(),
         strips::lines(findings, scanned, style),
-        [troubles(scanned, style), super::verdicts::lines(&findings.verdicts, 0, style)].concat(),
+        [
+            troubles(scanned, style),
+            crate::render::terminal::verdict_lines(&findings.verdicts, 0, style),
+        ]
+        .concat(),
     ])
 }
 

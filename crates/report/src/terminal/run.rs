@@ -12,9 +12,9 @@ use blockstone_judge::run::{DbTime, Efficiency, Transfer, Transfers};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
 
-use super::columns::{Columns, wrap};
-use super::{Style, identity, missing, places, screen, verdicts};
+use super::{Style, identity, missing, places, screen};
 use crate::format::{self, optional, percent};
+use crate::render::terminal::columns::{Columns, wrap};
 use crate::select::setting_u64;
 
 /// The rows of the load profile that fit a screen; the others stand in the report.
@@ -45,7 +45,7 @@ pub fn render(recording: &Recording, findings: &RunFindings, style: &Style) -> S
     top.extend(identity::lines(manifest, style));
     top.extend(wrap(&workload(manifest, findings), style.width, 0, 2).iter().map(|l| style.dim(l)));
     let end = [
-        verdicts::lines(&findings.verdicts, findings.summary.len(), style),
+        crate::render::terminal::verdict_lines(&findings.verdicts, findings.summary.len(), style),
         [missing(manifest, style), places(recording, style)].concat(),
     ];
     // A matrix is one screen by itself; what one of its points was in detail stands in the report.

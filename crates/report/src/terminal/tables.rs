@@ -7,9 +7,9 @@ use blockstone_base::units::{format_ns, three_digits};
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{Group, Manifest};
 
-use super::columns::{Columns, sparkline, visible_width, wrap};
-use super::paint::Style;
 use crate::format;
+use crate::render::terminal::Style;
+use crate::render::terminal::columns::{Columns, sparkline, visible_width, wrap};
 use crate::select::{self, Commits};
 
 /// Context switches and processor time are those of one I/O.

@@ -4,8 +4,8 @@ use blockstone_base::column::Unmeasured;
 use blockstone_record::manifest::Manifest;
 use blockstone_view::{Interval, Measure, Shape, Table, Value, View, registry};
 
-use super::columns::{Columns, visible_width, wrap};
-use super::paint::Style;
+use crate::render::terminal::Style;
+use crate::render::terminal::columns::{Columns, visible_width, wrap};
 use crate::{chapters, format};
 
 /// The tables of an interval, of these views or, without names, of all that have rows; with a

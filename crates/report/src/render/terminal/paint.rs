@@ -10,29 +10,29 @@ pub struct Style {
 }
 
 impl Style {
-    pub(super) fn bold(&self, text: &str) -> String {
+    pub fn bold(&self, text: &str) -> String {
         self.wrapped(text, "1", "22")
     }
 
-    pub(super) fn dim(&self, text: &str) -> String {
+    pub fn dim(&self, text: &str) -> String {
         self.wrapped(text, "2", "22")
     }
 
-    pub(super) fn good(&self, text: &str) -> String {
+    pub fn good(&self, text: &str) -> String {
         self.wrapped(text, "32", "39")
     }
 
-    pub(super) fn warning(&self, text: &str) -> String {
+    pub fn warning(&self, text: &str) -> String {
         self.wrapped(text, "33", "39")
     }
 
-    pub(super) fn bad(&self, text: &str) -> String {
+    pub fn bad(&self, text: &str) -> String {
         self.wrapped(text, "1;31", "22;39")
     }
 
     /// A condemned number, struck through; without colours as Markdown writes it, so that it
     /// survives a log file.
-    pub(super) fn struck(&self, text: &str) -> String {
+    pub fn struck(&self, text: &str) -> String {
         if self.color { self.wrapped(text, "9", "29") } else { format!("~~{text}~~") }
     }
 

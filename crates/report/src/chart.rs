@@ -1,0 +1,223 @@
+//! A chart as data: axes, layers, what is marked. The page draws it; the terminal draws a line of
+//! bars of its lines.
+
+use blockstone_base::table::{Measure, Text};
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// Its anchor on the page, unique: kebab case.
+    pub name: Text,
+    pub title: Text,
+    /// What to see in it; its numbers stand in tables.
+    pub about: String,
+    pub x: Axis,
+    pub y: Axis,
+    /// Drawn in this order; areas and bars stand on one another.
+    pub layers: Vec<Layer>,
+    /// Named spans of the horizontal axis, such as phases.
+    pub bands: Vec<Band>,
+    /// Named lines at a height, such as the number of processors.
+    pub levels: Vec<Level>,
+    pub width: Width,
+    /// Height of the drawing in CSS pixels.
+    pub height: u16,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, with the unit where the measure does not say it.
+    pub title: Text,
+    pub measure: Measure,
+    pub scale: Scale,
+}
+
+/// How values become places.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scale {
+    /// From zero.
+    Linear,
+    /// Logarithmic; values at or below zero are left out.
+    Log,
+    /// Nanoseconds since the recording began: all such charts share their cursor and window.
+    Time,
+    /// Names; values are indices into them.
+    Names(Vec<String>),
+}
+
+/// Something drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// The legend's text.
+    pub name: String,
+    pub color: Color,
+    pub form: Form,
+}
+
+/// How a layer is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// A line; a point without a value interrupts it.
+    Line { points: Vec<Point>, dashed: bool, marks: bool },
+    /// Points alone.
+    Dots(Vec<Point>),
+    /// An area that stands on the areas before it.
+    Area(Vec<Point>),
+    /// Bars, beside those of other layers or on top of them.
+    Bars { points: Vec<Point>, stacked: bool },
+    /// Cells coloured by a value from 0 to 1.
+    Heat(Vec<HeatCell>),
+}
+
+/// A point of a layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point {
+    pub x: f64,
+    pub y: Option<f64>,
+    /// Ends of the 95 % interval of `y`.
+    pub interval: Option<(f64, f64)>,
+    /// Struck through: a rule condemns it.
+    pub condemned: bool,
+}
+
+/// A cell of a heat map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeatCell {
+    pub x: (f64, f64),
+    pub y: (f64, f64),
+    /// 0 for the palest, 1 for the strongest colour.
+    pub heat: f64,
+    /// The value in words, for the pointer.
+    pub text: String,
+}
+
+/// A named span of the horizontal axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    pub from: f64,
+    pub to: f64,
+    pub name: String,
+}
+
+/// A named height.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    pub y: f64,
+    pub name: String,
+}
+
+/// How much of a row a chart takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Width {
+    Whole,
+    #[default]
+    Half,
+    Third,
+}
+
+/// A colour by meaning; the page has a light, a dark and a colour-blind palette.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Color {
+    /// The nth of the series without a meaning of their own.
+    Series(u8),
+    Grey,
+    Bad,
+    /// What Oracle's charts use for time on a processor and each class of wait.
+    Cpu,
+    SystemIo,
+    UserIo,
+    Commit,
+    Concurrency,
+    Configuration,
+    Administrative,
+    Application,
+    Network,
+    Cluster,
+    RunQueue,
+    OtherWait,
+}
+
+impl Chart {
+    /// A chart without layers yet, half a row wide.
+    pub fn new(name: impl Into<Text>, title: impl Into<Text>, x: Axis, y: Axis) -> Self {
+        Self {
+            name: name.into(),
+            title: title.into(),
+            about: String::new(),
+            x,
+            y,
+            layers: Vec::new(),
+            bands: Vec::new(),
+            levels: Vec::new(),
+            width: Width::Half,
+            height: 300,
+        }
+    }
+
+    #[must_use]
+    pub fn about(self, about: impl Into<String>) -> Self {
+        Self { about: about.into(), ..self }
+    }
+
+    /// The same chart over the whole width, `height` pixels high.
+    #[must_use]
+    pub fn wide(self, height: u16) -> Self {
+        Self { width: Width::Whole, height, ..self }
+    }
+
+    /// The same chart with one more layer.
+    #[must_use]
+    pub fn layer(mut self, name: impl Into<String>, color: Color, form: Form) -> Self {
+        self.layers.push(Layer { name: name.into(), color, form });
+        self
+    }
+}
+
+impl Axis {
+    pub fn new(title: impl Into<Text>, measure: Measure) -> Self {
+        Self { title: title.into(), measure, scale: Scale::Linear }
+    }
+
+    /// Nanoseconds since the recording began.
+    pub fn time() -> Self {
+        Self { title: "".into(), measure: Measure::Nanoseconds, scale: Scale::Time }
+    }
+
+    #[must_use]
+    pub fn log(self) -> Self {
+        Self { scale: Scale::Log, ..self }
+    }
+
+    pub fn names(title: impl Into<Text>, names: Vec<String>) -> Self {
+        Self { title: title.into(), measure: Measure::Text, scale: Scale::Names(names) }
+    }
+}
+
+impl Form {
+    /// A plain line through these points.
+    pub fn line(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
+        let points = points.into_iter().map(Point::from).collect();
+        Self::Line { points, dashed: false, marks: false }
+    }
+
+    /// An area over these points.
+    pub fn area(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
+        Self::Area(points.into_iter().map(Point::from).collect())
+    }
+
+    /// Its points; a heat map has none.
+    pub fn points(&self) -> &[Point] {
+        match self {
+            Self::Line { points, .. } | Self::Bars { points, .. } => points,
+            Self::Dots(points) | Self::Area(points) => points,
+            Self::Heat(_) => &[],
+        }
+    }
+}
+
+impl From<(f64, Option<f64>)> for Point {
+    fn from((x, y): (f64, Option<f64>)) -> Self {
+        Self { x, y, ..Self::default() }
+    }
+}

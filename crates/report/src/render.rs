@@ -1,0 +1,5 @@
+//! The renderers: one for each medium, each for every report.
+
+pub mod csv;
+pub mod json;
+pub mod terminal;

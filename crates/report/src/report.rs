@@ -1,0 +1,204 @@
+//! What a verb has to say, before anyone decides how it looks: one [`Report`], which every renderer
+//! takes. A verb makes one and has no renderer of its own.
+
+use blockstone_base::stats::Estimate;
+use blockstone_base::table::{Row, Table, Text};
+use blockstone_base::verdict::{Outcome, Verdict, Weight};
+use serde_json::{Map, Value as Json};
+
+use crate::chart::Chart;
+
+/// The answer of a verb.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The verb, also the first part of the JSON schema's name: `run`, `flash-sim`.
+    pub verb: Text,
+    /// Version of the JSON document: its keys only ever grow within one.
+    pub version: u32,
+    /// The first thing to read.
+    pub headline: Headline,
+    /// What was measured, on what, when: a line each, each of parts joined by ` · `.
+    pub identity: Vec<String>,
+    /// What the reader must know before any number: unfinished, imported, partial.
+    pub warnings: Vec<String>,
+    /// The figures, in reading order.
+    pub cards: Vec<Card>,
+    /// The chapters, in reading order.
+    pub sections: Vec<Section>,
+    pub verdicts: Vec<Verdict>,
+    /// What could not be measured and why, and other remarks below everything else.
+    pub notes: Vec<String>,
+    /// Where the numbers are kept; empty when nowhere.
+    pub recording: String,
+    /// Version of Blockstone that measured.
+    pub tool_version: String,
+    /// Keys of the JSON document besides `schema`, `version` and `tables`.
+    pub document: Map<String, Json>,
+    /// The key in the JSON document under which the tables stand.
+    pub tables_key: Option<&'static str>,
+    /// Tables over time, for a page on which a window can be chosen.
+    pub timeline: Option<Timeline>,
+}
+
+/// The first line.
+#[derive(Clone, Debug, Default)]
+pub struct Headline {
+    /// What the report is about: a path, a host, a model.
+    pub subject: String,
+    /// The one to four figures that answer the question; condemned ones are struck through.
+    pub figures: Vec<Card>,
+    /// The answer in words where figures do not say it, or why there is none.
+    pub text: String,
+    /// How the text is meant.
+    pub tone: Tone,
+}
+
+/// How a line is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// An answer.
+    #[default]
+    Plain,
+    /// An answer with a reservation.
+    Warning,
+    /// No answer.
+    Bad,
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Card {
+    /// Its key in JSON documents; rules name it as what they concern.
+    pub name: Text,
+    /// What it is, for people: `Reads of the database`.
+    pub title: Text,
+    /// Figures of one group share a line on the terminal and a row on the page.
+    pub group: Text,
+    /// One word before the number on the terminal: `p99`, `mean`; may be empty.
+    pub prefix: Text,
+    pub estimate: Estimate,
+    /// `ns`, `IOPS`, `MB/s`, `of DB time`.
+    pub unit: Text,
+    /// Words in place of the unit in a headline: `reads/s`; empty for the unit itself.
+    pub words: Text,
+    /// The load it was read from, its samples, or another remark.
+    pub source: String,
+    /// Ids of rules that condemn it.
+    pub condemned_by: Vec<String>,
+}
+
+/// A chapter.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Anchor on the page, unique: kebab case.
+    pub id: Text,
+    pub heading: Text,
+    /// How to read it; may be empty.
+    pub about: Text,
+    /// Who shows it.
+    pub detail: Detail,
+    pub blocks: Vec<Block>,
+}
+
+/// Who shows a section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Terminal and page.
+    #[default]
+    Screen,
+    /// The page, and the terminal where all is asked for.
+    Page,
+    /// The terminal: what the page says with charts.
+    Terminal,
+}
+
+/// A part of a section.
+#[derive(Clone, Debug)]
+pub enum Block {
+    Table(Table),
+    Chart(Chart),
+    /// A paragraph that may be wrapped.
+    Text(String),
+    /// Lines whose columns are aligned already.
+    Preformatted(Vec<String>),
+}
+
+/// Tables of consecutive slices of time, from which a page makes the table of any window.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// Edges of the slices in nanoseconds since the recording began: one more than there are slices.
+    pub edges_ns: Vec<u64>,
+    /// Name of a table in the report, and its rows in each slice.
+    pub tables: Vec<(Text, Vec<Vec<Row>>)>,
+}
+
+impl Report {
+    /// Whether no verdict condemns a number.
+    pub fn trustworthy(&self) -> bool {
+        !self.verdicts.iter().any(Verdict::condemns)
+    }
+
+    /// Every table, in reading order.
+    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        })
+    }
+
+    /// Rules that warn of a figure without condemning it.
+    pub fn warned_by(&self, figure: &str) -> impl Iterator<Item = &str> {
+        let warns = |v: &&Verdict| v.outcome == Outcome::Fail && v.weight == Weight::Warns;
+        let concerned = move |v: &&Verdict| v.concerns.iter().any(|name| name == figure);
+        self.verdicts.iter().filter(warns).filter(concerned).map(|v| v.rule.as_str())
+    }
+}
+
+impl Section {
+    pub fn new(id: impl Into<Text>, heading: impl Into<Text>) -> Self {
+        Self { id: id.into(), heading: heading.into(), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn about(self, about: impl Into<Text>) -> Self {
+        Self { about: about.into(), ..self }
+    }
+
+    /// The same section, shown as `detail` says.
+    #[must_use]
+    pub fn detail(self, detail: Detail) -> Self {
+        Self { detail, ..self }
+    }
+
+    /// The same section with these blocks; tables without rows are left out.
+    #[must_use]
+    pub fn with<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
+        let blocks = blocks.into_iter().map(Into::into);
+        let says_something = |block: &Block| match block {
+            Block::Table(table) => !table.rows.is_empty(),
+            Block::Chart(chart) => !chart.layers.is_empty(),
+            Block::Text(text) => !text.is_empty(),
+            Block::Preformatted(lines) => !lines.is_empty(),
+        };
+        self.blocks.extend(blocks.filter(says_something));
+        self
+    }
+}
+
+impl From<Table> for Block {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
+}
+
+impl From<Chart> for Block {
+    fn from(chart: Chart) -> Self {
+        Self::Chart(chart)
+    }
+}
+
+impl From<String> for Block {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
