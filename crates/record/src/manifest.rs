@@ -69,12 +69,13 @@ pub struct Manifest {
 }
 
 /// How a recording ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum End {
     /// It has not ended: either it still runs or it was killed.
     Running,
     /// All phases ran.
+    #[default]
     Complete,
     /// A signal ended it early; all that was measured until then is here.
     Interrupted {

@@ -209,8 +209,10 @@ impl Form {
     /// Its points; a heat map has none.
     pub fn points(&self) -> &[Point] {
         match self {
-            Self::Line { points, .. } | Self::Bars { points, .. } => points,
-            Self::Dots(points) | Self::Area(points) => points,
+            Self::Line { points, .. }
+            | Self::Bars { points, .. }
+            | Self::Dots(points)
+            | Self::Area(points) => points,
             Self::Heat(_) => &[],
         }
     }

@@ -1,9 +1,12 @@
 //! What a verb has to say, before anyone decides how it looks: one [`Report`], which every renderer
 //! takes. A verb makes one and has no renderer of its own.
 
+use std::collections::BTreeMap;
+
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::{Row, Table, Text};
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
+use blockstone_record::manifest::{End, Figure};
 use serde_json::{Map, Value as Json};
 
 use crate::chart::Chart;
@@ -28,6 +31,12 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
     /// What could not be measured and why, and other remarks below everything else.
     pub notes: Vec<String>,
+    /// How the measurement ended: decides the exit code.
+    pub end: End,
+    /// Not all was measured that was asked for: the answer may not be relied upon.
+    pub partial: bool,
+    /// The figures that a recording keeps in its manifest.
+    pub summary: BTreeMap<String, Figure>,
     /// Where the numbers are kept; empty when nowhere.
     pub recording: String,
     /// Version of Blockstone that measured.

@@ -56,10 +56,10 @@ fn headline(report: &Report, style: &Style) -> Vec<String> {
     };
     let parts: Vec<String> =
         [figures.join(" · "), text].into_iter().filter(|part| !part.is_empty()).collect();
-    match parts.is_empty() {
-        true => Vec::new(),
-        false => wrap(&format!("{subject}{}", parts.join(" · ")), style.width.max(80) * 2, 0, 2),
+    if parts.is_empty() {
+        return Vec::new();
     }
+    vec![format!("{subject}{}", parts.join(" · "))]
 }
 
 /// A figure in the headline.
@@ -124,10 +124,10 @@ fn figure(card: &Card, style: &Style) -> String {
 fn condemned_by(cards: &[Card]) -> String {
     let rules: BTreeSet<&str> =
         cards.iter().flat_map(|card| &card.condemned_by).map(String::as_str).collect();
-    match rules.is_empty() {
-        true => String::new(),
-        false => format!("condemned: {}", rules.into_iter().collect::<Vec<_>>().join(", ")),
+    if rules.is_empty() {
+        return String::new();
     }
+    format!("condemned: {}", rules.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn section(section: &Section, all: bool, style: &Style) -> Vec<String> {
@@ -183,7 +183,7 @@ fn bottom(report: &Report, style: &Style) -> Vec<String> {
 /// `12 more rows`, where a screen did not show all of a table.
 pub(crate) fn more(hidden: usize, name: &str) -> String {
     let rows = if hidden == 1 { "row" } else { "rows" };
-    format!("{} more {rows}: --csv {name}", thousands(hidden as i64))
+    format!("{} more {rows}: --csv={name}", thousands(hidden as i64))
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
             "/data: 1,000 IOPS ±1 %\n\n  \
              reads   1,000 IOPS ±1 %  one reader\n  \
              writes  ~~1,000 IOPS~~   condemned: hole\n\n\
-             Disks\n  disk  IOPS\n  sda      5\n  1 more row: --csv disks\n"
+             Disks\n  disk  IOPS\n  sda      5\n  1 more row: --csv=disks\n"
         );
     }
 

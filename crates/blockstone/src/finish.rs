@@ -1,0 +1,102 @@
+//! How every verb ends: the answer on standard output, the page where it was asked for, the exit
+//! code.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use blockstone_record::Recording;
+use blockstone_record::manifest::End;
+use blockstone_report::Report;
+use blockstone_report::render::{csv, html, json, terminal};
+
+use crate::exit::Exit;
+use crate::printer::answer;
+use crate::verb::Context;
+use crate::verbs;
+
+/// The page that lies in the directory of a recording.
+const PAGE: &str = "report.html";
+
+/// Prints the report as text, JSON or CSV, writes the page that `--html` names, and says how the
+/// program ends.
+pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
+    let global = &context.global;
+    let page = global.html.as_deref();
+    if page == Some(Path::new("-")) {
+        answer(&html::page(report)?)?;
+        return Ok(exit(report));
+    }
+    if global.json {
+        answer(&json::text(report))?;
+    } else if let Some(table) = &global.csv {
+        answer(&one_table(report, table, context)?)?;
+    } else {
+        answer(&terminal::text(report, false, &context.printer.style()))?;
+    }
+    // After the answer: a page that cannot be written must not cost what took hours.
+    if let Some(file) = page {
+        std::fs::write(file, html::page(report)?)
+            .with_context(|| format!("write {}", file.display()))?;
+        context.printer.note(&format!("report: {}", file.display()));
+    }
+    if let End::Failed { error } = &report.end {
+        context.printer.error(&anyhow::anyhow!("{error}"));
+    }
+    Ok(exit(report))
+}
+
+/// Judges a new recording, keeps the judgement in it, writes its page and ends as every verb does.
+pub fn finish_recording(dir: &Path, context: &Context) -> Result<Exit> {
+    finish(&judge_recording(dir, context)?, context)
+}
+
+/// Judges a new recording, keeps the judgement in it and writes its page.
+pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
+    let report = report_of(Recording::open(dir)?, context)?;
+    blockstone_record::keep_judgement(dir, report.summary.clone(), report.verdicts.clone())?;
+    let file = dir.join(PAGE);
+    std::fs::write(&file, html::page(&report)?)
+        .with_context(|| format!("write {}", file.display()))?;
+    Ok(report)
+}
+
+/// The report of a recording, as the verb makes it that made the recording.
+pub fn report_of(recording: Recording, context: &Context) -> Result<Report> {
+    let name = recording.manifest.verb.clone();
+    match verbs::find(&name).and_then(|verb| verb.report) {
+        Some(report) => report(recording, context),
+        None => bail!(
+            "report {}: it was made by `{name}`, which this version does not know\n\
+             hint: use the version that made it, {}",
+            recording.dir.display(),
+            recording.manifest.tool_version
+        ),
+    }
+}
+
+fn exit(report: &Report) -> Exit {
+    match &report.end {
+        End::Interrupted { .. } => Exit::Interrupted,
+        End::Failed { .. } => Exit::CouldNotRun,
+        End::Complete | End::Running if report.partial || !report.trustworthy() => {
+            Exit::NotTrustworthy
+        }
+        End::Complete | End::Running => Exit::Done,
+    }
+}
+
+/// The table that was named, or the first.
+fn one_table(report: &Report, name: &str, context: &Context) -> Result<String> {
+    let names = csv::names(report);
+    let found = report.tables().find(|table| name.is_empty() || table.name == name);
+    let Some(table) = found else {
+        let what = if name.is_empty() { "a table" } else { name };
+        let hint = if names.is_empty() { "it has no tables".to_owned() } else { names.join(", ") };
+        bail!("print {what} as CSV: the report has no such table\nhint: {hint}");
+    };
+    if name.is_empty() && names.len() > 1 {
+        let others = names[1..].join(", ");
+        context.printer.note(&format!("table {}; others for --csv=TABLE: {others}", table.name));
+    }
+    Ok(csv::table(table))
+}

@@ -1,0 +1,36 @@
+//! `blockstone` measures storage the way a database uses it and says which numbers to believe.
+//!
+//! This crate reads the command line, prints, and decides the exit code. Each verb is one file in
+//! `verbs/`, with its options and its report beside it; [`finish`] is how all of them end.
+
+mod cli;
+mod exit;
+#[allow(dead_code, reason = "verbs move to it one by one")]
+mod finish;
+mod interrupt;
+mod interval;
+mod judged;
+mod part;
+mod printer;
+mod progress;
+mod recordings;
+#[allow(dead_code, reason = "verbs move to it one by one")]
+mod verb;
+mod verbs;
+
+use std::process::ExitCode;
+
+/// The program.
+pub fn main() -> ExitCode {
+    let asked = match cli::parse() {
+        Ok(asked) => asked,
+        Err(exit) => return exit.into(),
+    };
+    match (asked.verb.run)(&asked.options, &asked.context) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            asked.context.printer.error(&error);
+            exit::Exit::CouldNotRun.into()
+        }
+    }
+}

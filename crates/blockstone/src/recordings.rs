@@ -1,0 +1,76 @@
+//! Where recordings are: found by what a person would type (a directory, an id, `last`), or made.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use blockstone_base::rng;
+use blockstone_record::manifest::{End, Manifest};
+use blockstone_record::{Recording, RunDir, RunState};
+
+/// Opens the recording that `name` means.
+pub fn open(name: &str, runs_dir: &Path) -> Result<Recording> {
+    let dir = locate(name, runs_dir)?;
+    Ok(Recording::open(&dir)?)
+}
+
+/// The directory of the recording that `name` means.
+pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
+    let direct = Path::new(name);
+    if direct.join("manifest.json").is_file() || name.contains('/') {
+        return Ok(direct.to_path_buf());
+    }
+    let list = || format!("hint: blockstone runs lists the recordings in {}", runs_dir.display());
+    let mut runs = blockstone_record::list_runs(runs_dir).with_context(list)?;
+    if name != "last" {
+        runs.retain(|run| run.id.starts_with(name) || run.path.ends_with(name));
+    }
+    match runs.as_slice() {
+        [] => bail!("find recording `{name}`: there is none\n{}", list()),
+        [run, ..] if name == "last" => Ok(run.path.clone()),
+        [run] => Ok(run.path.clone()),
+        many => bail!("find recording `{name}`: {} recordings match\n{}", many.len(), list()),
+    }
+}
+
+/// Where a measurement of `subjects` records: a new directory among the runs, or the one named
+/// with `--out`.
+pub fn new_dir(
+    verb: &str,
+    out: Option<&Path>,
+    runs_dir: &Path,
+    subjects: &[&Path],
+) -> Result<RunDir> {
+    let Some(out) = out else {
+        return Ok(blockstone_record::new_run_dir(runs_dir, verb, &jiff::Zoned::now())?);
+    };
+    let real = |path: &Path| path.canonicalize().ok();
+    if real(out).is_some() && subjects.iter().any(|subject| real(subject) == real(out)) {
+        bail!(
+            "write the recording to {}: that is the directory under test\n\
+             hint: name another with --out",
+            out.display()
+        );
+    }
+    Ok(blockstone_record::out_run_dir(out)?)
+}
+
+/// A seed for a run that was given none.
+pub fn draw_seed() -> u64 {
+    rng::mix(jiff::Timestamp::now().as_nanosecond() as u64 ^ u64::from(std::process::id()))
+}
+
+/// The manifest of the last complete calibration of the same path on the same machine that began
+/// before this run. One that cannot be read is passed over: a run needs none.
+pub fn calibration_before(run: &Manifest, runs_dir: &Path) -> Option<Manifest> {
+    let started: jiff::Timestamp = run.started_at.parse().ok()?;
+    let mut runs = blockstone_record::list_runs(runs_dir).ok()?;
+    runs.retain(|entry| {
+        entry.verb == "calibrate"
+            && entry.target_path.as_deref() == Some(run.target.path.as_str())
+            && entry.state == RunState::Ended(End::Complete)
+            && entry.started_at.is_some_and(|at| at <= started)
+    });
+    let last = runs.into_iter().max_by_key(|entry| entry.started_at)?;
+    let manifest = Recording::open(&last.path).ok()?.manifest;
+    (manifest.host.hostname == run.host.hostname).then_some(manifest)
+}

@@ -1,0 +1,31 @@
+//! All verbs, in the order in which `--help` lists them. To add one: a file here that declares its
+//! `VERB`, and a line in this list.
+
+use crate::verb::Verb;
+
+macro_rules! verbs {
+    ($($verb:ident),+ $(,)?) => {
+        $(mod $verb;)+
+        /// Every verb.
+        pub const ALL: &[Verb] = &[$($verb::VERB),+];
+    };
+}
+
+verbs! {
+    calibrate,
+    run,
+    teardown,
+    flash,
+    reduce,
+    watch,
+    report,
+    compare,
+    runs,
+    completions,
+    man,
+}
+
+/// The verb of that name or alias.
+pub fn find(name: &str) -> Option<&'static Verb> {
+    ALL.iter().find(|verb| verb.name == name || (!name.is_empty() && verb.alias == name))
+}

@@ -1,0 +1,83 @@
+//! `blockstone calibrate`: settings from the command line, the run, the findings, the report.
+
+mod args;
+
+use anyhow::{Context, Result, bail};
+use blockstone_calibrate::{OpenLoop, Settings, Subject, Thoroughness};
+use clap::{Args, FromArgMatches};
+
+use crate::cli::Global;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::verb::Verb;
+use crate::{judged, recordings};
+use args::{Arrivals, CalibrateArgs};
+
+pub const VERB: Verb = Verb {
+    name: "calibrate",
+    about: "Find the most IOPS, MB/s and commits a storage can do, at what latency, and whether to believe it",
+    alias: "cal",
+    options: CalibrateArgs::augment_args,
+    run: |options, context| {
+        run(&CalibrateArgs::from_arg_matches(options)?, &context.global, context.printer)
+    },
+    reports: true,
+    ..Verb::PLAIN
+};
+
+fn run(args: &CalibrateArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    let settings = settings(args, global)?;
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    let mut progress = Progress::new(printer, interrupt);
+    let prepared = blockstone_calibrate::prepare(&settings)?;
+    if let Some(missing) = prepared.missing(&args.require)? {
+        printer.error(&anyhow::anyhow!("{missing}"));
+        return Ok(Exit::CapabilityMissing);
+    }
+    let ran = prepared.run(&mut progress);
+    progress.finish();
+    judged::conclude(&ran?, false, global, printer)
+}
+
+fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
+    let subject = subject(args)?;
+    let out = args.out.as_deref();
+    Ok(Settings {
+        thoroughness: match (args.quick, args.full) {
+            (true, _) => Thoroughness::Quick,
+            (_, true) => Thoroughness::Full,
+            _ => Thoroughness::Standard,
+        },
+        block: args.block_size,
+        size: args.size,
+        max_latency: args.max_latency,
+        buffered: args.buffered,
+        read_only: args.read_only,
+        keep: args.keep,
+        matrix: args.matrix,
+        open_loop: args
+            .rate
+            .map(|rate_per_s| OpenLoop { rate_per_s, poisson: args.arrivals == Arrivals::Poisson }),
+        link_mb_per_s: args.link_mbps,
+        seed: args.seed.unwrap_or_else(recordings::draw_seed),
+        argv: std::env::args().collect(),
+        recording: recordings::new_dir("calibrate", out, &global.runs_dir, &[subject.path()])?,
+        subject,
+    })
+}
+
+fn subject(args: &CalibrateArgs) -> Result<Subject> {
+    match (&args.path, &args.file, &args.destroy) {
+        (None, Some(file), _) => Ok(Subject::TestFile(file.clone())),
+        (Some(path), _, None) => Ok(Subject::Path(path.clone())),
+        (Some(path), _, Some(again)) if path == again => Ok(Subject::Destroy(path.clone())),
+        (Some(path), _, Some(again)) => bail!(
+            "--destroy names {}, but {} is to be measured\nhint: name the same device twice",
+            again.display(),
+            path.display()
+        ),
+        (None, None, _) => bail!("nothing to measure\nhint: blockstone calibrate ."),
+    }
+}

@@ -1,0 +1,113 @@
+//! `blockstone compare`: faster, slower, or difference not established.
+
+mod args;
+
+use anyhow::{Result, bail};
+use blockstone_base::units::Nanos;
+use blockstone_record::Recording;
+use blockstone_report::{html, json, terminal};
+use blockstone_view::{History, difference_document, differences};
+use clap::{Args, FromArgMatches};
+
+use super::report::WATCH;
+use crate::cli::Global;
+use crate::exit::Exit;
+use crate::judged::{Judged, write_page};
+use crate::part::Part;
+use crate::printer::{Printer, answer};
+use crate::verb::Verb;
+use crate::{interval, recordings};
+use args::CompareArgs;
+
+pub const VERB: Verb = Verb {
+    name: "compare",
+    about: "Compare two recordings: faster, slower, or difference not established",
+    options: CompareArgs::augment_args,
+    run: |options, context| {
+        run(&CompareArgs::from_arg_matches(options)?, &context.global, context.printer)
+    },
+    reports: true,
+    ..Verb::PLAIN
+};
+
+fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    let parts = [Part::of(&args.a)?, Part::of(&args.b)?];
+    let a = recordings::open(&parts[0].run, &global.runs_dir)?;
+    let b = recordings::open(&parts[1].run, &global.runs_dir)?;
+    if a.manifest.verb != b.manifest.verb {
+        bail!(
+            "compare {} with {}: one is a {}, the other a {}\n\
+             hint: compare two recordings of the same verb; a run shows by itself what it reached \
+             of the path's calibration",
+            a.dir.display(),
+            b.dir.display(),
+            a.manifest.verb,
+            b.manifest.verb
+        );
+    }
+    if a.manifest.verb == WATCH || parts.iter().any(Part::is_limited) {
+        return layers([&a, &b], &parts, args, global, printer);
+    }
+    let judged = |recording| Judged::of(recording, &global.runs_dir);
+    let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
+    let comparison = blockstone_judge::compare((&a.0, &a.1), (&b.0, &b.1));
+    if let Some(file) = &global.html {
+        write_page(&html::compare_page(&comparison)?, file, printer)?;
+        return Ok(Exit::Done);
+    }
+    let text = if printer.json {
+        let document = json::compare_json(&comparison);
+        format!("{}\n", serde_json::to_string_pretty(&document)?)
+    } else {
+        terminal::compare_terminal(&comparison, &printer.style())
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Compares what every layer did, in two parts of a recording or in two recordings.
+fn layers(
+    recordings: [&Recording; 2],
+    parts: &[Part; 2],
+    args: &CompareArgs,
+    global: &Global,
+    printer: Printer,
+) -> Result<Exit> {
+    let [a, b] = recordings;
+    let histories = [History::read(a)?, History::read(b)?];
+    let first = interval::window(&histories[0], parts[0].from, parts[0].to)?;
+    let second = interval::window(&histories[1], parts[1].from, parts[1].to)?;
+    let (Some(first), Some(second)) = (first, second) else {
+        bail!("compare {} with {}: one has no two ticks\nhint: it ended too early", args.a, args.b);
+    };
+    let shared_ns = first.to_ns.min(second.to_ns).saturating_sub(first.from_ns.max(second.from_ns));
+    if a.dir == b.dir && shared_ns > 0 {
+        let shared = Nanos(shared_ns);
+        printer.note(&format!("warning: A and B have {shared} in common, which differ by nothing"));
+    }
+    let names = [named(a, &parts[0]), named(b, &parts[1])];
+    let names = [names[0].as_str(), names[1].as_str()];
+    if printer.json && global.html.is_none() {
+        let document = difference_document((names[0], &first), (names[1], &second));
+        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        return Ok(Exit::Done);
+    }
+    let found = differences(&first, &second);
+    if let Some(file) = &global.html {
+        let page = html::difference_page(names, &a.manifest.tool_version, &found)?;
+        write_page(&page, file, printer)?;
+    } else {
+        answer(&terminal::difference_terminal(names, &found, &printer.style()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A recording's directory, the part of it that is meant, and who measured if not Blockstone.
+fn named(recording: &Recording, part: &Part) -> String {
+    let dir = recording.dir.display();
+    let time = |time: Option<Nanos>| time.map_or(String::new(), |time| time.to_string());
+    let times = format!("{}..{}", time(part.from), time(part.to)).replace(' ', "");
+    let name = if part.is_limited() { format!("{dir}@{times}") } else { dir.to_string() };
+    let imported = recording.manifest.imported.as_ref();
+    imported.map_or(name.clone(), |imported| format!("{name} (imported from {})", imported.tool))
+}

@@ -1,0 +1,174 @@
+//! `blockstone flash`: one file a verb.
+
+mod args;
+
+mod curve;
+mod device;
+mod rates;
+mod sim;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use blockstone_base::units::Bytes;
+use blockstone_flash::simulate::SimulationError;
+use blockstone_flash::sweep::{self, Setting, Swept};
+use blockstone_flash::{Policy, estimate, fit, theory, toy};
+use blockstone_report::{json, terminal};
+use clap::{Args, FromArgMatches};
+use serde_json::Value;
+
+use crate::cli::Global;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::printer::{Printer, answer};
+use crate::progress::Progress;
+use crate::verb::Verb;
+use args::{Axis, CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
+
+pub const VERB: Verb = Verb {
+    name: "flash",
+    about: "Simulate a flash device: what garbage collection does to writes and reads, and when",
+    options: FlashArgs::augment_args,
+    run: |options, context| {
+        run(&FlashArgs::from_arg_matches(options)?, &context.global, context.printer)
+    },
+    reports: true,
+    ..Verb::PLAIN
+};
+
+fn run(args: &FlashArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    match &args.verb {
+        FlashVerb::Sim(args) => sim::run(args, global, printer),
+        FlashVerb::Sweep(args) => sweep(args, printer),
+        FlashVerb::Cliff(args) => cliff(args, printer),
+        FlashVerb::Fit(args) => fit(args, global, printer),
+        FlashVerb::Life(args) => life(args, printer),
+        FlashVerb::Explain => explain(printer),
+    }
+}
+
+/// The answer as one document or as text.
+fn say(printer: Printer, document: &Value, text: &str) -> Result<()> {
+    if printer.json {
+        answer(&format!("{}\n", serde_json::to_string_pretty(document)?))?;
+    } else {
+        answer(text)?;
+    }
+    Ok(())
+}
+
+fn sweep(args: &SweepArgs, printer: Printer) -> Result<Exit> {
+    let device = device::of(&args.device, None)?;
+    let settings = settings(args, device.over_provisioning(), device.pages_per_block)?;
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    let mut watch = Progress::new(printer, interrupt);
+    let mut points: Vec<Swept> = Vec::new();
+    let mut iops = Vec::new();
+    for (index, &setting) in settings.iter().enumerate() {
+        let point = sweep::point(setting, &args.workload, args.seed)?;
+        let costs = device.times.costs();
+        let b = setting.pages_per_block;
+        iops.push(Some(theory::sustained_iops(device.dies(), costs, b, point.wa)));
+        points.push(point);
+        let text = format!("OP {:.1} % {}", setting.over_provisioning * 100.0, setting.policy);
+        if !watch.step((index + 1) as f64 / settings.len() as f64, &text) {
+            break;
+        }
+    }
+    watch.finish();
+    let text = terminal::flash::sweep(&points, &iops, &printer.style());
+    say(printer, &json::flash::sweep(&points, &iops, args.seed), &text)?;
+    Ok(watch.exit())
+}
+
+/// Every combination of what varies; what does not is the device's.
+fn settings(args: &SweepArgs, op: f64, pages_per_block: u32) -> Result<Vec<Setting>> {
+    let (mut ops, mut policies, mut blocks) =
+        (vec![op], vec![Policy::Greedy], vec![pages_per_block]);
+    let mut seen = Vec::new();
+    for axis in &args.over {
+        let kind = std::mem::discriminant(axis);
+        if seen.contains(&kind) {
+            bail!("sweep: the same key is given twice\nhint: put all its values into one list");
+        }
+        seen.push(kind);
+        match axis {
+            Axis::OverProvisioning(values) => ops.clone_from(values),
+            Axis::Policy(values) => policies.clone_from(values),
+            Axis::PagesPerBlock(values) => blocks.clone_from(values),
+        }
+    }
+    let mut settings = Vec::new();
+    for &policy in &policies {
+        for &pages_per_block in &blocks {
+            for &over_provisioning in &ops {
+                settings.push(Setting { over_provisioning, policy, pages_per_block });
+            }
+        }
+    }
+    Ok(settings)
+}
+
+fn cliff(args: &CliffArgs, printer: Printer) -> Result<Exit> {
+    let device = device::of(&args.device, Some(&args.collection))?;
+    let cliff = estimate::cliff(&device, args.write_rate.get() as f64)?;
+    let text = terminal::flash::cliff(&cliff, &printer.style());
+    say(printer, &json::flash::cliff(&cliff), &text)?;
+    Ok(Exit::Done)
+}
+
+fn life(args: &LifeArgs, printer: Printer) -> Result<Exit> {
+    let device = device::of(&args.device, Some(&args.collection))?;
+    let rate = args.write_rate.get() as f64;
+    let wa = match args.wa {
+        Some(wa) => wa,
+        None => estimate::cliff(&device, rate)?.wa,
+    };
+    let endurance = args.endurance.unwrap_or(device::preset(&args.device)?.endurance);
+    let life = estimate::life(&device, rate, wa, endurance)?;
+    let text = terminal::flash::life(&life, &printer.style());
+    say(printer, &json::flash::life(&life), &text)?;
+    Ok(Exit::Done)
+}
+
+fn fit(args: &FitArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    let device = device::of(&args.device, None)?;
+    let samples = curve::read(&args.curve, args.io_size, global, printer)?;
+    let fit = fit::fit(&device, &samples)?;
+    if fit.fell && fit.drive_fills < 1.0 {
+        printer.note(&format!(
+            "warning: {:.2} drive fills were written in all; on a drive that was not full before, \
+             a fall then has other causes: caches, throttles, neighbours",
+            fit.drive_fills
+        ));
+    }
+    let text = terminal::flash::fit(&fit, &printer.style());
+    say(printer, &json::flash::fit(&fit), &text)?;
+    Ok(Exit::Done)
+}
+
+fn explain(printer: Printer) -> Result<Exit> {
+    let (without, with) = (toy::story(false), toy::story(true));
+    let stories =
+        [("Without garbage collection", without.as_slice()), ("With it", with.as_slice())];
+    let text = terminal::flash::explain(&stories, &printer.style());
+    say(printer, &json::flash::explain(&stories), &text)?;
+    Ok(Exit::Done)
+}
+
+/// Memory that tables may take: what is available, less a tenth.
+fn memory_limit() -> u64 {
+    blockstone_sys::survey::mem_available_bytes(Path::new("/"))
+        .map_or(u64::MAX, |bytes| bytes / 10 * 9)
+}
+
+/// An error of a simulation, with the size of the device in it where that helps.
+fn refused(error: SimulationError, raw: u64) -> anyhow::Error {
+    match error {
+        error @ SimulationError::Memory { .. } => {
+            anyhow::Error::new(error).context(format!("simulate {}", Bytes(raw)))
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,402 @@
+//! Arguments of `flash` and its verbs: the device, the workload, what is asked of them.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_flash::Policy;
+use blockstone_flash::preset;
+use blockstone_flash::simulate::{Phase, Rate};
+use blockstone_flash::trace::Format;
+use blockstone_flash::workload::Workload;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+use crate::cli::positive;
+
+/// Arguments of `flash`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone flash explain                                    why flash collects garbage
+  blockstone flash sim --raw 576G --visible 400G              the write cliff of a device
+  blockstone flash sim --workload oltp --reads 70 --html cliff.html
+  blockstone flash sweep op=7,12.5,20,28,44 policy=greedy,fifo,d=5
+  blockstone flash cliff --raw 576G --visible 400G --write-rate 50M
+  blockstone flash fit fio_bw.1.log --visible 400G            what a measured curve tells
+  blockstone flash life --write-rate 50M --endurance 3000")]
+pub struct FlashArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub verb: FlashVerb,
+}
+
+/// The verbs of `flash`.
+#[derive(Debug, Subcommand)]
+pub enum FlashVerb {
+    /// Simulate one device under one workload, from full to steady state
+    Sim(Box<SimArgs>),
+    /// Simulate write amplification over spare, policies and block sizes, beside the formulas
+    Sweep(Box<SweepArgs>),
+    /// Say when the write cliff comes, and what is left behind it, by formula
+    Cliff(Box<CliffArgs>),
+    /// Read spare and write amplification of a real drive from a measured curve
+    Fit(Box<FitArgs>),
+    /// Say how many years a device lives
+    Life(Box<LifeArgs>),
+    /// Show on five blocks of ten pages why flash collects garbage
+    Explain,
+}
+
+/// The device.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "The device")]
+pub struct DeviceArgs {
+    /// Start from this device; other options change it
+    #[arg(long, default_value = preset::ALL[0].name, value_parser = presets())]
+    pub preset: String,
+    /// All flash there is
+    #[arg(long, value_name = "SIZE")]
+    pub raw: Option<Bytes>,
+    /// What the host sees
+    #[arg(long, value_name = "SIZE", conflicts_with = "format_level")]
+    pub visible: Option<Bytes>,
+    /// Over-provisioning in percent, in place of --visible: 44 leaves 400 of 576 visible
+    #[arg(long, value_name = "PCT", value_parser = percent_above_zero)]
+    pub format_level: Option<f64>,
+    /// A page: what is mapped, read and programmed at once
+    #[arg(long, value_name = "SIZE")]
+    pub page_size: Option<Bytes>,
+    /// Pages of a block of one plane
+    #[arg(long, value_name = "N")]
+    pub pages_per_block: Option<u32>,
+    /// Channels
+    #[arg(long, value_name = "N")]
+    pub channels: Option<u32>,
+    /// Dies behind each channel
+    #[arg(long, value_name = "N")]
+    pub dies: Option<u32>,
+    /// Planes of a die that work in step
+    #[arg(long, value_name = "N")]
+    pub planes: Option<u32>,
+    /// Read of a page
+    #[arg(long, value_name = "TIME")]
+    pub read_time: Option<Nanos>,
+    /// Program times of the page types, the fast one first, as in 300us,2.5ms
+    #[arg(long, value_name = "TIME[,TIME]", value_delimiter = ',')]
+    pub program_times: Vec<Nanos>,
+    /// Erase of a block
+    #[arg(long, value_name = "TIME")]
+    pub erase_time: Option<Nanos>,
+    /// Bytes a second of a channel; without it channels are never the limit
+    #[arg(long, value_name = "SIZE")]
+    pub channel_rate: Option<Bytes>,
+    /// What operations a read interrupts
+    #[arg(long, value_enum)]
+    pub suspend: Option<SuspendChoice>,
+}
+
+/// Garbage collection.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Garbage collection")]
+pub struct CollectionArgs {
+    /// How victims are chosen: greedy, fifo, random, cost-benefit or d=N
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<Policy>,
+    /// Free blocks a die that only collection may use
+    #[arg(long, value_name = "N")]
+    pub reserve: Option<u32>,
+    /// Whether a write waits for a whole block, or moves are spread over writes
+    #[arg(long, value_enum)]
+    pub collect: Option<PaceChoice>,
+    /// Collect on idle dies until so many percent of the blocks are free
+    #[arg(long, value_name = "PCT", value_parser = percent)]
+    pub background: Option<f64>,
+    /// For how long a die has to be idle before that
+    #[arg(long, value_name = "TIME")]
+    pub idle_after: Option<Nanos>,
+    /// Give what is moved open blocks of its own
+    #[arg(long)]
+    pub separate_moves: bool,
+    /// Where the parts of a workload go
+    #[arg(long, value_enum)]
+    pub placement: Option<PlacementChoice>,
+    /// Percent of the blocks that take writes in fast pages only and are folded later
+    #[arg(long, value_name = "PCT", value_parser = percent)]
+    pub fast_blocks: Option<f64>,
+    /// Move data out of blocks that are so many erases behind the most worn one
+    #[arg(long, value_name = "ERASES")]
+    pub levelling: Option<u32>,
+    /// Percent of the blocks that are bad from the beginning
+    #[arg(long, value_name = "PCT", value_parser = percent)]
+    pub bad_blocks: Option<f64>,
+    /// P/E cycles that a block endures before it is retired [default: blocks do not wear out]
+    #[arg(long, value_name = "CYCLES")]
+    pub wear_out: Option<u32>,
+}
+
+/// Arguments of `flash sim`.
+#[derive(Args, Debug)]
+pub struct SimArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
+    pub collection: CollectionArgs,
+    /// uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with their share of the
+    /// writes, as in redo=20+datafile=70+undo=10
+    #[arg(long, default_value = "uniform", help_heading = "The workload")]
+    pub workload: Workload,
+    /// Percent of the requests that read
+    #[arg(long, value_name = "PCT", value_parser = percent, help_heading = "The workload")]
+    pub reads: Option<f64>,
+    /// Size of a request [default: a page]
+    #[arg(long, value_name = "SIZE", help_heading = "The workload")]
+    pub io_size: Option<Bytes>,
+    /// Requests under way
+    #[arg(long, default_value_t = 128, value_name = "N", help_heading = "The workload")]
+    pub queue_depth: u32,
+    /// Requests a second, whatever the device does, in place of --queue-depth
+    #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with = "phase",
+          help_heading = "The workload")]
+    pub rate: Option<f64>,
+    /// Phases in turn: 8min@2000 at 2,000 requests a second, 30s@max as fast as it goes, 1s@0 idle
+    #[arg(long, value_name = "TIME@RATE", value_delimiter = ',', help_heading = "The workload")]
+    pub phase: Vec<PhaseArg>,
+    /// Replay a trace in place of the workload, or the rates of a recording
+    #[arg(long, value_name = "FILE|RUN", value_hint = ValueHint::AnyPath,
+          conflicts_with_all = ["workload", "reads", "io_size", "rate", "phase"],
+          help_heading = "The workload")]
+    pub trace: Option<PathBuf>,
+    /// Format of the trace: msr, blkparse, fio or disksim [default: recognised]
+    #[arg(long, requires = "trace", help_heading = "The workload")]
+    pub trace_format: Option<Format>,
+    /// Visible capacities to write
+    #[arg(long, default_value_t = 4.0, value_name = "FILLS", value_parser = positive,
+          help_heading = "How long")]
+    pub drive_fills: f64,
+    /// Stop after so much time of the device
+    #[arg(long, value_name = "TIME", help_heading = "How long")]
+    pub run_time: Option<Nanos>,
+    /// Begin with an empty device rather than a full one
+    #[arg(long, help_heading = "How long")]
+    pub empty: bool,
+    /// Simulate one over this part of every die's blocks [default: what takes seconds]
+    #[arg(long, value_name = "N", help_heading = "How long")]
+    pub scale: Option<u32>,
+    /// How pages are kept track of
+    #[arg(long, value_enum, help_heading = "How long")]
+    pub engine: Option<EngineChoice>,
+    /// Also simulate it without background collection, to be seen beside
+    #[arg(long, requires = "background")]
+    pub against_active: bool,
+    /// Seed of all choices: the same gives the same bytes
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Arguments of `flash sweep`.
+#[derive(Args, Debug)]
+pub struct SweepArgs {
+    /// What varies: op=7,20,44 (percent), policy=greedy,fifo,d=5, pages-per-block=64,256
+    #[arg(value_name = "KEY=VALUE,VALUE", required = true)]
+    pub over: Vec<Axis>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// What is written, as in flash sim
+    #[arg(long, default_value = "uniform")]
+    pub workload: Workload,
+    /// Seed of all choices: the same gives the same bytes
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Arguments of `flash cliff`.
+#[derive(Args, Debug)]
+pub struct CliffArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
+    pub collection: CollectionArgs,
+    /// Random overwrites, in bytes a second
+    #[arg(long, value_name = "SIZE")]
+    pub write_rate: Bytes,
+}
+
+/// Arguments of `flash fit`.
+#[derive(Args, Debug)]
+pub struct FitArgs {
+    /// A recording (its directory, its id, or `last`), or a log of fio: `--write_bw_log` or
+    /// `--write_iops_log`
+    #[arg(value_name = "RUN|FIO-LOG")]
+    pub curve: String,
+    /// Size of an I/O of an IOPS log without one
+    #[arg(long, default_value = "4K", value_name = "SIZE")]
+    pub io_size: Bytes,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+/// Arguments of `flash life`.
+#[derive(Args, Debug)]
+pub struct LifeArgs {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
+    pub collection: CollectionArgs,
+    /// What the host writes, in bytes a second
+    #[arg(long, value_name = "SIZE")]
+    pub write_rate: Bytes,
+    /// Write amplification [default: by formula, for uniform random writes]
+    #[arg(long, value_parser = positive)]
+    pub wa: Option<f64>,
+    /// P/E cycles that a block endures [default: the preset's]
+    #[arg(long, value_name = "CYCLES")]
+    pub endurance: Option<u32>,
+}
+
+/// What operations a read interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SuspendChoice {
+    /// None: a read waits for all that came before it.
+    None,
+    /// Erases.
+    Erase,
+    /// Erases and programs.
+    Both,
+}
+
+/// How collection is paced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PaceChoice {
+    /// A write waits for a whole block.
+    Atomic,
+    /// A few moves after each write.
+    Spread,
+}
+
+/// Where the parts of a workload go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlacementChoice {
+    /// Into the same open blocks.
+    Mixed,
+    /// Into open blocks of their own, with common spare.
+    Frontiers,
+    /// Into blocks of their own, with spare of their own.
+    Pools,
+}
+
+/// How pages are kept track of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineChoice {
+    /// Mapping tables.
+    Exact,
+    /// Valid counts, where pages are exchangeable.
+    Counts,
+}
+
+/// `TIME@RATE`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PhaseArg(pub Phase);
+
+impl FromStr for PhaseArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = || format!("`{text}` is no phase; write TIME@RATE, as in 30s@2000 or 30s@max");
+        let (time, rate) = text.split_once('@').ok_or_else(fail)?;
+        let duration: Nanos = time.parse().map_err(|_| fail())?;
+        let pace = match rate {
+            "max" => Rate::Closed,
+            rate => match rate.parse::<f64>() {
+                Ok(rate) if rate >= 0.0 && rate.is_finite() => Rate::Open(rate),
+                _ => return Err(fail()),
+            },
+        };
+        if duration.get() == 0 {
+            Err(fail())
+        } else {
+            Ok(Self(Phase { duration_ns: duration.get(), pace }))
+        }
+    }
+}
+
+/// What a sweep varies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Axis {
+    /// Over-provisioning, as a ratio.
+    OverProvisioning(Vec<f64>),
+    /// Victim policy.
+    Policy(Vec<Policy>),
+    /// Pages of a block.
+    PagesPerBlock(Vec<u32>),
+}
+
+impl FromStr for Axis {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let hint = "write op=7,20,44, policy=greedy,fifo,d=5 or pages-per-block=64,256";
+        let fail = || format!("`{text}` is nothing to sweep over; {hint}");
+        let (key, values) = text.split_once('=').ok_or_else(fail)?;
+        let values = values.split(',');
+        match key {
+            "op" => {
+                values.map(percent_above_zero).collect::<Result<_, _>>().map(Self::OverProvisioning)
+            }
+            "policy" => values
+                .map(|value| value.parse().map_err(|error| format!("{error}")))
+                .collect::<Result<_, _>>()
+                .map(Self::Policy),
+            "pages-per-block" | "b" => {
+                let read = |value: &str| match value.parse() {
+                    Ok(pages @ 1..=32_768) => Ok(pages),
+                    _ => Err(fail()),
+                };
+                values.map(read).collect::<Result<_, _>>().map(Self::PagesPerBlock)
+            }
+            _ => Err(fail()),
+        }
+    }
+}
+
+fn presets() -> PossibleValuesParser {
+    let value =
+        |preset: &preset::Preset| clap::builder::PossibleValue::new(preset.name).help(preset.doc);
+    PossibleValuesParser::new(preset::ALL.iter().map(value))
+}
+
+/// A percentage as a ratio; the sign may be there.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value / 100.0),
+        _ => Err("it must be a percentage from 0 to 100".to_owned()),
+    }
+}
+
+fn percent_above_zero(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 10_000.0 => Ok(value / 100.0),
+        _ => Err(format!("`{text}` is no percentage above 0")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_and_phases_are_read() {
+        assert_eq!("op=7,44%".parse(), Ok(Axis::OverProvisioning(vec![0.07, 0.44])));
+        assert_eq!("b=64".parse(), Ok(Axis::PagesPerBlock(vec![64])));
+        let policies = Axis::Policy(vec![Policy::Greedy, Policy::Choices(5)]);
+        assert_eq!("policy=greedy,d=5".parse(), Ok(policies));
+        for text in ["op", "op=", "op=0", "op=-7", "op=nan", "policy=best", "b=0", "x=1"] {
+            assert!(text.parse::<Axis>().is_err(), "{text}");
+        }
+        let phase = Phase { duration_ns: 30_000_000_000, pace: Rate::Open(2000.0) };
+        assert_eq!("30s@2000".parse(), Ok(PhaseArg(phase)));
+        for text in ["30s", "30@1", "0s@1", "1s@-1", "1s@nan"] {
+            assert!(text.parse::<PhaseArg>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The device that options and preset describe.
+
+use anyhow::{Result, anyhow, bail};
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_flash::device::{Device, Placement};
+use blockstone_flash::dies::Suspend;
+use blockstone_flash::ftl::Pace;
+use blockstone_flash::preset::Preset;
+
+use super::args::{CollectionArgs, DeviceArgs, PaceChoice, PlacementChoice, SuspendChoice};
+
+pub fn preset(args: &DeviceArgs) -> Result<&'static Preset> {
+    Preset::named(&args.preset).ok_or_else(|| anyhow!("there is no preset {}", args.preset))
+}
+
+pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Device> {
+    let mut device = preset(args)?.device();
+    capacity(args, &mut device)?;
+    let set = |field: &mut u32, value: Option<u32>| *field = value.unwrap_or(*field);
+    set(&mut device.pages_per_block, args.pages_per_block);
+    set(&mut device.channels, args.channels);
+    set(&mut device.dies_per_channel, args.dies);
+    if let Some(bytes) = args.page_size {
+        device.page_bytes = u32::try_from(bytes.get()).unwrap_or(u32::MAX);
+    }
+    let times = &mut device.times;
+    set(&mut times.planes, args.planes);
+    times.read_ns = args.read_time.map_or(times.read_ns, Nanos::get);
+    times.erase_ns = args.erase_time.map_or(times.erase_ns, Nanos::get);
+    if !args.program_times.is_empty() {
+        times.program_ns = args.program_times.iter().copied().map(Nanos::get).collect();
+    }
+    if let Some(rate) = args.channel_rate {
+        if rate.get() == 0 {
+            bail!("--channel-rate 0 moves nothing\nhint: leave it out for channels without limit");
+        }
+        times.transfer_ns = u64::from(device.page_bytes) * 1_000_000_000 / rate.get();
+    }
+    times.suspend = args.suspend.map_or(times.suspend, |choice| match choice {
+        SuspendChoice::None => Suspend::None,
+        SuspendChoice::Erase => Suspend::Erase,
+        SuspendChoice::Both => Suspend::Both,
+    });
+    if let Some(collection) = collection {
+        collect(collection, &mut device);
+    }
+    Ok(device)
+}
+
+fn capacity(args: &DeviceArgs, device: &mut Device) -> Result<()> {
+    if args.raw.is_some() && args.visible.is_none() && args.format_level.is_none() {
+        bail!(
+            "--raw alone leaves the spare open\n\
+             hint: add --visible, or --format-level with the over-provisioning in percent"
+        );
+    }
+    device.raw_bytes = args.raw.map_or(device.raw_bytes, Bytes::get);
+    device.visible_bytes = args.visible.map_or(device.visible_bytes, Bytes::get);
+    if let Some(level) = args.format_level {
+        device.visible_bytes = (device.raw_bytes as f64 / (1.0 + level)) as u64;
+    }
+    Ok(())
+}
+
+fn collect(args: &CollectionArgs, device: &mut Device) {
+    device.policy = args.policy.unwrap_or(device.policy);
+    device.reserve_blocks = args.reserve.unwrap_or(match args.wear_out {
+        // Where blocks wear out, collection needs two to move into.
+        Some(_) => device.reserve_blocks.max(2),
+        None => device.reserve_blocks,
+    });
+    device.pace = args.collect.map_or(device.pace, |choice| match choice {
+        PaceChoice::Atomic => Pace::Atomic,
+        PaceChoice::Spread => Pace::Spread,
+    });
+    device.background = args.background.unwrap_or(device.background);
+    device.idle_ns = args.idle_after.map_or(device.idle_ns, Nanos::get);
+    device.separate_moves |= args.separate_moves;
+    device.placement = args.placement.map_or(device.placement, |choice| match choice {
+        PlacementChoice::Mixed => Placement::Mixed,
+        PlacementChoice::Frontiers => Placement::Frontiers,
+        PlacementChoice::Pools => Placement::Pools,
+    });
+    device.fast_blocks = args.fast_blocks.unwrap_or(device.fast_blocks);
+    device.wear.levelling_spread = args.levelling.or(device.wear.levelling_spread);
+    device.wear.bad_blocks = args.bad_blocks.unwrap_or(device.wear.bad_blocks);
+    device.wear.endurance = args.wear_out.or(device.wear.endurance);
+}

@@ -1,0 +1,143 @@
+//! `blockstone flash sim`: one device, one workload.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use blockstone_base::units::Nanos;
+use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start};
+use blockstone_flash::trace::Trace;
+use blockstone_flash::workload::Workload;
+use blockstone_report::{html, json, terminal};
+
+use super::args::{EngineChoice, SimArgs};
+use super::{device, memory_limit, rates, refused, say};
+use crate::cli::Global;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::judged::write_page;
+use crate::printer::Printer;
+use crate::progress::Progress;
+
+pub fn run(args: &SimArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    let mut plan = plan(args)?;
+    let trace = match &args.trace {
+        Some(path) if rates::is_recording(path) => {
+            rates::apply(path, global, &mut plan)?;
+            None
+        }
+        Some(path) => Some(read_trace(path, args, plan.device.visible_bytes)?),
+        None => None,
+    };
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    let mut watch = Progress::new(printer, interrupt);
+    let mut outcomes = vec![simulate(&plan, trace.as_ref(), &mut watch, "simulating")?];
+    if args.against_active && watch.exit() == Exit::Done {
+        plan.device.background = 0.0;
+        outcomes.push(simulate(&plan, trace.as_ref(), &mut watch, "without background")?);
+    }
+    watch.finish();
+    let titles: &[&str] = if outcomes.len() > 1 { &["background", "active"] } else { &[""] };
+    if let Some(file) = &global.html {
+        let named: Vec<(&str, &Outcome)> = titles.iter().copied().zip(&outcomes).collect();
+        write_page(&html::flash_page(&named)?, file, printer)?;
+        if file == Path::new("-") {
+            return Ok(watch.exit());
+        }
+    }
+    let style = printer.style();
+    let text: Vec<String> = titles
+        .iter()
+        .zip(&outcomes)
+        .map(|(name, outcome)| {
+            let text = terminal::flash::simulation(outcome, trace.as_ref(), &style);
+            if name.is_empty() { text } else { format!("{name}\n{text}") }
+        })
+        .collect();
+    let mut document = json::flash::simulation(&outcomes[0], trace.as_ref());
+    if let Some(active) = outcomes.get(1) {
+        document["active"] = json::flash::simulation(active, trace.as_ref());
+    }
+    say(printer, &document, &text.join("\n"))?;
+    Ok(watch.exit())
+}
+
+fn simulate(
+    plan: &Plan,
+    trace: Option<&Trace>,
+    watch: &mut Progress,
+    text: &str,
+) -> Result<Outcome> {
+    let advise = |table: &mut [u32]| blockstone_sys::memory::advise_huge_pages(table);
+    let mut tick = |done| watch.step(done, text);
+    let outcome = match trace {
+        Some(trace) => simulate::replay(plan, trace, &advise, &mut tick),
+        None => simulate::simulate(plan, &advise, &mut tick),
+    };
+    outcome.map_err(|error| refused(error, plan.device.raw_bytes))
+}
+
+fn plan(args: &SimArgs) -> Result<Plan> {
+    let device = device::of(&args.device, Some(&args.collection))?;
+    let pages_per_request = match args.io_size {
+        None => 1,
+        Some(bytes) if bytes.get() == 0 => bail!("--io-size 0 asks for nothing\nhint: as in 8K"),
+        Some(bytes) => bytes.get().div_ceil(u64::from(device.page_bytes.max(1))) as u32,
+    };
+    let reads = args.reads.unwrap_or(0.0);
+    let workload = Workload { reads, pages_per_request, ..args.workload.clone() };
+    let plain = Plan::new(device, workload);
+    let forever = |pace| vec![Phase { duration_ns: u64::MAX, pace }];
+    let phases = match args.rate {
+        Some(rate) => forever(Rate::Open(rate)),
+        None if args.phase.is_empty() => plain.phases.clone(),
+        None => args.phase.iter().map(|phase| phase.0).collect(),
+    };
+    Ok(Plan {
+        phases,
+        queue_depth: args.queue_depth,
+        drive_fills: args.drive_fills,
+        time_limit_ns: args.run_time.map_or(u64::MAX, Nanos::get),
+        start: if args.empty { Start::Empty } else { Start::Filled },
+        engine: match args.engine {
+            None => Engine::Auto,
+            Some(EngineChoice::Exact) => Engine::Exact,
+            Some(EngineChoice::Counts) => Engine::Counts,
+        },
+        scale: args.scale.unwrap_or(plain.scale),
+        seed: args.seed,
+        memory_limit_bytes: memory_limit(),
+        ..plain
+    })
+}
+
+fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
+    let unreadable = |error: std::io::Error| {
+        anyhow!(
+            "read {}: {error}\n\
+             hint: --trace takes the file of a trace or the directory of a recording",
+            path.display()
+        )
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut failed = None;
+    let mut reader = BufReader::new(file);
+    // Bytes that are no text make a damaged line, not the end of the file.
+    let lines = std::iter::from_fn(|| {
+        let mut bytes = Vec::new();
+        match reader.read_until(b'\n', &mut bytes) {
+            Ok(0) => None,
+            Ok(_) => Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        }
+    });
+    let trace = Trace::read(lines, args.trace_format, device_bytes);
+    match failed {
+        Some(error) => Err(unreadable(error)),
+        None => trace.with_context(|| path.display().to_string()),
+    }
+}

@@ -1,0 +1,269 @@
+//! `blockstone reduce`: how far an array would shrink files, and what stops it.
+
+mod args;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use blockstone_base::units::Bytes;
+use blockstone_reduce::findings::Findings;
+use blockstone_reduce::generate::{self, Shape};
+use blockstone_reduce::model::{BUILT_IN, Model};
+use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
+use blockstone_reduce::scanned::Scanned;
+use blockstone_report::{html, json, terminal};
+use blockstone_scan::{Outcome, ScanError, Settings};
+use clap::{Args, FromArgMatches};
+
+use crate::cli::Global;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::judged::write_page;
+use crate::printer::{Printer, answer};
+use crate::progress::Progress;
+use crate::verb::Verb;
+use args::{CompressWhat, ReduceArgs};
+
+pub const VERB: Verb = Verb {
+    name: "reduce",
+    about: "Count how far an array would shrink files: deduplication, compression, and what stops them",
+    options: ReduceArgs::augment_args,
+    run: |options, context| {
+        run(&ReduceArgs::from_arg_matches(options)?, &context.global, context.printer)
+    },
+    reports: true,
+    ..Verb::PLAIN
+};
+
+fn run(args: &ReduceArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    if let Some(kind) = &args.generate {
+        return generate(kind, args, printer);
+    }
+    let model = model(&args.model)?;
+    if let Some(file) = &global.html {
+        if printer.json && file == Path::new("-") {
+            bail!("--json and --html -: both would be the answer\nhint: name a file for the page");
+        }
+        refuse_unwritable(file)?;
+    }
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    let mut bar = Progress::new(printer, interrupt);
+    let outcome = outcome(args, &model, &mut bar)?;
+    bar.finish();
+    let plan = outcome.counter.plan();
+    let counted = plan.grids()[plan.primary()].block_bytes;
+    if counted != model.block_bytes {
+        let (counted, wanted) = (Bytes(counted.into()), Bytes(model.block_bytes.into()));
+        bail!(
+            "use model {}: the scan kept details of blocks of {counted}, not of {wanted}\n\
+             hint: name the model it was made for, or scan again",
+            model.name
+        );
+    }
+    if let Some(codec) = model.codec
+        && !plan.codecs.contains(&codec)
+    {
+        bail!(
+            "use model {}: the scan did not compress by {codec}\n\
+             hint: scan with --codec {codec}, or name a model of a compressor that it has",
+            model.name
+        );
+    }
+    let findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
+    let scanned = &outcome.scanned;
+    tell(global, &findings, scanned, printer)?;
+    if let Some(error) = outcome.unsaved {
+        return Err(error.into());
+    }
+    if let (Exit::Interrupted, Some(dir)) =
+        (bar.exit(), args.save.as_ref().or(args.resume.as_ref()))
+    {
+        printer.note(&format!("saved; go on with: blockstone reduce --resume {}", dir.display()));
+    }
+    Ok(exit(&outcome, &bar))
+}
+
+/// The answer, and the page beside it or in its place.
+fn tell(global: &Global, findings: &Findings, scanned: &Scanned, printer: Printer) -> Result<()> {
+    let page = global.html.as_ref().map(|file| (file, html::reduce_page(findings, scanned)));
+    let page = match page {
+        Some((file, page)) if file == Path::new("-") => return write_page(&page?, file, printer),
+        other => other,
+    };
+    if printer.json {
+        let document = json::reduce::document(findings, scanned);
+        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+    } else {
+        answer(&terminal::reduce::text(findings, scanned, &printer.style()))?;
+    }
+    // Behind the answer: a page that cannot be written must not cost what took hours.
+    match page {
+        Some((file, page)) => write_page(&page?, file, printer),
+        None => Ok(()),
+    }
+}
+
+fn exit(outcome: &Outcome, bar: &Progress) -> Exit {
+    match bar.exit() {
+        Exit::Done if !outcome.scanned.is_whole() => Exit::NotTrustworthy,
+        other => other,
+    }
+}
+
+fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outcome> {
+    let mut watch = |progress: blockstone_scan::Progress<'_>| {
+        let (done, all) = (progress.done_bytes, progress.all_bytes);
+        let text = format!("{} of {}  {}", Bytes(done), Bytes(all), progress.file);
+        bar.step(done as f64 / all.max(1) as f64, &text)
+    };
+    if args.merge {
+        return Ok(blockstone_scan::merge(&args.paths)?);
+    }
+    let mut settings = settings(args)?;
+    if let Some(dir) = &args.resume {
+        settings.save = Some(dir.clone());
+        return Ok(blockstone_scan::resume(dir, &settings, &mut watch)?);
+    }
+    let mut plan = plan(args, model, settings.threads)?;
+    if let Some(dir) = &args.save {
+        refuse_filled(dir)?;
+    }
+    let survey = blockstone_scan::survey(&args.paths)?;
+    if survey.files.is_empty() {
+        let hint = match survey.skipped.first() {
+            Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
+            None => "the directories hold no files".to_owned(),
+        };
+        let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(ScanError::Empty { what: paths.join(", "), hint }.into());
+    }
+    if let Some(dir) = &args.save {
+        std::fs::create_dir_all(dir).map_err(|error| {
+            let hint = "name a directory that can be made";
+            anyhow::anyhow!("save in {}: {error}\nhint: {hint}", dir.display())
+        })?;
+    }
+    if survey.knows_a_format() && !args.no_headers {
+        plan = plan.with_masks();
+    }
+    Ok(blockstone_scan::scan(&survey, plan, &settings, &mut watch)?)
+}
+
+fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {
+    let mut plan = Plan::new(&args.block_size, &args.offset, Bytes(model.block_bytes.into()))?;
+    // The model's own comes first: it is the one that sees the blocks of every grid.
+    plan.codecs = model.codec.into_iter().collect();
+    for &codec in &args.codec {
+        if !plan.codecs.contains(&codec) {
+            plan.codecs.push(codec);
+        }
+    }
+    plan.compress = match args.compress {
+        CompressWhat::Sample => Compress::Sample(COMPRESSED_CONTENTS),
+        CompressWhat::Every => Compress::Every,
+        CompressWhat::Not => Compress::Not,
+    };
+    plan.chunks = !args.no_shifts;
+    plan.memory_bytes = blockstone_scan::table_bytes(args.memory, threads, &plan)?;
+    Ok(plan)
+}
+
+fn settings(args: &ReduceArgs) -> Result<Settings> {
+    let mut settings = Settings {
+        direct: !args.buffered,
+        rate: args.rate.map(|rate| rate.0),
+        save: args.save.clone(),
+        save_every: Duration::from_nanos(args.save_every.0),
+        ..Settings::default()
+    };
+    if let Some(threads) = args.threads {
+        settings.threads = threads.into();
+    }
+    if settings.rate == Some(0) {
+        bail!("--rate 0 reads nothing\nhint: as in 200M");
+    }
+    Ok(settings)
+}
+
+/// What keeps a page from being written is told before the scan, where that can be.
+fn refuse_unwritable(file: &Path) -> Result<()> {
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let why = match dir {
+        _ if file.is_dir() => "it is a directory",
+        Some(dir) if !dir.is_dir() => "there is no such directory",
+        _ => return Ok(()),
+    };
+    bail!("write {}: {why}\nhint: name a file in a directory that exists", file.display());
+}
+
+/// A scan that is there would be replaced by another.
+fn refuse_filled(dir: &Path) -> Result<()> {
+    let filled = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+    if filled {
+        bail!(
+            "save in {}: the directory is not empty\n\
+             hint: name another one, or go on with the scan in it by --resume",
+            dir.display()
+        );
+    }
+    Ok(())
+}
+
+fn model(name: &str) -> Result<Model> {
+    if BUILT_IN.iter().any(|(known, _)| *known == name) {
+        return Ok(Model::built_in(name)?);
+    }
+    match std::fs::read_to_string(name) {
+        Ok(text) => Ok(Model::parse(name, &text)?),
+        Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
+        Err(error) => {
+            bail!("read model {name}: {error}\nhint: name a TOML file, or a built-in one")
+        }
+    }
+}
+
+fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
+    let [dir] = args.paths.as_slice() else {
+        bail!("generate {name}: one directory is needed\nhint: name one that does not exist yet");
+    };
+    let kind = generate::find(name).context("find the kind of data set")?;
+    let shape = shape(args)?;
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    let mut bar = Progress::new(printer, interrupt);
+    let mut watch = |done: f64| bar.step(done, name);
+    let made = blockstone_scan::generate(dir, kind, &shape, &mut watch)?;
+    bar.finish();
+    if bar.exit() == Exit::Done {
+        let all = Bytes(made);
+        printer.note(&format!("{name}: {} files, {all}, in {}", args.files, dir.display()));
+        if let Some(expected) = generate::expected(kind, &shape) {
+            let (ratio, masked) = (expected.ratio(), expected.ratio_masked());
+            printer.note(&format!(
+                "expected of 8K blocks: {ratio:.2}:1, with header fields masked {masked:.2}:1"
+            ));
+        }
+    }
+    Ok(bar.exit())
+}
+
+/// Files of 8K blocks; their heads, of kinds that have such, are the same part of them as in the
+/// files of 32 GiB that they are like.
+fn shape(args: &ReduceArgs) -> Result<Shape> {
+    const BLOCK_BYTES: u64 = 8192;
+    let blocks_per_file = args.size.0 / BLOCK_BYTES;
+    if blocks_per_file == 0 || !args.size.0.is_multiple_of(BLOCK_BYTES) {
+        bail!("generate files of {}: they have whole 8K blocks\nhint: as in --size 64M", args.size);
+    }
+    let head = blocks_per_file as f64 * HEAD_BLOCKS_OF_32_GIB / BLOCKS_OF_32_GIB;
+    Ok(Shape {
+        files: args.files,
+        blocks_per_file,
+        block_bytes: BLOCK_BYTES as usize,
+        head_blocks: (head.round() as u64).max(1),
+        seed: args.seed,
+    })
+}
+
+const HEAD_BLOCKS_OF_32_GIB: f64 = 8692.0;
+const BLOCKS_OF_32_GIB: f64 = 4_194_304.0;

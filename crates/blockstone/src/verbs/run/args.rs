@@ -1,0 +1,311 @@
+//! Arguments of `run`: SLOB's parameters under SLOB's names, and what the instance is made of.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_target::{RedoStress, Redundancy, TornProtection, registry};
+use blockstone_workload::{HotspotWanted, Scale, Think};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::cli::positive;
+
+/// Arguments of `run`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone run .                                   the storage under this directory
+  blockstone run --schemas 8 --threads 16 --update-pct 25 /data
+  blockstone run --readers 128 /d1 /d2 /d3 /d4       128 sessions that only read, four disks
+  blockstone run --redundancy normal --failure-group a=/d1,/d2 --failure-group b=/d3,/d4
+  blockstone run --conf slob.conf --run-time 60s /data
+  blockstone run --profile scan --multiblock 4,8,16,128 --parallel 1,16 /data
+  blockstone run --noise redo:2 /data                without, then with noisy writers beside it
+  blockstone run --rate 500 --json . | jq .summary.read_iops")]
+pub struct RunArgs {
+    /// Disks: directories, in which a file each is made, block devices, or what a run with --keep
+    /// left, to be used again [default: .]
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub path: Vec<PathBuf>,
+    /// Read settings from a slob.conf or pgio.conf; options given here go before it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub conf: Option<PathBuf>,
+    #[command(flatten)]
+    pub form: FormArgs,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    #[command(flatten)]
+    pub instance: InstanceArgs,
+    /// Name a block device a second time, to allow its content to be destroyed
+    #[arg(long, value_name = "DEVICE", help_heading = "The disks")]
+    pub destroy: Vec<PathBuf>,
+    /// Disks that fail together; they need not be named as PATH again [default: each by itself]
+    #[arg(long, value_name = "NAME=PATH[,PATH]", help_heading = "The disks")]
+    pub failure_group: Vec<FailureGroup>,
+    /// Keep the files; named as PATH they are used again, without loading
+    #[arg(long, help_heading = "The disks")]
+    pub keep: bool,
+    /// Run at every combination of settings, as in update=0,20 sessions=1,8,64
+    /// target=instance,postgres:scratch; PATH goes before it
+    #[arg(long, value_name = "NAME=VALUE,VALUE", num_args = 1.., conflicts_with_all = ["awr_info",
+          "keep", "require"])]
+    pub matrix: Vec<String>,
+    /// Run each combination of --matrix so many times, interleaved
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "matrix")]
+    pub repeat: u32,
+    /// Write the recording to this directory (new or empty)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Print only SLOB's `awr_info` columns, heading and values
+    #[arg(long, conflicts_with_all = ["json", "csv", "html"])]
+    pub awr_info: bool,
+    /// End with exit code 4 unless these capabilities are there
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub require: Vec<String>,
+}
+
+/// Which measurement it is.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "The measurement")]
+pub struct FormArgs {
+    /// What the sessions do
+    #[arg(long, value_enum, default_value_t = Profile::Slob)]
+    pub profile: Profile,
+    /// Blocks of a read, for --profile scan [default: 4,8,16 and the most that a read takes]
+    #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
+    pub multiblock: Option<Vec<u32>>,
+    /// Sessions that share the scan, for --profile scan [default: 1,16]
+    #[arg(long, value_name = "SESSIONS", value_delimiter = ',')]
+    pub parallel: Option<Vec<u32>>,
+    /// Reads that each session keeps outstanding, for --profile scan [default: 2]
+    #[arg(long, value_name = "N")]
+    pub slots: Option<u32>,
+    /// Measure twice, the second time beside N looping writers of durable 128K, each in an area of
+    /// its own, as log writers of other databases are [default N: 2]
+    #[arg(long, value_name = "redo[:N]")]
+    pub noise: Option<Noise>,
+}
+
+/// What the sessions do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Select and update rows, as SLOB does
+    Slob,
+    /// Scan one table past the buffer cache, with every size of read and number of sessions
+    Scan,
+}
+
+/// `redo` or `redo:N`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noise {
+    /// Writers.
+    pub writers: u32,
+}
+
+impl FromStr for Noise {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let writers = match text.split_once(':') {
+            None if text == "redo" => Some(2),
+            Some(("redo", writers)) => writers.parse().ok(),
+            _ => None,
+        };
+        let why = || format!("`{text}` is no noise; write redo, or redo:4 for four writers");
+        writers.map(|writers| Self { writers }).ok_or_else(why)
+    }
+}
+
+/// What is sent.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What is sent")]
+pub struct MethodArgs {
+    /// Schemas, each with a table of its own [default: 4]
+    #[arg(long, value_name = "N")]
+    pub schemas: Option<u32>,
+    /// Sessions on each schema [default: 4]
+    #[arg(long, value_name = "N", conflicts_with = "sessions")]
+    pub threads: Option<u32>,
+    /// Sessions over all schemas, in place of --threads
+    #[arg(long, value_name = "N")]
+    pub sessions: Option<u32>,
+    /// Sessions that only select, each on its own schema
+    #[arg(long, value_name = "N", conflicts_with_all = MIX)]
+    pub readers: Option<u32>,
+    /// Sessions that only update, each on its own schema
+    #[arg(long, value_name = "N", conflicts_with_all = MIX)]
+    pub writers: Option<u32>,
+    /// Size of a schema, or its number of blocks [default: 256M, or less where there are many or
+    /// little is free]
+    #[arg(long, value_name = "SIZE")]
+    pub scale: Option<Scale>,
+    /// Rows that a select visits; each is one block [default: 64]
+    #[arg(long, value_name = "ROWS")]
+    pub work_unit: Option<u32>,
+    /// Rows that an update changes [default: the work unit]
+    #[arg(long, value_name = "ROWS")]
+    pub update_work_unit: Option<u32>,
+    /// Of 100 operations, how many update: any number from 0 to 100 [default: 10]
+    #[arg(long, value_name = "PCT")]
+    pub update_pct: Option<u32>,
+    /// Of 100 selects, how many scan a second table [default: 0]
+    #[arg(long, value_name = "PCT")]
+    pub scan_pct: Option<u32>,
+    /// Size of that table, or its number of blocks [default: 1M]; with --profile scan the size of
+    /// the one table that all sessions share [default: 1G, or less where little is free]
+    #[arg(long, value_name = "SIZE")]
+    pub scan_size: Option<Scale>,
+    /// What an update changes: two columns or all nineteen [default: lite]
+    #[arg(long, value_parser = redo_stress())]
+    pub redo_stress: Option<RedoStress>,
+    /// The part of each row that does not compress, 0 to 1 [default: 1]
+    #[arg(long, value_name = "RATIO", value_parser = ratio)]
+    pub obfuscate: Option<f64>,
+    /// A hot range: 8M@16M/3 sends one of 3 operations to 8 MiB from 16 MiB on
+    #[arg(long, value_name = "SIZE@OFFSET/N")]
+    pub hotspot: Option<HotspotWanted>,
+    /// Send one of N operations to the first schema
+    #[arg(long, value_name = "N")]
+    pub hot_schema: Option<u32>,
+    /// Pause after one of N operations, as in 100ms..500ms/10
+    #[arg(long, value_name = "MIN..MAX/N", conflicts_with = "rate")]
+    pub think: Option<Think>,
+    /// Start operations at this rate a second over all sessions, whatever the storage does
+    #[arg(long, value_name = "OPS", value_parser = positive)]
+    pub rate: Option<f64>,
+    /// How long each window is; a warm-up of at most half as long comes before [default: 30s; 15s
+    /// with --noise; 4s with --profile scan]
+    #[arg(long, value_name = "TIME", conflicts_with = "loops")]
+    pub run_time: Option<Nanos>,
+    /// Stop after so many operations a session instead
+    #[arg(long, value_name = "N")]
+    pub loops: Option<u64>,
+    /// Seed of all choices and data [default: drawn, and written to the manifest]
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+/// What --readers and --writers decide by themselves.
+const MIX: [&str; 4] = ["schemas", "threads", "sessions", "update_pct"];
+
+/// What it is sent to.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "The database")]
+pub struct InstanceArgs {
+    /// What the workload is aimed at
+    #[arg(long, default_value = registry::ALL[0].name, value_parser = target,
+          long_help = targets())]
+    pub target: String,
+    /// Set a pragma of SQLite on each connection
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub pragma: Vec<(String, String)>,
+    /// Start the private PostgreSQL cluster with this setting
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub pg_conf: Vec<(String, String)>,
+    /// Where the programs of PostgreSQL are [default: the highest version in the usual places]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub pg_bin: Option<PathBuf>,
+    /// Start the private MariaDB server with this setting
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub mariadb_conf: Vec<(String, String)>,
+    /// Where the programs of MariaDB are [default: the usual places]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub mariadb_bin: Option<PathBuf>,
+    /// Database block size: 4K to 32K
+    #[arg(long, default_value = "8K", value_name = "SIZE")]
+    pub block_size: Bytes,
+    /// Buffer cache
+    #[arg(long, default_value = "128M", value_name = "SIZE")]
+    pub cache: Bytes,
+    /// Copies of every block: 1, 2 or 3
+    #[arg(long, default_value = "external", value_parser = redundancy())]
+    pub redundancy: Redundancy,
+    /// Allocation unit of the disk group: 1M or 4M
+    #[arg(long, default_value = "1M", value_name = "SIZE")]
+    pub allocation_unit: Bytes,
+    /// What protects blocks against writes that were cut off
+    #[arg(long, default_value = "full-page", value_parser = torn_protection())]
+    pub torn_protection: TornProtection,
+    /// Size of each of the three redo logs [default: a sixteenth of the data, 8M to 256M]
+    #[arg(long, value_name = "SIZE")]
+    pub redo_size: Option<Bytes>,
+    /// Database writers
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub database_writers: u32,
+}
+
+/// `NAME=PATH,PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureGroup {
+    /// What it is called.
+    pub name: String,
+    /// Its disks.
+    pub paths: Vec<PathBuf>,
+}
+
+impl FromStr for FailureGroup {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, paths)) if !name.is_empty() && !paths.is_empty() => {
+                let paths = paths.split(',').map(PathBuf::from).collect();
+                Ok(Self { name: name.to_owned(), paths })
+            }
+            _ => Err(format!("`{text}` names no disks; write NAME=PATH,PATH")),
+        }
+    }
+}
+
+/// What can follow `--target`, one line each.
+fn targets() -> String {
+    let lines = registry::ALL.iter().map(|entry| format!("- {}: {}", entry.form(), entry.doc));
+    let lines: Vec<_> = lines.collect();
+    format!("What the workload is aimed at\n\nPossible values:\n{}", lines.join("\n"))
+}
+
+fn target(text: &str) -> Result<String, String> {
+    let known = registry::find(text).map_err(|error| error.to_string());
+    known.map(|_| text.to_owned())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+fn redundancy() -> impl TypedValueParser<Value = Redundancy> {
+    one_of([Redundancy::External, Redundancy::Normal, Redundancy::High], Redundancy::name)
+}
+
+fn torn_protection() -> impl TypedValueParser<Value = TornProtection> {
+    let all = [TornProtection::FullPage, TornProtection::DoubleWrite, TornProtection::None];
+    one_of(all, TornProtection::name)
+}
+
+fn redo_stress() -> impl TypedValueParser<Value = RedoStress> {
+    one_of([RedoStress::Lite, RedoStress::Heavy], |stress| match stress {
+        RedoStress::Lite => "lite",
+        RedoStress::Heavy => "heavy",
+    })
+}
+
+/// A parser of the names of `all`.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.map(name)).try_map(move |text| {
+        all.into_iter().find(|&one| name(one) == text).ok_or("it is none of the values")
+    })
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("it must be a number from 0 to 1".to_owned()),
+    }
+}

@@ -1,0 +1,175 @@
+//! `blockstone run --matrix`: the same run at every combination of a few settings, several times,
+//! interleaved: what changes on the machine meanwhile hits all combinations alike.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use blockstone_base::units::ParseError;
+use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCell};
+use blockstone_record::{Recording, RunDir};
+use blockstone_report::{html, terminal};
+
+use super::args::RunArgs;
+use crate::cli::Global;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::judged::Judged;
+use crate::printer::{Printer, answer};
+use crate::progress::Progress;
+use crate::recordings;
+
+/// Settings that can vary.
+const NAMES: [&str; 7] = ["update", "sessions", "schemas", "scale", "work-unit", "cache", "target"];
+
+pub fn run(args: &RunArgs, global: &Global, printer: Printer) -> Result<Exit> {
+    let axes = axes(&args.matrix)?;
+    let combinations = Axis::combinations(&axes);
+    let cells: Vec<RunArgs> =
+        combinations.iter().map(|values| with(args, &axes, values)).collect::<Result<_>>()?;
+    // All are checked before the first runs.
+    for cell in &cells {
+        blockstone_run::prepare(&super::settings(cell, global, printer)?)?;
+    }
+    let dir = recordings::new_dir("matrix", args.out.as_deref(), &global.runs_dir, &[])?;
+    std::fs::create_dir_all(&dir.path).with_context(|| format!("create {}", dir.path.display()))?;
+    let repeats = args.repeat.max(1);
+    let name = |cell: usize, repeat: u32| format!("{:02}-{}", cell + 1, repeat + 1);
+    let plan = Plan {
+        schema: GRID_SCHEMA.to_owned(),
+        axes,
+        cells: (0..)
+            .zip(combinations)
+            .map(|(cell, values)| PlannedCell {
+                values,
+                recordings: (0..repeats).map(|repeat| name(cell, repeat)).collect(),
+            })
+            .collect(),
+    };
+    let file = dir.path.join(PLAN_FILE);
+    let text = serde_json::to_string_pretty(&plan)?;
+    std::fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+    // One seed for all: every combination visits the same keys as far as its settings allow.
+    let seed = args.method.seed.unwrap_or_else(recordings::draw_seed);
+    let interrupt = Interrupt::install().context("install signal handlers")?;
+    for repeat in 0..repeats {
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        if repeat % 2 == 1 {
+            // There and back: a drift does not favour those that come first.
+            order.reverse();
+        }
+        for cell in order {
+            let path = dir.path.join(name(cell, repeat));
+            printer.note(&format!(
+                "{} of {repeats}: {}",
+                repeat + 1,
+                plan.cells[cell].values.join(" ")
+            ));
+            one(&cells[cell], seed, path, (global, printer, interrupt.clone()))?;
+            if interrupt.signal().is_some() {
+                show(&dir.path, printer)?;
+                return Ok(Exit::Interrupted);
+            }
+        }
+    }
+    show(&dir.path, printer)
+}
+
+/// One run, recorded and judged, without a word about it. One that fails is a result of the grid.
+fn one(
+    args: &RunArgs,
+    seed: u64,
+    path: PathBuf,
+    (global, printer, interrupt): (&Global, Printer, Interrupt),
+) -> Result<()> {
+    let id = blockstone_record::out_run_dir(&path)?.id;
+    let mut settings = super::settings(args, global, printer)?;
+    settings.wanted.seed = Some(seed);
+    settings.recording = RunDir { path, id };
+    let mut progress = Progress::new(printer, interrupt);
+    let ran = blockstone_run::prepare(&settings)?.run(&mut progress);
+    progress.finish();
+    let dir = match ran {
+        Ok(dir) => dir,
+        Err(error) => {
+            printer.note(&format!("{error:#}"));
+            return Ok(());
+        }
+    };
+    let judged = Judged::of(Recording::open(&dir)?, &global.runs_dir)?;
+    let summary = judged.summary().iter().cloned().collect();
+    blockstone_record::keep_judgement(&dir, summary, judged.verdicts().to_vec())?;
+    let page = dir.join("report.html");
+    std::fs::write(&page, judged.page()?).with_context(|| format!("write {}", page.display()))
+}
+
+/// Prints the grid in `dir` and writes its page.
+pub fn show(dir: &Path, printer: Printer) -> Result<Exit> {
+    let file = dir.join(PLAN_FILE);
+    let text =
+        std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+    let plan: Plan =
+        serde_json::from_str(&text).with_context(|| format!("read {}", file.display()))?;
+    let grid = Grid::read(&plan, |name| {
+        let recording = Recording::open(&dir.join(name)).map_err(|error| error.to_string())?;
+        Ok(recording.manifest)
+    });
+    if printer.json {
+        let document = serde_json::json!({ "schema": GRID_SCHEMA, "grid": grid });
+        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+    } else {
+        let page = dir.join("report.html");
+        std::fs::write(&page, html::grid_page(&grid, &dir.display().to_string())?)
+            .with_context(|| format!("write {}", page.display()))?;
+        answer(&terminal::grid_terminal(&grid, &printer.style()))?;
+        printer.note(&format!("recordings and report: {}", page.display()));
+    }
+    Ok(if grid.trustworthy() { Exit::Done } else { Exit::NotTrustworthy })
+}
+
+/// The axes of `name=value,value` each.
+fn axes(texts: &[String]) -> Result<Vec<Axis>> {
+    let axis = |text: &String| {
+        let hint = "hint: --matrix update=0,20 sessions=1,8,64 target=instance,postgres:scratch";
+        let (name, values) = text
+            .split_once('=')
+            .ok_or_else(|| anyhow!("vary `{text}`: it is no NAME=VALUE,VALUE\n{hint}"))?;
+        if !NAMES.contains(&name) {
+            bail!("vary `{name}`: it cannot be varied\nhint: known are {}", NAMES.join(", "));
+        }
+        let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+        if values.iter().any(String::is_empty) {
+            bail!("vary `{text}`: a value is empty\n{hint}");
+        }
+        Ok(Axis { name: name.to_owned(), values })
+    };
+    texts.iter().map(axis).collect()
+}
+
+/// The arguments at one combination.
+fn with(args: &RunArgs, axes: &[Axis], values: &[String]) -> Result<RunArgs> {
+    // Each has a directory of its own below the grid's.
+    let mut args = RunArgs { out: None, ..args.clone() };
+    for (axis, value) in axes.iter().zip(values) {
+        let wrong = |why: String| anyhow!("set {} to {value}: {why}\nhint: see --help", axis.name);
+        let number = || value.parse::<u32>().map_err(|error| wrong(error.to_string()));
+        let (method, instance) = (&mut args.method, &mut args.instance);
+        match axis.name.as_str() {
+            "update" => method.update_pct = Some(number()?),
+            "sessions" => method.sessions = Some(number()?),
+            "schemas" => method.schemas = Some(number()?),
+            "work-unit" => method.work_unit = Some(number()?),
+            "scale" => {
+                method.scale = Some(value.parse().map_err(wrong)?);
+            }
+            "cache" => {
+                instance.cache =
+                    value.parse().map_err(|error: ParseError| wrong(error.to_string()))?;
+            }
+            _ => {
+                blockstone_target::registry::find(value)?;
+                instance.target.clone_from(value);
+            }
+        }
+    }
+    Ok(args)
+}

@@ -1,0 +1,41 @@
+//! `blockstone teardown`: removes the schema that a killed run left in a database server.
+
+use anyhow::{Result, bail};
+use blockstone_target::registry;
+use clap::{Args, FromArgMatches};
+
+use crate::exit::Exit;
+use crate::printer::Printer;
+use crate::verb::Verb;
+
+/// Options of `teardown`.
+#[derive(Args, Debug)]
+struct Teardown {
+    /// The server, as --target names it: `postgres://user@host/db`, `mysql://user@host`
+    target: String,
+}
+
+pub const VERB: Verb = Verb {
+    name: "teardown",
+    about: "Remove what a killed run left in a database server",
+    options: Teardown::augment_args,
+    run: |options, context| run(&Teardown::from_arg_matches(options)?.target, context.printer),
+    ..Verb::PLAIN
+};
+
+fn run(target: &str, printer: Printer) -> Result<Exit> {
+    let (_, address) = registry::parts(target);
+    let Some(remove) = registry::find(target)?.remove_left.filter(|_| address.starts_with("//"))
+    else {
+        bail!(
+            "tear down {target}: nothing of a run can be left there\n\
+             hint: files of killed runs are removed by the next run in their directory"
+        );
+    };
+    if remove(address)? {
+        printer.note(&format!("removed the schema blockstone from {target}"));
+    } else {
+        printer.note(&format!("{target} has no schema blockstone"));
+    }
+    Ok(Exit::Done)
+}
