@@ -1,4 +1,4 @@
-//! The verbs: one file each.
+//! The verbs, and what several of them share.
 
 mod calibrate;
 mod compare;
