@@ -90,6 +90,9 @@ fn verbs(parents: &[String]) -> Vec<Vec<String>> {
     found
 }
 
+/// How a script offers a verb.
+type Offer = fn(&str) -> String;
+
 #[test]
 fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
     let place = Place::new();
@@ -108,8 +111,6 @@ fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
         assert!(page(verb).contains(&heading), "{verb:?}: {}", page(verb));
     }
     assert!(page(&["calibrate".to_owned()]).contains("max\\-latency"));
-    // How a script offers a verb.
-    type Offer = fn(&str) -> String;
     let shells: [(&str, Offer); 5] = [
         ("bash", |verb| format!(",{verb})")),
         ("elvish", |verb| format!("cand {verb} '")),
