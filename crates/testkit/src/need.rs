@@ -63,11 +63,13 @@ pub enum Need {
     Fincore,
     /// The compiler of such programs, in the one version whose output is the same everywhere.
     Clang,
+    /// The tool that reads Debian packages.
+    DpkgDeb,
 }
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
@@ -88,6 +90,7 @@ impl Need {
         Self::Perf,
         Self::Fincore,
         Self::Clang,
+        Self::DpkgDeb,
     ];
 
     /// Its name in `BLOCKSTONE_REQUIRE`.
@@ -113,6 +116,7 @@ impl Need {
             Self::Perf => "perf",
             Self::Fincore => "fincore",
             Self::Clang => "clang",
+            Self::DpkgDeb => "dpkg-deb",
         }
     }
 
@@ -133,6 +137,7 @@ impl Need {
             Self::Prometheus => &["prometheus", "curl"],
             Self::Fincore => &["util-linux-extra"],
             Self::Clang => &["clang-14", "llvm-14"],
+            Self::DpkgDeb => &["dpkg"],
             Self::Root
             | Self::Blkio
             | Self::Zram
@@ -208,6 +213,7 @@ impl Need {
             }),
             Self::Fincore => from(programs(&["fincore"])),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
+            Self::DpkgDeb => from(programs(&["dpkg-deb"])),
         }
     }
 }

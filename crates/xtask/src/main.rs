@@ -13,6 +13,7 @@
 mod bench;
 mod ci;
 mod device;
+mod dist;
 mod generate;
 mod goals;
 mod interrupt;
@@ -45,6 +46,8 @@ enum Job {
     Tidy,
     /// Write the files that derive from the code
     Generate(generate::Options),
+    /// Package the release binary with its documents: a tarball, a Debian package, checksums
+    Dist,
     /// Make a disk of known limits, and run a command under them
     #[command(subcommand)]
     Device(device::Action),
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Job::Test(options) => test::run(&options),
         Job::Tidy => tidy::run(),
         Job::Generate(options) => generate::run(&options),
+        Job::Dist => dist::run(),
         Job::Device(action) => device::run(action),
         Job::Bench(options) => bench::run(&options),
         Job::Lab(options) => lab::run(options),
