@@ -13,7 +13,7 @@ use crate::{generate, packages, tidy};
 type Step = (&'static str, fn(&mut Account) -> Result<()>);
 
 const STEPS: &[Step] = &[
-    ("format", |_| show(&mut cargo(["fmt", "--all", "--check"]))),
+    ("format", |_| format::check()),
     ("tidy", |_| tidy::check()),
     ("lint", |_| {
         show(cargo(["clippy", "--workspace", "--all-targets"]).args(["--", "-D", "warnings"]))
