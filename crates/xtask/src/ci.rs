@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::test::{self, Account};
 use crate::workspace::{cargo, show};
-use crate::{generate, packages, tidy};
+use crate::{format, generate, packages, tidy};
 
 /// A step's name and what it does.
 type Step = (&'static str, fn(&mut Account) -> Result<()>);

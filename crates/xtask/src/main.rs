@@ -14,6 +14,7 @@ mod bench;
 mod ci;
 mod device;
 mod dist;
+mod format;
 mod generate;
 mod goals;
 mod interrupt;
@@ -22,6 +23,7 @@ mod packages;
 mod source;
 mod test;
 mod tidy;
+mod verb_cost;
 mod workspace;
 
 use std::process::ExitCode;
@@ -42,6 +44,10 @@ enum Job {
     Ci,
     /// Run all tests, and say what ran, what was skipped and why
     Test(test::Options),
+    /// Format all Rust files
+    Fmt(format::Options),
+    /// Add a throw-away verb to a copy of the tree, try it, and count what it took
+    VerbCost,
     /// Check the house style that no compiler checks
     Tidy,
     /// Write the files that derive from the code
@@ -61,6 +67,8 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().job {
         Job::Ci => Ok(ci::run()),
         Job::Test(options) => test::run(&options),
+        Job::Fmt(options) => format::run(&options),
+        Job::VerbCost => verb_cost::run(),
         Job::Tidy => tidy::run(),
         Job::Generate(options) => generate::run(&options),
         Job::Dist => dist::run(),
