@@ -9,11 +9,12 @@ use blockstone_base::Capability;
 use blockstone_base::load::{Op, SyncMethod};
 use blockstone_sys::clock;
 
-use crate::driver::Load;
-use crate::engine::{Completion, Engine, EngineError, Request, RequestOp, Setup, Wait};
+use crate::engine::{Engine, EngineError, Setup};
 use crate::ledger::{Ledger, Page, Station, Totals};
+use crate::load::Load;
 use crate::pacing::Schedule;
 use crate::pattern::Pattern;
+use crate::request::{Completion, Request, RequestOp, Wait};
 
 /// A worker whose operations failed this many times in a row ends: the file or device is gone.
 const FAILURES_IN_A_ROW: u32 = 16;
