@@ -11,14 +11,11 @@ use jiff::Timestamp;
 use crate::disk::{Disk, System, publish};
 use crate::error::RecordError;
 use crate::manifest::{End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
-use crate::parquet_file::Meta;
+use crate::parquet_file::{KEY_COLUMNS, Meta};
 use crate::recording::read_manifest;
 use crate::rows::{self, EVENTS, HISTOGRAMS, HistogramRow};
 use crate::segments::TableFiles;
 use crate::table::{Field, OBJECT, PHASE, T_NS, Table, Type, Value, column_type};
-
-/// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
-pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
 /// A recording being written.
 ///

@@ -9,8 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::RecordError;
 use crate::manifest::{ColumnInfo, End, MANIFEST, Manifest};
-use crate::parquet_file::Reader;
-use crate::recorder::KEY_COLUMNS;
+use crate::parquet_file::{KEY_COLUMNS, Reader};
 use crate::rows::{self, EVENTS, Event, HISTOGRAMS, HistogramRow};
 use crate::segments::{Found, TableFiles, check_format};
 use crate::series::Series;
