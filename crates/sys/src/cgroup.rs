@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use blockstone_base::identity::{CapKind, CgroupCap};
 use procfs::{FromRead, ProcessCGroups};
 
+use crate::mounts::Mounts;
 use crate::proc::{number, numbers_after, text, under};
-use crate::survey::Mounts;
 
 /// Limits above this mean "none": version 1 prints the largest page-aligned number instead.
 const UNLIMITED_BYTES: u64 = 1 << 62;

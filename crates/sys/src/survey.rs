@@ -8,7 +8,6 @@
 mod devices;
 mod host;
 mod link;
-mod mounts;
 mod place;
 
 use std::fs::File;
@@ -20,10 +19,10 @@ use blockstone_base::capability::Capability;
 use blockstone_base::identity::{BlockDevice, DirectIo, FileSystem, PathKind, StorageTarget};
 
 use crate::cgroup::Groups;
+pub use crate::mounts::{Mount, Mounts};
 use crate::proc::{self, PseudoFile};
 
 pub use host::host;
-pub use mounts::{Mount, Mounts};
 use place::{Alignment, Place};
 
 /// Bytes at each end of a device that must be zero for it to count as empty: partition tables,
