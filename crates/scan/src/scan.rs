@@ -21,7 +21,7 @@ use blockstone_sys::usage;
 
 use crate::error::ScanError;
 use crate::saved::{self, Position};
-use crate::survey::Survey;
+use crate::survey::{Survey, shown};
 use crate::workers::{Bytes, Compressed, Job, Piece, Pool, Segment, Told, Work, work};
 
 /// How a scan goes about it.
@@ -121,20 +121,6 @@ pub fn scan(
     };
     let start = Start { counter: Counter::new(plan), scanned, position: Position::default() };
     go_on(survey, start, settings, watch)
-}
-
-/// A path as text that a terminal can be given: whoever names a file does not command it.
-pub(crate) fn shown(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    let mut shown = String::new();
-    for c in text.chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 /// Where a scan begins: with nothing, or where an earlier one was saved.

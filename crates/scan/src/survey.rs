@@ -14,7 +14,6 @@ use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::{Access, BlockFile};
 
 use crate::error::ScanError;
-use crate::scan::shown;
 
 /// Bytes of a file by which its format is recognised.
 const HEAD_BYTES: usize = 64 << 10;
@@ -173,4 +172,18 @@ fn kind_name(found: &Metadata) -> &'static str {
     } else {
         "node of unknown kind"
     }
+}
+
+/// A path as text that a terminal can be given: whoever names a file does not command it.
+pub(crate) fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    let mut shown = String::new();
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
