@@ -22,8 +22,7 @@ use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
 
-use crate::registry::Storage;
-use crate::spec::TargetSpec;
+use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::host::{NAME_HINT, resolve, without_password};

@@ -20,8 +20,7 @@ use blockstone_sys::account;
 use postgres::error::SqlState;
 use postgres::{Client, NoTls};
 
-use crate::registry::Storage;
-use crate::spec::TargetSpec;
+use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::host::without_password;

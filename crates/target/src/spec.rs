@@ -54,6 +54,17 @@ pub struct TargetSpec {
     pub reuse: bool,
 }
 
+/// Where a target's data are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In the places that the user names.
+    Named,
+    /// In this directory, in which its place is made.
+    At(PathBuf),
+    /// Behind a server, in this directory if that is on this machine and may be known.
+    Served(Option<PathBuf>),
+}
+
 /// What an earlier run kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kept {

@@ -15,8 +15,7 @@ use blockstone_base::units::Bytes;
 use blockstone_sys::account;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use crate::registry::Storage;
-use crate::spec::TargetSpec;
+use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::processes::{Processes, SESSION};
