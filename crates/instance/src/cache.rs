@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use blockstone_base::rng;
-use blockstone_sys::buffer::{Arena, Pages, Slot};
+use blockstone_sys::buffer::{Arena, Slot};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::InstanceError;
@@ -53,7 +53,6 @@ pub(crate) struct Cache {
     freed: AtomicU64,
     queue: Mutex<VecDeque<Arc<Seat>>>,
     relay: Relay,
-    pages: Pages,
 }
 
 #[derive(Debug, Default)]
@@ -103,7 +102,6 @@ impl Cache {
     /// A cache of `frames` frames of `block_bytes`.
     pub fn new(frames: usize, block_bytes: usize) -> Result<Self, InstanceError> {
         let arena = Arena::new(frames, block_bytes)?;
-        let pages = arena.pages();
         let chains = (frames * 2).next_power_of_two();
         let frame = |slot| Frame {
             tag: AtomicU64::new(0),
@@ -123,18 +121,12 @@ impl Cache {
             freed: AtomicU64::new(0),
             queue: Mutex::default(),
             relay: Relay::new(),
-            pages,
         })
     }
 
     /// Number of frames.
     pub fn frames(&self) -> usize {
         self.frames.len()
-    }
-
-    /// What backs its memory.
-    pub fn pages(&self) -> Pages {
-        self.pages
     }
 
     /// Frames whose block was changed and is not written yet.

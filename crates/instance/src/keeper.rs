@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::group::{DiskCounters, DiskState};
-use crate::instance::Shared;
+use crate::shared::Shared;
 
 /// How often the states of the disks are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -12,13 +12,13 @@ use blockstone_sys::buffer::{Arena, Slot};
 use blockstone_sys::clock;
 
 use crate::block;
-use crate::checkpoint::control::Control;
+use crate::control::Control;
 use crate::error::InstanceError;
+use crate::files::{BATCH_BLOCKS, Files};
 use crate::group::{BatchWrite, GroupError};
-use crate::instance::{Files, TornProtection};
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, Record, records};
-use crate::writer::{self, BATCH_BLOCKS};
+use crate::spec::TornProtection;
 use reader::Reader;
 
 /// Memory for the blocks under recovery.
@@ -225,7 +225,7 @@ impl<'a> Replay<'a> {
                     data: &self.slots[*slot],
                 })
                 .collect();
-            writer::protected(self.files, self.protection, 0, &writes)?;
+            self.files.write_blocks(self.protection, 0, &writes)?;
             self.done.blocks_written += writes.len() as u64;
         }
         Ok(())

@@ -19,7 +19,6 @@
 //! ```
 
 pub mod buffer;
-pub mod writer;
 
 use std::fmt;
 

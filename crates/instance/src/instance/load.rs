@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 use blockstone_base::Bytes;
 use blockstone_sys::buffer::Arena;
 
-use super::{Instance, InstanceSpec, Shared};
+use super::Instance;
 use crate::block::{self, Identity, Table};
 use crate::error::InstanceError;
 use crate::group::BatchWrite;
+use crate::shared::Shared;
+use crate::spec::InstanceSpec;
 
 const BATCH: Bytes = Bytes::mib(4);
 

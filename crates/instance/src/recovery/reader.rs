@@ -3,8 +3,8 @@
 use blockstone_sys::buffer::{Arena, Slot};
 
 use crate::error::InstanceError;
+use crate::files::Files;
 use crate::group::GroupError;
-use crate::instance::Files;
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, REDO_BLOCK_BYTES, REDO_HEADER_BYTES, RedoHeader};
 

@@ -11,7 +11,7 @@ use blockstone_sys::clock;
 
 use crate::error::InstanceError;
 use crate::health::LOOK_AGAIN;
-use crate::instance::Shared;
+use crate::shared::Shared;
 
 const STACK_BYTES: usize = 128 << 10;
 

@@ -10,28 +10,20 @@ use blockstone_base::{Capability, rng};
 use blockstone_sys::process;
 use parking_lot::Mutex;
 
-use super::{OpenSpec, TornProtection};
 use crate::block::Fill;
 use crate::cache::Cache;
-use crate::checkpoint::control::Control;
+use crate::control::Control;
 use crate::error::InstanceError;
-use crate::group::{DiskGroup, GroupFile};
+use crate::files::Files;
+use crate::group::DiskGroup;
 use crate::health::{Bell, Health};
 use crate::layout::Permutation;
 use crate::redo::buffer::{Log, Logs, Mark};
+use crate::spec::{OpenSpec, TornProtection};
 use crate::wait::{Histograms, Ledger, Role};
 
 const LOG_WRITER_NICE: i32 = -20;
 const BACKGROUND_NICE: i32 = -10;
-
-/// The files of an instance in its disk group.
-#[derive(Debug)]
-pub(crate) struct Files {
-    pub data: GroupFile,
-    pub control: GroupFile,
-    pub double_write: GroupFile,
-    pub redo: Vec<GroupFile>,
-}
 
 /// What sessions and background processes share.
 #[derive(Debug)]
@@ -64,18 +56,6 @@ pub(crate) struct Shared {
     pub favoured: Mutex<Capability>,
     pub sessions: Mutex<Vec<Arc<Ledger>>>,
     pub background: Vec<Arc<Ledger>>,
-}
-
-impl Files {
-    pub fn open(group: &DiskGroup, redo_logs: u32) -> Result<Self, InstanceError> {
-        let redo = (0..redo_logs).map(|log| group.file(&redo_name(log)));
-        Ok(Self {
-            data: group.file("data")?,
-            control: group.file("control")?,
-            double_write: group.file("double-write")?,
-            redo: redo.collect::<Result<_, _>>()?,
-        })
-    }
 }
 
 impl Shared {
@@ -250,8 +230,4 @@ impl Logs {
     pub(crate) fn pace_bytes(self) -> u64 {
         (self.count - 1) * self.bytes / 2
     }
-}
-
-pub(super) fn redo_name(log: u32) -> String {
-    format!("redo-{log}")
 }
