@@ -124,11 +124,6 @@ impl Tower {
         }
     }
 
-    /// Whether a block of any size has begun and is not complete.
-    pub fn is_open(&self) -> bool {
-        self.halves.iter().any(Option::is_some)
-    }
-
     /// Forgets what has begun: the next unit is the first of a file.
     pub fn reset(&mut self) {
         self.halves.fill(None);
@@ -172,11 +167,6 @@ impl Units {
         for sectors in whole {
             emit(digest::unit(sectors));
         }
-    }
-
-    /// Sectors of a unit that is not complete.
-    pub fn pending_sectors(&self) -> usize {
-        self.pending.len()
     }
 
     /// The next sector is the first of a file.
