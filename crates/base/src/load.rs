@@ -9,7 +9,6 @@ use crate::column::{Column, Kind, Schema, Unit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Op {
-    /// A read.
     Read,
     /// A write that promises nothing about durability.
     Write,
@@ -78,12 +77,10 @@ pub enum Pacing {
     },
 }
 
-/// One load, completely described.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
     /// The engine that submitted it: `psync`, `uring`, `null` or `sim`.
     pub engine: String,
-    /// The direction.
     pub op: Op,
     /// The order of the blocks.
     pub access: Access,

@@ -35,7 +35,6 @@ pub struct SimSpec {
     pub flush: Distribution,
     /// Requests served at once; others wait in order of arrival.
     pub parallelism: u32,
-    /// What goes wrong.
     pub faults: Faults,
 }
 
@@ -174,7 +173,6 @@ impl SimDisk {
         Self(Arc::new(Shared { state: Mutex::new(state), turn: Condvar::new() }))
     }
 
-    /// Its size in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.lock().spec.size_bytes
     }

@@ -31,7 +31,6 @@ pub struct Running {
     capabilities: Vec<(&'static str, Capability)>,
 }
 
-/// What a load did.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Its counters at the end.

@@ -61,7 +61,6 @@ pub trait Engine {
 /// What an engine is opened with.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where requests go.
     pub medium: Medium,
     /// Index of the worker that will use it, from 0.
     pub worker: u32,
@@ -76,7 +75,6 @@ pub struct Setup {
 pub enum Medium {
     /// A file or block device.
     File(Arc<BlockFile>),
-    /// A simulated disk.
     Simulated(SimDisk),
     /// Nowhere: for the null engine.
     Nothing,
@@ -98,48 +96,30 @@ impl Medium {
 pub enum EngineError {
     /// No engine has this name.
     #[error("find engine `{name}`: there is none of that name\nhint: choose one of {known}")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
-    /// The load contradicts itself.
+    Unknown { name: String, known: String },
     #[error("start load on {medium}: {problem}\nhint: {hint}")]
     Contradiction {
         /// What it was to run on.
         medium: String,
-        /// What contradicts what.
         problem: String,
-        /// What would be consistent.
         hint: &'static str,
     },
     /// The engine cannot work on this medium.
     #[error("open engine {engine} on {medium}: it needs {needs}\nhint: choose another engine")]
-    Medium {
-        /// The engine.
-        engine: &'static str,
-        /// What it was given.
-        medium: String,
-        /// What it works on.
-        needs: &'static str,
-    },
+    Medium { engine: &'static str, medium: String, needs: &'static str },
     /// No memory for the slots.
     #[error(transparent)]
     Memory(#[from] ArenaError),
     /// No ring, or one that broke.
     #[error(transparent)]
     Ring(#[from] RingError),
-    /// No thread.
     #[error(
         "start worker {worker} of {workers}: {source}\nhint: raise ulimit -u or use fewer workers"
     )]
     Thread {
-        /// Its index.
         worker: u32,
         /// How many were asked for.
         workers: u32,
-        /// The system's answer.
         source: std::io::Error,
     },
     /// A worker ended before it was ready.
@@ -147,8 +127,5 @@ pub enum EngineError {
         "start worker {worker}: it panicked while opening its engine\n\
          hint: this is a defect; please report it"
     )]
-    Vanished {
-        /// Its index.
-        worker: u32,
-    },
+    Vanished { worker: u32 },
 }

@@ -11,7 +11,7 @@ use blockstone_base::load::{Op, SERIES};
 /// Counters of a load since its start, summed over its workers: the columns of
 /// [`blockstone_base::load::SERIES`], where each is described.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "described once, in SERIES")]
+// Described once, in `SERIES`.
 pub struct Totals {
     pub completed_ops: u64,
     pub completed_bytes: u64,
@@ -63,7 +63,6 @@ impl Totals {
 pub struct SecondHistogram {
     /// Whole seconds since the load's origin at which the operations completed.
     pub second: u32,
-    /// The direction.
     pub op: Op,
     /// Whether they completed while the window was open.
     pub windowed: bool,

@@ -13,7 +13,6 @@ use crate::engine::{EngineError, Medium};
 pub struct Load {
     /// What is sent. `span_bytes` is visited in whole blocks; a rest at its end is left out.
     pub spec: LoadSpec,
-    /// Where it is sent.
     pub medium: Medium,
     /// What blocks hold.
     pub content: Arc<dyn Content>,

@@ -10,7 +10,6 @@ use crate::sim::Sim;
 use crate::uring::Uring;
 use crate::worker::{self, Worker};
 
-/// One engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its name in settings and recordings.
@@ -24,7 +23,6 @@ pub struct Entry {
     pub(crate) run: fn(Worker),
 }
 
-/// All engines.
 pub const ALL: &[Entry] = &[
     Entry {
         name: "psync",

@@ -3,9 +3,7 @@
 /// What to do with a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOp {
-    /// Read into the slot.
     Read,
-    /// Write from the slot.
     Write,
     /// Write from the slot, complete when durable.
     WriteDsync,
@@ -33,10 +31,8 @@ impl RequestOp {
     }
 }
 
-/// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What to do.
     pub op: RequestOp,
     /// Where, in bytes from the start of the medium; ignored by syncs.
     pub offset_bytes: u64,

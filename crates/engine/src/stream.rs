@@ -13,7 +13,6 @@ use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
 /// A file to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its path.
     pub path: PathBuf,
     /// Bytes of it, as it was found; what comes behind is not read.
     pub bytes: u64,
@@ -21,10 +20,8 @@ pub struct Source {
     pub from_bytes: u64,
 }
 
-/// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
-    /// Bytes of a segment.
     pub segment_bytes: usize,
     /// Past the page cache. A file system that cannot is read through it, and what that left there
     /// is dropped.
@@ -40,7 +37,6 @@ pub struct Claim {
     pub number: u64,
     /// The file, as an index into the sources.
     pub source: usize,
-    /// First byte.
     pub start_bytes: u64,
     /// Bytes, never more than a segment unless they are a hole. An empty file is one empty claim.
     pub len_bytes: u64,
@@ -53,7 +49,6 @@ pub struct Claim {
 /// What a claim is of.
 #[derive(Debug)]
 pub enum ClaimKind {
-    /// Something to be read.
     Data(Arc<Open>),
     /// A hole: zeros.
     Hole(Arc<Open>),
@@ -89,7 +84,6 @@ struct Cursor {
 }
 
 impl Stream {
-    /// Nothing is opened yet.
     pub fn new(sources: Vec<Source>, how: How) -> Self {
         let cursor =
             Cursor { number: 0, source: 0, open: None, paced: Duration::ZERO, begun: None };
@@ -97,7 +91,6 @@ impl Stream {
         Self { sources, how, cursor, ended, end: Condvar::new() }
     }
 
-    /// The files.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }

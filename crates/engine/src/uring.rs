@@ -9,7 +9,6 @@ use blockstone_sys::ring::{Ring, Transfer};
 use crate::engine::{Engine, EngineError, Medium, Setup};
 use crate::request::{Completion, Request, RequestOp, Wait};
 
-/// The io_uring engine.
 pub struct Uring {
     ring: Ring,
 }

@@ -69,7 +69,6 @@ pub(crate) fn run<E: Engine>(worker: Worker) {
     }
 }
 
-/// An operation in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
     offset_bytes: u64,

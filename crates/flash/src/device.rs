@@ -18,7 +18,6 @@ pub enum Placement {
     Pools,
 }
 
-/// A flash device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
     /// All flash there is, in bytes.
@@ -29,13 +28,10 @@ pub struct Device {
     pub page_bytes: u32,
     /// Pages of a block of one plane.
     pub pages_per_block: u32,
-    /// Channels.
     pub channels: u32,
     /// Dies behind each channel.
     pub dies_per_channel: u32,
-    /// What operations take.
     pub times: Times,
-    /// How victims are chosen.
     pub policy: Policy,
     /// Free blocks a die that only collection may use.
     pub reserve_blocks: u32,
@@ -53,7 +49,6 @@ pub struct Device {
     /// The part of the blocks that takes writes in fast pages only, 0 to 1; their pages are folded
     /// into ordinary blocks later.
     pub fast_blocks: f64,
-    /// How blocks wear.
     pub wear: Wear,
 }
 
@@ -73,14 +68,7 @@ pub enum DeviceError {
     },
     /// A quantity that must not be zero is, or a share is not one.
     #[error("configure the device: {what} is {value}\nhint: {hint}")]
-    Quantity {
-        /// What.
-        what: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
+    Quantity { what: &'static str, value: f64, hint: &'static str },
     /// The translation layer that follows makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -97,7 +85,6 @@ impl Device {
         1.0 - self.visible_bytes as f64 / self.raw_bytes as f64
     }
 
-    /// All dies.
     pub fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }

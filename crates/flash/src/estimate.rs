@@ -39,20 +39,10 @@ pub struct Cliff {
 pub enum EstimateError {
     /// A quantity is zero, negative or no number.
     #[error("estimate: {what} is {value}\nhint: {hint}")]
-    Quantity {
-        /// What.
-        what: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
+    Quantity { what: &'static str, value: f64, hint: &'static str },
     /// The policy has no formula.
     #[error("estimate: there is no formula for policy {policy}\nhint: simulate it with flash sim")]
-    NoFormula {
-        /// The policy.
-        policy: String,
-    },
+    NoFormula { policy: String },
     /// The device makes no sense.
     #[error(transparent)]
     Device(#[from] crate::device::DeviceError),

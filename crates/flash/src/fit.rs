@@ -48,30 +48,18 @@ pub struct Fit {
 /// A curve that tells nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Fewer samples than rounds.
     #[error(
         "fit: {samples} samples of writes are too few\nhint: log at least {least}, one a second, \
          as with fio --write_bw_log --log_avg_msec=1000"
     )]
     Few {
-        /// How many there are.
         samples: usize,
         /// How many there must be.
         least: usize,
     },
     /// A sample that makes no sense.
     #[error("fit: sample {index} makes no sense: {bytes} bytes in {duration_s} s\nhint: {hint}")]
-    Sample {
-        /// Which, from zero.
-        index: usize,
-        /// Its bytes.
-        bytes: f64,
-        /// Its duration.
-        duration_s: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
-    /// Nothing was written.
+    Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
     #[error(
         "fit: nothing was written\nhint: a curve of writes shows the spare, one of reads does not"
     )]

@@ -28,7 +28,6 @@ pub use totals::{Full, Placed, Totals};
 
 use group::{Group, Partial};
 
-/// No block.
 const NONE: u32 = u32::MAX;
 /// Pages whose table entries are fetched together, so that their cache misses overlap.
 pub const BATCH: usize = 256;
@@ -191,7 +190,6 @@ impl<M: Mapping> Ftl<M> {
         M::NAME
     }
 
-    /// How it was made.
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -5,12 +5,9 @@ use crate::device::{Device, Placement};
 use crate::dies::{Suspend, Times};
 use crate::ftl::{Pace, Wear};
 
-/// A device by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Its name.
     pub name: &'static str,
-    /// What it is.
     pub doc: &'static str,
     /// P/E cycles that its blocks endure.
     pub endurance: u32,
@@ -57,7 +54,6 @@ pub const ALL: &[Preset] = &[
 ];
 
 impl Preset {
-    /// By its name.
     pub fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|preset| preset.name == name)
     }

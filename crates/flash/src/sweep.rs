@@ -11,16 +11,13 @@ use crate::workload::{Action, Workload};
 pub struct Setting {
     /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
-    /// How victims are chosen.
     pub policy: Policy,
-    /// Pages of a block.
     pub pages_per_block: u32,
 }
 
 /// What came out there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Swept {
-    /// Where.
     pub setting: Setting,
     /// `exact` or `counts`.
     pub engine: &'static str,

@@ -54,7 +54,6 @@ impl fmt::Display for Format {
 pub struct Recorded {
     /// Since the first one, in nanoseconds.
     pub t_ns: u64,
-    /// What it did.
     pub action: Action,
     /// Where it began, in bytes.
     pub offset_bytes: u64,
@@ -67,18 +66,14 @@ pub struct Recorded {
 pub struct BadLine {
     /// Its number, from 1.
     pub line: u64,
-    /// Why.
     pub why: String,
 }
 
-/// A trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// How it was written.
     pub format: Format,
     /// Its requests, by time.
     pub requests: Vec<Recorded>,
-    /// Lines in all.
     pub lines: u64,
     /// Lines that could not be read.
     pub bad_lines: u64,
@@ -91,7 +86,6 @@ pub struct Trace {
 /// A trace that is of no use.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TraceError {
-    /// No format fits.
     #[error(
         "read trace: its lines fit no known format\nhint: say which with --trace-format msr, \
          blkparse, fio or disksim"
@@ -107,11 +101,9 @@ pub enum TraceError {
         format: Format,
         /// Lines that make no sense.
         bad: u64,
-        /// Lines in all.
         lines: u64,
         /// The first.
         line: u64,
-        /// Why.
         why: String,
     },
     /// Nothing in it.
@@ -119,7 +111,6 @@ pub enum TraceError {
     Empty {
         /// As what it was read.
         format: Format,
-        /// Lines in all.
         lines: u64,
     },
 }

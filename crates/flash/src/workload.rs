@@ -13,7 +13,6 @@ use pattern::State;
 /// A part of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it is called.
     pub name: String,
     /// Its share of the pages; all shares are taken in proportion to their sum.
     pub pages: f64,
@@ -32,17 +31,13 @@ pub struct Workload {
     pub parts: Vec<Part>,
     /// The part of the requests that read, 0 to 1.
     pub reads: f64,
-    /// Pages of a request.
     pub pages_per_request: u32,
 }
 
-/// What a request does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
-    /// Reads its pages.
     #[default]
     Read,
-    /// Writes them.
     Write,
     /// Says that they are unused.
     Trim,
@@ -51,11 +46,9 @@ pub enum Action {
 /// A request of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// What it does.
     pub action: Action,
     /// Its first page.
     pub page: u32,
-    /// Its pages.
     pub pages: u32,
     /// The part it belongs to.
     pub part: u32,
@@ -151,7 +144,6 @@ impl Workload {
 }
 
 impl Requests {
-    /// The next request.
     #[inline]
     pub fn draw(&mut self) -> Request {
         if let Some(trim) = self.trim.take() {

@@ -39,7 +39,6 @@ const IDLE: u8 = 0;
 const READING: u8 = 1;
 const WRITING: u8 = 2;
 
-/// The cache.
 #[derive(Debug)]
 pub(crate) struct Cache {
     frames: Box<[Frame]>,
@@ -78,14 +77,12 @@ struct Frame {
 pub(crate) type Shared<'a> = RwLockReadGuard<'a, Slot>;
 /// A block in the cache, to be changed.
 pub(crate) type Exclusive<'a> = RwLockWriteGuard<'a, Slot>;
-/// Who waits.
 pub(crate) type Waits<'a> = (&'a Ledger, &'a Histograms);
 
 /// What a search for a block to change, or to read into a frame, came to.
 pub(crate) enum Found<T> {
     /// It is in the cache.
     Here(T),
-    /// It is not.
     Absent,
 }
 
@@ -124,7 +121,6 @@ impl Cache {
         })
     }
 
-    /// Number of frames.
     pub fn frames(&self) -> usize {
         self.frames.len()
     }

@@ -44,7 +44,6 @@ pub trait Disk: Send + Sync + fmt::Debug {
     /// When the disk fails; any of those writes may then be lost.
     fn sync(&self) -> Result<(), DiskError>;
 
-    /// Its size in bytes.
     fn size_bytes(&self) -> u64;
 
     /// What it is called in messages and statistics: its path.
@@ -66,13 +65,11 @@ pub trait Disk: Send + Sync + fmt::Debug {
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} disk {disk} at byte {offset}: {source}\nhint: {}", hint(source))]
 pub struct DiskError {
-    /// The disk's name.
     pub disk: String,
     /// What was tried, as a verb.
     pub operation: &'static str,
     /// Where, in bytes from the start of the disk.
     pub offset: u64,
-    /// The system's answer.
     pub source: io::Error,
 }
 

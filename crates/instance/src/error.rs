@@ -12,25 +12,14 @@ pub enum InstanceError {
     /// The disk group could not do it.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// There is no memory.
     #[error(transparent)]
     Memory(#[from] ArenaError),
     /// A thread could not be started.
     #[error("start thread {name}: {source}\nhint: raise ulimit -u, or use fewer sessions")]
-    Thread {
-        /// The thread.
-        name: String,
-        /// The system's answer.
-        source: std::io::Error,
-    },
+    Thread { name: String, source: std::io::Error },
     /// A parameter has a value it cannot have.
     #[error("set up instance: {what}\nhint: {hint}")]
-    Parameter {
-        /// What is wrong.
-        what: String,
-        /// What would be right.
-        hint: &'static str,
-    },
+    Parameter { what: String, hint: &'static str },
     /// The cache cannot serve the sessions.
     #[error(
         "open session {session}: a cache of {frames} blocks serves {served} sessions\n\
@@ -55,12 +44,7 @@ pub enum InstanceError {
         "open instance: its control file has version {found}, this program knows {known}\n\
          hint: use the version that created the instance, or create it anew"
     )]
-    ControlVersion {
-        /// The version found.
-        found: u32,
-        /// The version known.
-        known: u32,
-    },
+    ControlVersion { found: u32, known: u32 },
     /// The schema has no data.
     #[error("use schema {schema}: it is not loaded\nhint: load it first")]
     NotLoaded {
@@ -77,7 +61,6 @@ pub enum InstanceError {
         schema: u32,
         /// The first key asked for, from 0.
         first_key: u64,
-        /// Rows asked for.
         rows: u64,
         /// Rows there are.
         len: u64,
@@ -88,7 +71,6 @@ pub enum InstanceError {
          hint: its data are lost; a torn write without protection leaves such a block"
     )]
     Corrupt {
-        /// The block's number.
         number: u64,
         /// What is wrong with it.
         fault: Fault,
@@ -101,11 +83,9 @@ pub enum InstanceError {
     WrongRow {
         /// The schema, from 0.
         schema: u32,
-        /// The key asked for.
         key: u64,
         /// The block it should be in.
         number: u64,
-        /// The key found.
         found: u64,
     },
     /// Redo that is whole but makes no sense.
@@ -113,20 +93,10 @@ pub enum InstanceError {
         "recover instance: the redo at position {at} is whole but holds no record\n\
          hint: this is a defect of the instance; please report it"
     )]
-    Redo {
-        /// Where.
-        at: crate::redo::Lsn,
-    },
+    Redo { at: crate::redo::Lsn },
     /// The redo and the blocks do not fit into the memory of recovery.
     #[error("{what}: a read of {bytes} does not fit\nhint: use at most {most}")]
-    Length {
-        /// What was tried.
-        what: &'static str,
-        /// What was asked for.
-        bytes: Bytes,
-        /// What is possible.
-        most: Bytes,
-    },
+    Length { what: &'static str, bytes: Bytes, most: Bytes },
     /// A background process could not go on.
     #[error("use instance: it has failed ({why})\nhint: open it again; recovery loses no commit")]
     Failed {

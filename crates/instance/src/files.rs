@@ -8,7 +8,6 @@ use crate::group::{BatchInfo, BatchWrite, DiskGroup, FileSpec, GroupFile};
 use crate::redo::REDO_BLOCK_BYTES;
 use crate::spec::{InstanceSpec, TornProtection, WRITERS_MAX};
 
-/// Blocks of a batch.
 pub(crate) const BATCH_BLOCKS: usize = 128;
 
 /// The files of an instance in its disk group.

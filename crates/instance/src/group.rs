@@ -74,7 +74,6 @@ pub struct DiskSpec {
 /// A group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSpec {
-    /// Its disks.
     pub disks: Vec<DiskSpec>,
     /// Copies of everything.
     pub redundancy: Redundancy,
@@ -100,7 +99,6 @@ pub struct FileSpec {
 /// A disk that is open already, with its failure group: for groups on simulated disks.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The disk.
     pub disk: Arc<dyn Disk>,
     /// What it fails together with.
     pub failure_group: String,
@@ -126,7 +124,6 @@ pub struct BatchWrite<'a> {
     pub data: &'a [u8],
 }
 
-/// How a read went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadInfo {
     /// I/Os at the disks.
@@ -157,7 +154,6 @@ pub fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
 }
 
 impl Redundancy {
-    /// Copies kept.
     pub const fn copies(self) -> usize {
         match self {
             Self::External => 1,
@@ -265,7 +261,6 @@ impl DiskGroup {
         self.0.files.iter().map(|file| file.name.clone()).collect()
     }
 
-    /// Copies of everything.
     pub fn redundancy(&self) -> Redundancy {
         self.0.redundancy
     }
@@ -380,12 +375,10 @@ impl GroupFile {
         &self.shared.files[self.index]
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.map().name
     }
 
-    /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.map().size_bytes
     }

@@ -174,7 +174,6 @@ impl Instance {
         std::mem::take(&mut self.shared.news.lock())
     }
 
-    /// Blocks of its cache.
     pub fn cache_blocks(&self) -> usize {
         self.shared.cache.frames()
     }

@@ -27,7 +27,6 @@ const MEMORY_BYTES: u64 = 64 << 20;
 /// What recovery found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Where it began.
     pub from: Lsn,
     /// The end of the redo.
     pub to: Lsn,
@@ -35,7 +34,6 @@ pub struct Recovery {
     pub records: u64,
     /// Commits among them.
     pub commits: u64,
-    /// Block writes.
     pub blocks_written: u64,
     /// Torn blocks restored from the double-write area.
     pub blocks_restored: u64,

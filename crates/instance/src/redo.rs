@@ -57,15 +57,9 @@ pub enum Record<'a> {
     /// Columns of a row were given new values.
     Change(Change<'a>),
     /// What a block held before its first change since it was last written.
-    Image {
-        /// The block's number.
-        block: u64,
-        /// The block.
-        data: &'a [u8],
-    },
+    Image { block: u64, data: &'a [u8] },
     /// A session's transaction ended.
     Commit {
-        /// The session.
         session: u64,
         /// Its commits so far, this one included.
         number: u64,
@@ -75,7 +69,6 @@ pub enum Record<'a> {
 /// New values of a row's columns with the old ones, as redo and undo vectors of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// The block's number.
     pub block: u64,
     /// The row's version from now on.
     pub version: u64,

@@ -367,7 +367,6 @@ impl Row {
         Lsn(block::scn(&self.block))
     }
 
-    /// Column `index`, of [`COLUMNS`].
     pub fn column(&self, index: usize) -> &[u8] {
         block::column(&self.block, index)
     }

@@ -158,9 +158,7 @@ named! {
     }
 }
 
-/// Number of events.
 pub const EVENTS: usize = Event::ALL.len();
-/// Number of statistics.
 pub const STATISTICS: usize = Statistic::ALL.len();
 
 /// Waits of one event: cumulative.
@@ -177,13 +175,11 @@ pub struct Waits {
 pub struct Transfers {
     /// Read requests completed.
     pub read_ios: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Time from sending these reads to their completion, in nanoseconds.
     pub read_ns: u64,
     /// Write requests completed.
     pub write_ios: u64,
-    /// Bytes written.
     pub write_bytes: u64,
     /// Time from sending these writes to their completion, in nanoseconds.
     pub write_ns: u64,
@@ -227,7 +223,6 @@ pub(crate) struct Histograms {
 
 const SESSION_STRIPES: usize = 16;
 
-/// A direction of I/O.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Direction {
     Read = 0,
@@ -278,24 +273,20 @@ impl Ledger {
         thread.consumed()
     }
 
-    /// Counts.
     #[inline]
     pub fn add(&self, statistic: Statistic, count: u64) {
         bump(&self.statistics[statistic as usize], count);
     }
 
-    /// The count so far.
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         so_far(&self.statistics[statistic as usize])
     }
 
-    /// The waits so far.
     pub fn waits(&self, event: Event) -> Waits {
         let [count, time_ns] = &self.waits[event as usize];
         Waits { count: count.load(Relaxed), time_ns: so_far(time_ns) }
     }
 
-    /// The I/O so far.
     pub fn transfers(&self) -> Transfers {
         let [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns] =
             array::from_fn(|at| self.transfers[at].load(Relaxed));

@@ -336,7 +336,6 @@ fn states(root: &Path, name: &str) -> [Cell; STATES] {
     [kind_cell(device.kind), Cell::Text(device.beneath.join(" "))]
 }
 
-/// The cell of `device_kind`.
 pub fn kind_cell(kind: DeviceKind) -> Cell {
     let word = match kind {
         DeviceKind::Disk => "disk",

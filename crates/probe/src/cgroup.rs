@@ -54,7 +54,6 @@ const fn level(name: &'static str, source: &'static str, doc: &'static str) -> C
     Column { name, unit: Unit::Bytes, kind: Kind::Gauge, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let roles = match &context.scope {
         Scope::Host(roles) => roles.clone(),

@@ -38,7 +38,6 @@ const fn cpu(name: &'static str, doc: &'static str) -> Column {
     }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let stat = Source::of(context, "/proc/stat", "procfs is not mounted");
     Box::new(Cpu { stat, counters: Vec::new() })

@@ -8,7 +8,6 @@ use crate::rising::Rising;
 use crate::source::Source;
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records.
 pub const SCHEMA: Schema = Schema {
     probe: "host",
     doc: "The whole machine: processor time by use, run queue, dirty memory, pressure stalls.",
@@ -82,7 +81,6 @@ const fn pressure(name: &'static str, source: &'static str, doc: &'static str) -
     Column { name, unit: Unit::Nanoseconds, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
     let source = |path, absent| Source::of(context, path, absent);

@@ -43,9 +43,7 @@ pub struct IoSpec {
     pub system_calls: bool,
     /// Names of files in rows, at most; what exceeds them counts as `other files` of its type.
     pub files_max: usize,
-    /// The processes to watch.
     pub wanted: Wanted,
-    /// What threads do.
     pub resolve: Resolve,
 }
 

@@ -6,7 +6,6 @@ use blockstone_sys::proc::{numbers, numbers_after};
 use crate::source::Source;
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records.
 pub const SCHEMA: Schema = Schema {
     probe: "memory",
     doc: "Main memory: what fills it, paging and swapping, pressure stalls.",
@@ -67,7 +66,6 @@ const fn stall(name: &'static str, kind: &'static str, doc: &'static str) -> Col
     Column { name, unit: Unit::Nanoseconds, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let source = |path, absent| Source::of(context, path, absent);
     Box::new(Memory {

@@ -44,7 +44,6 @@ const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let source = |path| Source::of(context, path, "procfs is not mounted");
     Box::new(Network {

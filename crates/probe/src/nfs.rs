@@ -49,7 +49,6 @@ const fn time(name: &'static str, doc: &'static str) -> Column {
     }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let absent = "the kernel is built without an NFS client";
     let stats = Source::open(&context.root, SOURCE, absent);

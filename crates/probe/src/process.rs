@@ -8,7 +8,6 @@ use crate::rising::Rising;
 use crate::source::{Source, reason};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records.
 pub const SCHEMA: Schema = Schema {
     probe: "process",
     doc: "This process: processor time, context switches, waiting for a processor, storage I/O.",
@@ -92,7 +91,6 @@ const fn counter(
     Column { name, unit, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(Process {
         io: Source::open(

@@ -62,7 +62,6 @@ const fn counter(
     Column { name, unit, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let roles = match &context.scope {
         Scope::Host(roles) => roles.clone(),

@@ -35,7 +35,6 @@ pub struct ProfileSpec {
     /// Samples a second of each processor. A number that shares no divisor with the kernel's tick
     /// (100, 250, 1000) does not see the same moment of a tick again and again.
     pub per_second: u32,
-    /// What threads do.
     pub resolve: Resolve,
 }
 

@@ -20,7 +20,6 @@ pub struct Roles {
 /// A process, or one thread of it.
 pub type Member = (u32, Option<u32>);
 
-/// What a process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// All of it has one role.

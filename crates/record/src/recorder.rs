@@ -64,7 +64,6 @@ struct Open {
     next: u32,
 }
 
-/// A probe's table.
 struct ProbeTable {
     probe: &'static str,
     open: Open,
@@ -116,7 +115,6 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The recording's directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

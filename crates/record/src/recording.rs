@@ -25,7 +25,6 @@ const LOOKS: usize = 3;
 pub struct Recording {
     /// What the recording says about itself.
     pub manifest: Manifest,
-    /// Its directory.
     pub dir: PathBuf,
     warnings: Mutex<BTreeSet<String>>,
 }

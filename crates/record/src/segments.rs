@@ -35,7 +35,6 @@ pub(crate) struct TableFiles {
 
 /// Where a table's rows are.
 pub(crate) enum Found {
-    /// All in one file.
     Compacted(PathBuf),
     /// In these segments, by ascending number; none when nothing was recorded yet.
     Segments(Vec<(u32, PathBuf)>),

@@ -28,10 +28,7 @@ pub enum CodecError {
     #[error(
         "find compressor `{name}`: there is none of that name\nhint: lz4, or zstd:1 to zstd:22"
     )]
-    Unknown {
-        /// The name asked for.
-        name: String,
-    },
+    Unknown { name: String },
     /// More than one scan can compare.
     #[error("compare {count} compressors: at most {CODECS_MAX} in one scan\nhint: name fewer")]
     TooMany {
@@ -40,12 +37,7 @@ pub enum CodecError {
     },
     /// Its library failed, which takes lack of memory.
     #[error("start compressor {codec}: {source}\nhint: there may be too little memory")]
-    Start {
-        /// The compressor.
-        codec: Codec,
-        /// Its library's answer.
-        source: std::io::Error,
-    },
+    Start { codec: Codec, source: std::io::Error },
 }
 
 impl Codec {

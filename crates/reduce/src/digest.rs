@@ -17,7 +17,6 @@ use twox_hash::XxHash3_128;
 pub const SECTOR_BYTES: usize = 512;
 /// Bytes of a unit: the smallest block that is counted.
 pub const UNIT_BYTES: usize = 4096;
-/// Sectors of a unit.
 pub const UNIT_SECTORS: usize = UNIT_BYTES / SECTOR_BYTES;
 
 /// Stands for the content of a sector, a unit or a block.

@@ -13,7 +13,6 @@ pub const Z_99: f64 = 2.575_829;
 /// A figure with the interval that holds its true value in 99 of 100 cases; exact ones have none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The figure.
     pub value: f64,
     /// What it is at least.
     pub low: f64,

@@ -20,10 +20,7 @@ pub enum GridError {
         "count blocks of {size}: a block is 4K times a power of two, up to 1M\n\
          hint: for example --block-size 4K,8K,16K,32K"
     )]
-    Size {
-        /// The size asked for.
-        size: Bytes,
-    },
+    Size { size: Bytes },
     /// A beginning between sectors.
     #[error(
         "count blocks from offset {offset_bytes}: an offset is a multiple of 512 below 1M\n\
@@ -35,16 +32,11 @@ pub enum GridError {
     },
     /// Nothing to count.
     #[error("count blocks: no {what} is given\nhint: name at least one")]
-    None {
-        /// What is missing.
-        what: &'static str,
-    },
+    None { what: &'static str },
 }
 
-/// One grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Grid {
-    /// Bytes of a block.
     pub block_bytes: u32,
     /// Where the first block of a file begins, in bytes. What is before it belongs to no block.
     pub offset_bytes: u32,

@@ -22,7 +22,6 @@ impl Mask {
         Self((1 << count) - 1)
     }
 
-    /// All but one.
     pub const fn all_but(field: Field) -> Self {
         Self(Self::ALL.0 & !(1 << field.index()))
     }

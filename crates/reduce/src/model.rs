@@ -42,9 +42,7 @@ pub enum ModelError {
     Nonsense {
         /// Its name or file.
         name: String,
-        /// What it says.
         what: String,
-        /// What would be sensible.
         hint: &'static str,
     },
 }
@@ -52,7 +50,6 @@ pub enum ModelError {
 /// What an array does with a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// Its name.
     pub name: String,
     /// What it stands for, in one line.
     pub about: String,

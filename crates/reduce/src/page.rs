@@ -106,9 +106,7 @@ pub struct Format {
 /// The format of a file, and the bytes of its pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Recognised {
-    /// The format.
     pub format: &'static Format,
-    /// Bytes of a page.
     pub page_bytes: usize,
 }
 

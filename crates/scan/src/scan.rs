@@ -59,16 +59,13 @@ pub struct Progress<'a> {
     pub done_bytes: u64,
     /// Bytes of all files.
     pub all_bytes: u64,
-    /// The file at hand.
     pub file: &'a str,
 }
 
 /// A scan that was made, or a part of one.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The counts.
     pub counter: Counter,
-    /// What was scanned.
     pub scanned: Scanned,
     /// Why it could not be saved at its end, if it could not: what was counted is here even so.
     pub unsaved: Option<ScanError>,
@@ -130,7 +127,6 @@ pub(crate) struct Start {
     pub position: Position,
 }
 
-/// Scans on from `start`.
 pub(crate) fn go_on(
     survey: &Survey,
     start: Start,
@@ -230,7 +226,6 @@ struct Counting<'a> {
     before: Option<Arc<Bytes>>,
     /// Jobs that are not told of yet.
     jobs: usize,
-    /// The file at hand.
     file: Option<Arc<Open>>,
     begun: Instant,
     saved_at: Instant,

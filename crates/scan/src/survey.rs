@@ -21,9 +21,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// A file to be scanned.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Its path.
     pub path: PathBuf,
-    /// Its size in bytes.
     pub bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,

@@ -18,17 +18,14 @@ use blockstone_sys::buffer::Slot;
 
 /// A segment that was read.
 pub struct Piece {
-    /// Its number.
     pub number: u64,
     /// Its file, as an index into the sources.
     pub source: usize,
-    /// First byte.
     pub start_bytes: u64,
     /// Bytes that were to be there.
     pub expected_bytes: u64,
     /// Whether the file ends with it.
     pub is_last: bool,
-    /// What was found.
     pub found: Result<Segment, String>,
     /// Memory that nothing was read into. It goes back to the pool with this piece, so that holes
     /// and failures are no further ahead of the counter than what is read.
@@ -38,9 +35,7 @@ pub struct Piece {
 
 /// What a segment holds.
 pub struct Segment {
-    /// Its file.
     pub open: Arc<Open>,
-    /// Its fingerprints.
     pub hashed: Hashed,
     /// Its bytes; none of a hole.
     pub bytes: Option<Arc<Bytes>>,
@@ -74,7 +69,6 @@ impl Drop for Bytes {
 
 /// Blocks to be compressed: in a segment, or begun in the one before it.
 pub struct Job {
-    /// Which blocks.
     pub wanted: Vec<Wanted>,
     /// The plan's grids, and how many compressors see the blocks of each.
     pub grids: Arc<[(Grid, usize)]>,
@@ -97,7 +91,6 @@ pub enum Told {
 /// A block that was compressed: its grid, its fingerprint, how large it is behind each compressor.
 pub type Compressed = (usize, Fingerprint, Sizes);
 
-/// What workers share.
 pub struct Pool {
     state: Mutex<State>,
     changed: Condvar,
@@ -134,15 +127,11 @@ impl Pool {
     }
 }
 
-/// What every worker knows.
 pub struct Work {
-    /// What is read.
     pub stream: Stream,
     /// The formats of its sources.
     pub formats: Vec<Option<Recognised>>,
-    /// What is looked for.
     pub depth: Depth,
-    /// Memory and jobs.
     pub pool: Arc<Pool>,
 }
 

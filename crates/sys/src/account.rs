@@ -26,9 +26,7 @@ pub struct Io {
     pub requested_read_bytes: u64,
     /// Bytes that writing system calls took.
     pub requested_write_bytes: u64,
-    /// Reading system calls.
     pub read_calls: u64,
-    /// Writing system calls.
     pub write_calls: u64,
     /// Bytes that storage had to deliver.
     pub read_bytes: u64,
@@ -39,9 +37,7 @@ pub struct Io {
 /// A process of this machine, as somebody else's program runs in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: u32,
-    /// Who started it.
     pub parent: u32,
     /// Its command line, with blanks between the arguments; the program's name for one without.
     pub title: String,
@@ -147,9 +143,7 @@ pub fn thread_name(root: &Path, pid: u32, thread: u32) -> Option<String> {
 /// Code that a process has in its memory: an executable file or library, mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Where it begins.
     pub start: u64,
-    /// Where it ends.
     pub end: u64,
     /// The name of its file without its folder, `[vdso]` and the like, or `anonymous` for code that
     /// was made while the process ran.

@@ -33,22 +33,10 @@ pub enum BpfError {
         "start the kernel program {program}: {message}\n\
          hint: Linux 6.5 or later has all tracepoints it needs"
     )]
-    Refused {
-        /// Its name.
-        program: String,
-        /// The kernel's answer.
-        message: String,
-    },
+    Refused { program: String, message: String },
     /// A table of the programs could not be read or written.
     #[error("{operation} the kernel table {table}: {source}")]
-    Table {
-        /// What was tried.
-        operation: &'static str,
-        /// The table's name.
-        table: &'static str,
-        /// The kernel's answer.
-        source: Error,
-    },
+    Table { operation: &'static str, table: &'static str, source: Error },
 }
 
 /// Whether programs can run in the kernel, as far as that can be known without trying. `root` is

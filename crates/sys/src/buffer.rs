@@ -80,12 +80,7 @@ pub enum ArenaError {
         "map {bytes} bytes of I/O memory: {source}\n\
          hint: use fewer workers, a lower depth or a smaller block"
     )]
-    Map {
-        /// What was asked for.
-        bytes: usize,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
+    Map { bytes: usize, source: std::io::Error },
 }
 
 impl Arena {
@@ -140,17 +135,14 @@ impl Arena {
         }
     }
 
-    /// Number of slots.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Bytes of a slot.
     pub fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
 
-    /// What backs the arena.
     pub fn pages(&self) -> Pages {
         self.pages
     }

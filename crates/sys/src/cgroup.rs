@@ -18,7 +18,6 @@ const UNLIMITED_BYTES: u64 = 1 << 62;
 /// Memory that a control group allows and has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// The limit in bytes.
     pub limit_bytes: u64,
     /// Used of it in bytes, page cache included.
     pub used_bytes: u64,
@@ -29,7 +28,6 @@ pub struct MemoryLimit {
 /// not keep, or whose controller is off, is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
-    /// Processor time in nanoseconds.
     pub cpu_ns: Option<u64>,
     /// Time in which it was not let run for want of quota, in nanoseconds.
     pub throttled_ns: Option<u64>,

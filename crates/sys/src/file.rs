@@ -15,7 +15,6 @@ use rustix::io::{Errno, ReadWriteFlags};
 pub enum Access {
     /// Reads only.
     Read,
-    /// Reads and writes.
     ReadWrite,
 }
 
@@ -33,21 +32,17 @@ pub enum FileError {
     /// It could not be opened.
     #[error("open {}: {source}\nhint: {}", path.display(), open_hint(source, *direct))]
     Open {
-        /// The file.
         path: PathBuf,
         /// Whether `O_DIRECT` was asked for.
         direct: bool,
-        /// The kernel's answer.
         source: io::Error,
     },
     /// It could not be created.
     #[error("create {}: {source}\nhint: {}", path.display(), create_hint(source, *direct))]
     Create {
-        /// The file.
         path: PathBuf,
         /// Whether `O_DIRECT` was asked for.
         direct: bool,
-        /// The kernel's answer.
         source: io::Error,
     },
     /// Another process holds its lock.
@@ -55,18 +50,13 @@ pub enum FileError {
         "lock {}: another process holds it\nhint: is another Blockstone running there?",
         path.display()
     )]
-    Locked {
-        /// The file.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// Any other operation on the open file.
     #[error("{operation} {}: {source}\nhint: {}", path.display(), io_hint(source))]
     Io {
         /// The operation, as a verb.
         operation: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The kernel's answer.
         source: io::Error,
     },
 }
@@ -74,7 +64,6 @@ pub enum FileError {
 /// What shows that somebody changed a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
-    /// Its size in bytes.
     pub bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,

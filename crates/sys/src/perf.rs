@@ -39,18 +39,10 @@ pub enum PerfError {
          hint: run as root, `setcap cap_perfmon+ep` on the binary, or set \
          kernel.perf_event_paranoid to 0"
     )]
-    NotPermitted {
-        /// The setting.
-        paranoid: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    NotPermitted { paranoid: String, source: io::Error },
     /// The kernel has no such events.
     #[error("sample the processors: {source}\nhint: a kernel built with CONFIG_PERF_EVENTS can")]
-    Absent {
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    Absent { source: io::Error },
 }
 
 /// What `perf_event_open(2)` takes, in its second version; `linux/perf_event.h`.

@@ -19,9 +19,7 @@ use crate::file::BlockFile;
 /// What a slot is submitted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// Read into the slot.
     Read,
-    /// Write from the slot.
     Write,
     /// Write from the slot, complete when durable (`RWF_DSYNC`).
     WriteDsync,
@@ -48,7 +46,6 @@ pub enum RingError {
     /// The kernel gave no ring of any kind.
     #[error("set up an io_uring of {entries} entries: {source}\nhint: {}", setup_hint(source))]
     Setup {
-        /// Entries asked for.
         entries: u32,
         /// The kernel's answer to the plainest request.
         source: io::Error,
@@ -57,12 +54,7 @@ pub enum RingError {
     #[error(
         "enter the io_uring of {path}: {source}\nhint: see the kernel's log (dmesg) for the cause"
     )]
-    Enter {
-        /// The file.
-        path: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    Enter { path: String, source: io::Error },
 }
 
 /// An io_uring, its file and its slots. Belongs to the thread that made it (`SINGLE_ISSUER`).
@@ -125,7 +117,6 @@ impl Ring {
         }
     }
 
-    /// What the kernel gave.
     pub fn features(&self) -> &RingFeatures {
         &self.features
     }

@@ -32,37 +32,23 @@ const EMPTY_EDGE_BYTES: u64 = 1 << 20;
 /// Why a survey could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// Nothing has this path.
     #[error(
         "survey {path}: there is nothing at this path\n\
          hint: name a directory, file or block device that exists"
     )]
-    NotFound {
-        /// The path as given.
-        path: PathBuf,
-    },
+    NotFound { path: PathBuf },
     /// It is a socket, a pipe or a character device.
     #[error(
         "survey {path}: this is a {what}, which holds no data\n\
          hint: name a directory, a regular file or a block device"
     )]
-    NotStorage {
-        /// The path as given.
-        path: PathBuf,
-        /// What it is.
-        what: &'static str,
-    },
+    NotStorage { path: PathBuf, what: &'static str },
     /// The system would not tell.
     #[error(
         "survey {path}: {source}\nhint: the user needs read access to the path and execute access \
          to the directories above it"
     )]
-    Io {
-        /// The path as given.
-        path: PathBuf,
-        /// Its answer.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// What lies beneath `path`: the file system, the chain of devices, direct I/O and limits.

@@ -50,7 +50,6 @@ impl CpuUsage {
         Self::of(libc::RUSAGE_THREAD)
     }
 
-    /// Processor time in all.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns + self.cpu_system_ns
     }
@@ -102,7 +101,6 @@ pub struct ThreadUsage {
 }
 
 impl ThreadId {
-    /// The calling thread.
     pub fn current() -> Self {
         Self(rustix::thread::gettid().as_raw_nonzero().get())
     }

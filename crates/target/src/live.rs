@@ -28,7 +28,6 @@ const FIRST_TICK: Duration = Duration::from_secs(5);
 pub struct Told {
     /// What it drives, as in `instance`.
     pub target: String,
-    /// Its process.
     pub pid: u32,
     /// Columns that it cannot measure: series, column, reason.
     pub unmeasured: Vec<(String, String, Unmeasured)>,

@@ -74,7 +74,6 @@ const PIN: [&str; 2] = [
 /// changed under a snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
 
-/// Where its data are.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address == SCRATCH {
         return Ok(Storage::Named);
@@ -182,7 +181,6 @@ impl Address {
         Self { opts: opts.into(), ..self }
     }
 
-    /// Connects.
     pub fn connect(&self) -> Result<Conn, SqlError> {
         Conn::new(self.opts.clone()).map_err(|error| {
             let hint = match &error {

@@ -39,7 +39,6 @@ use crate::sql::host::without_password;
 /// What the sessions of monitors call themselves.
 pub const APPLICATION: &str = "blockstone watch";
 
-/// Looks at one server.
 pub trait Monitor: Send {
     /// The series that it tells, as [`blockstone_base::database`] declares them.
     fn series(&self) -> &'static [&'static Schema];
@@ -76,7 +75,6 @@ pub trait Monitor: Send {
     fn reconnect(&mut self) -> Result<(), SqlError>;
 }
 
-/// What a server is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// Its address, without the password.

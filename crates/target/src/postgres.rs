@@ -61,7 +61,6 @@ const PIN: &str = "
     SET max_parallel_workers_per_gather = 0; SET jit = off;
     SET plan_cache_mode = force_generic_plan; SET lock_timeout = 0; SET statement_timeout = 0";
 
-/// Where its data are.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address == SCRATCH {
         return Ok(Storage::Named);
@@ -360,7 +359,6 @@ impl Database for Postgres {
     }
 }
 
-/// Connects.
 pub fn connect(address: &Address) -> Result<Client, SqlError> {
     address.config.connect(NoTls).map_err(|error| {
         let hint = match error.code() {

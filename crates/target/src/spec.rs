@@ -34,7 +34,6 @@ pub struct TargetSpec {
     pub redo_stress: RedoStress,
     /// The part of each row that does not compress, 0 to 1.
     pub obfuscate: f64,
-    /// The buffer cache.
     pub cache: Bytes,
     /// Copies of every block.
     pub redundancy: Redundancy,
@@ -70,7 +69,6 @@ pub enum Storage {
 pub struct Kept {
     /// Schemas that are loaded.
     pub schemas: u32,
-    /// Rows of each.
     pub rows: u64,
     /// Rows of the second table of each.
     pub scan_rows: u64,

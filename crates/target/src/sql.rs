@@ -56,11 +56,9 @@ pub enum Table {
 pub struct Chunk {
     /// The schema, from 0.
     pub schema: u32,
-    /// Its table.
     pub table: Table,
     /// The first place.
     pub first: u64,
-    /// How many.
     pub rows: u64,
 }
 
@@ -139,7 +137,6 @@ pub trait Link {
 /// A process of the server, or a thread of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// The process.
     pub pid: u32,
     /// The thread, where a session is one.
     pub thread: Option<u32>,
@@ -150,7 +147,6 @@ pub struct Member {
 pub enum Trouble {
     /// The database ended the transaction to untie it from others: it may be sent again.
     Again,
-    /// It cannot be done.
     Failed(SqlError),
 }
 

@@ -46,7 +46,6 @@ const BUSY_MS: u64 = 10_000;
 /// Space beside the rows: the index, the log at its usual size, half-filled pages.
 const ASIDE: u64 = 16 << 20;
 
-/// Where it is.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {
         return Err(TargetError::own(SqlError::Address {
@@ -76,7 +75,6 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places })
 }
 
-/// Makes an empty database.
 pub fn open(
     spec: &TargetSpec,
     _progress: &mut Progress<'_>,

@@ -64,12 +64,10 @@ pub struct DirectScan {
     pub slots: u32,
 }
 
-/// What an operation did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Rows visited: counted where they were visited, not copied from the request.
     pub rows: u64,
-    /// Commits that were acknowledged.
     pub commits: u64,
 }
 
@@ -90,9 +88,7 @@ pub type Progress<'a> = dyn FnMut(Loading) -> ControlFlow<()> + 'a;
 pub struct Latencies {
     /// What of: the name of a wait event.
     pub name: String,
-    /// The direction.
     pub op: Op,
-    /// The latencies.
     pub histogram: LatencyHistogram,
 }
 
@@ -197,12 +193,7 @@ pub trait TargetSession {
 pub enum TargetError {
     /// No target has this name.
     #[error("aim at `{name}`: no such target\nhint: known are {known}")]
-    Unknown {
-        /// What was named.
-        name: String,
-        /// What there is.
-        known: String,
-    },
+    Unknown { name: String, known: String },
     /// Its scans cannot be told how to read.
     #[error(
         "scan past the cache, {multiblock} blocks a read and {slots} reads outstanding: this \

@@ -13,9 +13,7 @@ use crate::wanted::{HotspotWanted, Wanted};
 /// What a file asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conf {
-    /// Whose file it is.
     pub dialect: Dialect,
-    /// The parameters.
     pub wanted: Wanted,
     /// What has no counterpart here, one sentence each.
     pub without_counterpart: Vec<String>,
@@ -38,7 +36,6 @@ pub enum ConfError {
     Line {
         /// The line, from 1.
         line: usize,
-        /// What it says.
         text: String,
     },
     /// A value cannot be understood.
@@ -46,13 +43,9 @@ pub enum ConfError {
     Value {
         /// The line, from 1.
         line: usize,
-        /// The setting.
         name: String,
-        /// Its value.
         value: String,
-        /// Why not.
         why: String,
-        /// What helps.
         hint: String,
     },
     /// No setting of either tool was found.

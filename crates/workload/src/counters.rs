@@ -18,7 +18,7 @@ const COLUMNS: usize = OPERATION.columns.len();
 /// Counters of one kind of operation, summed over all sessions since they started: the columns of
 /// [`OPERATION`], where each is described.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "described once, in OPERATION")]
+// Described once, in `OPERATION`.
 pub struct KindTotals {
     pub completed_ops: u64,
     pub failed_ops: u64,
@@ -64,17 +64,14 @@ impl KindTotals {
 }
 
 impl Totals {
-    /// Rows visited.
     pub fn rows(&self) -> u64 {
         self.0.iter().map(|kind| kind.rows).sum()
     }
 
-    /// Operations completed.
     pub fn completed_ops(&self) -> u64 {
         self.0.iter().map(|kind| kind.completed_ops).sum()
     }
 
-    /// Commits acknowledged.
     pub fn commits(&self) -> u64 {
         self.0.iter().map(|kind| kind.commits).sum()
     }

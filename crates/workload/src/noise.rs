@@ -28,7 +28,6 @@ const GRACE: Duration = Duration::from_secs(10);
 /// What the noise consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoiseSpec {
-    /// Writers.
     pub writers: u32,
     /// The area that each goes through; whole writes of [`WRITE`].
     pub area: Bytes,
@@ -55,7 +54,6 @@ pub enum NoiseError {
         /// Operation, offset and cause.
         why: String,
     },
-    /// It was given up.
     #[error("lay out the area of the noise: given up\nhint: it was interrupted")]
     GivenUp,
 }
@@ -208,12 +206,10 @@ pub struct Noise {
     running: Vec<Running>,
 }
 
-/// What the writers did.
 #[derive(Debug, Default)]
 pub struct NoiseOutcome {
     /// Every latency, by second and window.
     pub histograms: Vec<SecondHistogram>,
-    /// The first failure.
     pub first_error: Option<String>,
     /// Writers that still wait for their write.
     pub stuck_writers: u32,

@@ -6,10 +6,8 @@ use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::DirectScan;
 
-/// What the sessions send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Who sends.
     pub population: Population,
     /// `SCALE`: rows of a schema, one a block.
     pub rows: u64,
@@ -44,7 +42,6 @@ pub struct Parameters {
 pub enum Population {
     /// `THREADS_PER_SCHEMA` sessions on each schema, all alike.
     Mixed {
-        /// Schemas.
         schemas: u32,
         /// Sessions on each.
         threads: u32,
@@ -59,7 +56,6 @@ pub enum Population {
     /// Sessions that share one large scan and do nothing else: its table is cut into one part a
     /// schema, and session `i` of `n` takes the parts `i`, `i + n`, … in turn, again and again.
     Scanning {
-        /// Sessions.
         sessions: u32,
         /// Schemas, each with its part of the table.
         schemas: u32,
@@ -76,7 +72,6 @@ pub struct Every(pub u32);
 pub struct Hotspot {
     /// Its first row.
     pub first: u64,
-    /// Its rows.
     pub rows: u64,
     /// How often it is visited.
     pub every: Every,
@@ -85,9 +80,7 @@ pub struct Hotspot {
 /// Pauses, uniformly distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
-    /// The shortest.
     pub min: Nanos,
-    /// The longest.
     pub max: Nanos,
     /// After how many operations.
     pub every: Every,
@@ -98,7 +91,6 @@ pub struct Think {
 pub enum Scale {
     /// A number of blocks.
     Blocks(u64),
-    /// A size.
     Bytes(Bytes),
 }
 
@@ -107,18 +99,10 @@ pub enum Scale {
 pub enum ParameterError {
     /// A number that must not be zero is.
     #[error("set {parameter} to 0: nothing would run\nhint: give at least 1")]
-    Zero {
-        /// Which.
-        parameter: &'static str,
-    },
+    Zero { parameter: &'static str },
     /// A percentage above 100.
     #[error("set {parameter} to {value}: it is a percentage\nhint: give 0 to 100")]
-    Percentage {
-        /// Which.
-        parameter: &'static str,
-        /// What was given.
-        value: u32,
-    },
+    Percentage { parameter: &'static str, value: u32 },
     /// A statement would need more rows than there are.
     #[error(
         "visit {work_unit} rows at a time: the {range} has only {rows}\n\
@@ -142,19 +126,13 @@ pub enum ParameterError {
     Hotspot {
         /// First row of the range.
         first: u64,
-        /// Its rows.
         rows: u64,
         /// Rows of a schema.
         scale: u64,
     },
     /// The shortest pause is longer than the longest.
     #[error("think {min} to {max}: that is no range\nhint: write --think MIN..MAX/N")]
-    Think {
-        /// The shortest.
-        min: Nanos,
-        /// The longest.
-        max: Nanos,
-    },
+    Think { min: Nanos, max: Nanos },
     /// Pauses in an open loop.
     #[error(
         "think between operations at a fixed rate: the rate already says when each starts\n\
@@ -166,16 +144,10 @@ pub enum ParameterError {
         "spread {sessions} sessions over {schemas} schemas: it does not come out even\n\
          hint: make --sessions a multiple of --schemas"
     )]
-    Uneven {
-        /// Sessions asked for.
-        sessions: u32,
-        /// Schemas.
-        schemas: u32,
-    },
+    Uneven { sessions: u32, schemas: u32 },
     /// More sessions than a number holds.
     #[error("run {schemas} x {threads} sessions: too many\nhint: ask for fewer --threads")]
     TooMany {
-        /// Schemas.
         schemas: u32,
         /// Sessions on each.
         threads: u32,
@@ -189,7 +161,6 @@ pub enum ParameterError {
 }
 
 impl Population {
-    /// Sessions.
     pub fn sessions(self) -> u32 {
         match self {
             Self::Mixed { schemas, threads } => schemas * threads,
@@ -198,7 +169,6 @@ impl Population {
         }
     }
 
-    /// Schemas.
     pub fn schemas(self) -> u32 {
         match self {
             Self::Mixed { schemas, .. } | Self::Scanning { schemas, .. } => schemas,
@@ -218,7 +188,6 @@ impl Parameters {
         }
     }
 
-    /// Whether anything updates.
     pub fn updates(&self) -> bool {
         match self.population {
             Population::Mixed { .. } => self.update_pct > 0,

@@ -18,7 +18,6 @@ const STACK_BYTES: usize = 256 << 10;
 /// Why the sessions could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// The parameters contradict themselves.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
     /// The system gives no more threads.
@@ -27,11 +26,9 @@ pub enum WorkloadError {
          hint: raise ulimit -u and the control group's pids.max, or ask for fewer sessions"
     )]
     Thread {
-        /// Which.
         index: u32,
         /// Of how many.
         sessions: u32,
-        /// The system's answer.
         source: std::io::Error,
     },
     /// A session could not be connected.
@@ -45,7 +42,6 @@ pub enum WorkloadError {
     GivenUp,
 }
 
-/// Sessions that run.
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -53,14 +49,11 @@ pub struct Running {
     sessions: u32,
 }
 
-/// What the sessions did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Counters from the start to the end of the last session.
     pub totals: Totals,
-    /// The first failure.
     pub first_error: Option<String>,
-    /// Sessions that failed.
     pub failed_sessions: u32,
     /// Sessions that did not end in time: they still wait for their operation.
     pub stuck_sessions: u32,

@@ -37,14 +37,12 @@ pub struct Schedule {
 /// What a session does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The operation.
     pub operation: Operation,
     /// The pause after it, in nanoseconds.
     pub think_ns: u64,
 }
 
 impl Step {
-    /// Whether it changes rows.
     pub fn updates(&self) -> bool {
         matches!(self.operation, Operation::Update { .. })
     }

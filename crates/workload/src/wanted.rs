@@ -11,7 +11,7 @@ use crate::parameters::{Every, Hotspot, ParameterError, Parameters, Population, 
 
 /// Any part of the parameters; what is none was not said.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(missing_docs, reason = "described once, in Parameters")]
+// Described once, in `Parameters`.
 pub struct Wanted {
     pub schemas: Option<u32>,
     pub threads: Option<u32>,
@@ -32,7 +32,6 @@ pub struct Wanted {
     pub hotspot: Option<HotspotWanted>,
     pub hot_schema: Option<u32>,
     pub think: Option<Think>,
-    /// `RUN_TIME`.
     pub run_time: Option<Nanos>,
     pub loops: Option<u64>,
     /// Operations a second of an open loop.
@@ -43,7 +42,6 @@ pub struct Wanted {
 /// A hot range as it is written: `8M@16M/3` is 8 MiB from 16 MiB on, one of three operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HotspotWanted {
-    /// Its size.
     pub size: Scale,
     /// Where it begins.
     pub offset: Scale,

@@ -25,7 +25,6 @@ pub struct Pool {
     pub fold_into: Option<u32>,
 }
 
-/// How blocks wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
     /// Static levelling: a closed block that is so many erases behind the most worn one is moved.
@@ -36,7 +35,6 @@ pub struct Wear {
     pub bad_blocks: f64,
 }
 
-/// A translation layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Pages that the host sees.
@@ -51,13 +49,11 @@ pub struct Config {
     pub streams: Vec<u32>,
     /// What is moved gets open blocks of its own, apart from what the host writes.
     pub separate_moves: bool,
-    /// How victims are chosen.
     pub policy: Policy,
     /// Free blocks of each pool on each die that only collection may use; at least one.
     pub reserve_blocks: u32,
     /// How collection in the foreground is paced.
     pub pace: Pace,
-    /// How blocks wear.
     pub wear: Wear,
     /// Seed of choices and of which blocks are bad.
     pub seed: u64,
@@ -68,18 +64,7 @@ pub struct Config {
 pub enum ConfigError {
     /// A quantity is zero or beyond what the tables can hold.
     #[error("configure the device: {what} is {value}, it must be {least} to {most}\nhint: {hint}")]
-    Range {
-        /// The quantity.
-        what: &'static str,
-        /// What it is.
-        value: u64,
-        /// The least possible.
-        least: u64,
-        /// The most possible.
-        most: u64,
-        /// What to do.
-        hint: &'static str,
-    },
+    Range { what: &'static str, value: u64, least: u64, most: u64, hint: &'static str },
     /// There is no spare beyond what is bad, reserved and open.
     #[error(
         "configure the device: {logical} logical pages need spare, but of {raw} pages only \
@@ -96,14 +81,7 @@ pub enum ConfigError {
     },
     /// A stream, pool or fold names something that does not exist.
     #[error("configure the device: {what} names number {index} of {count}\nhint: count from zero")]
-    Index {
-        /// What names it.
-        what: &'static str,
-        /// Which.
-        index: u32,
-        /// How many there are.
-        count: usize,
-    },
+    Index { what: &'static str, index: u32, count: usize },
     /// The classes of the counting engine are not all pages.
     #[error(
         "configure the device: classes cover {covered} pages of {logical}\nhint: every page \

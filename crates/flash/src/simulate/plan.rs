@@ -6,7 +6,6 @@ use crate::ftl::{Config, ConfigError, Full};
 use crate::theory::{self, Class};
 use crate::workload::{Part, Pattern, Workload, WorkloadError};
 
-/// How requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// The next one when one completes, with so many under way.
@@ -46,10 +45,8 @@ pub enum Start {
     Empty,
 }
 
-/// A simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The device.
     pub device: Device,
     /// What is sent to it.
     pub workload: Workload,
@@ -89,14 +86,7 @@ pub enum SimulationError {
     Workload(#[from] WorkloadError),
     /// A rate, a time or a length makes none.
     #[error("simulate: {what} is {value}\nhint: {hint}")]
-    Quantity {
-        /// What.
-        what: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
+    Quantity { what: &'static str, value: f64, hint: &'static str },
     /// Counting engine with a workload whose pages are not exchangeable.
     #[error(
         "simulate by counts: the pages of this workload are not exchangeable\nhint: only uniform \
@@ -111,12 +101,7 @@ pub enum SimulationError {
         "simulate: the tables need {needed} MiB, {available} MiB are available\nhint: simulate a \
          smaller part with --scale, or count with --engine counts"
     )]
-    Memory {
-        /// What is needed.
-        needed: u64,
-        /// What there is.
-        available: u64,
-    },
+    Memory { needed: u64, available: u64 },
 }
 
 impl From<ConfigError> for SimulationError {

@@ -18,7 +18,6 @@ pub enum Pattern {
     Segments(u32),
 }
 
-/// Where a pattern stands.
 #[derive(Clone, Debug)]
 pub struct State {
     pattern: Pattern,

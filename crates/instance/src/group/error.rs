@@ -14,36 +14,17 @@ pub enum GroupError {
         "create disk group: {redundancy} redundancy keeps {copies} copies, and there are {disks} \
          disks\nhint: name more disks, or ask for less redundancy"
     )]
-    TooFewDisks {
-        /// What was asked for.
-        redundancy: &'static str,
-        /// Its copies.
-        copies: usize,
-        /// What was named.
-        disks: usize,
-    },
+    TooFewDisks { redundancy: &'static str, copies: usize, disks: usize },
     /// Fewer failure groups than copies.
     #[error(
         "create disk group: {redundancy} redundancy keeps {copies} copies, and the disks form \
          {failure_groups} failure groups\n\
          hint: put the disks into more failure groups, or ask for less redundancy"
     )]
-    TooFewFailureGroups {
-        /// What was asked for.
-        redundancy: &'static str,
-        /// Its copies.
-        copies: usize,
-        /// What the disks form.
-        failure_groups: usize,
-    },
+    TooFewFailureGroups { redundancy: &'static str, copies: usize, failure_groups: usize },
     /// A parameter has a value it cannot have.
     #[error("create disk group: {what}\nhint: {hint}")]
-    Parameter {
-        /// What is wrong.
-        what: String,
-        /// What would be right.
-        hint: &'static str,
-    },
+    Parameter { what: String, hint: &'static str },
     /// The files do not fit.
     #[error(
         "create disk group: disk {disk} has room for {units} allocation units, and the files need \
@@ -61,7 +42,6 @@ pub enum GroupError {
          hint: choose a disk at least as large as the one that is gone"
     )]
     TooSmall {
-        /// The disk.
         disk: String,
         /// What it has to hold.
         needed: Bytes,
@@ -71,21 +51,13 @@ pub enum GroupError {
         "use device {disk} as a disk: its first or last MiB holds data\n\
          hint: choose another, or clear it with `wipefs -a` and `blkdiscard` if nobody needs it"
     )]
-    NotEmpty {
-        /// The device.
-        disk: String,
-    },
+    NotEmpty { disk: String },
     /// A device is used by something else.
     #[error(
         "use device {disk} as a disk: it is in use by {usage}\n\
          hint: name a directory on it instead, or take it out of use first"
     )]
-    InUse {
-        /// The device.
-        disk: String,
-        /// By what.
-        usage: String,
-    },
+    InUse { disk: String, usage: String },
     /// What a device is could not be found out.
     #[error(transparent)]
     Survey(#[from] SurveyError),
@@ -100,39 +72,25 @@ pub enum GroupError {
         "open disk group: disk {disk} holds no Blockstone disk group\n\
          hint: check the path, or create the group first"
     )]
-    NotADisk {
-        /// The disk.
-        disk: String,
-    },
+    NotADisk { disk: String },
     /// Both headers of a disk are damaged.
     #[error(
         "open disk group: both headers of disk {disk} are damaged\n\
          hint: if its failure group has a mirror, open the group without this disk"
     )]
-    DamagedHeader {
-        /// The disk.
-        disk: String,
-    },
+    DamagedHeader { disk: String },
     /// The group was written by another version.
     #[error(
         "open disk group: disk {disk} is of version {found}, this program knows version {known}\n\
          hint: use the version that created the group, or create it anew"
     )]
-    OtherVersion {
-        /// The disk.
-        disk: String,
-        /// What it carries.
-        found: u32,
-        /// What is known.
-        known: u32,
-    },
+    OtherVersion { disk: String, found: u32, known: u32 },
     /// A disk of another group.
     #[error(
         "open disk group: disk {disk} belongs to another group than disk {other}\n\
          hint: name the disks of one group"
     )]
     OtherGroup {
-        /// The disk.
         disk: String,
         /// The disk it was compared with.
         other: String,
@@ -142,12 +100,7 @@ pub enum GroupError {
         "open disk group: disks {disk} and {other} are the same disk of the group, or one is a \
          copy\nhint: name every disk once"
     )]
-    Twice {
-        /// The one.
-        disk: String,
-        /// The other.
-        other: String,
-    },
+    Twice { disk: String, other: String },
     /// No map that can be read.
     #[error(
         "open disk group: no disk has an undamaged map\n\
@@ -159,10 +112,7 @@ pub enum GroupError {
         "open disk group: disk {disk} was used without the others after they went on without it\n\
          hint: decide which disks are right, and open the group without the others"
     )]
-    Diverged {
-        /// The disk.
-        disk: String,
-    },
+    Diverged { disk: String },
     /// Too many disks are gone.
     #[error(
         "use disk group without {missing}: file {file} has data with no other copy\n\
@@ -173,37 +123,24 @@ pub enum GroupError {
         missing: String,
         /// A file that is hurt.
         file: String,
-        /// The group's redundancy.
         redundancy: &'static str,
-        /// What it survives.
         survives: &'static str,
     },
     /// A disk that is not offline cannot return.
     #[error("return disk {disk} to its group: it is {state}\nhint: only an offline disk returns")]
-    NotOffline {
-        /// The disk.
-        disk: String,
-        /// Its state.
-        state: &'static str,
-    },
+    NotOffline { disk: String, state: &'static str },
     /// A disk that is to return and is not there.
     #[error(
         "return disk {disk} to its group: nothing is there\n\
          hint: plug it in or mount it; the group goes on without it"
     )]
-    StillAway {
-        /// The disk.
-        disk: String,
-    },
+    StillAway { disk: String },
     /// A disk that failed while it was given what it missed.
     #[error(
         "return disk {disk} to its group: it failed again\n\
          hint: see the kernel's log (dmesg); the group goes on without it"
     )]
-    FailedAgain {
-        /// The disk.
-        disk: String,
-    },
+    FailedAgain { disk: String },
     /// A laying out or a resync was ended by whoever watched it.
     #[error("disk group: given up\nhint: what was under way is begun anew the next time")]
     GivenUp,
@@ -215,10 +152,7 @@ pub enum GroupError {
     Closed,
     /// No such file in the group.
     #[error("open file {name}: the disk group has no such file\nhint: was it set up completely?")]
-    NoSuchFile {
-        /// The name.
-        name: String,
-    },
+    NoSuchFile { name: String },
     /// Beyond the end of a file, or not whole blocks.
     #[error(
         "{operation} file {file}: {len} bytes at {offset} are not whole blocks of {block} inside it\
@@ -227,11 +161,8 @@ pub enum GroupError {
     Range {
         /// What was tried, as a verb.
         operation: &'static str,
-        /// The file.
         file: String,
-        /// First byte.
         offset: u64,
-        /// Length.
         len: usize,
         /// The file's blocks.
         block: Bytes,
@@ -242,7 +173,6 @@ pub enum GroupError {
          hint: the block is lost; a torn write without protection leaves such a block"
     )]
     Corrupt {
-        /// The file.
         file: String,
         /// First byte of the block.
         offset: u64,

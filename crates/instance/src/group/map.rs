@@ -13,7 +13,6 @@ const MAGIC: [u8; 8] = *b"BLKSTMAP";
 /// Where a copy of an allocation unit lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Number of the disk.
     pub disk: u16,
     /// Number of the unit on it.
     pub unit: u32,
@@ -35,13 +34,11 @@ pub(super) struct FileMap {
 /// A part of a file that is in one piece on each of its disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The file's unit.
     pub unit: u64,
     /// First byte within the unit.
     pub unit_offset: u64,
     /// First byte of the piece, counted from the beginning of the request.
     pub at: usize,
-    /// Its length in bytes.
     pub len: usize,
 }
 
@@ -65,7 +62,6 @@ pub(super) struct Offline {
     pub exact: bool,
 }
 
-/// Everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub group_id: u64,

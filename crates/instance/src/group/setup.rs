@@ -29,7 +29,6 @@ const CHUNKS: usize = 8;
 /// Units beyond the files' that a map has room to tell stale: those of header and map.
 const SPARE_UNITS: u32 = 4096;
 
-/// Where everything goes.
 struct Plan {
     identity: Identity,
     slot_bytes: u64,
@@ -333,7 +332,6 @@ impl Plan {
         }
     }
 
-    /// Bytes to lay out.
     fn bytes(&self) -> u64 {
         let units: u64 = self.rooms.iter().map(|room| u64::from(room.next)).sum();
         units * self.identity.unit_bytes - self.rooms.len() as u64 * HEADER_BYTES

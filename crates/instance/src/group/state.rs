@@ -12,7 +12,6 @@ use super::map::{DiskMap, FileMap, Map, Offline, Place};
 use super::member::{DiskState, Slot};
 use crate::disk::Disk;
 
-/// An open group.
 pub(super) struct Shared {
     pub group_id: u64,
     pub redundancy: Redundancy,

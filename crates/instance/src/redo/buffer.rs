@@ -42,7 +42,6 @@ const MARK_EVERY_BYTES: u64 = 256 << 10;
 pub(crate) struct Place {
     /// Number of the log since the instance was created; it lies in file `sequence % logs`.
     pub sequence: u64,
-    /// Offset in it.
     pub offset: u64,
 }
 

@@ -132,12 +132,10 @@ impl DirectReader {
 }
 
 impl DirectRead {
-    /// Bytes read.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The blocks read.
     pub fn blocks(&self, block_bytes: usize) -> impl Iterator<Item = &[u8]> {
         self.memory[..self.bytes as usize].chunks_exact(block_bytes)
     }

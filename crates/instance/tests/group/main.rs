@@ -20,7 +20,6 @@ use blockstone_instance::group::{DiskGroup, FileSpec, GroupError, Member, Redund
 
 /// What is verified as one.
 const BLOCK: u64 = 4096;
-/// The allocation unit.
 const UNIT: Bytes = Bytes::mib(1);
 
 /// A file `name` of so many MiB.

@@ -69,7 +69,6 @@ impl Code {
         self.kernel.as_ref().err()
     }
 
-    /// What a sample found.
     pub fn at(&mut self, sample: &Sample, now_ns: u64) -> Place {
         if sample.is_kernel {
             return self.in_kernel(sample.address, now_ns);
@@ -83,7 +82,6 @@ impl Code {
         self.programs.remove(&process);
     }
 
-    /// The process has ended.
     pub fn ended(&mut self, process: u32, now_ns: u64) {
         if let Some(program) = self.programs.get_mut(&process) {
             program.ended_ns = Some(now_ns);

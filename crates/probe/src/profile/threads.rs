@@ -41,7 +41,6 @@ const AGAIN_NS: [u64; 2] = [100_000_000, 10_000_000_000];
 const INTERRUPTS: &str = "interrupts";
 
 impl Threads {
-    /// Nobody is known yet.
     pub fn new(root: &Path, resolve: Resolve) -> Self {
         Self { root: root.to_owned(), resolve, known: HashMap::new() }
     }

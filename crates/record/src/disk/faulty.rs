@@ -42,7 +42,6 @@ impl FaultyDisk {
         self.state().bytes_left = bytes;
     }
 
-    /// Operations so far.
     pub fn operations(&self) -> usize {
         self.state().done
     }

@@ -14,7 +14,6 @@ use crate::plan::Plan;
 use crate::sets::FileId;
 use crate::table::{Place, Table};
 
-/// Bins of a strip.
 pub const STRIP_BINS: usize = 240;
 /// Files that get a strip; the largest ones.
 const STRIPS_MAX: usize = 1024;
@@ -43,7 +42,6 @@ pub struct StripBin {
 /// Where in a file the copies lie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strip {
-    /// The file.
     pub file: FileId,
     /// Its blocks, as known when it began.
     pub blocks: u64,

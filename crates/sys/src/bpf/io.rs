@@ -13,16 +13,12 @@ use super::table::{Plain, Table};
 pub enum Layer {
     /// Requests to block devices.
     Block,
-    /// System calls.
     SystemCall,
 }
 
-/// What an I/O does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Has the device, or the system, make earlier writes durable.
     Flush,
@@ -44,7 +40,6 @@ pub enum Mode {
 /// What an I/O is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// A file.
     File {
         /// The number of its inode.
         inode: u64,
@@ -76,9 +71,7 @@ pub struct Device {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoKey {
     file: FileKey,
-    /// The process.
     pub tgid: u32,
-    /// The thread.
     pub tid: u32,
     layer: u8,
     operation: u8,
@@ -100,11 +93,8 @@ pub const BUCKETS: usize = 98;
 pub struct IoTotals {
     /// I/Os begun; ahead of `ios` by those in flight.
     pub started: u64,
-    /// I/Os completed.
     pub ios: u64,
-    /// Bytes read or written.
     pub bytes: u64,
-    /// Bytes asked for.
     pub asked_bytes: u64,
     /// Requests handed over by calls that submit.
     pub submitted: u64,
@@ -282,12 +272,10 @@ impl IoTracer {
 }
 
 impl IoKey {
-    /// Where it was counted.
     pub fn layer(&self) -> Layer {
         if self.layer == 0 { Layer::Block } else { Layer::SystemCall }
     }
 
-    /// What it does.
     pub fn operation(&self) -> Operation {
         match self.operation {
             0 => Operation::Read,
@@ -303,7 +291,6 @@ impl IoKey {
         if self.mode == 0 { Mode::Synchronous } else { Mode::Asynchronous }
     }
 
-    /// What it is for.
     pub fn subject(&self) -> Subject {
         match self.kind {
             0 => Subject::File { inode: self.file.inode, generation: self.file.generation },

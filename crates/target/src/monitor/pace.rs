@@ -10,7 +10,6 @@ const SHARE: u32 = 100;
 pub struct Pace(Option<Instant>);
 
 impl Pace {
-    /// Whether it is due.
     pub fn is_due(self) -> bool {
         self.0.is_none_or(|due| Instant::now() >= due)
     }

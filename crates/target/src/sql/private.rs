@@ -60,7 +60,6 @@ impl<A> PrivateServer<A> {
         }
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.server.pid()
     }
@@ -78,7 +77,6 @@ impl<A> Drop for PrivateServer<A> {
 pub struct Holder<A>(Mutex<Option<PrivateServer<A>>>);
 
 impl<A> Holder<A> {
-    /// Holds it.
     pub fn new(server: Option<PrivateServer<A>>) -> Self {
         Self(Mutex::new(server))
     }

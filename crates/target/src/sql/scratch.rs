@@ -69,7 +69,6 @@ impl Home {
         Ok(Self { path, handle, user })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -129,7 +128,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

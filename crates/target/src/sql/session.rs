@@ -27,7 +27,6 @@ pub struct Counts {
     pub asked: AtomicU64,
     /// Sessions that have handed theirs over since.
     pub handed_over: AtomicU32,
-    /// Sessions that are connected.
     pub connected: AtomicU32,
     members: Mutex<BTreeSet<Member>>,
 }
@@ -44,7 +43,6 @@ impl Counts {
     }
 }
 
-/// A session.
 pub struct SqlSession<L: Link> {
     link: L,
     index: u32,

@@ -31,7 +31,6 @@ struct Exchange {
 }
 
 impl Watch {
-    /// Starts it.
     pub fn start(mut watcher: Box<dyn Watcher>, counts: Arc<Counts>) -> Self {
         let (ask, asked) = sync_channel(1);
         let (answer, seen) = sync_channel(1);

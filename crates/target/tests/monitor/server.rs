@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use blockstone_sys::child::{self, Signal};
 use mysql::prelude::Queryable;
 
-/// What is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// PostgreSQL of a version; 15 is the distribution's.
@@ -93,7 +92,6 @@ impl Server {
         server
     }
 
-    /// The address for `user`.
     pub fn address(&self, user: &str) -> String {
         let port = self.port;
         match self.product {

@@ -36,7 +36,6 @@ pub struct Link {
 /// What is known of the performance schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
-    /// It is on.
     pub is_on: bool,
     /// It may be read.
     pub is_readable: bool,

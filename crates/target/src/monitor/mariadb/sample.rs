@@ -35,7 +35,6 @@ const STATEMENTS: &str = "
 const NAMES: &str = "SELECT PROCESSLIST_ID, ATTR_VALUE AS blockstone_watch
     FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name'";
 
-/// Looks at the sessions.
 #[derive(Default)]
 pub struct Sample {
     /// With transactions, and without.

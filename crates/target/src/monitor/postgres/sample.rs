@@ -22,7 +22,6 @@ const SAMPLE: &Forms = &[
 const AT_WORK_MAX: usize = 100;
 const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
 
-/// Looks at the sessions.
 pub struct Sample {
     query: Query,
     names: Query,
@@ -40,7 +39,6 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// As `version` has it.
     pub fn new(version: u32) -> Self {
         Self {
             query: Query::new(SAMPLE, version),

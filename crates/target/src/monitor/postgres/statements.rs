@@ -27,7 +27,6 @@ const SCHEMA: &str = "SELECT quote_ident(nspname)::text
 /// The columns that are times of I/O.
 pub const TIMED: [&str; 2] = ["read_ns", "write_ns"];
 
-/// Looks at the statements.
 pub struct Statements {
     counts: Query,
     texts: Query,
