@@ -176,10 +176,10 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and not __f
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and not __fish_seen_subcommand_from sim sweep cliff fit life explain help" -f -a "life" -d 'Say how many years a device lives'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and not __fish_seen_subcommand_from sim sweep cliff fit life explain help" -f -a "explain" -d 'Show on five blocks of ten pages why flash collects garbage'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and not __fish_seen_subcommand_from sim sweep cliff fit life explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator of two bits a cell, 400 of 576 GiB visible'
-slc\t'accelerator of one bit a cell, 96 of 128 GiB visible'
-tlc\t'drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)'
-qlc\t'drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator with two bits per cell, 400 of 576 GiB visible'
+slc\t'accelerator with one bit per cell, 96 of 128 GiB visible'
+tlc\t'drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)'
+qlc\t'drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -l raw -d 'All flash there is' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -l visible -d 'What the host sees' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -l format-level -d 'Over-provisioning in percent, in place of --visible: 44 leaves 400 of 576 visible' -r
@@ -233,10 +233,10 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -l json -d 'Print one JSON document on standard output instead of text'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -s q -l quiet -d 'Print no progress and no notes, only the answer'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sim" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator of two bits a cell, 400 of 576 GiB visible'
-slc\t'accelerator of one bit a cell, 96 of 128 GiB visible'
-tlc\t'drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)'
-qlc\t'drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator with two bits per cell, 400 of 576 GiB visible'
+slc\t'accelerator with one bit per cell, 96 of 128 GiB visible'
+tlc\t'drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)'
+qlc\t'drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -l raw -d 'All flash there is' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -l visible -d 'What the host sees' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -l format-level -d 'Over-provisioning in percent, in place of --visible: 44 leaves 400 of 576 visible' -r
@@ -261,10 +261,10 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -l json -d 'Print one JSON document on standard output instead of text'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -s q -l quiet -d 'Print no progress and no notes, only the answer'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from sweep" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from cliff" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator of two bits a cell, 400 of 576 GiB visible'
-slc\t'accelerator of one bit a cell, 96 of 128 GiB visible'
-tlc\t'drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)'
-qlc\t'drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from cliff" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator with two bits per cell, 400 of 576 GiB visible'
+slc\t'accelerator with one bit per cell, 96 of 128 GiB visible'
+tlc\t'drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)'
+qlc\t'drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from cliff" -l raw -d 'All flash there is' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from cliff" -l visible -d 'What the host sees' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from cliff" -l format-level -d 'Over-provisioning in percent, in place of --visible: 44 leaves 400 of 576 visible' -r
@@ -303,10 +303,10 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from cliff" -s q -l quiet -d 'Print no progress and no notes, only the answer'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from cliff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -l io-size -d 'Size of an I/O of an IOPS log without one' -r
-complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator of two bits a cell, 400 of 576 GiB visible'
-slc\t'accelerator of one bit a cell, 96 of 128 GiB visible'
-tlc\t'drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)'
-qlc\t'drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator with two bits per cell, 400 of 576 GiB visible'
+slc\t'accelerator with one bit per cell, 96 of 128 GiB visible'
+tlc\t'drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)'
+qlc\t'drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -l raw -d 'All flash there is' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -l visible -d 'What the host sees' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -l format-level -d 'Over-provisioning in percent, in place of --visible: 44 leaves 400 of 576 visible' -r
@@ -329,10 +329,10 @@ complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -l json -d 'Print one JSON document on standard output instead of text'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -s q -l quiet -d 'Print no progress and no notes, only the answer'
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from fit" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from life" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator of two bits a cell, 400 of 576 GiB visible'
-slc\t'accelerator of one bit a cell, 96 of 128 GiB visible'
-tlc\t'drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)'
-qlc\t'drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
+complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from life" -l preset -d 'Start from this device; other options change it' -r -f -a "mlc\t'accelerator with two bits per cell, 400 of 576 GiB visible'
+slc\t'accelerator with one bit per cell, 96 of 128 GiB visible'
+tlc\t'drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)'
+qlc\t'drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)'"
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from life" -l raw -d 'All flash there is' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from life" -l visible -d 'What the host sees' -r
 complete -c blockstone -n "__fish_blockstone_using_subcommand flash; and __fish_seen_subcommand_from life" -l format-level -d 'Over-provisioning in percent, in place of --visible: 44 leaves 400 of 576 visible' -r

@@ -198,10 +198,10 @@ never\:"Never"))' \
         case $line[1] in
             (sim)
 _arguments "${_arguments_options[@]}" : \
-'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator of two bits a cell, 400 of 576 GiB visible"
-slc\:"accelerator of one bit a cell, 96 of 128 GiB visible"
-tlc\:"drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)"
-qlc\:"drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
+'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator with two bits per cell, 400 of 576 GiB visible"
+slc\:"accelerator with one bit per cell, 96 of 128 GiB visible"
+tlc\:"drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)"
+qlc\:"drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
 '--raw=[All flash there is]:SIZE:_default' \
 '(--format-level)--visible=[What the host sees]:SIZE:_default' \
 '--format-level=[Over-provisioning in percent, in place of --visible\: 44 leaves 400 of 576 visible]:PCT:_default' \
@@ -261,10 +261,10 @@ never\:"Never"))' \
 ;;
 (sweep)
 _arguments "${_arguments_options[@]}" : \
-'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator of two bits a cell, 400 of 576 GiB visible"
-slc\:"accelerator of one bit a cell, 96 of 128 GiB visible"
-tlc\:"drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)"
-qlc\:"drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
+'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator with two bits per cell, 400 of 576 GiB visible"
+slc\:"accelerator with one bit per cell, 96 of 128 GiB visible"
+tlc\:"drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)"
+qlc\:"drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
 '--raw=[All flash there is]:SIZE:_default' \
 '(--format-level)--visible=[What the host sees]:SIZE:_default' \
 '--format-level=[Over-provisioning in percent, in place of --visible\: 44 leaves 400 of 576 visible]:PCT:_default' \
@@ -296,10 +296,10 @@ never\:"Never"))' \
 ;;
 (cliff)
 _arguments "${_arguments_options[@]}" : \
-'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator of two bits a cell, 400 of 576 GiB visible"
-slc\:"accelerator of one bit a cell, 96 of 128 GiB visible"
-tlc\:"drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)"
-qlc\:"drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
+'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator with two bits per cell, 400 of 576 GiB visible"
+slc\:"accelerator with one bit per cell, 96 of 128 GiB visible"
+tlc\:"drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)"
+qlc\:"drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
 '--raw=[All flash there is]:SIZE:_default' \
 '(--format-level)--visible=[What the host sees]:SIZE:_default' \
 '--format-level=[Over-provisioning in percent, in place of --visible\: 44 leaves 400 of 576 visible]:PCT:_default' \
@@ -344,10 +344,10 @@ never\:"Never"))' \
 (fit)
 _arguments "${_arguments_options[@]}" : \
 '--io-size=[Size of an I/O of an IOPS log without one]:SIZE:_default' \
-'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator of two bits a cell, 400 of 576 GiB visible"
-slc\:"accelerator of one bit a cell, 96 of 128 GiB visible"
-tlc\:"drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)"
-qlc\:"drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
+'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator with two bits per cell, 400 of 576 GiB visible"
+slc\:"accelerator with one bit per cell, 96 of 128 GiB visible"
+tlc\:"drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)"
+qlc\:"drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
 '--raw=[All flash there is]:SIZE:_default' \
 '(--format-level)--visible=[What the host sees]:SIZE:_default' \
 '--format-level=[Over-provisioning in percent, in place of --visible\: 44 leaves 400 of 576 visible]:PCT:_default' \
@@ -377,10 +377,10 @@ never\:"Never"))' \
 ;;
 (life)
 _arguments "${_arguments_options[@]}" : \
-'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator of two bits a cell, 400 of 576 GiB visible"
-slc\:"accelerator of one bit a cell, 96 of 128 GiB visible"
-tlc\:"drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)"
-qlc\:"drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
+'--preset=[Start from this device; other options change it]:PRESET:((mlc\:"accelerator with two bits per cell, 400 of 576 GiB visible"
+slc\:"accelerator with one bit per cell, 96 of 128 GiB visible"
+tlc\:"drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)"
+qlc\:"drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)"))' \
 '--raw=[All flash there is]:SIZE:_default' \
 '(--format-level)--visible=[What the host sees]:SIZE:_default' \
 '--format-level=[Over-provisioning in percent, in place of --visible\: 44 leaves 400 of 576 visible]:PCT:_default' \

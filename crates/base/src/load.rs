@@ -128,7 +128,7 @@ pub const SERIES: Schema = Schema {
         counter(
             "lag_ns_sum",
             Unit::Nanoseconds,
-            "Sum of delays of submissions behind their intended start.",
+            "Sum of how late operations were submitted after their intended start.",
         ),
         Column {
             name: "lag_ns_max",
@@ -147,7 +147,7 @@ pub const SERIES: Schema = Schema {
             Unit::Count,
             "Blocks read whose whole payload was checked too.",
         ),
-        counter("mismatches", Unit::Count, "Blocks read that were not what had been written."),
+        counter("mismatches", Unit::Count, "Blocks read that did not match what was written."),
     ],
 };
 

@@ -143,7 +143,7 @@ impl Running {
                 stuck_workers += 1;
             } else if thread.join().is_err() {
                 self.ledger.stations[index].failed.store(true, Ordering::Relaxed);
-                self.ledger.note_error(|| format!("worker {index} panicked: this is a defect"));
+                self.ledger.note_error(|| format!("worker {index} panicked: this is a bug"));
             }
         }
         let stations = &self.ledger.stations;

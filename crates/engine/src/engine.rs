@@ -95,7 +95,7 @@ impl Medium {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// No engine has this name.
-    #[error("find engine `{name}`: there is none of that name\nhint: choose one of {known}")]
+    #[error("find engine `{name}`: no such engine\nhint: choose one of {known}")]
     Unknown { name: String, known: String },
     #[error("start load on {medium}: {problem}\nhint: {hint}")]
     Contradiction {
@@ -125,7 +125,7 @@ pub enum EngineError {
     /// A worker ended before it was ready.
     #[error(
         "start worker {worker}: it panicked while opening its engine\n\
-         hint: this is a defect; please report it"
+         hint: this is a bug; please report it"
     )]
     Vanished { worker: u32 },
 }

@@ -57,15 +57,15 @@ impl Load {
     pub(crate) fn check(&self, depth_max: u32) -> Result<(), EngineError> {
         let spec = &self.spec;
         let problems = [
-            (spec.workers == 0, "there is no worker", "use one worker or more"),
+            (spec.workers == 0, "the load has no workers", "use at least one worker"),
             (
                 spec.depth_per_worker == 0 || spec.depth_per_worker > depth_max,
-                "the engine cannot have that many requests in flight a worker",
-                "psync takes a depth of 1 and more workers; the others up to 4096",
+                "the engine does not support this queue depth",
+                "psync has a depth of 1: use more workers; the others go up to 4096",
             ),
             (
                 spec.block_bytes == 0 || spec.block_bytes > 1 << 30,
-                "a block is at least a byte and at most 1 GiB",
+                "a block must be 1 byte to 1 GiB",
                 "choose another block size",
             ),
             (
@@ -75,7 +75,7 @@ impl Load {
             ),
             (
                 (spec.op == Op::Commit) != spec.sync.is_some(),
-                "a commit has a sync method, and nothing else has",
+                "commits need a sync method, and nothing else may have one",
                 "set the sync method for commits only",
             ),
             (
@@ -88,7 +88,11 @@ impl Load {
                 "a read cannot append",
                 "use sequential access",
             ),
-            (self.checksum_every == 0, "one read in zero is no share", "use 1 for every read"),
+            (
+                self.checksum_every == 0,
+                "one read in zero cannot be verified",
+                "use 1 to verify every read",
+            ),
             (
                 matches!(spec.pacing, Pacing::Open { rate_per_s, .. }
                     if !(rate_per_s.is_finite() && rate_per_s > 0.0)),

@@ -41,7 +41,7 @@ pub struct Expected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It reads as zeros only.
-    #[error("nothing was ever written here: the block is all zeros")]
+    #[error("never written: the block is all zeros")]
     Zeros,
     /// Something else than a stamped block.
     #[error("it carries no stamp")]
@@ -59,7 +59,7 @@ pub enum Fault {
     #[error("it belongs to offset {found_bytes}")]
     Address { found_bytes: u64 },
     /// Beginning and end come from different writes.
-    #[error("it is torn: its beginning is of write {head}, its end of write {tail}")]
+    #[error("it is torn: it begins with write {head} and ends with write {tail}")]
     Torn {
         /// Sequence at the beginning.
         head: u64,
@@ -67,7 +67,7 @@ pub enum Fault {
         tail: u64,
     },
     /// A complete block of a write that should have been overwritten, or was never made.
-    #[error("it is of write {found}, expected {low} to {high}")]
+    #[error("it is from write {found}, expected {low} to {high}")]
     Sequence {
         found: u64,
         /// Lowest expected.

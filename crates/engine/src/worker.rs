@@ -302,7 +302,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         let op = if flight.syncing { self.then.unwrap_or(self.first) } else { self.first };
         let cause = match completion.result {
             Err(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
-            Ok(bytes) => format!("only {bytes} bytes were moved"),
+            Ok(bytes) => format!("only {bytes} bytes were transferred"),
         };
         self.ledger.note_error(|| {
             format!(

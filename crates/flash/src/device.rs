@@ -57,8 +57,8 @@ pub struct Device {
 pub enum DeviceError {
     /// No more flash than is visible.
     #[error(
-        "configure the device: {raw_bytes} raw bytes are not more than {visible_bytes} visible \
-         bytes\nhint: without spare nothing can be overwritten; compare raw and visible capacity"
+        "configure the device: {raw_bytes} raw bytes do not exceed {visible_bytes} visible bytes\n\
+         hint: without spare capacity nothing can be overwritten"
     )]
     NoSpare {
         /// All flash.
@@ -150,14 +150,26 @@ impl Device {
         let quantities = [
             ("the visible capacity", self.visible_bytes as f64, whole),
             ("the page size", f64::from(self.page_bytes), whole),
-            ("the number of pages a block", f64::from(self.pages_per_block), whole),
+            ("the number of pages per block", f64::from(self.pages_per_block), whole),
             ("the number of channels", f64::from(self.channels), whole),
-            ("the number of dies a channel", f64::from(self.dies_per_channel), whole),
+            ("the number of dies per channel", f64::from(self.dies_per_channel), whole),
             ("the number of planes", f64::from(self.times.planes), whole),
             ("the scale", f64::from(scale), whole),
-            ("the read time", self.times.read_ns as f64, "flash takes time; the default is 50us"),
-            ("the erase time", self.times.erase_ns as f64, "flash takes time; the default is 3ms"),
-            ("the program time", self.times.program_ns_mean(), "flash takes time: 300us to 2.5ms"),
+            (
+                "the read time",
+                self.times.read_ns as f64,
+                "it must be above zero; the default is 50us",
+            ),
+            (
+                "the erase time",
+                self.times.erase_ns as f64,
+                "it must be above zero; the default is 3ms",
+            ),
+            (
+                "the program time",
+                self.times.program_ns_mean(),
+                "it must be above zero; 300us to 2.5ms is usual",
+            ),
         ];
         for (what, value, hint) in quantities {
             if value < 1.0 {

@@ -58,11 +58,9 @@ pub enum FitError {
         least: usize,
     },
     /// A sample that makes no sense.
-    #[error("fit: sample {index} makes no sense: {bytes} bytes in {duration_s} s\nhint: {hint}")]
+    #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s\nhint: {hint}")]
     Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
-    #[error(
-        "fit: nothing was written\nhint: a curve of writes shows the spare, one of reads does not"
-    )]
+    #[error("fit: nothing was written\nhint: log writes; reads say nothing about spare capacity")]
     Nothing,
 }
 
@@ -122,7 +120,7 @@ fn check(samples: &[Sample]) -> Result<(), FitError> {
     for (index, &Sample { bytes, duration_s, .. }) in samples.iter().enumerate() {
         let good = duration_s > 0.0 && duration_s.is_finite() && bytes >= 0.0 && bytes.is_finite();
         if !good {
-            let hint = "bytes are a number from zero on, and time goes on";
+            let hint = "bytes must be zero or more, and timestamps must increase";
             return Err(FitError::Sample { index, bytes, duration_s, hint });
         }
     }

@@ -44,7 +44,7 @@ const COUNTED: f64 = 5.0;
 pub fn point(setting: Setting, workload: &Workload, seed: u64) -> Result<Swept, SimulationError> {
     let over_provisioning = setting.over_provisioning;
     if !(over_provisioning > 0.0 && over_provisioning.is_finite()) {
-        let hint = "without spare nothing can be overwritten";
+        let hint = "without spare capacity nothing can be overwritten";
         let (what, value) = ("over-provisioning", over_provisioning);
         return Err(SimulationError::Quantity { what, value, hint });
     }

@@ -38,7 +38,7 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let named = FORMATS.iter().find(|(name, _)| *name == text).map(|&(_, format)| format);
-        named.ok_or_else(|| format!("`{text}` is no format; write msr, blkparse, fio or disksim"))
+        named.ok_or_else(|| format!("unknown format `{text}`; write msr, blkparse, fio or disksim"))
     }
 }
 
@@ -87,13 +87,13 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TraceError {
     #[error(
-        "read trace: its lines fit no known format\nhint: say which with --trace-format msr, \
-         blkparse, fio or disksim"
+        "read trace: its format is not recognised\n\
+         hint: name it with --trace-format msr, blkparse, fio or disksim"
     )]
     Unknown,
     /// Too many lines cannot be read.
     #[error(
-        "read trace as {format}: {bad} of {lines} lines make no sense, the first is line {line}: \
+        "read trace as {format}: {bad} of {lines} lines are invalid, the first is line {line}: \
          {why}\nhint: check format, units and the size of the device"
     )]
     Bad {
@@ -107,7 +107,10 @@ pub enum TraceError {
         why: String,
     },
     /// Nothing in it.
-    #[error("read trace as {format}: no request in {lines} lines\nhint: is it the right file?")]
+    #[error(
+        "read trace as {format}: no request in {lines} lines\n\
+         hint: check that it is the right file"
+    )]
     Empty {
         /// As what it was read.
         format: Format,
@@ -215,7 +218,7 @@ fn tell(lines: &[String]) -> Option<Format> {
 fn within(request: Option<Recorded>, device_bytes: u64) -> Result<Option<Recorded>, String> {
     let Some(Recorded { offset_bytes, len_bytes, .. }) = request else { return Ok(None) };
     if len_bytes == 0 {
-        return Err("a request of no bytes".to_owned());
+        return Err("a request of zero bytes".to_owned());
     }
     match offset_bytes.checked_add(len_bytes) {
         Some(end) if end <= device_bytes => Ok(request),

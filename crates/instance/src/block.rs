@@ -61,13 +61,13 @@ pub enum Fault {
     #[error("it is all zeros")]
     Zeros,
     /// Something else than a block.
-    #[error("it is no block of an instance")]
+    #[error("it is not a block of an instance")]
     NoBlock,
     /// A block of another instance.
     #[error("it belongs to instance {found:#x}")]
     Instance { found: u64 },
     /// A block of another place.
-    #[error("it says that it is block {found}")]
+    #[error("it claims to be block {found}")]
     Number { found: u64 },
     /// Torn, or altered since it was written.
     #[error("its checksum does not match its content")]

@@ -89,11 +89,11 @@ impl DiskError {
 
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::UnexpectedEof => "was the file or device made smaller?",
+        io::ErrorKind::UnexpectedEof => "the file or device may have been shrunk",
         io::ErrorKind::StorageFull => "free some space on the file system of this disk",
         io::ErrorKind::InvalidInput => {
-            "offset, length or memory is not aligned to what the device asks for"
+            "offset, length or memory is not aligned as the device requires"
         }
-        _ => "see the kernel's log (dmesg); with normal redundancy a group outlives one disk",
+        _ => "see the kernel's log (dmesg); with normal redundancy a group survives one disk",
     }
 }

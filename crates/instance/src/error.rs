@@ -36,13 +36,13 @@ pub enum InstanceError {
     /// No copy of the control file is whole.
     #[error(
         "open instance: every copy of its control file is damaged\n\
-         hint: without it nobody knows where recovery begins; create the instance anew"
+         hint: recovery cannot start without it; create the instance again"
     )]
     ControlDamaged,
     /// The control file was written by another version.
     #[error(
-        "open instance: its control file has version {found}, this program knows {known}\n\
-         hint: use the version that created the instance, or create it anew"
+        "open instance: its control file has version {found}, this program supports {known}\n\
+         hint: use the version that created the instance, or create it again"
     )]
     ControlVersion { found: u32, known: u32 },
     /// The schema has no data.
@@ -53,7 +53,7 @@ pub enum InstanceError {
     },
     /// Rows that do not exist.
     #[error(
-        "visit {rows} rows from key {first_key} of schema {schema}: it has {len} rows\n\
+        "visit {rows} rows from key {first_key} of schema {schema}: the schema has {len} rows\n\
          hint: use a smaller work unit or a larger scale"
     )]
     OutOfRange {
@@ -68,7 +68,7 @@ pub enum InstanceError {
     /// A block of which no copy is whole.
     #[error(
         "read block {number} of the data file: {fault}\n\
-         hint: its data are lost; a torn write without protection leaves such a block"
+         hint: its data are lost; a torn write without protection can cause this"
     )]
     Corrupt {
         number: u64,
@@ -78,7 +78,7 @@ pub enum InstanceError {
     /// A whole block that holds another row than it should.
     #[error(
         "visit key {key} of schema {schema}: block {number} holds key {found}\n\
-         hint: this is a defect of the instance; please report it"
+         hint: this is a bug in the instance; please report it"
     )]
     WrongRow {
         /// The schema, from 0.
@@ -90,8 +90,8 @@ pub enum InstanceError {
     },
     /// Redo that is whole but makes no sense.
     #[error(
-        "recover instance: the redo at position {at} is whole but holds no record\n\
-         hint: this is a defect of the instance; please report it"
+        "recover instance: the redo at position {at} is intact but holds no record\n\
+         hint: this is a bug in the instance; please report it"
     )]
     Redo { at: crate::redo::Lsn },
     /// The redo and the blocks do not fit into the memory of recovery.

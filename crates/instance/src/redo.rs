@@ -80,7 +80,7 @@ pub struct Change<'a> {
 
 /// A record that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are no redo record")]
+#[error("the bytes are not a redo record")]
 pub struct Malformed;
 
 /// Where a redo block lies and what it continues.

@@ -177,7 +177,7 @@ impl Shared {
         match self.control.identity().spec.scan_blocks {
             0 => Err(InstanceError::parameter(
                 "the schema has no table to scan".into(),
-                "set it up with a scan table",
+                "create it with a scan table",
             )),
             blocks => Ok(blocks),
         }

@@ -128,7 +128,7 @@ named! {
         WriteRequests = "write_requests",
         /// Bytes of redo records.
         RedoBytes = "redo_bytes",
-        /// Writes of the log writer.
+        /// Writes by the log writer.
         RedoWrites = "redo_writes",
         /// Bytes of those writes, headers and padding included, copies not counted.
         RedoWrittenBytes = "redo_written_bytes",

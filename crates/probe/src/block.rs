@@ -26,9 +26,9 @@ pub const SCHEMA: Schema = Schema {
         state("device_kind", "What it is: `disk`, `partition`, `loop`, `dm`, `md` or `zram`."),
         state(
             "beneath",
-            "Kernel names of the devices that it lies on, with blanks between: what these count \
-             contains what it counts. The file of a loop device; the paths of an NVMe disk that \
-             has several.",
+            "Kernel names of the devices that it lies on, separated by blanks: their counters \
+             include its I/O. The file of a loop device; the paths of an NVMe disk that has \
+             several.",
         ),
         counter("read_ios", Unit::Count, "Reads completed."),
         counter("read_merges", Unit::Count, "Reads merged into a queued neighbour."),

@@ -19,7 +19,7 @@ pub const SCHEMA: Schema = Schema {
         cpu("cpu_softirq_ns", "Processors in software interrupts, where I/O completes."),
         cpu("cpu_iowait_ns", "Processors idle while a task they ran waits for I/O."),
         cpu("cpu_idle_ns", "Processors idle."),
-        cpu("cpu_steal_ns", "Processors ready to run while the hypervisor ran somebody else."),
+        cpu("cpu_steal_ns", "Processors ready to run while the hypervisor ran another guest."),
         Column {
             name: "switches",
             unit: Unit::Count,
@@ -34,7 +34,7 @@ pub const SCHEMA: Schema = Schema {
             source: "/proc/stat procs_running",
             doc: "Tasks running or ready to run, the reader of this number included.",
         },
-        memory("dirty_bytes", "/proc/meminfo Dirty", "Memory that waits to be written to storage."),
+        memory("dirty_bytes", "/proc/meminfo Dirty", "Memory waiting to be written to storage."),
         memory("writeback_bytes", "/proc/meminfo Writeback", "Memory being written to storage."),
         memory(
             "cached_bytes",

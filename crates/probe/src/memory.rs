@@ -11,7 +11,7 @@ pub const SCHEMA: Schema = Schema {
     doc: "Main memory: what fills it, paging and swapping, pressure stalls.",
     columns: &[
         level("memory_bytes", "/proc/meminfo MemTotal", "Memory of the machine."),
-        level("free_bytes", "/proc/meminfo MemFree", "Memory in no use at all."),
+        level("free_bytes", "/proc/meminfo MemFree", "Unused memory."),
         level(
             "available_bytes",
             "/proc/meminfo MemAvailable",
@@ -20,11 +20,11 @@ pub const SCHEMA: Schema = Schema {
         level("buffers_bytes", "/proc/meminfo Buffers", "Page cache of block devices."),
         level("file_cache_bytes", "/proc/meminfo Cached", "Page cache of files, tmpfs included."),
         level("shared_bytes", "/proc/meminfo Shmem", "Shared memory and tmpfs."),
-        level("anonymous_bytes", "/proc/meminfo AnonPages", "Memory of processes without a file."),
+        level("anonymous_bytes", "/proc/meminfo AnonPages", "Anonymous memory of processes."),
         level("slab_bytes", "/proc/meminfo Slab", "The kernel's own objects."),
-        level("page_tables_bytes", "/proc/meminfo PageTables", "Tables of virtual memory."),
+        level("page_tables_bytes", "/proc/meminfo PageTables", "Page tables."),
         level("swap_total_bytes", "/proc/meminfo SwapTotal", "Swap space."),
-        level("swap_free_bytes", "/proc/meminfo SwapFree", "Swap space in no use."),
+        level("swap_free_bytes", "/proc/meminfo SwapFree", "Unused swap space."),
         level("huge_pages_bytes", "/proc/meminfo Hugetlb", "Memory set aside as huge pages."),
         kib("paged_in_bytes", "/proc/vmstat pgpgin", "Bytes read from block devices."),
         kib("paged_out_bytes", "/proc/vmstat pgpgout", "Bytes written to block devices."),
@@ -35,7 +35,7 @@ pub const SCHEMA: Schema = Schema {
         event(
             "direct_reclaims",
             "/proc/vmstat allocstall_normal",
-            "Allocations that had to free memory first.",
+            "Allocations that stalled to reclaim memory.",
         ),
         event("dirtied_pages", "/proc/vmstat nr_dirtied", "Pages made dirty."),
         event("written_pages", "/proc/vmstat nr_written", "Dirty pages written."),

@@ -36,7 +36,7 @@ pub const SCHEMA: Schema = Schema {
             "switches_involuntary",
             Unit::Count,
             RUSAGE,
-            "Context switches because another task was let run.",
+            "Context switches because another task was scheduled.",
         ),
         counter(
             "read_bytes",
@@ -63,8 +63,8 @@ pub const SCHEMA: Schema = Schema {
             "run_queue_ns",
             Unit::Nanoseconds,
             "/proc/self/task/*/schedstat",
-            "Time the threads were ready to run but did not, summed over all of them; an ended \
-             thread counts with what it had at the last tick.",
+            "Time the threads were ready to run but did not, summed over all of them; a thread \
+             that ended counts with its value at the last tick.",
         ),
         Column {
             name: "threads",

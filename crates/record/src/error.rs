@@ -31,7 +31,7 @@ pub enum RecordError {
     InUse { path: PathBuf },
     /// The directory holds no manifest.
     #[error(
-        "open recording {}: there is no manifest.json in it\n\
+        "open recording {}: it has no manifest.json\n\
          hint: name the directory of one run; `blockstone runs` lists them",
         path.display()
     )]
@@ -60,7 +60,7 @@ pub enum RecordError {
     /// A file is sound but does not belong here.
     #[error(
         "read {}: {why}\n\
-         hint: a recording is copied as a whole directory; put the file back where it belongs",
+         hint: copy a recording as a whole directory; put the file back where it belongs",
         path.display()
     )]
     Foreign {
@@ -72,7 +72,7 @@ pub enum RecordError {
     #[error("read series {probe}: not in this recording\nhint: it has {}", known.join(", "))]
     UnknownProbe { probe: String, known: Vec<String> },
     /// A row, a schema or a manifest cannot be recorded as it is.
-    #[error("record {what}: {why}\nhint: this is a fault in Blockstone; please report it")]
+    #[error("record {what}: {why}\nhint: this is a bug in Blockstone; please report it")]
     Rejected {
         /// The table and row, or the file.
         what: String,

@@ -162,7 +162,7 @@ impl Recording {
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default();
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        warnings.insert(format!("{line}; its rows are left out"));
+        warnings.insert(format!("{line}; its rows are omitted"));
     }
 
     fn series_files(&self, probe: &str) -> TableFiles {

@@ -116,7 +116,7 @@ impl SavedScan {
             return if format.starts_with("blockstone.scan/") {
                 Err(RecordError::NewerFormat { path, format: format.to_owned() })
             } else {
-                Err(damaged("it is no saved scan".to_owned()))
+                Err(damaged("it is not a saved scan".to_owned()))
             };
         }
         if !checksum::is_sealed(&text) {

@@ -25,9 +25,7 @@ pub enum Codec {
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// No compressor has this name.
-    #[error(
-        "find compressor `{name}`: there is none of that name\nhint: lz4, or zstd:1 to zstd:22"
-    )]
+    #[error("find compressor `{name}`: no such compressor\nhint: use lz4, or zstd:1 to zstd:22")]
     Unknown { name: String },
     /// More than one scan can compare.
     #[error("compare {count} compressors: at most {CODECS_MAX} in one scan\nhint: name fewer")]

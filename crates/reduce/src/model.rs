@@ -30,7 +30,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The text is no model.
-    #[error("read model {name}: {why}\nhint: `blockstone reduce --help` shows what a model says")]
+    #[error("read model {name}: {why}\nhint: `blockstone reduce --help` describes models")]
     Unreadable {
         /// Its name or file.
         name: String,
@@ -109,7 +109,7 @@ impl Model {
     pub fn built_in(name: &str) -> Result<Self, ModelError> {
         let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-            let why = format!("there is none of that name; built in are {}", known.join(", "));
+            let why = format!("no such model; built in are {}", known.join(", "));
             return Err(ModelError::Unreadable { name: name.to_owned(), why });
         };
         Self::parse(name, text)

@@ -12,7 +12,7 @@ use blockstone_sys::buffer::ArenaError;
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// A path that leads nowhere.
-    #[error("scan {}: {source}\nhint: check the spelling and who may read it", path.display())]
+    #[error("scan {}: {source}\nhint: check the path and its permissions", path.display())]
     Path { path: PathBuf, source: io::Error },
     /// A path that has no content to scan.
     #[error(
@@ -35,7 +35,7 @@ pub enum ScanError {
     /// A data set that cannot be written.
     #[error(
         "generate {}: {source}\n\
-         hint: name a directory that does not exist yet, where there is room",
+         hint: name a directory that does not exist yet, with enough free space",
         path.display()
     )]
     Generate { path: PathBuf, source: io::Error },
@@ -65,7 +65,7 @@ pub enum ScanError {
     )]
     Thread { number: usize, threads: usize, source: io::Error },
     /// A worker ended early.
-    #[error("scan: a worker ended without a word\nhint: this is a defect; please report it")]
+    #[error("scan: a worker terminated unexpectedly\nhint: this is a bug; please report it")]
     Vanished,
     /// A saved scan that cannot be written or read.
     #[error(transparent)]

@@ -54,7 +54,7 @@ pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
             return Err(ScanError::Saved {
                 verb: "merge",
                 path: dir.clone(),
-                why: format!("it is of the same files of host {} as another one", files.0),
+                why: format!("it covers the same files of host {} as another one", files.0),
                 hint: "name each scan once",
             });
         }
@@ -112,7 +112,7 @@ pub fn resume(
         // A file that is done may have gone its way.
         if !same && index >= document.position.file {
             let what = match found {
-                Ok(_) => "is not what it was when the scan began".to_owned(),
+                Ok(_) => "has changed since the scan began".to_owned(),
                 Err(error) => format!("can no longer be read ({})", first_line(&error)),
             };
             let why = format!("{} {what}", shown(&path));

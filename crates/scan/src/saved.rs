@@ -112,7 +112,7 @@ pub(crate) fn write(
         verb: "write",
         path: dir.to_owned(),
         why: e.to_string(),
-        hint: "this is a defect; please report it",
+        hint: "this is a bug; please report it",
     })?;
     let sets = counter.set_rows().map(|(parent, file)| FileSetRow { parent, file });
     Ok(kept::write(dir, document, counter.rows().map(|row| kept_row(&row)), sets)?)
@@ -146,7 +146,9 @@ pub(crate) fn load(dir: &Path) -> Result<Document, ScanError> {
     }
     let (files, scanned) = (document.files.len(), document.scanned.files.len());
     if files != scanned || document.position.file > files {
-        return Err(damaged(format!("its {files} files are not those that it says it scanned")));
+        return Err(damaged(format!(
+            "its list of {files} files does not match the files it scanned"
+        )));
     }
     Ok(document)
 }

@@ -368,7 +368,7 @@ impl Counting<'_> {
             found => {
                 // What was counted before can no longer be read; the file ends where it was.
                 if found.is_ok() {
-                    *found = Err("it became shorter while the scan was interrupted".to_owned());
+                    *found = Err("it shrank while the scan was interrupted".to_owned());
                 }
                 piece.start_bytes = self.position.bytes;
                 Ok(piece)

@@ -84,7 +84,7 @@ struct Walk {
 impl Walk {
     fn directory(&mut self, path: &Path, found: &Metadata) {
         if !self.seen.insert((found.dev(), found.ino())) {
-            self.skip(path, "this directory was walked already", false);
+            self.skip(path, "this directory was already scanned", false);
             return;
         }
         let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);

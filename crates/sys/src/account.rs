@@ -24,11 +24,11 @@ pub struct Account {
 pub struct Io {
     /// Bytes that reading system calls returned, from the page cache or not.
     pub requested_read_bytes: u64,
-    /// Bytes that writing system calls took.
+    /// Bytes passed to write system calls.
     pub requested_write_bytes: u64,
     pub read_calls: u64,
     pub write_calls: u64,
-    /// Bytes that storage had to deliver.
+    /// Bytes that had to be fetched from storage.
     pub read_bytes: u64,
     /// Bytes that go to storage, now or later.
     pub write_bytes: u64,

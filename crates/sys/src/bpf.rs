@@ -31,7 +31,7 @@ pub enum BpfError {
     /// The kernel refused a program.
     #[error(
         "start the kernel program {program}: {message}\n\
-         hint: Linux 6.5 or later has all tracepoints it needs"
+         hint: it needs tracepoints of Linux 6.5 or later"
     )]
     Refused { program: String, message: String },
     /// A table of the programs could not be read or written.

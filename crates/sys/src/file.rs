@@ -317,7 +317,7 @@ fn open_hint(source: &io::Error, direct: bool) -> &'static str {
             "this file system does not offer O_DIRECT; choose another or measure the page cache \
              with --buffered"
         }
-        Some(libc::ENOENT) => "check the spelling; nothing of that name exists",
+        Some(libc::ENOENT) => "nothing of that name exists; check the spelling",
         Some(libc::EBUSY) => "the device is in use",
         Some(libc::EISDIR) => "name a file or a block device, not a directory",
         _ => io_hint(source),
@@ -335,12 +335,14 @@ fn create_hint(source: &io::Error, direct: bool) -> &'static str {
 /// What usually helps against an errno of any file operation.
 pub(crate) fn io_hint(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => "run as a user who may do this, or choose another path",
+        Some(libc::EACCES | libc::EPERM) => {
+            "run as a user with the permission, or choose another path"
+        }
         Some(libc::EROFS) => "the file system is mounted read-only; choose a writable one",
         Some(libc::ENOSPC | libc::EDQUOT) => "free some space, or ask for less with --size",
         Some(libc::EFBIG) => "the file system or ulimit -f limits the file size",
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
-        Some(libc::EINVAL) => "offset, length or memory is not aligned to what the device asks for",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
+        Some(libc::EINVAL) => "offset, length or memory is not aligned as the device requires",
         Some(libc::EIO) => "the device reported an error; see dmesg",
         _ => "see the kernel's log (dmesg) for the cause",
     }

@@ -41,7 +41,9 @@ pub enum PerfError {
     )]
     NotPermitted { paranoid: String, source: io::Error },
     /// The kernel has no such events.
-    #[error("sample the processors: {source}\nhint: a kernel built with CONFIG_PERF_EVENTS can")]
+    #[error(
+        "sample the processors: {source}\nhint: the kernel must be built with CONFIG_PERF_EVENTS"
+    )]
     Absent { source: io::Error },
 }
 
@@ -115,7 +117,7 @@ impl Sampler {
         self.period_ns
     }
 
-    /// Time for which processors were sampled, all of them together. Samples stand for a little
+    /// Time during which processors were sampled, summed over all. Samples stand for a little
     /// less: a processor that a hypervisor took away takes none meanwhile.
     pub fn watched_ns(&self) -> u64 {
         self.processors.iter().filter_map(Processor::enabled_ns).sum()

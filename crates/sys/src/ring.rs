@@ -291,9 +291,9 @@ fn setup_hint(source: &io::Error) -> &'static str {
              profile)"
         }
         Some(libc::ENOMEM) => "raise ulimit -l (RLIMIT_MEMLOCK)",
-        Some(libc::ENOSYS) => "this kernel has no io_uring; the psync engine works without",
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
-        _ => "the psync engine works without io_uring",
+        Some(libc::ENOSYS) => "this kernel has no io_uring; use the psync engine",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
+        _ => "use the psync engine, which does not need io_uring",
     }
 }
 

@@ -33,7 +33,7 @@ const EMPTY_EDGE_BYTES: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
     #[error(
-        "survey {path}: there is nothing at this path\n\
+        "survey {path}: nothing exists at this path\n\
          hint: name a directory, file or block device that exists"
     )]
     NotFound { path: PathBuf },
@@ -95,8 +95,8 @@ fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDe
         file_system.filter(|fs| matches!(fs.kind.as_str(), "tmpfs" | "ramfs" | "hugetlbfs"));
     let refused = match (memory_file_system, place.alignment) {
         (Some(fs), _) => Some(format!(
-            "{} keeps files in memory; O_DIRECT is accepted and bypasses nothing; choose a path on \
-             a storage device",
+            "{} keeps files in memory; O_DIRECT is accepted but has no effect; choose a path on a \
+             storage device",
             fs.kind
         )),
         (None, Alignment::Refused) => Some(

@@ -115,7 +115,7 @@ fn recovered(recovery: &Recovery) -> Option<String> {
     let redo = Bytes(recovery.to.0.saturating_sub(recovery.from.0));
     (recovery.records > 0).then(|| {
         format!(
-            "recovered what an earlier run left: {redo} of redo, {} blocks written in {}",
+            "recovered the files of an earlier run: {redo} of redo, {} blocks written in {}",
             recovery.blocks_written,
             format_ns(recovery.elapsed_ns as f64)
         )
@@ -182,7 +182,7 @@ fn lay_out(
         }
         let group = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let group = match group {
-            Err(GroupError::GivenUp) => return Err(TargetError::Interrupted),
+            Err(GroupError::Aborted) => return Err(TargetError::Interrupted),
             group => group.map_err(TargetError::own)?,
         };
         if !given_up.load(Ordering::Relaxed) {

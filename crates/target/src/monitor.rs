@@ -101,7 +101,7 @@ pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
         Some(entry) => (entry.open)(rest),
         None => Err(SqlError::Address {
             address: without_password(address),
-            why: format!("no monitor knows {scheme:?}"),
+            why: format!("no monitor for {scheme:?}"),
             hint: "postgres://user@host/database, mysql://user@host or run:last",
         }),
     }

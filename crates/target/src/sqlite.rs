@@ -50,7 +50,7 @@ pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {
         return Err(TargetError::own(SqlError::Address {
             address: "sqlite".to_owned(),
-            why: "it does not say where the database is to be".to_owned(),
+            why: "it does not name a directory for the database".to_owned(),
             hint: "sqlite:DIRECTORY makes it in that directory",
         }));
     }
@@ -63,7 +63,7 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     if !PAGES.contains(&page) {
         return Err(TargetError::own(SqlError::Unsuitable {
             server: "SQLite".to_owned(),
-            why: format!("its pages cannot have {page} bytes"),
+            why: format!("its pages cannot be {page} bytes"),
             hint: "--block-size is 4K, 8K, 16K, 32K or 64K".to_owned(),
         }));
     }
@@ -133,7 +133,7 @@ impl Sqlite {
         let failed = |error: rusqlite::Error| SqlError::Connect {
             server: self.file.display().to_string(),
             why: error.to_string(),
-            hint: "is the directory still there, and on a local file system?".to_owned(),
+            hint: "check that the directory exists and is on a local file system".to_owned(),
         };
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -319,7 +319,7 @@ fn statement(what: &str, error: &rusqlite::Error) -> SqlError {
     let hint = if full {
         "free some space, or ask for less with --scale or --schemas"
     } else {
-        "a wrong --pragma, a full disk or a file that was taken away are the usual causes"
+        "a wrong --pragma, a full disk or a removed file are the usual causes"
     };
     SqlError::Statement { what: what.to_owned(), why: error.to_string(), hint: hint.to_owned() }
 }

@@ -192,13 +192,13 @@ pub trait TargetSession {
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// No target has this name.
-    #[error("aim at `{name}`: no such target\nhint: known are {known}")]
+    #[error("unknown target `{name}`\nhint: known targets are {known}")]
     Unknown { name: String, known: String },
     /// Its scans cannot be told how to read.
     #[error(
         "scan past the cache, {multiblock} blocks a read and {slots} reads outstanding: this \
-         target does not do that\n\
-         hint: use --target instance, or let it scan as it does with --scan-pct"
+         target does not support that\n\
+         hint: use --target instance, or scan through the cache with --scan-pct"
     )]
     NoDirectScan {
         /// Blocks of a read.

@@ -49,13 +49,13 @@ pub enum NoiseError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// An area could not be written.
-    #[error("lay out the area of the noise: {why}\nhint: is there room, and does dmesg say more?")]
+    #[error("prepare the noise file: {why}\nhint: check free space and the kernel's log (dmesg)")]
     LayOut {
         /// Operation, offset and cause.
         why: String,
     },
-    #[error("lay out the area of the noise: given up\nhint: it was interrupted")]
-    GivenUp,
+    #[error("prepare the noise file: interrupted\nhint: nothing was measured; run it again")]
+    Interrupted,
 }
 
 /// The areas, written once so that no later write has to allocate. They are removed when this is
@@ -167,7 +167,7 @@ impl Areas {
             thread::sleep(TELL);
             if !told(running.totals().completed_bytes) {
                 running.stop(GRACE);
-                return Err(NoiseError::GivenUp);
+                return Err(NoiseError::Interrupted);
             }
         }
         match running.stop(GRACE).first_error {
@@ -297,7 +297,7 @@ mod tests {
     fn what_is_given_up_or_cannot_be_made_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
         let given_up = Areas::lay_out(spec(dir.path()), &mut |_, _| false).unwrap_err();
-        assert!(matches!(given_up, NoiseError::GivenUp), "{given_up}");
+        assert!(matches!(given_up, NoiseError::Interrupted), "{given_up}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
         std::fs::write(dir.path().join("b"), b"somebody's").unwrap();
         let taken = Areas::lay_out(spec(dir.path()), &mut |_, _| true).unwrap_err();

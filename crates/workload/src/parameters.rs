@@ -106,7 +106,7 @@ pub enum ParameterError {
     /// A statement would need more rows than there are.
     #[error(
         "visit {work_unit} rows at a time: the {range} has only {rows}\n\
-         hint: make it larger with {option}, or the work unit smaller"
+         hint: enlarge it with {option}, or reduce the work unit"
     )]
     WorkUnit {
         /// Rows of a statement.
@@ -131,17 +131,17 @@ pub enum ParameterError {
         scale: u64,
     },
     /// The shortest pause is longer than the longest.
-    #[error("think {min} to {max}: that is no range\nhint: write --think MIN..MAX/N")]
+    #[error("think {min} to {max}: not a range\nhint: write --think MIN..MAX/N")]
     Think { min: Nanos, max: Nanos },
     /// Pauses in an open loop.
     #[error(
         "think between operations at a fixed rate: the rate already says when each starts\n\
-         hint: leave out --think or --rate"
+         hint: omit --think or --rate"
     )]
     ThinkAtRate,
     /// The sessions cannot be spread evenly.
     #[error(
-        "spread {sessions} sessions over {schemas} schemas: it does not come out even\n\
+        "spread {sessions} sessions over {schemas} schemas: they do not divide evenly\n\
          hint: make --sessions a multiple of --schemas"
     )]
     Uneven { sessions: u32, schemas: u32 },
@@ -153,7 +153,7 @@ pub enum ParameterError {
         threads: u32,
     },
     /// The open loop has no rate.
-    #[error("start {rate_per_s} operations a second: that is no rate\nhint: give more than 0")]
+    #[error("start {rate_per_s} operations a second: not a rate\nhint: give more than 0")]
     Rate {
         /// What was given, as text.
         rate_per_s: String,
@@ -324,7 +324,9 @@ impl FromStr for Scale {
             return Ok(Self::Blocks(blocks));
         }
         let why = || {
-            format!("`{text}` is no scale; write a number of blocks, or a size such as 80M or 10G")
+            format!(
+                "`{text}` is not a scale; write a number of blocks, or a size such as 80M or 10G"
+            )
         };
         text.parse().map(Self::Bytes).map_err(|_| why())
     }

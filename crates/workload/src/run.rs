@@ -38,8 +38,8 @@ pub enum WorkloadError {
         why: String,
     },
     /// It was given up while the sessions connected.
-    #[error("start the sessions: given up\nhint: it was interrupted")]
-    GivenUp,
+    #[error("start the sessions: interrupted\nhint: nothing was measured; run it again")]
+    Interrupted,
 }
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub fn start(
     }
     if !shared.all_connected(sessions, give_up) {
         let why = shared.first_error();
-        return Err(why.map_or(WorkloadError::GivenUp, |why| WorkloadError::Connect { why }));
+        return Err(why.map_or(WorkloadError::Interrupted, |why| WorkloadError::Connect { why }));
     }
     shared.open();
     Ok(running)

@@ -126,7 +126,7 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let index = self.index;
-            self.shared.fail(|| format!("session {index} panicked: this is a defect"));
+            self.shared.fail(|| format!("session {index} panicked: this is a bug"));
         }
         self.shared.ended.fetch_add(1, Ordering::Release);
     }

@@ -170,8 +170,8 @@ impl FromStr for HotspotWanted {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is no hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
-                     operations, one in the 8 MiB from 16 MiB on"
+                "`{text}` is not a hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
+                 operations, one in the 8 MiB from 16 MiB on"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;
@@ -190,8 +190,8 @@ impl FromStr for Think {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is no pause; write MIN..MAX/N, as in 100ms..500ms/10: after one of \
-                     10 operations, 0.1 to 0.5 s"
+                "`{text}` is not a pause; write MIN..MAX/N, as in 100ms..500ms/10: after one of 10 \
+                 operations, 0.1 to 0.5 s"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;

@@ -67,9 +67,10 @@ pub enum ConfigError {
     Range { what: &'static str, value: u64, least: u64, most: u64, hint: &'static str },
     /// There is no spare beyond what is bad, reserved and open.
     #[error(
-        "configure the device: {logical} logical pages need spare, but of {raw} pages only \
-         {usable} are left after bad blocks, the reserve and open blocks\nhint: raise the raw \
-         capacity, or lower the visible capacity, the reserve or the number of dies"
+        "configure the device: {logical} logical pages need spare, but only {usable} of {raw} \
+         pages remain after bad blocks, the reserve and open blocks\n\
+         hint: raise the raw capacity, or lower the visible capacity, the reserve or the number of \
+         dies"
     )]
     NoSpare {
         /// Pages the host sees.
@@ -80,7 +81,10 @@ pub enum ConfigError {
         usable: u64,
     },
     /// A stream, pool or fold names something that does not exist.
-    #[error("configure the device: {what} names number {index} of {count}\nhint: count from zero")]
+    #[error(
+        "configure the device: {what} refers to number {index} of {count}\n\
+         hint: numbers start at zero"
+    )]
     Index { what: &'static str, index: u32, count: usize },
     /// The classes of the counting engine are not all pages.
     #[error(
@@ -201,8 +205,8 @@ impl Config {
         let logical = u64::from(self.logical_pages);
         range("visible pages", logical, 1, u64::from(u32::MAX), "give it a capacity")?;
         let b = u64::from(self.pages_per_block);
-        range("pages a block", b, 1, 32_768, "a block has 64 to some thousand pages")?;
-        range("dies", u64::from(self.dies), 1, 4096, "a device has 1 to some hundred dies")?;
+        range("pages a block", b, 1, 32_768, "a block has 64 to a few thousand pages")?;
+        range("dies", u64::from(self.dies), 1, 4096, "a device has 1 to a few hundred dies")?;
         range("pools", self.pools.len() as u64, 1, 16, "one pool is the ordinary case")?;
         range("streams", self.streams.len() as u64, 1, 64, "one stream is the ordinary case")?;
         let slots = self.blocks() * b.next_power_of_two();
@@ -226,7 +230,7 @@ impl Config {
         let percent = if bad < 0.0 { u64::MAX } else { percent };
         range("percent of bad blocks", percent, 0, 50, "a device ships with at most a few")?;
         let endurance = u64::from(self.wear.endurance.unwrap_or(1));
-        range("P/E cycles", endurance, 1, most, "leave it out for blocks that do not wear out")
+        range("P/E cycles", endurance, 1, most, "omit it for blocks that do not wear out")
     }
 }
 

@@ -89,8 +89,8 @@ pub enum SimulationError {
     Quantity { what: &'static str, value: f64, hint: &'static str },
     /// Counting engine with a workload whose pages are not exchangeable.
     #[error(
-        "simulate by counts: the pages of this workload are not exchangeable\nhint: only uniform \
-         and hot-cold workloads are; leave --engine out"
+        "simulate by counts: the pages of this workload are not exchangeable\n\
+         hint: only uniform and hot-cold workloads are; omit --engine"
     )]
     NotExchangeable,
     /// The device became full where it must not.

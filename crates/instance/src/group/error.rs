@@ -38,7 +38,7 @@ pub enum GroupError {
     },
     /// A disk that is to take the place of another is too small.
     #[error(
-        "replace disk {disk}: it has to hold {needed} and is smaller\n\
+        "replace disk {disk}: it must hold {needed} and is too small\n\
          hint: choose a disk at least as large as the one that is gone"
     )]
     TooSmall {
@@ -49,7 +49,8 @@ pub enum GroupError {
     /// A device holds something.
     #[error(
         "use device {disk} as a disk: its first or last MiB holds data\n\
-         hint: choose another, or clear it with `wipefs -a` and `blkdiscard` if nobody needs it"
+         hint: choose another, or clear it with `wipefs -a` and `blkdiscard` if its data are not \
+         needed"
     )]
     NotEmpty { disk: String },
     /// A device is used by something else.
@@ -81,8 +82,8 @@ pub enum GroupError {
     DamagedHeader { disk: String },
     /// The group was written by another version.
     #[error(
-        "open disk group: disk {disk} is of version {found}, this program knows version {known}\n\
-         hint: use the version that created the group, or create it anew"
+        "open disk group: disk {disk} is of version {found}, this program supports version \
+         {known}\nhint: use the version that created the group, or create it again"
     )]
     OtherVersion { disk: String, found: u32, known: u32 },
     /// A disk of another group.
@@ -104,13 +105,13 @@ pub enum GroupError {
     /// No map that can be read.
     #[error(
         "open disk group: no disk has an undamaged map\n\
-         hint: name the missing disks as well; a group without a map must be created anew"
+         hint: name the missing disks as well; a group without a map must be created again"
     )]
     NoMap,
     /// Two parts of the group were used without each other.
     #[error(
-        "open disk group: disk {disk} was used without the others after they went on without it\n\
-         hint: decide which disks are right, and open the group without the others"
+        "open disk group: disk {disk} and the other disks were changed independently of each \
+         other\nhint: decide which disks to keep, and open the group without the others"
     )]
     Diverged { disk: String },
     /// Too many disks are gone.
@@ -131,32 +132,34 @@ pub enum GroupError {
     NotOffline { disk: String, state: &'static str },
     /// A disk that is to return and is not there.
     #[error(
-        "return disk {disk} to its group: nothing is there\n\
-         hint: plug it in or mount it; the group goes on without it"
+        "return disk {disk} to its group: it is missing\n\
+         hint: reconnect or mount it; the group continues without it"
     )]
     StillAway { disk: String },
     /// A disk that failed while it was given what it missed.
     #[error(
         "return disk {disk} to its group: it failed again\n\
-         hint: see the kernel's log (dmesg); the group goes on without it"
+         hint: see the kernel's log (dmesg); the group continues without it"
     )]
     FailedAgain { disk: String },
     /// A laying out or a resync was ended by whoever watched it.
-    #[error("disk group: given up\nhint: what was under way is begun anew the next time")]
-    GivenUp,
+    #[error("disk group: aborted\nhint: the unfinished part restarts on the next attempt")]
+    Aborted,
     /// A write after the group was closed.
     #[error(
-        "write to disk group: it was closed\n\
-         hint: this is a defect of the caller; please report it"
+        "write to disk group: it was closed\nhint: this is a bug in the caller; please report it"
     )]
     Closed,
     /// No such file in the group.
-    #[error("open file {name}: the disk group has no such file\nhint: was it set up completely?")]
+    #[error(
+        "open file {name}: the disk group has no such file\n\
+         hint: check that it was created completely"
+    )]
     NoSuchFile { name: String },
     /// Beyond the end of a file, or not whole blocks.
     #[error(
-        "{operation} file {file}: {len} bytes at {offset} are not whole blocks of {block} inside it\
-         \nhint: this is a defect of the caller; please report it"
+        "{operation} file {file}: {len} bytes at {offset} are not whole blocks of {block} inside \
+         it\nhint: this is a bug in the caller; please report it"
     )]
     Range {
         /// What was tried, as a verb.
@@ -169,8 +172,8 @@ pub enum GroupError {
     },
     /// Every copy of a block could be read and none is right.
     #[error(
-        "read file {file} at byte {offset}: {copies} of its copies are readable and none is whole\n\
-         hint: the block is lost; a torn write without protection leaves such a block"
+        "read file {file} at byte {offset}: none of its {copies} readable copies is intact\n\
+         hint: the block is lost; a torn write without protection can cause this"
     )]
     Corrupt {
         file: String,

@@ -214,7 +214,7 @@ pub(super) fn lay_out(
         }
         write_chunks(disk, ring.as_mut(), &chunks)?;
         if told(chunks.iter().map(|(_, chunk)| chunk.len() as u64).sum()).is_break() {
-            return Err(GroupError::GivenUp);
+            return Err(GroupError::Aborted);
         }
     }
     Ok(disk.sync()?)
@@ -384,7 +384,7 @@ fn validate(
     for file in files {
         let (name, block) = (&file.name, file.block.get());
         if name.is_empty() || !names.insert(name) {
-            return parameter(format!("file name `{name}`"), "give every file a name of its own");
+            return parameter(format!("file name `{name}`"), "give every file a unique name");
         }
         if !block.is_power_of_two() || !(512..=FINE_STRIPE.get()).contains(&block) {
             let what = format!("file {name} has blocks of {}", file.block);

@@ -29,7 +29,7 @@ impl Instance {
         shared.health.check()?;
         if schemas > spec.schemas {
             let what = format!("load {schemas} schemas of {}", spec.schemas);
-            return Err(InstanceError::parameter(what, "set the instance up with more"));
+            return Err(InstanceError::parameter(what, "create the instance with more"));
         }
         let loaded = shared.loaded.load(Ordering::Acquire);
         let total = u64::from(schemas.saturating_sub(loaded)) * spec.schema_blocks();

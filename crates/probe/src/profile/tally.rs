@@ -38,7 +38,7 @@ pub struct Tally {
     pub idle: u64,
     /// Records that found no room.
     pub lost: u64,
-    /// Time for which processors were sampled, all of them together.
+    /// Time during which processors were sampled, summed over all.
     pub watched_ns: u64,
 }
 

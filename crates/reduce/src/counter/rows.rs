@@ -22,10 +22,10 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// There is no such table.
-    #[error("a content is of table {table}, there are {tables}")]
+    #[error("a content names table {table}, but there are {tables}")]
     Table { table: usize, tables: usize },
     /// There is no such set of files.
-    #[error("a content is of file set {set}, there are {sets}")]
+    #[error("a content names file set {set}, but there are {sets}")]
     Set { set: u32, sets: usize },
     /// A set does not follow from those before it.
     #[error("file set {number} does not follow from those before it")]

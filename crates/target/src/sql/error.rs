@@ -8,7 +8,7 @@ use super::SCHEMA;
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// The address makes no sense.
-    #[error("aim at `{address}`: {why}\nhint: {hint}")]
+    #[error("use target `{address}`: {why}\nhint: {hint}")]
     Address {
         /// As it was given, without its password.
         address: String,
@@ -43,7 +43,7 @@ pub enum SqlError {
     },
     /// The rows do not lie as they must.
     #[error(
-        "load {table}: {rows} rows lie in {pages} pages, not one in each\n\
+        "load {table}: {rows} rows lie in {pages} pages, not one per page\n\
          hint: please report it, with the version of the database"
     )]
     Layout {

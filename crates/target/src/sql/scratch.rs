@@ -62,7 +62,7 @@ impl Home {
                 .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o700)));
             owned.map_err(|source| {
                 let _ = fs::remove_dir(&path);
-                let hint = "is this a file system with owners?";
+                let hint = "the file system must support owners";
                 SqlError::File { what: "give away", path: path.clone(), source, hint }
             })?;
         }
@@ -98,7 +98,7 @@ impl Home {
         Err(SqlError::Program {
             what: what.to_owned(),
             why: telling_lines(&String::from_utf8_lossy(&said)),
-            hint: format!("see whether {} works by hand", program(command)),
+            hint: format!("try {} by hand", program(command)),
         })
     }
 
@@ -110,7 +110,7 @@ impl Home {
             what: "create",
             path: log.clone(),
             source,
-            hint: "is there room on the file system?",
+            hint: "check the free space of the file system",
         };
         let file = File::create(&log).map_err(failed)?;
         command.stdout(file.try_clone().map_err(failed)?).stderr(file);
@@ -150,7 +150,7 @@ impl Server {
                 let log = fs::read(&self.log).unwrap_or_default();
                 let said = telling_lines(&String::from_utf8_lossy(&log));
                 let state = match ended {
-                    Some(status) => format!("it ended ({status})"),
+                    Some(status) => format!("it exited ({status})"),
                     None => "it does not answer".to_owned(),
                 };
                 return Err(SqlError::Program {
@@ -272,7 +272,7 @@ fn not_started(command: &Command, error: &io::Error) -> SqlError {
     SqlError::Program {
         what: format!("start {}", program(command)),
         why: error.to_string(),
-        hint: "is it executable, also for the user postgres, mysql or nobody?".to_owned(),
+        hint: "check that it is executable, also for the user postgres, mysql or nobody".to_owned(),
     }
 }
 

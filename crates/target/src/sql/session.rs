@@ -86,9 +86,8 @@ impl<L: Link> SqlSession<L> {
             if attempts == ATTEMPTS_MAX {
                 return Err(SqlError::Statement {
                     what: format!("send {operation:?}"),
-                    why: format!("the database ended it {attempts} times in a row"),
-                    hint: "fewer sessions that update, or more schemas, leave each more room"
-                        .to_owned(),
+                    why: format!("the database rolled it back {attempts} times in a row"),
+                    hint: "use fewer updating sessions, or more schemas".to_owned(),
                 });
             }
         }

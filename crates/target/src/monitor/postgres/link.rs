@@ -91,7 +91,7 @@ impl Link {
             set.map_err(|error| statement("set up the session", &error))?;
         }
         let row = client.query_one(ASK, &[]);
-        let row = row.map_err(|error| statement("ask what it is", &error))?;
+        let row = row.map_err(|error| statement("query its version", &error))?;
         let version = row.get::<_, i32>(0) as u32 / 10_000;
         let (release, settings) = identity(&mut client)?;
         if version < VERSION_MIN {
@@ -159,7 +159,7 @@ impl Link {
     /// Why a query is not answered while the server is well; none when it may be the next time.
     fn excused(&self, error: &postgres::Error) -> Result<Option<Unmeasured>, SqlError> {
         let Some(said) = error.as_db_error() else {
-            return Err(statement("ask for counters", error));
+            return Err(statement("read counters", error));
         };
         let is_any = |states: &[SqlState]| states.contains(said.code());
         if is_any(&[SqlState::INSUFFICIENT_PRIVILEGE]) {
@@ -184,6 +184,6 @@ impl Link {
         if is_any(&passing) {
             return Ok(None);
         }
-        Err(statement("ask for counters", error))
+        Err(statement("read counters", error))
     }
 }

@@ -122,7 +122,7 @@ impl Statements {
         if !self.counts.is_answered() {
             let why = format!(
                 "pg_stat_statements is not installed in database {}: add it to \
-                 shared_preload_libraries, start the server anew and CREATE EXTENSION \
+                 shared_preload_libraries, restart the server and CREATE EXTENSION \
                  pg_stat_statements",
                 link.database
             );
