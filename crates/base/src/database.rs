@@ -1,7 +1,7 @@
 //! The series a workload run records about itself and about the database it drives, miniature or
-//! real: one declaration for the target that samples them and for whoever judges them. All are
-//! cumulative since the database was opened, unless marked as a level. What a database that is only
-//! watched tells beyond that is declared here too.
+//! real: one declaration for the target that samples them and for the judge. All are cumulative
+//! since the database was opened, unless marked as a level. What a database that is only watched
+//! tells beyond that is declared here too.
 
 mod monitored;
 

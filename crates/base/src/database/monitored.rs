@@ -1,6 +1,6 @@
-//! What a database tells whoever watches it from outside, beside the series that a run records of
-//! the one it drives. A server's counters live as long as the server; where they fall, because they
-//! were set back or a database was dropped, nothing is added. The session that asks is in none.
+//! What an outside monitor sees of a database, beside the series that a run records of the one it
+//! drives. A server's counters live as long as the server; where they fall, because they were set
+//! back or a database was dropped, nothing is added. The session that asks is in none.
 
 use crate::column::{Column, Kind, Schema, Unit};
 
