@@ -34,7 +34,7 @@ pub struct Io {
     pub write_bytes: u64,
 }
 
-/// A process of this machine, as somebody else's program runs in it.
+/// A process of this machine that runs another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub pid: u32,

@@ -58,7 +58,7 @@ impl Deref for Slot {
     fn deref(&self) -> &[u8] {
         let start = self.arena.slot_ptr(self.index);
         // SAFETY: the slot lies inside the mapping, which lives as long as `arena`; its bytes are
-        // initialised, and only this `Slot` has this index, so nobody else writes to them.
+        // initialised, and only this `Slot` has this index, so nothing else writes to them.
         unsafe { std::slice::from_raw_parts(start, self.arena.slot_bytes) }
     }
 }
@@ -129,8 +129,8 @@ impl Arena {
         let _ =
             unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         for offset in (0..bytes).step_by(SLOT_ALIGN_BYTES) {
-            // SAFETY: `offset` is inside the mapping, which nobody else has seen yet; a volatile
-            // write is not removed although the memory already reads as zero.
+            // SAFETY: `offset` is inside the mapping, which no other thread has seen yet; a
+            // volatile write is not removed although the memory already reads as zero.
             unsafe { self.base.as_ptr().add(offset).write_volatile(0) };
         }
     }

@@ -61,7 +61,7 @@ pub enum FileError {
     },
 }
 
-/// What shows that somebody changed a file.
+/// What shows that a file was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
     pub bytes: u64,
@@ -190,7 +190,7 @@ impl BlockFile {
     /// When the kernel does not tell.
     pub fn size_bytes(&self) -> Result<u64, FileError> {
         // The end of a block device is its size; `stat` would say zero. The cursor that this moves
-        // is used by nobody.
+        // is not used by anything else.
         rustix::fs::seek(&self.file, SeekFrom::End(0)).map_err(|e| self.error("size", e.into()))
     }
 
@@ -224,7 +224,7 @@ impl BlockFile {
     }
 
     /// Whether its path still leads to it: a file that was removed or replaced goes on answering
-    /// whoever has it open, and is gone for everybody else.
+    /// processes that have it open, and is gone for all others.
     pub fn is_at_its_path(&self) -> bool {
         let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
             (here.dev(), here.ino()) == (there.dev(), there.ino())
@@ -238,7 +238,7 @@ impl BlockFile {
     /// The first byte at or behind `offset_bytes` that lies in no hole; nothing if all that follows
     /// is one. File systems that do not know holes, and devices, have none.
     pub fn next_data(&self, offset_bytes: u64) -> Option<u64> {
-        // The cursor that this moves is used by nobody.
+        // The cursor that this moves is not used by anything else.
         match rustix::fs::seek(&self.file, SeekFrom::Data(offset_bytes)) {
             Ok(data) => Some(data),
             Err(Errno::NXIO) => None,

@@ -2,8 +2,8 @@
 //! which thread it runs, and where in which code (`perf_event_open(2)` with the software event
 //! `cpu-clock`, which needs no hardware counter and works in virtual machines).
 //!
-//! Nothing is written and nobody is woken: the kernel puts samples into one buffer a processor,
-//! which [`Sampler::drain`] empties. What finds no room there is lost, and told.
+//! Nothing is written and no thread is woken: the kernel puts samples into one buffer a processor,
+//! which [`Sampler::drain`] empties. Records that find no room are lost, and counted.
 
 mod buffer;
 mod record;
@@ -163,7 +163,7 @@ impl Processor {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call has just given this descriptor, and nobody else has it.
+        // SAFETY: the call has just given this descriptor, and nothing else owns it.
         let event = unsafe { File::from_raw_fd(fd as libc::c_int) };
         let buffer = SharedBuffer::map(&event)?;
         Ok(Self { event, buffer })

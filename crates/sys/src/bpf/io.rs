@@ -28,10 +28,10 @@ pub enum Operation {
     Submit,
 }
 
-/// Whether somebody waits for it.
+/// Whether a thread waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Somebody waits.
+    /// A thread waits for it.
     Synchronous,
     /// Nobody waits, or who waits does so for many at once.
     Asynchronous,
@@ -46,7 +46,7 @@ pub enum Subject {
         /// Changes when the number goes to another file.
         generation: u32,
     },
-    /// A block device, or a file on it that could not be told.
+    /// A block device, or a file on it that could not be determined.
     Device,
     /// What the file system on the device keeps beside its files.
     Metadata,
@@ -91,7 +91,7 @@ pub const BUCKETS: usize = 98;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoTotals {
-    /// I/Os begun; ahead of `ios` by those in flight.
+    /// I/Os started; ahead of `ios` by those in flight.
     pub started: u64,
     pub ios: u64,
     pub bytes: u64,
@@ -222,7 +222,7 @@ impl IoTracer {
     /// kernel at the block layer; with an empty set, everybody.
     ///
     /// # Errors
-    /// When there is no room for so many.
+    /// When there is no room for that many.
     pub fn want(&mut self, tgids: &BTreeSet<u32>) -> Result<(), BpfError> {
         for tgid in self.set.difference(tgids) {
             self.wanted.remove(tgid).map_err(on("write", "wanted"))?;
@@ -286,7 +286,7 @@ impl IoKey {
         }
     }
 
-    /// Whether somebody waits.
+    /// Whether a thread waits for it.
     pub fn mode(&self) -> Mode {
         if self.mode == 0 { Mode::Synchronous } else { Mode::Asynchronous }
     }
