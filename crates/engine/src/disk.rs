@@ -225,7 +225,7 @@ impl SimDisk {
         id
     }
 
-    /// Takes the place back: nobody waits for that engine any more.
+    /// Takes the place back: no other engine waits for that one any more.
     pub(crate) fn leave(&self, seat: u64) {
         self.lock().seats.retain(|taken| taken.id != seat);
         self.0.turn.notify_all();

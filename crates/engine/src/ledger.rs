@@ -93,7 +93,7 @@ pub(crate) struct Station {
     counters: [AtomicU64; COLUMNS],
     /// Operations that were due when the worker ended and had not been submitted.
     pub overdue: AtomicU64,
-    /// Set when the worker ended before its work was done or it was told to.
+    /// Set when the worker ended before its work was done and was not asked to.
     pub failed: AtomicBool,
     page: Mutex<Page>,
 }
@@ -212,7 +212,7 @@ impl Ledger {
 }
 
 impl Station {
-    /// Publishes a worker's own totals. Plain stores: nobody else writes here.
+    /// Publishes a worker's own totals. Plain stores: there is no other writer.
     #[inline]
     pub fn publish(&self, totals: &Totals) {
         for (counter, value) in self.counters.iter().zip(totals.values()) {

@@ -20,7 +20,7 @@ pub struct Load {
     pub length: Length,
     /// Sequence of the first write; every write of the load gets one of its own, upwards.
     pub first_sequence: u64,
-    /// Verify the checksum of one read in so many; every read's stamp is verified. Not zero.
+    /// Verify the checksum of one read in this many; every read's stamp is verified. Not zero.
     pub checksum_every: u64,
     /// The instant on the engine's clock from which histogram seconds count.
     pub origin_ns: u64,

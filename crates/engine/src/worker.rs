@@ -19,7 +19,7 @@ use crate::request::{Completion, Request, RequestOp, Wait};
 /// A worker whose operations failed this many times in a row ends: the file or device is gone.
 const FAILURES_IN_A_ROW: u32 = 16;
 
-/// An idle worker of an open loop looks this often whether it was told to stop.
+/// How often an idle worker of an open loop checks whether it was told to stop.
 const STOP_POLL_NS: u64 = 20_000_000;
 
 /// What a worker reports when it is ready to start.
@@ -36,7 +36,7 @@ pub struct Worker {
     pub(crate) go: Receiver<()>,
 }
 
-/// Opens the engine, waits for the start, works until done or told to stop.
+/// Opens the engine, waits for the start, works until done or asked to stop.
 pub(crate) fn run<E: Engine>(worker: Worker) {
     let Worker { index, load, ledger, ready, go } = worker;
     clock::sharpen_timers();
