@@ -3,7 +3,7 @@
 //! What exactly is counted stands in docs/bpf.md.
 //!
 //! It is not among the probes that always run: it needs privileges, costs a little for each I/O,
-//! and wants to be told whom to watch and what a thread's role is.
+//! and is given the processes to watch and the roles of threads.
 
 mod columns;
 mod file_type;
@@ -69,7 +69,7 @@ impl fmt::Debug for IoSpec {
     }
 }
 
-/// The processes to watch: a handle that stays with whoever opened the probe. Children that a
+/// The processes to watch: a handle that stays with the opener of the probe. Children that a
 /// watched process begins are watched from their first moment, also without being named here.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted(Arc<Mutex<BTreeSet<u32>>>);

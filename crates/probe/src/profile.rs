@@ -3,7 +3,7 @@
 //! docs/profile.md.
 //!
 //! It is not among the probes that always run: it needs privileges, interrupts every processor at
-//! its rate, and wants to be told what a thread's role is.
+//! its rate, and is given the roles of threads.
 
 mod code;
 mod columns;
@@ -150,7 +150,7 @@ impl Drop for Profile {
         if let Some(Running { shared, drainer }) = self.running.take() {
             shared.stop.store(true, Ordering::Relaxed);
             drainer.thread().unpark();
-            // It fails only when it panicked, which was told when it happened.
+            // It fails only when it panicked, which was reported when it happened.
             let _ = drainer.join();
         }
     }

@@ -256,7 +256,7 @@ fn buffered_writes_are_charged_to_their_file_when_they_are_synced() {
     assert_eq!(of("system call", "flush | sync").ios, 1);
 }
 
-/// Reads the file with dd once it is told to; `forks` says whether a child of it does.
+/// Reads the file with dd once it gets a line; `forks` says whether a child of it does.
 fn dd(path: &Path, count: u32, forks: bool) -> Child {
     let exec = if forks { "" } else { "exec " };
     let script = format!(

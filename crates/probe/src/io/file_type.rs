@@ -1,4 +1,4 @@
-//! What a file holds, told from its path as databases lay out theirs.
+//! What a file holds, derived from its path as databases lay out theirs.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileType {

@@ -9,7 +9,7 @@ use blockstone_sys::bpf::io::{BUCKETS, IoTotals};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
     pub ios: u64,
-    /// I/Os begun and not completed; the only level among these.
+    /// I/Os started and not completed; the only level among these.
     pub in_flight: u64,
     pub bytes: u64,
     pub asked_bytes: u64,
@@ -183,7 +183,7 @@ mod tests {
     fn an_ended_thread_keeps_counting_for_its_role() {
         let mut ledger = Ledger::new();
         ledger.begin();
-        assert!(!ledger.add(&1, &sums(5)), "nobody knows it");
+        assert!(!ledger.add(&1, &sums(5)), "it is unknown");
         ledger.introduce(1, (10, 10), "writer");
         ledger.introduce(2, (10, 11), "writer");
         ledger.introduce(3, (10, 12), "reader");
