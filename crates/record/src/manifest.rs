@@ -1,5 +1,5 @@
-//! The manifest: everything about a recording that is not a series. Written anew, atomically, each
-//! time a phase ends, so that a crash leaves a manifest that is true up to that phase.
+//! The manifest: everything about a recording that is not a series. Rewritten atomically, each time
+//! a phase ends, so that a crash leaves a manifest that is true up to that phase.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! in a file that is complete. `series/host.0001.parquet`, `series/host.0002.parquet` … each appear
 //! whole, by rename. Closing writes `series/host.parquet` from all of them, by rename again, and
 //! removes them. Whoever finds `series/host.parquet` therefore finds all rows in it and ignores any
-//! segment that is left; whoever does not, reads the segments.
+//! segment that is left; any other reader takes the segments.
 
 use std::fs;
 use std::path::{Path, PathBuf};

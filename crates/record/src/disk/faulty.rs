@@ -30,7 +30,7 @@ struct FaultyOutput {
 }
 
 impl FaultyDisk {
-    /// A process that is killed after so many file operations; a write in progress is torn.
+    /// A process that is killed after this many file operations; a write in progress is torn.
     pub fn dying_after(operations: usize) -> Self {
         let disk = Self::default();
         disk.state().dies_after = Some(operations);
