@@ -83,7 +83,7 @@ pub struct Write {
     pub stream: u32,
 }
 
-/// Who is told what the dies have to do. The methods are called in the order of the operations.
+/// Receives what the dies have to do. The methods are called in the order of the operations.
 pub trait Operations {
     /// `count` pages were read and programmed into the slots from `slot` on, all on one die;
     /// `fast` when the block is of a pool that uses fast pages only.
@@ -92,7 +92,7 @@ pub trait Operations {
     fn erased(&mut self, die: u32);
 }
 
-/// Nobody is told: for write amplification without time.
+/// Ignores it: for write amplification without time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Untimed;
 
@@ -139,7 +139,7 @@ pub struct Ftl<M> {
     writers: Vec<u8>,
     erases: Vec<u32>,
     groups: Vec<Group>,
-    /// By group: below so many valid pages a block is noted as a candidate.
+    /// By group: below this many valid pages a block is noted as a candidate.
     limits: Vec<u16>,
     frontiers: Vec<Frontier>,
     /// By die and frontier.
@@ -200,7 +200,7 @@ impl<M: Mapping> Ftl<M> {
     }
 
     /// Host pages written when a write first had to wait for collection, or to take part in it;
-    /// none when none had to. What is collected while dies idle keeps nobody waiting.
+    /// none when none had to. What is collected while dies idle delays no request.
     pub fn cliff_host_pages(&self) -> Option<u64> {
         self.cliff_host_pages
     }

@@ -10,7 +10,7 @@ pub enum Policy {
     Greedy,
     /// The block that was filled first.
     Fifo,
-    /// The emptiest of so many blocks drawn at random (with replacement).
+    /// The emptiest of this many blocks drawn at random (with replacement).
     Choices(u32),
     /// A block drawn at random.
     Random,

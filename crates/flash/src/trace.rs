@@ -120,14 +120,14 @@ pub enum TraceError {
 
 /// Bad lines that are kept with their reason.
 const KEPT: usize = 20;
-/// Of so many lines one may be bad.
+/// One line in this many may be bad.
 const ONE_BAD_OF: u64 = 10;
 /// Lines that tell the format.
 const TELLING: usize = 100;
 
 impl Trace {
-    /// Reads a trace of a device of so many bytes. Without a format it is the one that fits most of
-    /// the first lines.
+    /// Reads a trace of a device of `device_bytes` bytes. Without a format it is the one that fits
+    /// most of the first lines.
     ///
     /// # Errors
     /// When no format fits, more than a tenth of the lines make no sense, or nothing is left.

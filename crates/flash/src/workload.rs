@@ -76,7 +76,7 @@ struct Region {
 }
 
 impl Workload {
-    /// The first page and the number of pages of each part, on a device of so many.
+    /// The first page and the number of pages of each part, on a device of `pages` pages.
     pub fn regions(&self, logical_pages: u32) -> Vec<(u32, u32)> {
         let sum: f64 = self.parts.iter().map(|part| part.pages).sum();
         let mut below = 0.0;
@@ -96,7 +96,7 @@ impl Workload {
         self.parts.iter().all(|part| part.pattern == Pattern::Uniform)
     }
 
-    /// The requests on a device of so many pages.
+    /// The requests on a device of `pages` pages.
     ///
     /// # Errors
     /// When a part would have no page, or shares make no sense.

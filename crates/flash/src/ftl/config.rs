@@ -27,7 +27,7 @@ pub struct Pool {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Static levelling: a closed block that is so many erases behind the most worn one is moved.
+    /// Static levelling: a closed block that is this many erases behind the most worn one is moved.
     pub levelling_spread: Option<u32>,
     /// Erases that a block endures, ±10 %; then it is retired.
     pub endurance: Option<u32>,

@@ -8,7 +8,7 @@ use crate::workload::{Part, Pattern, Workload, WorkloadError};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// The next one when one completes, with so many under way.
+    /// The next one when one completes, with this many in flight.
     Closed,
     /// So many a second at exponential gaps, whatever the device does; zero is an idle window.
     Open(f64),
