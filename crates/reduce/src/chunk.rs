@@ -70,7 +70,7 @@ fn cut(bytes: &[u8]) -> usize {
     end
 }
 
-/// That one file holds what another does, so many bytes further on.
+/// That one file holds what another does, shifted by some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Displacement {
     /// Where the chunks occurred first.

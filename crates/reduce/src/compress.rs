@@ -39,8 +39,8 @@ pub enum CodecError {
 }
 
 impl Codec {
-    /// Memory that it takes to compress blocks of up to so many bytes, about, in bytes: measured
-    /// for level 22 of Zstandard, which has the largest tables, and a little more.
+    /// Memory in bytes to compress blocks of up to `block_bytes`, approximately: measured for level
+    /// 22 of Zstandard, which has the largest tables, and a little more.
     pub const fn memory_bytes(self, block_bytes: u64) -> u64 {
         match self {
             Self::Lz4 => 64 << 10,

@@ -163,7 +163,7 @@ impl Counter {
     /// # Panics
     /// Before the first file.
     pub fn feed(&mut self, hashed: &Hashed, wanted: &mut Vec<Wanted>) {
-        let file = self.files.last_mut().expect("a file has begun");
+        let file = self.files.last_mut().expect("a file has started");
         let start_bytes = file.bytes;
         file.bytes += hashed.len_bytes();
         match hashed {

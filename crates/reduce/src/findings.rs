@@ -451,7 +451,7 @@ mod tests {
         assert!((80..=84).contains(&all), "{all}");
         // Two heads lose as many blocks as lie before the offset.
         assert_eq!(used(16 * 8192, &files), all - 2 * 16);
-        // A copy that nobody recognises has the same empty blocks.
+        // A copy of unknown format has the same empty blocks.
         let mut copy = vec![7; 8192];
         copy.extend_from_slice(&files[0]);
         let with_copy = used(0, &[files[0].clone(), copy]);

@@ -116,7 +116,7 @@ impl Tower {
         }
     }
 
-    /// Forgets what has begun: the next unit is the first of a file.
+    /// Forgets what has started: the next unit is the first of a file.
     pub fn reset(&mut self) {
         self.halves.fill(None);
     }

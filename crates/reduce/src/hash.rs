@@ -24,7 +24,7 @@ pub struct Depth {
 /// A segment after hashing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hashed {
-    /// Nothing but zeros, or a hole: so many bytes.
+    /// Nothing but zeros, or a hole: its length in bytes.
     Zeros(u64),
     Data(Prints),
 }

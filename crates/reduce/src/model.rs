@@ -6,7 +6,7 @@
 //! about = "an array of mine"
 //! block_size = "8K"      # what is deduplicated and compressed
 //! codec = "lz4"          # lz4, zstd:1 … zstd:22, or none
-//! granule = "1K"         # compressed blocks are stored in steps of so many bytes
+//! granule = "1K"         # compressed blocks are stored in steps of this size
 //! smallest = "1K"        # and take no less            [the granule]
 //! counted_below = 0.75   # what does not shrink below this part stays whole   [1.0]
 //! deduplicates = true    # whether a content is stored once                   [true]

@@ -25,7 +25,7 @@ pub enum Field {
     Address,
     /// Which transactions touched it: xmin, xmax, cid, interested transactions.
     Transaction,
-    /// Hint bits and flags that are set when somebody reads: infomask, page flags.
+    /// Hint bits and flags that reads set: infomask, page flags.
     Flags,
 }
 

@@ -14,8 +14,8 @@ use crate::sets::Sets;
 pub enum Compress {
     /// None.
     Not,
-    /// All while there are at most so many in the primary grid, and an eighth of them in each other
-    /// one; then a fixed share of hash space.
+    /// All up to this number in the primary grid, and an eighth of them in each other one; then a
+    /// fixed share of hash space.
     Sample(usize),
     Every,
 }

@@ -22,7 +22,7 @@ pub enum FileState {
         #[serde(rename = "changed_bytes")]
         bytes: u64,
     },
-    /// Its size stayed, but somebody wrote to it meanwhile.
+    /// Its size stayed, but it was written to meanwhile.
     Written,
     /// It could not be read to its end.
     Unreadable { why: String },
