@@ -38,7 +38,7 @@ pub fn generate(
     let all = shape.file_bytes().saturating_mul(shape.files.into());
     if let Err(error) = room(dir, all) {
         if !was_there {
-            // That there is no room is what is told.
+            // The error to report is that there is no room.
             let _ = fs::remove_dir(dir);
         }
         return Err(error);
@@ -68,7 +68,7 @@ pub fn generate(
     })();
     if !matches!(result, Ok(true)) {
         for path in made {
-            // The reason for removing it is what is told.
+            // The error to report is the reason for removing it.
             let _ = fs::remove_file(path);
         }
         if !was_there {

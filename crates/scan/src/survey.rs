@@ -172,7 +172,7 @@ fn kind_name(found: &Metadata) -> &'static str {
     }
 }
 
-/// A path as text that a terminal can be given: whoever names a file does not command it.
+/// A path as text that a terminal can be given: a file name must not control it.
 pub(crate) fn shown(path: &Path) -> String {
     let text = path.display().to_string();
     let mut shown = String::new();

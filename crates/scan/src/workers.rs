@@ -1,6 +1,6 @@
 //! The threads of a scan: they read and hash segments in any order, and compress what the counter
-//! asks them to. Segments are memory of one pool; a segment goes back to it when nobody looks at it
-//! any more.
+//! asks them to. Segments are memory of one pool; a segment goes back to it when nothing refers to
+//! it any more.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -67,7 +67,7 @@ impl Drop for Bytes {
     }
 }
 
-/// Blocks to be compressed: in a segment, or begun in the one before it.
+/// Blocks to be compressed: in a segment, or started in the one before it.
 pub struct Job {
     pub wanted: Vec<Wanted>,
     /// The plan's grids, and how many compressors see the blocks of each.
@@ -81,7 +81,7 @@ pub struct Job {
 }
 
 /// What workers tell.
-pub enum Told {
+pub enum Message {
     /// A segment was read and hashed.
     Piece(Box<Piece>),
     /// Blocks were compressed.
@@ -110,7 +110,7 @@ impl Pool {
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// Gives a job to whoever is free first.
+    /// Gives a job to the first idle worker.
     pub fn compress(&self, job: Job) {
         self.lock().jobs.push_back(job);
         self.changed.notify_one();
@@ -140,13 +140,15 @@ enum Next {
     Read(Slot),
 }
 
-/// Works until there is nothing left to do, or nobody listens.
-pub fn work(work: &Work, mut compressors: Compressors, told: &Sender<Told>) {
+/// Works until there is nothing left to do, or the receiver is gone.
+pub fn work(work: &Work, mut compressors: Compressors, messages: &Sender<Message>) {
     let mut hasher = Hasher::default();
     let mut block = Vec::new();
     while let Some(next) = next(&work.pool) {
         let tell = match next {
-            Next::Compress(job) => Told::Compressed(compress(&job, &mut compressors, &mut block)),
+            Next::Compress(job) => {
+                Message::Compressed(compress(&job, &mut compressors, &mut block))
+            }
             Next::Read(slot) => {
                 let Some(claim) = work.stream.claim() else {
                     let mut state = work.pool.lock();
@@ -156,10 +158,10 @@ pub fn work(work: &Work, mut compressors: Compressors, told: &Sender<Told>) {
                     work.pool.changed.notify_all();
                     continue;
                 };
-                Told::Piece(Box::new(read(work, claim, slot, &mut hasher)))
+                Message::Piece(Box::new(read(work, claim, slot, &mut hasher)))
             }
         };
-        if told.send(tell).is_err() {
+        if messages.send(tell).is_err() {
             return;
         }
     }
