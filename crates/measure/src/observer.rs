@@ -1,4 +1,4 @@
-//! What a measurement tells whoever watches it run.
+//! What a measurement reports to its observer.
 
 use blockstone_base::units::Nanos;
 
