@@ -15,7 +15,7 @@
 //! returned. Sessions read it meanwhile; who wants to change it waits (`write complete waits`).
 //!
 //! Latches are taken in one order: frame, then partition. Nobody waits for a frame while holding
-//! another, except a database writer, whose frames nobody else holds for longer than a visit.
+//! another, except a database writer, whose frames are held by others for no longer than a visit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -135,14 +135,14 @@ impl Cache {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// The block `number`, if it is here; waits for whoever has it latched.
+    /// The block `number`, if it is here; waits while it is latched exclusively.
     #[inline]
     pub fn read(&self, number: u64, waits: Waits<'_>) -> Found<Shared<'_>> {
         let tag = number + 1;
         while let Some(frame) = self.find(tag) {
             let frame = &self.frames[frame as usize];
-            // Passing by whoever waits to change the block: a visit is short, and while a database
-            // writer holds the latch too, the change could not be made anyway.
+            // Readers may overtake a waiting writer: a visit is short, and while a database writer
+            // holds the latch too, the change could not be made anyway.
             let body = match frame.body.try_read_recursive() {
                 Some(body) => body,
                 None => frame.wait_to_read(waits),

@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub loaded: u32,
     /// How blocks have been protected since the last opening.
     pub protection: TornProtection,
-    /// Database writers since the last opening: so many parts of the double-write area are used.
+    /// Database writers since the last opening, each with its part of the double-write area.
     pub writers: u32,
 }
 

@@ -54,8 +54,8 @@ pub trait Disk: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether it is still there for others to find. A removed file answers on to whoever has it
-    /// open, which is not what was asked of a disk.
+    /// Whether it is still there for others to find. A removed file still answers those that have
+    /// it open, which is not what was asked of a disk.
     fn is_present(&self) -> bool {
         true
     }

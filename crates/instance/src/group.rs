@@ -148,7 +148,7 @@ pub struct BatchInfo {
 /// Told how many bytes of how many were laid out, and may end it; called from several threads.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
-/// Progress that nobody looks at.
+/// Progress that is ignored.
 pub fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
@@ -296,7 +296,7 @@ impl DiskGroup {
     /// Takes a disk offline, as when its writes fail.
     ///
     /// # Errors
-    /// When it holds the last copy of something, or the other disks cannot be told.
+    /// When it holds the last copy of something, or the other disks cannot be updated.
     pub fn offline(&self, disk: usize) -> Result<(), GroupError> {
         self.0.take_offline(disk)
     }
@@ -314,7 +314,7 @@ impl DiskGroup {
     /// As [`DiskGroup::online_and_resync`], for as long as `go_on` says so.
     ///
     /// # Errors
-    /// As there, and when it was given up.
+    /// As there, and when it was aborted.
     pub fn online_and_resync_while(
         &self,
         disk: usize,

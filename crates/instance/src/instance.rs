@@ -141,7 +141,7 @@ impl Instance {
     /// in the statistics. A session keeps the disk group open until it is dropped.
     ///
     /// # Errors
-    /// When the cache is too small for so many sessions.
+    /// When the cache is too small for that many sessions.
     pub fn session(&self, number: u32) -> Result<Session, InstanceError> {
         self.shared.health.check()?;
         check_sessions(self.shared.cache.frames(), number + 1)?;

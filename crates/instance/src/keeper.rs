@@ -1,5 +1,5 @@
 //! The keeper of the disks: notices that one has left its group, looks again and again whether it
-//! is back, and gives it what it missed. It says what happened to whoever asks for news.
+//! is back, and gives it what it missed. What happened is kept as news.
 
 use std::time::{Duration, Instant};
 

@@ -3,8 +3,8 @@
 //! recovery, and the waits of all of them.
 //!
 //! It knows no workload, no recording and no terminal: sessions are told which rows to visit, and
-//! whoever asks gets cumulative counters. Disks are files, devices or simulated; only the last can
-//! lose their power, so recovery is tested on them.
+//! counters are cumulative. Disks are files, devices or simulated; only the last can lose their
+//! power, so recovery is tested on them.
 //!
 //! The main types are [`Instance`] and [`Session`], in a [`group::DiskGroup`].
 //!

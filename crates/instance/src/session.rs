@@ -79,7 +79,7 @@ impl Session {
     }
 
     /// Once `stop` is set, a scan ends early with the rows that it has visited by then.
-    pub fn heed(&mut self, stop: Arc<AtomicBool>) {
+    pub fn set_stop_flag(&mut self, stop: Arc<AtomicBool>) {
         self.stop = Some(stop);
     }
 
@@ -161,7 +161,7 @@ impl Session {
         })
     }
 
-    /// The columns of a row and how often it was updated, for whoever checks the data.
+    /// The columns of a row and how often it was updated, for checks of the data.
     ///
     /// # Errors
     /// As [`Session::select`].
@@ -240,7 +240,7 @@ impl Session {
         }
     }
 
-    /// Reads a block into the cache; none when somebody else did meanwhile.
+    /// Reads a block into the cache; none when another session did meanwhile.
     #[cold]
     fn read_in(&self, number: u64) -> Result<Option<(u32, Exclusive<'_>)>, InstanceError> {
         let shared = &*self.shared;

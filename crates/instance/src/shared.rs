@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub checkpoint_bell: Bell,
     pub keeper_bell: Bell,
     pub group: DiskGroup,
-    /// What happened that nobody has asked for yet.
+    /// News that were not yet taken.
     pub news: Mutex<Vec<String>>,
     /// After this time it is first tried whether a disk that left is back.
     pub return_after: Duration,
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Ends the instance because `role` cannot go on; nobody waits for its redo any more.
+    /// Ends the instance because `role` cannot go on; waits for its redo end.
     pub fn fail(&self, role: &str, why: &dyn fmt::Display) {
         self.health.fail(role, why);
         self.log.stop();
@@ -83,7 +83,7 @@ impl Shared {
         self.log.stop();
     }
 
-    /// Keeps news for whoever asks.
+    /// Keeps news until they are taken.
     pub fn tell(&self, news: String) {
         self.news.lock().push(news);
     }

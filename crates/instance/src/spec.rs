@@ -11,7 +11,7 @@ use crate::redo::REDO_BLOCK_BYTES;
 /// Writers there can be: each has its part of the double-write area.
 pub const WRITERS_MAX: u32 = 16;
 
-/// Sessions that a cache of so many blocks serves: one each.
+/// Blocks of the cache needed for each session.
 const BLOCKS_PER_SESSION: usize = 8;
 const CACHE_BLOCKS_MIN: u64 = 64;
 const REDO_BYTES_MIN: u64 = 256 << 10;

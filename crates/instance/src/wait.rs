@@ -23,7 +23,7 @@ use blockstone_sys::clock;
 use blockstone_sys::usage::{CpuUsage, ThreadId, ThreadUsage};
 use parking_lot::Mutex;
 
-/// One stretch outside of waits in so many is looked at more closely, at a cost of a microsecond.
+/// One stretch outside waits in this many is sampled, at a cost of a microsecond.
 const SAMPLE: u64 = 16;
 /// The longest between two charges of processor time to a running thread.
 const TICK_NS: u64 = 10_000_000;

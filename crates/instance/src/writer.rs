@@ -17,7 +17,7 @@ use crate::shared::Shared;
 use crate::spec::TornProtection;
 use crate::wait::{Direction, Event, Ledger, Statistic};
 
-/// What nobody has asked for is looked after this often.
+/// How often it looks for work without being woken.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Runs until the instance stops. Writer `number` has its own part of the double-write area.

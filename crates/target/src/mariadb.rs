@@ -64,7 +64,7 @@ const ASIDE: u64 = 400 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE_MS: u32 = 30_000;
 
-/// What a session is told before its first statement.
+/// The settings of a session before its first statement.
 const PIN: [&str; 2] = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION optimizer_switch = 'mrr=off'",

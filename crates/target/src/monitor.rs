@@ -1,5 +1,5 @@
-//! Looking at a database that somebody else drives: its counters at each tick, samples of its
-//! sessions in between.
+//! Monitoring a database that others use: its counters at each tick, samples of its sessions in
+//! between.
 //!
 //! A [`Monitor`] is opened from an address through the [`registry`]. It makes nothing in the
 //! server and needs no schema there; what its user may not see, or the server does not count, is
@@ -24,10 +24,10 @@ mod pace;
 mod postgres;
 mod recent;
 pub mod registry;
+mod reported;
 mod run;
 mod steady;
 mod text;
-mod told;
 mod values;
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
@@ -68,7 +68,7 @@ pub trait Monitor: Send {
     /// machine.
     fn processes(&mut self) -> Vec<(Member, String)>;
 
-    /// Connects anew, after the server went away. Counters go on where they were.
+    /// Reconnects after the server went away. Counters go on where they were.
     ///
     /// # Errors
     /// When the server is not back yet, or is another one that cannot be watched.

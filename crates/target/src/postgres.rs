@@ -54,8 +54,8 @@ const CHUNK: u64 = 4096;
 /// A fresh cluster with its log, and the index of the rows.
 const ASIDE: u64 = 1200 << 20;
 
-/// What a session is told before its first statement: one page after the other, by the index, and
-/// always the same way.
+/// The settings of a session before its first statement: one page after the other, by the index,
+/// and always the same way.
 const PIN: &str = "
     SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off;
     SET max_parallel_workers_per_gather = 0; SET jit = off;
@@ -187,7 +187,7 @@ impl Postgres {
     }
 
     fn make_tables(owner: &mut Client, content: &Content) -> Result<(), SqlError> {
-        // Made and marked at one stroke: no schema is left that nobody knows.
+        // Made and marked at one stroke: no unmarked schema can be left behind.
         let schema = format!(
             "BEGIN; CREATE SCHEMA {SCHEMA}; COMMENT ON SCHEMA {SCHEMA} IS '{MARK}'; COMMIT"
         );

@@ -19,7 +19,7 @@ pub struct Entry {
     pub doc: &'static str,
     /// Whether its rows take space in the places it is given.
     pub takes_space: bool,
-    /// Whether its sessions can be told to scan past the buffer cache.
+    /// Whether its sessions can scan past the buffer cache.
     pub direct_scans: bool,
     /// Where its data are, or will be. May ask its server.
     pub storage: fn(&TargetSpec) -> Result<Storage, TargetError>,

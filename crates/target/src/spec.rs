@@ -6,7 +6,7 @@ use blockstone_base::units::Bytes;
 pub use blockstone_instance::group::Redundancy;
 pub use blockstone_instance::{RedoStress, TornProtection};
 
-/// Everything a target is told before it is opened.
+/// Everything a target needs to be opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetSpec {
     /// What follows the name of the target on the command line: a path, or the address of a server
@@ -49,7 +49,7 @@ pub struct TargetSpec {
     pub direct: bool,
     /// Seed of the data and of the order of the rows.
     pub seed: u64,
-    /// The places hold what an earlier run kept, which is opened instead of made anew.
+    /// The places hold what an earlier run kept, which is opened instead of made again.
     pub reuse: bool,
 }
 

@@ -73,7 +73,7 @@ pub trait Database: Send + Sync + Debug + 'static {
     /// How tables are filled: by how many at a time, and how many places each takes on at once.
     fn loaders(&self) -> (usize, u64);
 
-    /// Fills `chunk`; `tell` is told of rows as they are written, and may end it.
+    /// Fills `chunk`; `tell` gets the number of rows as they are written, and may end it.
     fn fill(
         &self,
         chunk: &Chunk,

@@ -80,7 +80,7 @@ pub struct Loading {
     pub total: u64,
 }
 
-/// Is told how far something is, and may end it.
+/// Receives progress, and may end the work.
 pub type Progress<'a> = dyn FnMut(Loading) -> ControlFlow<()> + 'a;
 
 /// Latencies that a target measured itself since it was last asked.
@@ -118,7 +118,7 @@ pub struct Description {
 
 /// A database, as far as a workload sees it.
 pub trait Target: Send + Sync + Debug {
-    /// Fills the schemas. `progress` is told how far it is, and may end it.
+    /// Fills the schemas. `progress` receives how far it is, and may end it.
     ///
     /// # Errors
     /// When it cannot be written, and [`TargetError::Interrupted`] when `progress` ended it.
@@ -151,8 +151,8 @@ pub trait Target: Send + Sync + Debug {
         Ok(Description::default())
     }
 
-    /// What happened to it since this was last called that whoever watches should know: a disk that
-    /// left, or one that is back. Asked at every tick.
+    /// What happened to it since this was last called that the user should know: a disk that left,
+    /// or one that is back. Asked at every tick.
     fn take_news(&self) -> Vec<String> {
         Vec::new()
     }
@@ -183,7 +183,7 @@ pub trait TargetSession {
     }
 
     /// Once `stop` is set, what takes long may end early, with the rows visited until then.
-    fn heed(&mut self, stop: &Arc<AtomicBool>) {
+    fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
         let _ = stop;
     }
 }
@@ -194,7 +194,7 @@ pub enum TargetError {
     /// No target has this name.
     #[error("unknown target `{name}`\nhint: known targets are {known}")]
     Unknown { name: String, known: String },
-    /// Its scans cannot be told how to read.
+    /// Its scans have no options for reading.
     #[error(
         "scan past the cache, {multiblock} blocks a read and {slots} reads outstanding: this \
          target does not support that\n\

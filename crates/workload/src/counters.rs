@@ -1,6 +1,6 @@
-//! What the sessions count. Each session has counters of its own, on cache lines of its own, and
-//! is their only writer; whoever reads them disturbs nobody. Latencies go into one histogram a
-//! kind of operation, which the reader empties: memory does not grow with sessions or time.
+//! What the sessions count. Each session has counters of its own, on cache lines of its own, and is
+//! their only writer; reading them disturbs no session. Latencies go into one histogram a kind of
+//! operation, which the reader empties: memory does not grow with sessions or time.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::thread;

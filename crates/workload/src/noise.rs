@@ -20,9 +20,9 @@ pub const WRITE: Bytes = Bytes::kib(128);
 const LAY_OUT: Bytes = Bytes::mib(1);
 /// Bytes of a stamped block.
 const STAMPED: u64 = 8192;
-/// How often progress of laying out is told.
+/// How often progress of the layout is reported.
 const TELL: Duration = Duration::from_millis(50);
-/// How long a layout that was given up may take to end.
+/// How long an interrupted layout may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// What the noise consists of.
@@ -120,7 +120,7 @@ impl NoiseSpec {
 }
 
 impl Areas {
-    /// Makes the areas and writes each of them once. `told` hears how many bytes of how many are
+    /// Makes the areas and writes each of them once. `told` gets how many bytes of how many are
     /// written, and may give up.
     ///
     /// # Errors

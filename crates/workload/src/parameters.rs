@@ -25,7 +25,7 @@ pub struct Parameters {
     pub direct_scan: Option<DirectScan>,
     /// `DO_HOTSPOT`: a range of rows that is visited more often.
     pub hotspot: Option<Hotspot>,
-    /// `HOT_SCHEMA_FREQUENCY`: one of so many operations goes to the first schema.
+    /// `HOT_SCHEMA_FREQUENCY`: one in this many operations goes to the first schema.
     pub hot_schema: Option<Every>,
     /// `THINK_TM_*`: pauses.
     pub think: Option<Think>,
@@ -62,8 +62,8 @@ pub enum Population {
     },
 }
 
-/// One of so many operations. Which one of them is drawn anew each time, so that no two
-/// frequencies lock into step.
+/// On average one in N operations, drawn at random each time, so that no two frequencies lock into
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every(pub u32);
 

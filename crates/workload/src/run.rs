@@ -37,7 +37,7 @@ pub enum WorkloadError {
         /// The session and the target's answer.
         why: String,
     },
-    /// It was given up while the sessions connected.
+    /// It was interrupted while the sessions connected.
     #[error("start the sessions: interrupted\nhint: nothing was measured; run it again")]
     Interrupted,
 }
@@ -123,8 +123,8 @@ impl Running {
 
     /// Lets sessions that have a number of loops go on to their end, for at most `limit`.
     pub fn wait(&self, limit: Duration) {
-        let begun = Instant::now();
-        while !self.all_ended() && begun.elapsed() < limit {
+        let started = Instant::now();
+        while !self.all_ended() && started.elapsed() < limit {
             thread::sleep(Duration::from_micros(500));
         }
     }

@@ -139,7 +139,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         Ok(session) => session,
         Err(error) => return shared.fail(|| format!("connect session {index}: {error}")),
     };
-    session.heed(&shared.stop);
+    session.set_stop_flag(&shared.stop);
     let direct = parameters.direct_scan.map_or(Ok(()), |scan| session.scan_directly(scan));
     if let Err(error) = direct {
         return shared.fail(|| format!("connect session {index}: {error}"));

@@ -1,5 +1,5 @@
-//! What somebody asked for, on the command line or in a file of settings: any part of the
-//! parameters. Layers are laid over each other, and the last gaps are filled with defaults.
+//! What was asked for, on the command line or in a file of settings: any part of the parameters.
+//! Layers are laid over each other, and the last gaps are filled with defaults.
 
 use std::str::FromStr;
 
@@ -49,7 +49,7 @@ pub struct HotspotWanted {
     pub every: u32,
 }
 
-/// What is used where nobody asked for anything else.
+/// The defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// Schemas and sessions on each.

@@ -164,7 +164,7 @@ impl Shared {
         run.iter().map(|part| member.write(disk, part.offset, part.data, durable)).sum()
     }
 
-    /// A ring that nobody is using; none where the kernel has none.
+    /// An idle ring; none where the kernel has no io_uring.
     fn take_ring(&self) -> Option<BatchRing> {
         let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         let Rings::Idle(idle) = &mut *rings else { return None };

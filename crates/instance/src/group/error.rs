@@ -142,7 +142,7 @@ pub enum GroupError {
          hint: see the kernel's log (dmesg); the group continues without it"
     )]
     FailedAgain { disk: String },
-    /// A laying out or a resync was ended by whoever watched it.
+    /// The caller ended a layout or a resync through its progress function.
     #[error("disk group: aborted\nhint: the unfinished part restarts on the next attempt")]
     Aborted,
     /// A write after the group was closed.

@@ -158,7 +158,7 @@ impl Map {
         write_aligned(disk, header.slot_offset(sequence % 2), image)
     }
 
-    /// The bytes of a map with so many copies of units, on disks of so many units.
+    /// The bytes of a map with this many copies of units, on disks of this many units.
     pub fn slot_bytes(disks: &[(String, String, u32)], files: &[FileMap]) -> u64 {
         let empty = |(name, failure_group, units): &(String, String, u32)| DiskMap {
             name: name.clone(),

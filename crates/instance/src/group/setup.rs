@@ -100,7 +100,7 @@ fn build(
             room.units = room.next;
         }
         let disk_bytes = plan.header(number).disk_bytes();
-        Arc::get_mut(disk).expect("nobody else knows it yet").reserve(disk_bytes)?;
+        Arc::get_mut(disk).expect("it is not shared yet").reserve(disk_bytes)?;
     }
     let (done, total) = (AtomicU64::new(0), plan.bytes());
     let told = |bytes| progress(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
@@ -183,7 +183,7 @@ fn discard(disk: &FileDisk) {
         let len = CHUNK_BYTES.min(size);
         if let Ok(mut zeros) = arena(disk, len) {
             for offset in [0, size - len] {
-                // A device that fails here says so again to whoever uses it next.
+                // A device that fails here fails again at its next use.
                 let _ = disk.write_dsync_at(offset, zeros.slot(0));
             }
         }

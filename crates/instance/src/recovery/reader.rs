@@ -37,8 +37,8 @@ impl<'a> Reader<'a> {
     /// The next chunk: the position of its first byte, and its records.
     pub fn next(&mut self) -> Result<Option<(Lsn, &[u8])>, InstanceError> {
         let here = self.next.place;
-        let begun = Place { sequence: here.sequence + 1, offset: 0 };
-        for place in [here, begun] {
+        let started = Place { sequence: here.sequence + 1, offset: 0 };
+        for place in [here, started] {
             if let Some(blocks) = self.chunk(place)? {
                 let first = self.next.first;
                 let offset = place.offset + u64::from(blocks) * REDO_BLOCK_BYTES as u64;

@@ -2,11 +2,11 @@
 //!
 //! What is in the buffer always has its place in a log: the chunk that gathers is bound to one from
 //! the start, and when the next log still holds redo that recovery would need, the buffer takes
-//! nothing more. So the log writer never waits for a checkpoint, and nobody who waits for the log
-//! writer (a database writer, a commit) can keep the checkpoint from advancing.
+//! nothing more. So the log writer never waits for a checkpoint, and no thread that waits for the
+//! log writer (a database writer, a commit) can keep the checkpoint from advancing.
 //!
-//! Who finds no room waits in a queue and is promised some in its turn; while anybody is queued,
-//! nobody else takes room, so no session starves and none is woken in vain.
+//! Who finds no room waits in a queue and is promised some in its turn; while anybody is queued, no
+//! other session takes room, so none starves and none is woken in vain.
 //!
 //! The queue of changed blocks lives under the same lock, because its order must be that of the
 //! redo: the head of it is where recovery would begin.
@@ -29,7 +29,7 @@ use crate::wait::{Event, Histograms, Ledger};
 
 /// The longest append: an image of the largest block and a change of all columns.
 pub const APPEND_BYTES_MAX: usize = BLOCK_BYTES_MAX as usize + 16 + 32 + 2 * COLUMNS * COLUMN_BYTES;
-/// Redo that nobody waits for is written after this time.
+/// Redo that no session waits for is written after this time.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// How often the log writer tries to take the latch before it pauses, and how long then.
 const SPINS: u32 = 100;
@@ -85,13 +85,13 @@ pub(crate) struct Append<'a> {
     pub records: &'a [u8],
     /// A frame that they change first since it was last written, and where it notes since when.
     pub dirties: Option<(u32, &'a AtomicU64)>,
-    /// Whether somebody will wait until they are durable.
+    /// Whether a session will wait until they are durable.
     pub flush: bool,
 }
 
-/// Room in the buffer that was promised to somebody in the queue: for what they wanted to append.
-/// Should that have grown meanwhile, because a block was written and its image is needed again,
-/// they may have to wait once more.
+/// Room in the buffer that was promised to a session in the queue, for its append. Should that have
+/// grown meanwhile, because a block was written and its image is needed again, they may have to
+/// wait once more.
 #[derive(Debug)]
 pub(crate) struct Room<'a> {
     log: &'a Log,
@@ -417,8 +417,8 @@ impl Log {
         self.commits.call(served);
     }
 
-    /// Sends everyone away who waits here: the instance has stopped, which whoever comes later sees
-    /// under the same locks.
+    /// Wakes all that wait here: the instance has stopped, which those that come later see under
+    /// the same locks.
     pub fn stop(&self) {
         let queue = std::mem::take(&mut self.state().queue);
         let waiters = std::mem::take(&mut *self.waiters());
@@ -437,7 +437,7 @@ impl Log {
         Distance { oldest, tail: state.tail(), blocked: state.blocked }
     }
 
-    /// The oldest changed frames that nobody is writing, claimed for the caller.
+    /// The oldest changed frames that are not being written, claimed for the caller.
     pub fn claim(&self, cache: &Cache, most: usize, claimed: &mut Vec<u32>) {
         let mut state = self.state();
         state.oldest(cache);
@@ -482,7 +482,7 @@ impl Room<'_> {
 }
 
 impl Drop for Room<'_> {
-    /// A promise that nobody needs any more.
+    /// A promise that is no longer needed.
     fn drop(&mut self) {
         let mut state = self.log.state();
         state.promised -= self.bytes;

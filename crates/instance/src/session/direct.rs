@@ -97,7 +97,7 @@ impl DirectReader {
         self.sent.push_back(index);
     }
 
-    /// The read that was sent first, if it has returned: nobody waits.
+    /// The read that was sent first, if it has returned; does not wait.
     pub fn returned(&mut self) -> Result<Option<DirectRead>, InstanceError> {
         let index = *self.sent.front().expect("a read is outstanding");
         match self.slots[index].reads.try_recv() {

@@ -25,7 +25,7 @@ pub struct Found {
     pub damaged: u64,
 }
 
-/// Runs `work` on so many sessions, each on its own thread.
+/// Runs `work` on several sessions, each on its own thread.
 pub fn on_sessions(instance: &Instance, count: u32, work: impl Fn(&mut Session, u32) + Sync) {
     let work = &work;
     thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Texts of statements: in one line, cut, and an identity for those that the server gives none.
 
-/// The longest text that is told, in characters.
+/// The longest text that is reported, in characters.
 pub const TEXT_CHARACTERS: usize = 200;
 
 /// `text` in one line, cut.

@@ -97,7 +97,7 @@ pub fn postmaster(own: Option<Member>) -> Option<u32> {
     Some(account::process(Path::new("/"), own?.pid)?.parent)
 }
 
-/// What processes are called that serve somebody's sessions.
+/// The names of processes that serve sessions.
 pub const OTHERS: &str = "other sessions";
 
 /// The processes of the server, by their main process: each with its role.

@@ -76,7 +76,7 @@ pub enum SqlError {
 }
 
 impl SqlError {
-    /// There is a schema of our name on `server` that is somebody's own.
+    /// There is a schema of our name on `server` that this program did not make.
     pub fn not_ours(server: &str) -> Self {
         Self::Unsuitable {
             server: server.to_owned(),

@@ -21,8 +21,8 @@ const STOP: Duration = Duration::from_secs(10);
 /// Lines of a server's log that are shown when it does not start.
 const LOG_LINES: usize = 3;
 
-/// Makes the directory `place` and locks it: whoever finds its lock free may remove it, for the run
-/// that made it is gone.
+/// Makes the directory `place` and locks it: a process that finds its lock free may remove it, for
+/// the run that made it is gone.
 pub fn directory(place: &Path) -> Result<File, SqlError> {
     let failed = |source: io::Error| SqlError::File {
         what: "create the directory",

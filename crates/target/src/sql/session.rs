@@ -103,9 +103,9 @@ impl<L: Link> SqlSession<L> {
                 self.updates += 1;
                 let change = self.content.change(self.index, self.updates);
                 let rows = self.link.update(schema, first_key, rows, &change)?;
-                let begun = Instant::now();
+                let started = Instant::now();
                 self.link.commit()?;
-                let ns = begun.elapsed().as_nanos() as u64;
+                let ns = started.elapsed().as_nanos() as u64;
                 self.counts.commits.fetch_add(1, Ordering::Relaxed);
                 self.counts.commit_ns.fetch_add(ns, Ordering::Relaxed);
                 self.counts.commit_latency.record(ns);
@@ -121,9 +121,9 @@ impl<L: Link> SqlSession<L> {
 
 impl<L: Link> TargetSession for SqlSession<L> {
     fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let executed = self.run(operation).map_err(TargetError::own)?;
-        let ns = begun.elapsed().as_nanos() as u64;
+        let ns = started.elapsed().as_nanos() as u64;
         self.counts.db_time_ns.fetch_add(ns, Ordering::Relaxed);
         if L::HOLDS_COUNTS {
             let asked = self.counts.asked.load(Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl<L: Link> TargetSession for SqlSession<L> {
         Ok(executed)
     }
 
-    fn heed(&mut self, stop: &Arc<AtomicBool>) {
+    fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
         self.stop = Some(Arc::clone(stop));
     }
 }

@@ -1,4 +1,4 @@
-//! Servers of databases as somebody else would run them, and somebody's sessions on them.
+//! Database servers as users would run them, and sessions on them.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -110,7 +110,7 @@ impl Server {
         self.child.id()
     }
 
-    /// A session of somebody's.
+    /// A session of a user.
     pub fn session(&self) -> Session {
         Session::open(&self.admin()).unwrap()
     }
@@ -190,7 +190,7 @@ fn serve(product: Product, dir: &Path, port: u16, settings: &[String]) -> Child 
     command.spawn().unwrap()
 }
 
-/// A session of somebody's.
+/// A session of a user.
 pub enum Session {
     Postgres(Box<postgres::Client>),
     Mariadb(Box<mysql::Conn>),

@@ -136,20 +136,20 @@ impl Link {
         let Some(text) = query.text.as_deref().filter(|_| query.unanswered.is_none()) else {
             return Ok(Vec::new());
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         let prepared = match &query.prepared {
             Some(prepared) => Ok(prepared.clone()),
             None => self.client.prepare(text),
         };
         if query.prepared.is_none() {
-            self.own.sent(begun);
+            self.own.sent(started);
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let rows = prepared.and_then(|prepared| {
             query.prepared = Some(prepared.clone());
             self.client.query(&prepared, parameters)
         });
-        self.own.sent(begun);
+        self.own.sent(started);
         rows.or_else(|error| {
             query.unanswered = self.excused(&error)?;
             Ok(Vec::new())
