@@ -1,7 +1,7 @@
 //! The series a workload run records about itself and about the database it drives, miniature or
 //! real: one declaration for the target that samples them and for the judge. All are cumulative
-//! since the database was opened, unless marked as a level. What a database that is only watched
-//! tells beyond that is declared here too.
+//! since the database was opened, unless marked as a level. What a monitored database reports
+//! beyond that is declared here too.
 
 mod monitored;
 
@@ -32,12 +32,12 @@ pub const OPERATION: Schema = Schema {
     ],
 };
 
-/// Where the database's processes spent their time; the object is `role/event`, as in
-/// `session/db file sequential read` or `lgwr/log file parallel write`. `role/CPU` and
-/// `role/run queue` are events too, as the kernel charges them to the threads: also inside waits.
-/// So of the sessions' database time, `db_time_ns` less their waits is CPU, run queue and a
-/// remainder, which belongs into every report, in the shares that a sample of it has: the columns
-/// of [`INSTANCE`] that begin with `outside_sampled`.
+/// Where the database's processes spent their time; the object is `role/event`, as in `session/db
+/// file sequential read` or `lgwr/log file parallel write`. `role/CPU` and `role/run queue` are
+/// events too, as the kernel charges them to the threads: also inside waits. So of the sessions'
+/// database time, `db_time_ns` less their waits is CPU, run queue and a remainder, which belongs in
+/// every report, in the shares that a sample of it has: the columns of [`INSTANCE`] that begin with
+/// `outside_sampled`.
 pub const EVENT: Schema = Schema {
     probe: "event",
     doc: "Wait events of the database, by role and event.",
@@ -151,7 +151,7 @@ pub const SERVER: Schema = Schema {
     ],
 };
 
-/// What only a database of its own, reached by SQL, has to tell.
+/// Statistics that only an SQL database has.
 pub const SQL: Schema = Schema {
     probe: "sql",
     doc: "Statistics of a real database that the miniature instance does not have.",

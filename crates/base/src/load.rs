@@ -10,7 +10,7 @@ use crate::column::{Column, Kind, Schema, Unit};
 #[serde(rename_all = "kebab-case")]
 pub enum Op {
     Read,
-    /// A write that promises nothing about durability.
+    /// A write without a promise of durability.
     Write,
     /// A durable write: the write and its flush, timed as one.
     Commit,

@@ -11,7 +11,8 @@ use crate::engine::{EngineError, Medium};
 /// A load, ready to start.
 #[derive(Clone)]
 pub struct Load {
-    /// What is sent. `span_bytes` is visited in whole blocks; a rest at its end is left out.
+    /// What is sent. `span_bytes` is visited in whole blocks; a remainder at its end is not
+    /// visited.
     pub spec: LoadSpec,
     pub medium: Medium,
     /// What blocks hold.
@@ -30,7 +31,7 @@ pub struct Load {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// Never: it runs until stopped. A sequential worker begins its part of the span again. An
-    /// append ends where the span ends all the same: going on would overwrite, not append.
+    /// append still ends where the span ends: continuing would overwrite, not append.
     Endless,
     /// When every block of the span was visited once (sequential or append).
     Once,

@@ -52,7 +52,7 @@ pub struct Device {
     pub wear: Wear,
 }
 
-/// A device that makes no sense.
+/// An invalid device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
     /// No more flash than is visible.
@@ -69,7 +69,7 @@ pub enum DeviceError {
     /// A quantity that must not be zero is, or a share is not one.
     #[error("configure the device: {what} is {value}\nhint: {hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
-    /// The translation layer that follows makes no sense.
+    /// The translation layer that follows is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }

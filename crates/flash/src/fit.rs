@@ -57,7 +57,7 @@ pub enum FitError {
         /// How many there must be.
         least: usize,
     },
-    /// A sample that makes no sense.
+    /// An invalid sample.
     #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s\nhint: {hint}")]
     Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
     #[error("fit: nothing was written\nhint: log writes; reads say nothing about spare capacity")]
@@ -70,7 +70,7 @@ const PIECES: usize = 50;
 /// Reads a curve. `device` says how large the drive is, and what its operations take.
 ///
 /// # Errors
-/// When the curve is too short or makes no sense.
+/// When the curve is too short or invalid.
 pub fn fit(device: &Device, samples: &[Sample]) -> Result<Fit, FitError> {
     check(samples)?;
     let visible = device.visible_bytes as f64;

@@ -453,7 +453,7 @@ impl<M: Mapping> Ftl<M> {
         let valid = u32::from(self.blocks[victim as usize].valid);
         let writer = self.frontiers[usize::from(self.writers[victim as usize])];
         let target = self.at(group as u32 % self.config.dies, writer.target);
-        // What takes a block of the reserve must give one back before anybody else needs it.
+        // What takes a block of the reserve must give one back before it is needed again.
         let takes_reserve = self.open[target].left < count
             && self.groups[group].free.len() <= self.config.reserve_blocks as usize;
         let count = if takes_reserve { valid } else { count.min(valid) };

@@ -99,7 +99,7 @@ pub enum TraceError {
     Bad {
         /// As what it was read.
         format: Format,
-        /// Lines that make no sense.
+        /// Invalid lines.
         bad: u64,
         lines: u64,
         /// The first.
@@ -130,7 +130,7 @@ impl Trace {
     /// most of the first lines.
     ///
     /// # Errors
-    /// When no format fits, more than a tenth of the lines make no sense, or nothing is left.
+    /// When no format fits, more than a tenth of the lines are invalid, or nothing is left.
     pub fn read(
         lines: impl Iterator<Item = String>,
         format: Option<Format>,

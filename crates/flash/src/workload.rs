@@ -99,7 +99,7 @@ impl Workload {
     /// The requests on a device of `pages` pages.
     ///
     /// # Errors
-    /// When a part would have no page, or shares make no sense.
+    /// When a part would have no page, or shares are invalid.
     pub fn requests(&self, logical_pages: u32, seed: u64) -> Result<Requests, WorkloadError> {
         self.check(logical_pages)?;
         let sum = |share: fn(&Part) -> f64| self.parts.iter().map(share).sum::<f64>().max(1e-300);

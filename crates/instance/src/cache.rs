@@ -8,13 +8,13 @@
 //! confirmed under the latch of the chain's partition.
 //!
 //! **Missing**: a frame is taken from the clock, unlinked, linked for the new block, and stays
-//! latched exclusively until the block is read. Who wants the same block finds it and waits for
-//! that latch (`read by other session`).
+//! latched exclusively until the block is read. A session that wants the same block finds it and
+//! waits for that latch (`read by other session`).
 //!
 //! **Writing**: a frame that a database writer has claimed is latched shared until its write has
 //! returned. Sessions read it meanwhile; who wants to change it waits (`write complete waits`).
 //!
-//! Latches are taken in one order: frame, then partition. Nobody waits for a frame while holding
+//! Latches are taken in one order: frame, then partition. No thread waits for a frame while holding
 //! another, except a database writer, whose frames are held by others for no longer than a visit.
 
 use std::collections::VecDeque;
@@ -310,7 +310,7 @@ impl Cache {
     }
 
     /// Claims a frame for writing that has been dirty since `first_change`; false when another
-    /// database writer has it or has cleaned it. Only who has claimed a frame cleans it, so what is
+    /// database writer has it or has cleaned it. Only the claimer of a frame cleans it, so what is
     /// seen after the claim stays true.
     pub fn begin_write(&self, frame: u32, first_change: u64) -> bool {
         let frame = &self.frames[frame as usize];
@@ -340,7 +340,7 @@ impl Cache {
         frame.state.store(IDLE, Ordering::Release);
     }
 
-    /// `frames` frames are clean again and no longer latched: as many of those that wait get one.
+    /// `frames` frames are clean again and no longer latched: as many waiting sessions get one.
     pub fn became_clean(&self, frames: usize) {
         self.dirty.fetch_sub(frames, Ordering::Relaxed);
         let called: Vec<Arc<Seat>> = {

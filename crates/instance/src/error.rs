@@ -26,7 +26,7 @@ pub enum InstanceError {
          hint: use a larger --cache, or fewer sessions"
     )]
     CacheTooSmall {
-        /// The session that is one too many, from 0.
+        /// The first session that does not fit, from 0.
         session: u32,
         /// Blocks of the cache.
         frames: usize,
@@ -88,7 +88,7 @@ pub enum InstanceError {
         number: u64,
         found: u64,
     },
-    /// Redo that is whole but makes no sense.
+    /// Redo that is intact but cannot be decoded.
     #[error(
         "recover instance: the redo at position {at} is intact but holds no record\n\
          hint: this is a bug in the instance; please report it"
@@ -109,7 +109,7 @@ pub enum InstanceError {
 }
 
 impl InstanceError {
-    /// A parameter that cannot be.
+    /// An invalid parameter.
     pub(crate) fn parameter(what: String, hint: &'static str) -> Self {
         Self::Parameter { what, hint }
     }

@@ -53,9 +53,9 @@ impl Files {
         })
     }
 
-    /// Writes blocks so that a torn write can be mended: with double writes, first durably to area
-    /// `area` of the double-write file, then to their places, which are durable before the area is
-    /// used again.
+    /// Writes blocks so that a torn write can be repaired: with double writes, first durably to
+    /// area `area` of the double-write file, then to their places, which are durable before the
+    /// area is used again.
     pub fn write_blocks(
         &self,
         protection: TornProtection,

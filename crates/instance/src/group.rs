@@ -145,7 +145,8 @@ pub struct BatchInfo {
     pub service_ns: u64,
 }
 
-/// Told how many bytes of how many were laid out, and may end it; called from several threads.
+/// Receives how many bytes of how many were laid out, and may end the work; called from several
+/// threads.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
 /// Progress that is ignored.

@@ -71,7 +71,7 @@ impl Instance {
     ///
     /// # Errors
     /// When the control file is damaged or of another version, the disks fail, a parameter has a
-    /// value it cannot have, or memory or threads are not to be had.
+    /// value it cannot have, or memory or threads are not available.
     pub fn open(group: &DiskGroup, spec: &OpenSpec) -> Result<Self, InstanceError> {
         let control = Control::open(group.file("control")?)?;
         let identity = *control.identity();

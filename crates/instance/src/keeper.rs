@@ -1,5 +1,5 @@
-//! The keeper of the disks: notices that one has left its group, looks again and again whether it
-//! is back, and gives it what it missed. What happened is kept as news.
+//! The keeper of the disks: notices that one has left its group, polls until it is back, and
+//! resyncs it. What happened is kept as news.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ fn watch(
     if online != watched.online {
         watched.online = online;
         if online {
-            // Somebody else has brought it back.
+            // It was brought back by another caller.
             return;
         }
         watched.left = Instant::now();

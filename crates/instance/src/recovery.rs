@@ -44,7 +44,7 @@ pub struct Recovery {
     pub elapsed_ns: u64,
 }
 
-/// Recovers, and says where the redo goes on: behind everything that was ever written.
+/// Recovers, and says where the redo continues: behind everything that was ever written.
 pub(crate) fn recover(files: &Files, control: &Control) -> Result<(Recovery, Mark), InstanceError> {
     let start_ns = clock::now_ns();
     let (identity, state) = (*control.identity(), control.state());
@@ -112,8 +112,7 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// Mends blocks that are torn and of which one of `areas` parts of the double-write area has a
-    /// copy.
+    /// Repairs torn blocks of which one of `areas` parts of the double-write area has a copy.
     fn restore_torn(&mut self, areas: u64) -> Result<(), InstanceError> {
         let area = &self.files.double_write;
         let block_bytes = area.block_bytes();

@@ -2,8 +2,8 @@
 //!
 //! Positions are counted in bytes of records since the instance was created ([`Lsn`]); a block
 //! carries the position behind its last change as SCN. Records are gathered in a buffer
-//! ([`buffer`]); the log writer ([`writer`]) writes what has gathered as one *chunk* of redo blocks
-//! and never writes a redo block again: the last one is padded. A torn chunk is one that was never
+//! ([`buffer`]); the log writer writes what has gathered as one *chunk* of redo blocks and never
+//! writes a redo block again: the last one is padded. A torn chunk is one that was never
 //! acknowledged, and recovery ends before it.
 //!
 //! ```text
@@ -78,7 +78,7 @@ pub struct Change<'a> {
     old: &'a [u8],
 }
 
-/// A record that is none.
+/// Bytes that are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not a redo record")]
 pub struct Malformed;

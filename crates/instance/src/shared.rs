@@ -40,14 +40,14 @@ pub(crate) struct Shared {
     pub group: DiskGroup,
     /// News that were not yet taken.
     pub news: Mutex<Vec<String>>,
-    /// After this time it is first tried whether a disk that left is back.
+    /// Delay before the first attempt to bring back a disk that left.
     pub return_after: Duration,
     pub protection: TornProtection,
     pub fill: Fill,
     pub block_bytes: u64,
     /// Copies that the group keeps of everything.
     pub copies: u64,
-    /// So many changed blocks may stay in the cache.
+    /// Changed blocks that may stay in the cache.
     pub dirty_limit: usize,
     /// Whether every changed block is to be written, however young.
     pub flushing: AtomicBool,
@@ -205,7 +205,7 @@ impl Shared {
         distance.blocked || distance.tail.0 - distance.oldest.0 > self.log.logs.pace_bytes()
     }
 
-    /// Wakes who has something to do after a log write.
+    /// Wakes the threads that have work after a log write.
     pub fn pace_writers(&self) {
         if self.must_write() {
             self.writer_bell.ring();

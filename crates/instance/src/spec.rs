@@ -38,7 +38,7 @@ pub struct InstanceSpec {
     pub random_percent: u8,
 }
 
-/// How a torn block write is mended.
+/// How a torn block write is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TornProtection {
     /// Not at all, as Oracle does: a torn block is detected by its checksum and is lost.
@@ -59,10 +59,10 @@ pub struct OpenSpec {
     pub writers: u32,
     /// Size of the log buffer: half of it gathers while the other half is written.
     pub log_buffer: Bytes,
-    /// How torn writes are mended.
+    /// How torn writes are repaired.
     pub protection: TornProtection,
-    /// After this time it is first tried whether a disk that left the group is back; then again and
-    /// again, less often each time.
+    /// Delay before the first attempt to bring back a disk that left the group; it grows with each
+    /// attempt.
     pub return_after: Duration,
 }
 

@@ -1,5 +1,5 @@
 //! Where time goes: wait events under the names database administrators know, statistics, and the
-//! I/O of each role. Counted by the thread that waits, read by anybody at any time.
+//! I/O of each role. Counted by the thread that waits, read by any thread at any time.
 //!
 //! A wait is the wall time from where a thread could not go on to where it did. That includes the
 //! processor time of the system call that waits and the time in the run queue after it. What the
@@ -51,7 +51,7 @@ macro_rules! named {
 }
 
 named! {
-    /// Who does something.
+    /// The role of a thread.
     Role {
         /// A foreground session.
         Session = "session",
@@ -118,7 +118,7 @@ named! {
         DirectReads = "direct_reads",
         /// Blocks read past the cache.
         DirectBlocks = "direct_blocks",
-        /// Time that those reads took in nanoseconds, whether or not anybody waited.
+        /// Time that those reads took in nanoseconds, whether or not a session waited.
         DirectReadNs = "direct_read_ns",
         /// Blocks changed by updates.
         BlockChanges = "block_changes",
@@ -217,7 +217,7 @@ struct Thread {
 #[derive(Debug)]
 pub(crate) struct Histograms {
     stripes: Vec<Mutex<[Option<Box<LatencyHistogram>>; EVENTS]>>,
-    /// Of the reads past the cache themselves, whether or not anybody waited for them.
+    /// Of the reads past the cache themselves, whether or not a session waited for them.
     direct_reads: [Mutex<Option<Box<LatencyHistogram>>>; SESSION_STRIPES],
 }
 
@@ -411,12 +411,12 @@ impl Histograms {
         sum
     }
 
-    /// Takes what was recorded since the last time, by role and event; empty ones are left out.
+    /// Takes what was recorded since the last time, by role and event; empty ones are omitted.
     pub fn take(&self) -> Vec<(Role, Event, LatencyHistogram)> {
         let mut taken: Vec<(Role, Event, LatencyHistogram)> = Vec::new();
         for (stripe, events) in self.stripes.iter().enumerate() {
             let role = Role::ALL[(stripe + 1).saturating_sub(SESSION_STRIPES)];
-            // The lock is held for the exchange alone: merging is not the sessions' affair.
+            // The lock is held for the exchange alone: merging must not delay sessions.
             let events = std::mem::replace(&mut *events.lock(), array::from_fn(|_| None));
             for (&event, histogram) in Event::ALL.iter().zip(events) {
                 let Some(histogram) = histogram else { continue };
@@ -462,7 +462,7 @@ impl Sample {
         // Of one that did, the kernel's account holds what it had not charged before, up to a tick.
         let charged_ns = after.cpu_ns().saturating_sub(before.cpu_ns());
         let cpu_ns = charged_ns.saturating_sub(TICK_NS).min(elapsed_ns);
-        // Who never gave up the processor by itself was ready to run.
+        // A thread that never gave up the processor voluntarily was ready to run.
         let blocked = after.switches_voluntary != before.switches_voluntary;
         Stretch { elapsed_ns, cpu_ns, blocked_ns: if blocked { elapsed_ns - cpu_ns } else { 0 } }
     }

@@ -171,7 +171,7 @@ pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
     named.or_else(|| parts.into_iter().find_map(|prefix| after(prefix).and_then(parted)))
 }
 
-/// What lies beneath a disk so far as these names tell, with blanks between: its paths, where an
+/// What lies beneath a disk so far as these names tell, separated by blanks: its paths, where an
 /// `NVMe` disk has them.
 pub fn paths_by_name(name: &str, among: Vec<String>) -> Option<String> {
     let paths = survey::nvme_paths(name, among);

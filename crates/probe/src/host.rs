@@ -1,5 +1,5 @@
 //! The host: where the processors' time went, what waits in memory to be written, and how long
-//! tasks stood still for want of a processor or of I/O.
+//! tasks stalled for lack of a processor or of I/O.
 
 use blockstone_base::column::{Column, Kind, Unit};
 use blockstone_sys::proc::{numbers, numbers_after};

@@ -48,7 +48,7 @@ pub struct IoSpec {
 }
 
 impl IoSpec {
-    /// Everybody on this machine, by the names of threads.
+    /// All processes of this machine, by the names of threads.
     pub fn everybody() -> Self {
         Self {
             root: "/".into(),
@@ -87,7 +87,7 @@ impl Wanted {
 }
 
 /// Whether the probe can watch here, and what would enable it, as far as that can be known without
-/// starting it. What a start tells beyond that is among the reasons of [`Probe::unmeasured`].
+/// starting it. What only a start reveals is among the reasons of [`Probe::unmeasured`].
 pub fn capability() -> Capability {
     bpf::capability(Path::new("/"))
 }

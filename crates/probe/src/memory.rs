@@ -1,4 +1,4 @@
-//! Main memory: what fills it, what moves in and out, how long tasks stood still for want of it.
+//! Main memory: what fills it, what moves in and out, how long tasks stalled for lack of it.
 
 use blockstone_base::column::{Column, Kind, Unit};
 use blockstone_sys::proc::{numbers, numbers_after};

@@ -1,4 +1,4 @@
-//! The network: what each interface carried, and how often TCP had to send again.
+//! The network: what each interface carried, and how often TCP had to retransmit.
 
 use std::collections::BTreeMap;
 

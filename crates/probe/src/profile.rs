@@ -43,7 +43,7 @@ impl ProfileSpec {
     /// samples.
     pub const PER_SECOND: u32 = 99;
 
-    /// Everybody on this machine, by the names of threads.
+    /// All processes of this machine, by the names of threads.
     pub fn everybody() -> Self {
         let resolve = Box::new(|_: u32, _: u32, name: &str| name.to_owned());
         Self { root: "/".into(), per_second: Self::PER_SECOND, resolve }

@@ -283,7 +283,7 @@ fn only_wanted_processes_and_their_children_are_counted() {
         let (mut first, mut second) = (dd(&one, 101, true), dd(&other, 103, false));
         let (mut probe, wanted) = watch(&[first.id()]);
         go([&mut first, &mut second]);
-        // Another one is wanted now, and then everybody.
+        // Another process is wanted now, and then all of them.
         let (mut first, mut second) = (dd(&one, 107, false), dd(&other, 109, false));
         wanted.set([second.id()]);
         rows(&mut *probe);

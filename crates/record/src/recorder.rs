@@ -213,7 +213,7 @@ impl Recorder {
     }
 
     /// Puts all buffered rows on disk. When a table cannot be written its rows stay buffered, the
-    /// other tables are written all the same, and the first error is returned.
+    /// other tables are still written, and the first error is returned.
     ///
     /// # Errors
     /// When a segment cannot be written.

@@ -21,7 +21,7 @@ pub enum Codec {
     },
 }
 
-/// A compressor that cannot be had.
+/// An unavailable compressor.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// No compressor has this name.

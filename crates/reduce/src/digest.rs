@@ -1,4 +1,4 @@
-//! Fingerprints: what stands for the content of a block.
+//! Fingerprints: what represents the content of a block.
 //!
 //! Content is hashed once, a sector of 512 bytes at a time; everything larger is made of these
 //! digests, so that twelve grids of blocks over the same bytes cost little more than one:
@@ -19,7 +19,7 @@ pub const SECTOR_BYTES: usize = 512;
 pub const UNIT_BYTES: usize = 4096;
 pub const UNIT_SECTORS: usize = UNIT_BYTES / SECTOR_BYTES;
 
-/// Stands for the content of a sector, a unit or a block.
+/// Represents the content of a sector, a unit or a block.
 pub type Fingerprint = u128;
 
 /// The digest of any bytes.

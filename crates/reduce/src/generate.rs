@@ -1,5 +1,5 @@
-//! Data sets whose numbers are known before anybody counts, made block by block as they are read:
-//! a block depends on its data set, its file and its place alone, so that nothing is stored.
+//! Data sets whose numbers are known before counting, made block by block as they are read: a block
+//! depends on its data set, its file and its place alone, so that nothing is stored.
 //!
 //! A kind is a file here and a line in [`registry::ALL`].
 //!

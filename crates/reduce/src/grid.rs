@@ -12,7 +12,7 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS};
 /// The largest block that is counted, in bytes.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
-/// A grid of blocks, as it was asked for, that cannot be.
+/// An invalid grid of blocks.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
     /// Blocks of a size that is not counted.
@@ -58,7 +58,7 @@ impl Grid {
 /// All grids of a scan: every size at every offset that differs from the others.
 ///
 /// # Errors
-/// A size or an offset that cannot be, or none.
+/// An invalid size or offset, or none.
 pub fn grids(sizes: &[Bytes], offsets: &[u64]) -> Result<Vec<Grid>, GridError> {
     if sizes.is_empty() || offsets.is_empty() {
         let what = if sizes.is_empty() { "block size" } else { "offset" };

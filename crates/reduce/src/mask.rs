@@ -77,7 +77,7 @@ impl Parts {
 pub struct MaskedUnit {
     /// `None` where no field lies in it: it is the same under every mask.
     pub parts: Option<Parts>,
-    /// Whether its database ever used it, as far as anybody can tell.
+    /// Whether its database ever used it, as far as can be told.
     pub used: bool,
 }
 

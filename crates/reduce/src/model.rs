@@ -118,7 +118,7 @@ impl Model {
     /// A model from its text; `name` is for messages and reports.
     ///
     /// # Errors
-    /// When the text is no model, or says what no array does.
+    /// When the text is no model, or describes an impossible array.
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
         let unreadable = |why: String| ModelError::Unreadable { name: name.to_owned(), why };
         let file: File = toml::from_str(text).map_err(|e| unreadable(one_line(&e.to_string())))?;

@@ -98,8 +98,8 @@ pub struct Format {
     /// Bytes of a page, if the file with this beginning (at least 64 KiB of it, or all) is of this
     /// format.
     pub recognise: fn(&[u8]) -> Option<usize>,
-    /// What a page is, and where its fields lie. A page that makes no sense is
-    /// [`PageUse::Unknown`] and has none; nothing in a page can make this fail.
+    /// What a page is, and where its fields lie. A malformed page is [`PageUse::Unknown`] and has
+    /// none; nothing in a page can make this fail.
     pub look: fn(&[u8], &mut Fields) -> PageUse,
 }
 

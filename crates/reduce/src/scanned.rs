@@ -1,5 +1,5 @@
-//! What was scanned: the files, and what was not as it should be with them. Whoever reads files
-//! fills this in; reports show it beside the findings.
+//! What was scanned: the files, and what was wrong with them. The reader of the files fills this
+//! in; reports show it beside the findings.
 
 use serde::{Deserialize, Serialize};
 

@@ -78,7 +78,7 @@ pub fn generate(
     result.map(|_| done)
 }
 
-/// Writing until a file system is full hurts everybody on it.
+/// Filling a file system affects all of its users.
 fn room(dir: &Path, bytes: u64) -> Result<(), ScanError> {
     // Where the system does not tell, writing will.
     let Ok(place) = target(Path::new("/"), dir) else { return Ok(()) };

@@ -96,7 +96,7 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 /// ended early gives what was counted.
 ///
 /// # Errors
-/// When there is no memory or no thread, or the scan cannot be saved on its way.
+/// When there is no memory or no thread, or the scan cannot be saved meanwhile.
 pub fn scan(
     survey: &Survey,
     plan: Plan,
@@ -474,7 +474,7 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
         let blocks = grids.clone().filter(|&(grid, _)| place < plan.compressors(grid));
         blocks.map(|(_, grid)| u64::from(grid.block_bytes)).max().unwrap_or(0)
     };
-    // Who compresses nothing needs nothing for it.
+    // Without compression no memory is needed for it.
     let compresses = plan.compress != Compress::Not;
     let compressors = plan.codecs.iter().enumerate().filter(|_| compresses);
     let compressors: u64 = compressors.map(|(place, codec)| codec.memory_bytes(seen(place))).sum();

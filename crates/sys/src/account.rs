@@ -1,5 +1,5 @@
 //! What the kernel charges to a process or a thread, this program's or another's: processor time,
-//! run queue and I/O, each number as far as this user may see it.
+//! run queue and I/O, each number as far as this user may read it.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

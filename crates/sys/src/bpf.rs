@@ -4,7 +4,7 @@
 //! carried in the binary; the kernel's own type information (BTF) fits them to the running kernel
 //! when they are loaded. They attach to tracepoints only, never to functions of the kernel.
 //!
-//! Without the feature `bpf` this module is there all the same and says that it can do nothing.
+//! Without the feature `bpf` this module still exists and reports that it can do nothing.
 
 pub mod io;
 #[cfg_attr(feature = "bpf", path = "bpf/load.rs")]

@@ -72,7 +72,7 @@ impl DerefMut for Slot {
     }
 }
 
-/// Why memory could not be had.
+/// Why memory could not be allocated.
 #[derive(Debug, thiserror::Error)]
 pub enum ArenaError {
     /// The kernel refused the mapping.

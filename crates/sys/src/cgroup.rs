@@ -29,7 +29,7 @@ pub struct MemoryLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
     pub cpu_ns: Option<u64>,
-    /// Time in which it was not let run for want of quota, in nanoseconds.
+    /// Time during which it was throttled by its quota, in nanoseconds.
     pub throttled_ns: Option<u64>,
     /// Periods of the quota in which that happened.
     pub throttled_periods: Option<u64>,

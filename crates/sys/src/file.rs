@@ -211,7 +211,7 @@ impl BlockFile {
     pub fn reserve(&self, size_bytes: u64) -> Result<(), FileError> {
         let error = |source| self.error("reserve room in", source);
         // fallocate takes what there is before it says that there is too little, and a full file
-        // system hurts everybody on it.
+        // system affects all of its users.
         let found = rustix::fs::fstatvfs(&self.file).map_err(|e| error(e.into()))?;
         let held_bytes = self.file.metadata().map_err(error)?.blocks() * 512;
         if size_bytes > held_bytes.saturating_add(found.f_bavail.saturating_mul(found.f_frsize)) {

@@ -112,13 +112,13 @@ impl Sampler {
         Ok(Self { processors, period_ns, copied: Vec::new() })
     }
 
-    /// The time that one sample stands for.
+    /// The time that one sample represents.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// Time during which processors were sampled, summed over all. Samples stand for a little
-    /// less: a processor that a hypervisor took away takes none meanwhile.
+    /// Time during which processors were sampled, summed over all. Samples represent a little less:
+    /// a processor that a hypervisor took away takes none meanwhile.
     pub fn watched_ns(&self) -> u64 {
         self.processors.iter().filter_map(Processor::enabled_ns).sum()
     }

@@ -143,7 +143,7 @@ impl Ring {
             .entry(transfer, slot, offset_bytes, len_bytes)
             .flags(self.entry_flags)
             .user_data(slot as u64);
-        // SAFETY: the entry points into the slot, which `held` keeps from everyone until its
+        // SAFETY: the entry points into the slot, which `held` keeps from all other users until its
         // completion is reaped, and at the file, which `self.file` keeps open.
         let pushed = unsafe { self.uring.submission().push(&entry) };
         pushed.expect("the queue has an entry for every slot");

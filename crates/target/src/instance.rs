@@ -86,7 +86,7 @@ pub fn open(
         match instance {
             Ok(instance) => (group, instance),
             Err(error) => {
-                // Whoever opens a target that fails finds its places as they were.
+                // A target that fails to open leaves its places as they were.
                 drop(group);
                 let _ = DiskGroup::remove(&paths);
                 return Err(own(error));

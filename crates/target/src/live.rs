@@ -1,8 +1,8 @@
 //! What a run in progress reports to another process on this host: all that its target and its
 //! sessions last counted, over a socket in the directory of its recording.
 //!
-//! Who listens sends a line break and is answered with one line of JSON, a [`Answer`]. Nobody
-//! listening costs the run one look at a counter for each of its ticks.
+//! A client sends a line break and is answered with one line of JSON, an [`Answer`]. Without
+//! clients it costs the run one look at a counter for each of its ticks.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -123,7 +123,7 @@ impl Shared {
     fn leave(&self, id: u64) {
         lock(&self.listeners).remove(&id);
         if self.count.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // Nobody keeps them up to date any more.
+            // They are no longer kept up to date.
             lock(&self.rows).clear();
         }
     }

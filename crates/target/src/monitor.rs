@@ -48,14 +48,14 @@ pub trait Monitor: Send {
     /// is due again.
     ///
     /// # Errors
-    /// When the server does not answer. Then only [`Monitor::reconnect`] makes sense.
+    /// When the server does not answer. Then only [`Monitor::reconnect`] may be called.
     fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Appends what each session that works does now, how many there are, and the text of
     /// statements that were not seen before. One query, meant for up to ten times a second.
     ///
     /// # Errors
-    /// When the server does not answer. Then only [`Monitor::reconnect`] makes sense.
+    /// When the server does not answer. Then only [`Monitor::reconnect`] may be called.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Columns of its series that were not measured, as of the last call: probe, column, reason.
@@ -68,7 +68,7 @@ pub trait Monitor: Send {
     /// machine.
     fn processes(&mut self) -> Vec<(Member, String)>;
 
-    /// Reconnects after the server went away. Counters go on where they were.
+    /// Reconnects after the server went away. Counters continue where they were.
     ///
     /// # Errors
     /// When the server is not back yet, or is another one that cannot be watched.

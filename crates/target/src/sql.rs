@@ -1,6 +1,6 @@
-//! What all real databases have in common as targets: a row fills a page, key order is not
-//! physical order, statements are prepared, commits are timed on their own, a transaction that the
-//! database ends to untie sessions is sent again and counted.
+//! What all real databases have in common as targets: a row fills a page, key order is not physical
+//! order, statements are prepared, commits are timed on their own, a transaction that the database
+//! rolls back to resolve a conflict is retried and counted.
 //!
 //! A database is added by implementing [`Database`] and [`Link`] in a file of its own, with its
 //! statements in `sql/<target>/*.sql`.
@@ -145,7 +145,7 @@ pub struct Member {
 /// Why a statement did not do what it was sent for.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The database ended the transaction to untie it from others: it may be sent again.
+    /// The database rolled the transaction back to resolve a conflict: it may be retried.
     Again,
     Failed(SqlError),
 }

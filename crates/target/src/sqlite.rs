@@ -110,7 +110,7 @@ impl Sqlite {
         };
         let made = sqlite.make_tables();
         if made.is_err() {
-            // Whoever opens a target that fails finds its place as it was.
+            // A target that fails to open leaves its place as it was.
             let _ = std::fs::remove_dir_all(&place);
         }
         made.map(|()| sqlite)

@@ -180,7 +180,7 @@ fn a_server_that_cannot_be_used_is_refused_and_says_why() {
     server.admin("CREATE ROLE poor LOGIN PASSWORD 'secret'");
     let poor = format!("//poor:secret@127.0.0.1:{port}/postgres");
     refused(open(&poor), &["poor may not create a schema", "GRANT CREATE"]);
-    // Somebody's own schema of that name is not touched.
+    // A user's own schema of that name is not touched.
     server.admin("CREATE SCHEMA blockstone; CREATE TABLE blockstone.precious (n int)");
     refused(open(&server.address()), &["did not make", "blockstone teardown"]);
     server.admin("INSERT INTO blockstone.precious VALUES (1)");

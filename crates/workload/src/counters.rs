@@ -150,7 +150,7 @@ impl SessionCounters {
             if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
                 return values;
             }
-            // The session may have been put off its processor right there.
+            // The session may have been descheduled right there.
             thread::yield_now();
         }
     }

@@ -1,5 +1,5 @@
-//! Noise beside a load: writers that go through an area of their own again and again, each write
-//! durable before the next, as the log writers of other databases on the same storage are.
+//! Noise beside a load: writers that cycle through an area of their own, each write durable before
+//! the next, as the log writers of other databases on the same storage do.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl NoiseSpec {
 
 impl Areas {
     /// Makes the areas and writes each of them once. `told` gets how many bytes of how many are
-    /// written, and may give up.
+    /// written, and may end the work.
     ///
     /// # Errors
     /// When an area cannot be made or written; none is left behind.

@@ -94,10 +94,10 @@ pub enum Scale {
     Bytes(Bytes),
 }
 
-/// What contradicts itself or the size of the schemas.
+/// Contradictions among the parameters, or with the size of the schemas.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// A number that must not be zero is.
+    /// A number that must not be zero.
     #[error("set {parameter} to 0: nothing would run\nhint: give at least 1")]
     Zero { parameter: &'static str },
     /// A percentage above 100.

@@ -60,7 +60,7 @@ pub struct Outcome {
 }
 
 /// Connects every session on its own thread, then starts them all at one moment. `give_up` is
-/// asked from time to time while they connect.
+/// polled while they connect.
 ///
 /// # Errors
 /// When the parameters are wrong or a session cannot be connected; the others end at once then,
@@ -130,8 +130,8 @@ impl Running {
     }
 
     /// Tells the sessions to stop and waits for the operations under way. Thousands of sessions may
-    /// take long, so it waits as long as one after the other ends, and gives up when none has ended
-    /// for as long as `grace`.
+    /// take long, so it waits as long as one after the other ends, and stops waiting when none has
+    /// ended for as long as `grace`.
     pub fn stop(mut self, grace: Duration) -> Outcome {
         self.end();
         let (mut ended, mut since) = (0, Instant::now());

@@ -50,8 +50,7 @@ impl Shared {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until all sessions are connected or one has failed; `false` then. `give_up` is asked
-    /// from time to time.
+    /// Waits until all sessions are connected or one has failed; `false` then. `give_up` is polled.
     pub fn all_connected(&self, sessions: u32, give_up: &mut dyn FnMut() -> bool) -> bool {
         let mut gate = self.gate();
         loop {

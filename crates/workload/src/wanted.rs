@@ -9,7 +9,7 @@ use blockstone_target::RedoStress;
 
 use crate::parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
 
-/// Any part of the parameters; what is none was not said.
+/// Any part of the parameters; `None` was not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 // Described once, in `Parameters`.
 pub struct Wanted {

@@ -1,4 +1,4 @@
-//! What a translation layer is made of, and what makes no sense.
+//! What a translation layer is made of, and which combinations are invalid.
 
 use blockstone_base::rng::mix;
 
@@ -59,7 +59,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// A configuration that makes no sense.
+/// An invalid configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A quantity is zero or beyond what the tables can hold.
@@ -163,10 +163,10 @@ impl Config {
         Some((mean - mean / 10 + drawn).max(1) as u32)
     }
 
-    /// Whether it makes sense as a whole.
+    /// Whether it is valid as a whole.
     ///
     /// # Errors
-    /// Names the first thing that makes none.
+    /// Names the first thing that is invalid.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         let pools = self.pools.len();

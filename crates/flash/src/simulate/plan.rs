@@ -10,7 +10,7 @@ use crate::workload::{Part, Pattern, Workload, WorkloadError};
 pub enum Pace {
     /// The next one when one completes, with this many in flight.
     Closed,
-    /// So many a second at exponential gaps, whatever the device does; zero is an idle window.
+    /// This many a second at exponential gaps, whatever the device does; zero is an idle window.
     Open(f64),
 }
 
@@ -56,7 +56,7 @@ pub struct Plan {
     pub queue_depth: u32,
     /// How much is written, in visible capacities.
     pub drive_fills: f64,
-    /// Ends earlier after so much time of the whole device, in nanoseconds.
+    /// Ends earlier after this much time of the whole device, in nanoseconds.
     pub time_limit_ns: u64,
     /// What is there at the beginning.
     pub start: Start,
@@ -75,7 +75,7 @@ pub struct Plan {
     pub memory_limit_bytes: u64,
 }
 
-/// A simulation that makes no sense.
+/// An invalid simulation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SimulationError {
     /// The device makes none.
@@ -132,10 +132,10 @@ impl Plan {
         }
     }
 
-    /// The translation layer, when everything makes sense.
+    /// The translation layer, when everything is valid.
     ///
     /// # Errors
-    /// Names the first thing that makes none.
+    /// Names the first thing that is invalid.
     pub fn check(&self) -> Result<Config, SimulationError> {
         let positive = "it must be more than zero";
         let at_rate = |phase: &Phase| match phase.pace {

@@ -21,7 +21,7 @@ const STEADY_FROM: f64 = 0.75;
 /// `watch` gets the part that is done and stops the run by returning false.
 ///
 /// # Errors
-/// When the plan makes no sense or needs more memory than there is.
+/// When the plan is invalid or needs more memory than there is.
 pub fn simulate(
     plan: &Plan,
     advise: &dyn Fn(&mut [u32]),

@@ -29,7 +29,7 @@ impl Reader {
         Self { format, fio: Fio::Unknown }
     }
 
-    /// A request, nothing where a line holds none, or why it makes no sense.
+    /// A request, nothing where a line holds none, or why it is invalid.
     pub fn line(&mut self, line: &str) -> Line {
         match self.format {
             _ if line.trim().is_empty() => Ok(None),

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::{Part, Pattern, Workload};
 
-/// A workload that makes no sense.
+/// An invalid workload.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WorkloadError {
     /// A name that is not known, or a value that does not go with it.

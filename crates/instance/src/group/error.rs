@@ -59,13 +59,13 @@ pub enum GroupError {
          hint: name a directory on it instead, or take it out of use first"
     )]
     InUse { disk: String, usage: String },
-    /// What a device is could not be found out.
+    /// The state of a device could not be determined.
     #[error(transparent)]
     Survey(#[from] SurveyError),
     /// A file or device could not be opened, locked or laid out.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A disk failed and there was no other copy to turn to.
+    /// A disk failed and there was no other copy.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// There is no group on this disk.
@@ -108,7 +108,7 @@ pub enum GroupError {
          hint: name the missing disks as well; a group without a map must be created again"
     )]
     NoMap,
-    /// Two parts of the group were used without each other.
+    /// Two parts of the group were changed independently.
     #[error(
         "open disk group: disk {disk} and the other disks were changed independently of each \
          other\nhint: decide which disks to keep, and open the group without the others"
@@ -122,7 +122,7 @@ pub enum GroupError {
     CopiesMissing {
         /// The disks, with commas.
         missing: String,
-        /// A file that is hurt.
+        /// A file that would lose data.
         file: String,
         redundancy: &'static str,
         survives: &'static str,
@@ -170,7 +170,7 @@ pub enum GroupError {
         /// The file's blocks.
         block: Bytes,
     },
-    /// Every copy of a block could be read and none is right.
+    /// No readable copy of a block is intact.
     #[error(
         "read file {file} at byte {offset}: none of its {copies} readable copies is intact\n\
          hint: the block is lost; a torn write without protection can cause this"

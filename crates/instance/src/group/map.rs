@@ -115,7 +115,7 @@ impl FileMap {
     }
 }
 
-/// A frame that holds no map.
+/// A frame without a map.
 fn undamaged(bytes: &[u8]) -> Result<Map, Refusal> {
     let mut from = Decoder::open(bytes, MAGIC, VERSION)?;
     Map::decode(&mut from).ok_or(Refusal::Damaged)

@@ -144,8 +144,8 @@ impl Shared {
         }
     }
 
-    /// Takes a disk offline: tells all others, durably, and only then stops using it. Whoever
-    /// missed a write to it calls this before the write returns. One that is offline stays so.
+    /// Takes a disk offline: tells all others, durably, and only then stops using it. A write that
+    /// it missed calls this before it returns. One that is offline stays so.
     pub fn take_offline(&self, disk: usize) -> Result<(), GroupError> {
         let mut record = self.record();
         let member = &self.members[disk];

@@ -5,8 +5,8 @@
 //! nothing more. So the log writer never waits for a checkpoint, and no thread that waits for the
 //! log writer (a database writer, a commit) can keep the checkpoint from advancing.
 //!
-//! Who finds no room waits in a queue and is promised some in its turn; while anybody is queued, no
-//! other session takes room, so none starves and none is woken in vain.
+//! A session that finds no room waits in a queue and is promised some in its turn; while any is
+//! queued, no other session takes room, so none starves and none is woken in vain.
 //!
 //! The queue of changed blocks lives under the same lock, because its order must be that of the
 //! redo: the head of it is where recovery would begin.
@@ -34,7 +34,7 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// How often the log writer tries to take the latch before it pauses, and how long then.
 const SPINS: u32 = 100;
 const PAUSE: Duration = Duration::from_micros(20);
-/// A checkpoint begins at a mark; they are so far apart.
+/// Distance between marks; a checkpoint begins at one.
 const MARK_EVERY_BYTES: u64 = 256 << 10;
 
 /// A place in the logs.
@@ -113,18 +113,18 @@ pub(crate) struct Distance {
 #[derive(Debug)]
 pub(crate) struct Log {
     pub logs: Logs,
-    /// Of the standard library, which hands a lock to nobody: a lock that is kept for a thread
-    /// which does not run yet is kept for as long as hundreds of others run.
+    /// The standard library's mutex has no fair handoff, so a descheduled waiter cannot stall the
+    /// rest.
     state: Mutex<State>,
     /// The log writer, and whether it waits for something to do. It does so away from the latch: to
     /// wake it is not to let it in, and it must not queue there.
     writer: OnceLock<Thread>,
     idle: AtomicBool,
-    /// Calls who has been promised room.
+    /// Calls sessions that were promised room.
     rooms: Relay,
     durable: AtomicU64,
     waiters: Mutex<Vec<(Lsn, Arc<Seat>)>>,
-    /// Calls who waited for what is durable.
+    /// Calls sessions that waited for redo that is now durable.
     commits: Relay,
     health: Arc<Health>,
 }
@@ -139,7 +139,7 @@ struct State {
     room: usize,
     /// Room that was promised and not taken yet.
     promised: usize,
-    /// Who waits for room, and for how much.
+    /// Sessions that wait for room, and for how much.
     queue: VecDeque<(usize, Arc<Seat>)>,
     blocked: bool,
     switches: u64,
@@ -204,7 +204,7 @@ impl Log {
         waits: (&Ledger, &Histograms),
     ) -> Result<Lsn, NoRoom> {
         let mut state = self.latch(waits);
-        // Whoever was promised room takes it before anybody else: promises of a chunk that was
+        // A session that was promised room takes it before any other: promises of a chunk that was
         // taken meanwhile hold for the next.
         let taken = match room {
             Some(room) => {
@@ -266,7 +266,7 @@ impl Log {
                 }
                 std::hint::spin_loop();
             }
-            // Whoever holds it may need this processor to let go of it.
+            // Its holder may need this processor to release it.
             thread::sleep(PAUSE);
         }
     }
@@ -405,7 +405,7 @@ impl Log {
         Some(Chunk { memory, mark, payload_bytes, switches })
     }
 
-    /// The chunk is durable: its memory returns, and who waited for it goes on.
+    /// The chunk is durable: its memory returns, and sessions that waited for it continue.
     pub fn give_back(&self, chunk: Chunk) {
         let durable = Lsn(chunk.mark.first.0 + chunk.payload_bytes as u64);
         self.state_before_others().spare = Some(chunk.memory);

@@ -406,8 +406,8 @@ impl Disk for Slow {
     }
 }
 
-/// Whoever copies from one disk to another, to give a disk what it missed or to repair a block,
-/// must not put what it read over what was written since.
+/// Copying from one disk to another, to give a disk what it missed or to repair a block, must not
+/// put what it read over what was written since.
 #[test]
 fn a_copy_under_way_never_lands_on_a_newer_write() {
     for repair in [true, false] {

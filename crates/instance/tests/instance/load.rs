@@ -100,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// Visits every row of an instance that has gone on since its recovery; damaged rows.
+    /// Visits every row of an instance that has continued since its recovery; damaged rows.
     pub fn check_now(&self, instance: &Instance) -> u64 {
         self.visit_all(instance, true, Lsn(u64::MAX)).damaged
     }

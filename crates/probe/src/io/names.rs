@@ -18,7 +18,7 @@ pub struct Label {
     pub file_type: FileType,
 }
 
-/// So many names and no more.
+/// The most names that are kept.
 #[derive(Debug)]
 pub struct Shelf {
     most: usize,

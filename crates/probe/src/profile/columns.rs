@@ -50,8 +50,8 @@ const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
 }
 
-/// The row of something that was found at work. Its symbol is left out where the kernel hides what
-/// its functions are called.
+/// The row of something that was found at work. Its symbol is omitted where the kernel hides the
+/// names of its functions.
 pub fn row(key: &Key, count: &Count, period_ns: u64, hides: bool) -> Row {
     let mode = if key.is_kernel { "kernel" } else { "user" };
     let states = [&key.role, mode, &key.module, &key.symbol];

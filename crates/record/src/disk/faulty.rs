@@ -37,7 +37,7 @@ impl FaultyDisk {
         disk
     }
 
-    /// So many more bytes fit; `None` for any number.
+    /// Bytes that still fit; `None` without a limit.
     pub fn set_free(&self, bytes: Option<usize>) {
         self.state().bytes_left = bytes;
     }

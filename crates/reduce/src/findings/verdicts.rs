@@ -1,4 +1,4 @@
-//! Judgements of a scan: what the ratio rests on, and what would have been said wrongly.
+//! Verdicts of a scan: what the ratio rests on, and which estimates would have been wrong.
 
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::{Outcome, Verdict, Weight};

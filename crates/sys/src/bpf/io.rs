@@ -33,7 +33,7 @@ pub enum Operation {
 pub enum Mode {
     /// A thread waits for it.
     Synchronous,
-    /// Nobody waits, or who waits does so for many at once.
+    /// No thread waits, or one waits for many at once.
     Asynchronous,
 }
 
@@ -219,7 +219,7 @@ impl IoTracer {
     }
 
     /// From now on counts these processes and the children they will have, and threads of the
-    /// kernel at the block layer; with an empty set, everybody.
+    /// kernel at the block layer; with an empty set, all processes.
     ///
     /// # Errors
     /// When there is no room for that many.

@@ -32,7 +32,7 @@ struct Time {
     told_ns: u64,
 }
 
-/// So many looks later at the latest, the server has counted what we did.
+/// After this many looks at the latest, the server has counted what we did.
 const LOOKS: usize = 3;
 
 impl Own {

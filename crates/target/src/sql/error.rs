@@ -7,7 +7,7 @@ use super::SCHEMA;
 /// An error of a database, with what it is about and what helps.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// The address makes no sense.
+    /// The address is invalid.
     #[error("use target `{address}`: {why}\nhint: {hint}")]
     Address {
         /// As it was given, without its password.

@@ -209,7 +209,7 @@ impl Drop for Server {
 }
 
 /// The program `name` in `given`, or in the first of `usual` that has it. In a pattern of `usual`,
-/// `*` stands for a version, of which the highest is taken.
+/// `*` is a version, of which the highest is taken.
 pub fn find(name: &str, given: Option<&Path>, usual: &[&str]) -> Result<PathBuf, SqlError> {
     let places: Vec<PathBuf> = match given {
         Some(dir) => vec![dir.to_owned()],

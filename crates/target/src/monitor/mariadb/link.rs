@@ -1,4 +1,4 @@
-//! The connection: who asks, and what that user and this server can tell.
+//! The connection: its user, and what that user and this server can report.
 
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Row, Statement};

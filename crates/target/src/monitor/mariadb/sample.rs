@@ -20,8 +20,8 @@ use crate::sql::{Member, with};
 const SAMPLE: &str = include_str!("../../../sql/monitor/mariadb/sessions.sql");
 /// The same without transactions.
 const BRIEF: &str = include_str!("../../../sql/monitor/mariadb/sessions_brief.sql");
-/// Who looks at transactions sooner than a tenth of a second after the last look is shown what was
-/// shown then, and puts off the next true look.
+/// A query of the transactions within a tenth of a second of the last one returns the same rows,
+/// and delays the next refresh.
 const TRANSACTIONS: Duration = Duration::from_millis(150);
 const THREADS: &str = "
     LEFT JOIN performance_schema.threads AS h ON h.PROCESSLIST_ID = p.ID";

@@ -37,7 +37,7 @@ pub struct Link {
     pub release: String,
     /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
-    /// Who asks, and in which database.
+    /// The user, and the database.
     pub user: String,
     /// The database that is connected to.
     pub database: String,

@@ -18,7 +18,7 @@ const SAMPLE: &Forms = &[
     (13, include_str!("../../../sql/monitor/postgres/sessions_13.sql")),
     (14, include_str!("../../../sql/monitor/postgres/sessions_14.sql")),
 ];
-/// So many statements are remembered as seen at work.
+/// The most statements that are remembered as sampled.
 const AT_WORK_MAX: usize = 100;
 const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
 
@@ -34,7 +34,7 @@ pub struct Sample {
     pub wants_texts: bool,
     /// Statements that were seen at work lately, the last one last.
     pub at_work: VecDeque<i64>,
-    /// Whether the server was reported not to track what sessions do.
+    /// Whether the server is configured not to track what sessions do.
     pub is_untracked: bool,
 }
 
