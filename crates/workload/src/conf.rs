@@ -414,8 +414,8 @@ export UPDATE_PCT RUN_TIME
             ("RUN_TIME=-1", "no number of seconds"),
             ("SCALE=$SIZE", "computed by a shell"),
             ("UPDATE_PCT=1\nDO_HOTSPOT=maybe", "neither TRUE nor FALSE"),
-            ("listen_port=5432", "none is of slob.conf"),
-            ("", "none is of slob.conf"),
+            ("listen_port=5432", "no setting of slob.conf"),
+            ("", "no setting of slob.conf"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("\nhint: "), "{text}: {error}");
