@@ -23,7 +23,6 @@ mod packages;
 mod source;
 mod test;
 mod tidy;
-mod verb_cost;
 mod workspace;
 
 use std::process::ExitCode;
@@ -46,8 +45,6 @@ enum Job {
     Test(test::Options),
     /// Format all Rust files
     Fmt(format::Options),
-    /// Add a throw-away verb to a copy of the tree, try it, and count what it took
-    VerbCost,
     /// Check the house style that no compiler checks
     Tidy,
     /// Write the files that derive from the code
@@ -68,7 +65,6 @@ fn main() -> ExitCode {
         Job::Ci => Ok(ci::run()),
         Job::Test(options) => test::run(&options),
         Job::Fmt(options) => format::run(&options),
-        Job::VerbCost => verb_cost::run(),
         Job::Tidy => tidy::run(),
         Job::Generate(options) => generate::run(&options),
         Job::Dist => dist::run(),

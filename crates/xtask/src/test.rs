@@ -77,7 +77,7 @@ impl Account {
 /// `cargo xtask test`.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let filter = options.filter.as_deref();
-    let mut account = if options.fast {
+    let account = if options.fast {
         counted(FAST, filter, &[(FAST_VARIABLE, "1")])?
     } else {
         packages::provide(!options.no_install)?;

@@ -1,6 +1,6 @@
 //! What a simulated disk holds: the image that reads see, the image that a power loss leaves, and
-//! between the two the writes that nobody has made durable yet. Sectors of 512 bytes are atomic;
-//! nothing larger is.
+//! between the two the writes that are not durable yet. Sectors of 512 bytes are atomic; nothing
+//! larger is.
 
 use std::collections::HashMap;
 

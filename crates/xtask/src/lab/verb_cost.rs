@@ -1,13 +1,15 @@
-//! `cargo xtask verb-cost`: what it takes to add a verb, counted by doing it. A verb is added to a
+//! What it takes to add a verb, counted by doing it. A verb is added to a
 //! copy of the committed tree as HACKING.md says, built, run in every medium, and its files and
 //! edited lines are counted.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::Lab;
+use crate::goals::{Column, Goal, Point, Results};
 use crate::workspace::{output_of, root, scratch, show};
 
 /// The files of the throw-away verb, which counts the lines of files.
@@ -24,32 +26,33 @@ const REGISTRY: &str = "crates/blockstone/src/verbs.rs";
 const BEFORE: &str = "    runs,\n";
 const LINE: &str = "    lines,\n";
 
-const FILES_MAX: usize = 8;
-const LINES_MAX: usize = 1;
+const FILES_MAX: f64 = 8.0;
+const LINES_MAX: f64 = 1.0;
 
-/// `cargo xtask verb-cost`.
-pub fn run() -> Result<ExitCode> {
+const COLUMNS: &[Column] = &[
+    Column { name: "new_files", heading: "new\nfiles", decimals: 0 },
+    Column { name: "edited_lines", heading: "edited\nlines", decimals: 0 },
+];
+
+/// `cargo xtask lab verb-cost`.
+pub fn run(_: &Lab) -> Result<Results> {
     let tree = scratch("verb-cost")?;
     if tree.exists() {
         fs::remove_dir_all(&tree).with_context(|| format!("remove {}", tree.display()))?;
     }
-    let committed = tree.display().to_string();
-    show(
-        Command::new("git")
-            .args(["clone", "--quiet", "--no-hardlinks", "."])
-            .arg(&tree)
-            .current_dir(root()),
-    )
-    .with_context(|| format!("copy the tree to {committed}"))?;
+    let mut clone = Command::new("git");
+    clone.args(["clone", "--quiet", "--no-hardlinks", "."]).arg(&tree).current_dir(root());
+    show(&mut clone)?;
     add_the_verb(&tree)?;
     try_it(&tree)?;
-    let (files, lines) = cost(&tree)?;
-    println!(
-        "a verb: {files} new files (at most {FILES_MAX}), {lines} edited lines (at most {LINES_MAX})"
-    );
-    ensure!(files <= FILES_MAX && lines <= LINES_MAX, "a verb costs too much");
-    fs::remove_dir_all(&tree).with_context(|| format!("remove {committed}"))?;
-    Ok(ExitCode::SUCCESS)
+    let [files, lines] = cost(&tree)?.map(|count| count as f64);
+    fs::remove_dir_all(&tree).with_context(|| format!("remove {}", tree.display()))?;
+    let goals = vec![
+        Goal::at_most("new files of a verb", files, FILES_MAX),
+        Goal::at_most("lines edited elsewhere", lines, LINES_MAX),
+    ];
+    let point = Point { name: "lines".to_owned(), values: vec![files, lines] };
+    Ok(Results { columns: COLUMNS, points: vec![point], goals })
 }
 
 fn add_the_verb(tree: &Path) -> Result<()> {
@@ -81,7 +84,7 @@ fn try_it(tree: &Path) -> Result<()> {
 }
 
 /// New files, and lines added or removed in files that were there, without generated ones.
-fn cost(tree: &Path) -> Result<(usize, usize)> {
+fn cost(tree: &Path) -> Result<[usize; 2]> {
     let git = |arguments: &[&str]| output_of(Command::new("git").args(arguments).current_dir(tree));
     let new = git(&["ls-files", "--others", "--exclude-standard"])?;
     let edited = git(&["diff", "--numstat"])?;
@@ -91,5 +94,5 @@ fn cost(tree: &Path) -> Result<(usize, usize)> {
         let removed: usize = fields.next()?.parse().ok()?;
         Some(added + removed)
     });
-    Ok((new.lines().count(), lines.sum()))
+    Ok([new.lines().count(), lines.sum()])
 }

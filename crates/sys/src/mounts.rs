@@ -15,7 +15,6 @@ use crate::proc::under;
 #[derive(Clone, Debug, Default)]
 pub struct Mounts(Vec<Mount>);
 
-/// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// Its id, as statx(2) gives it too.
@@ -24,7 +23,6 @@ pub struct Mount {
     pub number: String,
     /// The directory of the file system that is mounted.
     pub root: PathBuf,
-    /// Where it is mounted.
     pub mount_point: PathBuf,
     /// Type of the file system.
     pub kind: String,
@@ -41,7 +39,6 @@ impl Mounts {
         Self(infos.map_or(Vec::new(), |infos| infos.into_iter().map(Mount::from).collect()))
     }
 
-    /// The mounts in order.
     pub fn iter(&self) -> impl Iterator<Item = &Mount> {
         self.0.iter()
     }

@@ -12,9 +12,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::block::{get, put};
 use crate::error::InstanceError;
 use crate::group::{GroupError, GroupFile};
-use crate::instance::{InstanceSpec, TornProtection};
 use crate::redo::Lsn;
 use crate::redo::buffer::{Mark, Place};
+use crate::spec::{InstanceSpec, TornProtection};
 
 /// Bytes of a copy, as long as a block of the file.
 pub(crate) const COPY_BYTES: usize = 4096;
@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub loaded: u32,
     /// How blocks have been protected since the last opening.
     pub protection: TornProtection,
-    /// Database writers since the last opening: so many parts of the double-write area are used.
+    /// Database writers since the last opening, each with its part of the double-write area.
     pub writers: u32,
 }
 

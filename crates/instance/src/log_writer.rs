@@ -1,10 +1,10 @@
 //! LGWR: writes what has gathered in the log buffer, one chunk after the other, so that all commits
 //! that came while it wrote share the next write.
 
-use super::buffer::Chunk;
-use super::{REDO_BLOCK_BYTES, REDO_HEADER_BYTES, REDO_PAYLOAD_BYTES, RedoHeader};
 use crate::error::InstanceError;
-use crate::instance::Shared;
+use crate::redo::buffer::Chunk;
+use crate::redo::{REDO_BLOCK_BYTES, REDO_HEADER_BYTES, REDO_PAYLOAD_BYTES, RedoHeader};
+use crate::shared::Shared;
 use crate::wait::{Direction, Event, Ledger, Statistic};
 
 /// Runs until the instance stops.

@@ -10,28 +10,20 @@ use blockstone_base::{Capability, rng};
 use blockstone_sys::process;
 use parking_lot::Mutex;
 
-use super::{OpenSpec, TornProtection};
 use crate::block::Fill;
 use crate::cache::Cache;
-use crate::checkpoint::control::Control;
+use crate::control::Control;
 use crate::error::InstanceError;
-use crate::group::{DiskGroup, GroupFile};
+use crate::files::Files;
+use crate::group::DiskGroup;
 use crate::health::{Bell, Health};
 use crate::layout::Permutation;
 use crate::redo::buffer::{Log, Logs, Mark};
+use crate::spec::{OpenSpec, TornProtection};
 use crate::wait::{Histograms, Ledger, Role};
 
 const LOG_WRITER_NICE: i32 = -20;
 const BACKGROUND_NICE: i32 = -10;
-
-/// The files of an instance in its disk group.
-#[derive(Debug)]
-pub(crate) struct Files {
-    pub data: GroupFile,
-    pub control: GroupFile,
-    pub double_write: GroupFile,
-    pub redo: Vec<GroupFile>,
-}
 
 /// What sessions and background processes share.
 #[derive(Debug)]
@@ -46,16 +38,16 @@ pub(crate) struct Shared {
     pub checkpoint_bell: Bell,
     pub keeper_bell: Bell,
     pub group: DiskGroup,
-    /// What happened that nobody has asked for yet.
+    /// News that were not yet taken.
     pub news: Mutex<Vec<String>>,
-    /// After this time it is first tried whether a disk that left is back.
+    /// Delay before the first attempt to bring back a disk that left.
     pub return_after: Duration,
     pub protection: TornProtection,
     pub fill: Fill,
     pub block_bytes: u64,
     /// Copies that the group keeps of everything.
     pub copies: u64,
-    /// So many changed blocks may stay in the cache.
+    /// Changed blocks that may stay in the cache.
     pub dirty_limit: usize,
     /// Whether every changed block is to be written, however young.
     pub flushing: AtomicBool,
@@ -66,20 +58,8 @@ pub(crate) struct Shared {
     pub background: Vec<Arc<Ledger>>,
 }
 
-impl Files {
-    pub fn open(group: &DiskGroup, redo_logs: u32) -> Result<Self, InstanceError> {
-        let redo = (0..redo_logs).map(|log| group.file(&redo_name(log)));
-        Ok(Self {
-            data: group.file("data")?,
-            control: group.file("control")?,
-            double_write: group.file("double-write")?,
-            redo: redo.collect::<Result<_, _>>()?,
-        })
-    }
-}
-
 impl Shared {
-    /// Ends the instance because `role` cannot go on; nobody waits for its redo any more.
+    /// Ends the instance because `role` cannot go on; waits for its redo end.
     pub fn fail(&self, role: &str, why: &dyn fmt::Display) {
         self.health.fail(role, why);
         self.log.stop();
@@ -103,7 +83,7 @@ impl Shared {
         self.log.stop();
     }
 
-    /// Keeps news for whoever asks.
+    /// Keeps news until they are taken.
     pub fn tell(&self, news: String) {
         self.news.lock().push(news);
     }
@@ -197,7 +177,7 @@ impl Shared {
         match self.control.identity().spec.scan_blocks {
             0 => Err(InstanceError::parameter(
                 "the schema has no table to scan".into(),
-                "set it up with a scan table",
+                "create it with a scan table",
             )),
             blocks => Ok(blocks),
         }
@@ -225,7 +205,7 @@ impl Shared {
         distance.blocked || distance.tail.0 - distance.oldest.0 > self.log.logs.pace_bytes()
     }
 
-    /// Wakes who has something to do after a log write.
+    /// Wakes the threads that have work after a log write.
     pub fn pace_writers(&self) {
         if self.must_write() {
             self.writer_bell.ring();
@@ -250,8 +230,4 @@ impl Logs {
     pub(crate) fn pace_bytes(self) -> u64 {
         (self.count - 1) * self.bytes / 2
     }
-}
-
-pub(super) fn redo_name(log: u32) -> String {
-    format!("redo-{log}")
 }
