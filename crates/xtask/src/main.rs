@@ -4,7 +4,6 @@
 //! measurement is, it leaves to the crates. Each job is one module; [`Job`] lists them.
 //!
 //! ```text
-//! cargo xtask test        # installs what the tests need, runs them, says what was skipped and why
 //! cargo xtask ci          # all that must hold before a change lands
 //! ```
 
@@ -29,7 +28,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The jobs of those who work on Blockstone.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
 struct Arguments {
