@@ -1,5 +1,6 @@
 //! The renderers: one for each medium, each for every report.
 
 pub mod csv;
+pub mod html;
 pub mod json;
 pub mod terminal;
