@@ -18,13 +18,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("run", &["base", "sys", "record", "target", "workload", "measure"]),
     ("calibrate", &["base", "sys", "engine", "record", "measure"]),
     ("scan", &["base", "sys", "engine", "record", "reduce"]),
-    ("judge", &["base", "record"]),
+    ("figures", &["base", "record"]),
+    ("judge", &["base", "figures", "record"]),
     ("flash", &["base"]),
     ("reduce", &["base"]),
-    ("view", &["base", "record"]),
-    ("report", &["base", "record", "judge", "flash", "reduce", "view"]),
-    ("screen", &["base", "record", "report", "view"]),
-    ("watch", &["base", "sys", "record", "target", "probe", "measure", "view"]),
+    ("view", &["base", "figures", "record"]),
+    ("report", &["base", "figures", "record", "judge", "flash", "reduce", "view"]),
+    ("screen", &["base", "figures", "record", "report", "view"]),
+    ("watch", &["base", "figures", "sys", "record", "target", "probe", "measure", "view"]),
     (
         "blockstone",
         &[
@@ -38,6 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "measure",
             "calibrate",
             "run",
+            "figures",
             "judge",
             "flash",
             "reduce",
@@ -64,7 +66,7 @@ pub fn direction(tree: &Tree) -> Vec<Finding> {
     for package in &tree.packages {
         let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == package.name) else {
             let what = format!("crate {} has no place in the order of the crates", package.name);
-            let hint = "add it to DESIGN.md's table and to MAY_USE in crates/xtask/src/tidy";
+            let hint = "add it to ARCHITECTURE.md's table and to MAY_USE in crates/xtask/src/tidy";
             findings.push(package.finding(tree, "name", what, hint));
             continue;
         };
