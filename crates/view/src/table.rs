@@ -7,8 +7,7 @@ use blockstone_base::table::{self, Row};
 pub use blockstone_base::table::{
     Heading, Measure, Shape, Table, Value, bytes, count, flow, share, text, time,
 };
-
-use crate::interval::Interval;
+use blockstone_figures::Interval;
 
 /// A way to look at an interval: one table.
 #[derive(Debug)]

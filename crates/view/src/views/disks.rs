@@ -1,6 +1,7 @@
 //! Each block device, and the disks together, each request counted where it ends.
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+
 use crate::table::{Shape, Value, View, bytes, count, flow, share, text, time};
 
 /// The view.

@@ -1,6 +1,7 @@
 //! Main memory: what fills it, what moves.
 
-use crate::interval::Interval;
+use blockstone_figures::Interval;
+
 use crate::table::{Shape, Value, View, bytes, count, flow, share};
 
 /// The view.

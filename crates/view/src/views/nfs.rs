@@ -1,6 +1,7 @@
 //! Each NFS mount, as its client sees it.
 
-use crate::interval::{Interval, ratio};
+use blockstone_figures::{Interval, ratio};
+
 use crate::table::{Shape, Value, View, bytes, count, flow, text, time};
 
 /// The view.

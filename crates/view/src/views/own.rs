@@ -1,6 +1,7 @@
 //! What watching costs: whoever measures disturbs, and says how much.
 
-use crate::interval::{Interval, Missing, sum};
+use blockstone_figures::{Interval, Missing, sum};
+
 use crate::table::{Shape, Value, View, count, flow, share, time};
 
 /// The view.

@@ -1,6 +1,7 @@
 //! Databases' processes by role, and whatever else was asked for.
 
-use crate::interval::Interval;
+use blockstone_figures::Interval;
+
 use crate::table::{Shape, Value, View, count, flow, share, text};
 
 /// The view.

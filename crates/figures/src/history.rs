@@ -1,9 +1,10 @@
-//! Raw rows in memory, by probe and object, in the order of time.
+//! Raw rows in memory, by probe and object, in the order of time, and the histograms of a recording.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use blockstone_base::LatencyHistogram;
 use blockstone_base::column::{Cell, Kind, Unmeasured};
-use blockstone_record::manifest::{Imported, ProbeInfo};
+use blockstone_record::manifest::{Imported, Phase, ProbeInfo};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording};
 
 use crate::interval::Interval;
@@ -20,7 +21,11 @@ pub struct History {
     ticks: BTreeSet<u64>,
     imported: Option<Imported>,
     waited: BTreeMap<String, Vec<Waited>>,
+    windowed: BTreeMap<i32, Histograms>,
 }
+
+/// The latencies inside one phase's window, by role and clock.
+type Histograms = BTreeMap<(String, LatencyClock), LatencyHistogram>;
 
 /// How long the waits of an event took that ended in one second.
 #[derive(Clone, Debug)]
@@ -39,8 +44,16 @@ pub(crate) struct Probe {
     pub(crate) objects: BTreeMap<String, Track>,
 }
 
-/// The rows of one object.
-pub(crate) type Track = VecDeque<(u64, Vec<Cell>)>;
+/// The rows of one object, in the order of time.
+pub(crate) type Track = VecDeque<Row>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) t_ns: u64,
+    /// Index into the phases of the recording; zero where rows come from probes directly.
+    pub(crate) phase: i32,
+    pub(crate) cells: Vec<Cell>,
+}
 
 impl History {
     /// Without rows, of these probes.
@@ -54,7 +67,19 @@ impl History {
     /// # Errors
     /// When a series cannot be read.
     pub fn read(recording: &Recording) -> Result<Self, RecordError> {
-        let mut history = Self::new(recording.manifest.probes.clone());
+        Self::read_probes(recording, |_| true)
+    }
+
+    /// Those probes of a recording that are wanted, and all its histograms.
+    ///
+    /// # Errors
+    /// When a series or the histograms cannot be read.
+    pub fn read_probes(
+        recording: &Recording,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, RecordError> {
+        let probes = recording.manifest.probes.iter().filter(|info| wanted(&info.probe));
+        let mut history = Self::new(probes.cloned().collect());
         history.imported.clone_from(&recording.manifest.imported);
         let names: Vec<String> = history.probes.iter().map(|p| p.info.probe.clone()).collect();
         for name in names {
@@ -65,19 +90,29 @@ impl History {
             rows.sort_by_key(|row| row.t_ns);
             for row in rows {
                 let cells = (0..width).map(|column| row.cell(column)).collect();
-                history.push(&name, row.t_ns, row.object, cells);
+                let (t_ns, phase) = (row.t_ns, row.phase);
+                history.push_row(&name, row.object, Row { t_ns, phase, cells });
             }
         }
-        let of_events = |row: &HistogramRow| row.clock == LatencyClock::Submitted;
-        for row in recording.histograms()?.into_iter().filter(of_events) {
+        for row in recording.histograms()? {
+            history.push_histogram(row);
+        }
+        Ok(history)
+    }
+
+    fn push_histogram(&mut self, row: HistogramRow) {
+        if row.clock == LatencyClock::Submitted {
             let waited = Waited {
                 middle_ns: u64::from(row.second) * SECOND_NS + SECOND_NS / 2,
                 sum_ns: row.histogram.sum_ns() as f64,
                 counts: row.histogram.buckets().collect(),
             };
-            history.waited.entry(row.role).or_default().push(waited);
+            self.waited.entry(row.role.clone()).or_default().push(waited);
         }
-        Ok(history)
+        if row.windowed {
+            let histograms = self.windowed.entry(row.phase).or_default();
+            histograms.entry((row.role, row.clock)).or_default().merge(&row.histogram);
+        }
     }
 
     /// Whose measurements these are, if they are not Blockstone's own.
@@ -109,19 +144,23 @@ impl History {
 
     /// Adds a row. One of an unknown probe is left out.
     pub fn push(&mut self, probe: &str, t_ns: u64, object: &str, cells: Vec<Cell>) {
+        self.push_row(probe, object, Row { t_ns, phase: 0, cells });
+    }
+
+    fn push_row(&mut self, probe: &str, object: &str, row: Row) {
         if probe == TICKS {
-            self.ticks.insert(t_ns);
+            self.ticks.insert(row.t_ns);
         }
         let Some(known) = self.probes.iter_mut().find(|known| known.info.probe == probe) else {
             return;
         };
         let Some(track) = known.objects.get_mut(object) else {
-            known.objects.insert(object.to_owned(), VecDeque::from([(t_ns, cells)]));
+            known.objects.insert(object.to_owned(), VecDeque::from([row]));
             return;
         };
         // A database may answer for a tick after it was sampled once more.
-        let place = track.iter().rev().position(|(t, _)| *t <= t_ns);
-        track.insert(track.len() - place.unwrap_or(track.len()), (t_ns, cells));
+        let place = track.iter().rev().position(|known| known.t_ns <= row.t_ns);
+        track.insert(track.len() - place.unwrap_or(track.len()), row);
     }
 
     /// Notes why a column is empty.
@@ -143,7 +182,7 @@ impl History {
                 continue;
             }
             for track in probe.objects.values_mut() {
-                while track.front().is_some_and(|(t, _)| *t < t_ns) {
+                while track.front().is_some_and(|row| row.t_ns < t_ns) {
                     track.pop_front();
                 }
             }
@@ -179,6 +218,19 @@ impl History {
         Interval::new(self, from_ns, to_ns)
     }
 
+    /// The window of a phase: its edges are exact, and only rows of that phase count.
+    pub fn window(&self, index: usize, phase: &Phase) -> Interval<'_> {
+        Interval::of_window(self, index, phase)
+    }
+
+    /// The latencies inside the window of a phase, by role and clock.
+    pub(crate) fn windowed(
+        &self,
+        phase: i32,
+    ) -> impl Iterator<Item = (&(String, LatencyClock), &LatencyHistogram)> {
+        self.windowed.get(&phase).into_iter().flatten()
+    }
+
     /// What the probes are and what they measure.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeInfo> {
         self.probes.iter().map(|probe| &probe.info)
@@ -190,8 +242,8 @@ impl History {
             return Vec::new();
         };
         let last = probe.objects.iter().filter_map(|(object, track)| {
-            let (t_ns, cells) = track.back()?;
-            (t_ns == last_ns).then_some((object.as_str(), cells.as_slice()))
+            let row = track.back()?;
+            (row.t_ns == *last_ns).then_some((object.as_str(), row.cells.as_slice()))
         });
         last.collect()
     }

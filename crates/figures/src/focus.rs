@@ -8,7 +8,6 @@ use blockstone_base::column::Kind;
 use blockstone_base::database::SESSION;
 
 use crate::interval::Sample;
-use crate::table::{Value, View};
 
 /// The name of a sample's object among its columns.
 const OBJECT: &str = "session";
@@ -46,26 +45,6 @@ pub enum ConditionError {
 }
 
 impl Focus {
-    /// What a row of a view is about: a statement, a session, a wait; none where it is about
-    /// something that samples of sessions do not know.
-    pub fn of(view: &View, row: &[Value]) -> Option<Self> {
-        let cell = |key: &str| match row.get(view.column(key)?) {
-            Some(Value::Text(text)) => Some(text.as_str()),
-            _ => None,
-        };
-        let condition = |column| {
-            let value = cell(column)?.to_owned();
-            Some(Condition { column, value })
-        };
-        let one = |column| condition(column).map(|it| Self { conditions: vec![it] });
-        let wait = || {
-            condition("wait_class")?;
-            let conditions = ["role", "wait_class", "event"].into_iter().filter_map(condition);
-            Some(Self { conditions: conditions.collect() })
-        };
-        one("query_id").or_else(|| one(OBJECT)).or_else(wait)
-    }
-
     /// What is asked for.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
@@ -127,7 +106,6 @@ fn known() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry;
 
     #[test]
     fn a_condition_is_a_column_of_samples_and_what_it_says() {
@@ -137,23 +115,5 @@ mod tests {
         assert_eq!("session".parse::<Condition>(), Err(ConditionError::NoValue));
         let error = "events=x".parse::<Condition>().unwrap_err().to_string();
         assert!(error.contains("`events`") && error.contains("query_id"), "{error}");
-    }
-
-    #[test]
-    fn rows_are_about_waits_sessions_and_statements_or_about_nothing_sampled() {
-        let about = |name: &str| {
-            let view = registry::find(name).unwrap();
-            let row: Vec<Value> = view.columns.iter().map(|c| Value::from(&*c.key)).collect();
-            let focus = Focus::of(view, &row)?;
-            Some(focus.conditions().iter().map(|c| c.column).collect::<Vec<_>>())
-        };
-        assert_eq!(about("active-sessions"), Some(vec!["wait_class", "event"]));
-        assert_eq!(about("wait-classes"), Some(vec!["role", "wait_class"]));
-        assert_eq!(about("sessions"), Some(vec!["session"]));
-        assert_eq!(about("sampled-sessions"), Some(vec!["session"]));
-        assert_eq!(about("statements"), Some(vec!["query_id"]));
-        assert_eq!(about("sampled-statements"), Some(vec!["query_id"]));
-        assert_eq!(about("events"), None);
-        assert_eq!(about("disks"), None);
     }
 }

@@ -2,10 +2,10 @@
 //! system calls are counted inside the kernel; waits of a run are in its recording's histograms.
 
 use blockstone_base::column::Cell;
+use blockstone_base::table::{Known, Missing};
 
 use crate::focus::Focus;
-use crate::interval::{Interval, Known, Missing, ratio};
-use crate::table::{Value, View};
+use crate::interval::{Interval, ratio};
 
 /// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
@@ -67,30 +67,6 @@ pub enum Timed {
 }
 
 impl Timed {
-    /// What a row is about; none where nothing times it.
-    pub fn of(view: &View, row: &[Value]) -> Option<Self> {
-        let cell = |key: &str| match row.get(view.column(key)?) {
-            Some(Value::Text(text)) => Some(text.as_str()),
-            _ => None,
-        };
-        let counted = |layer: &str, column, key: &str| {
-            let states = vec![("layer", layer.to_owned()), (column, cell(key)?.to_owned())];
-            Some(Self::Counted { states, of_sessions: false })
-        };
-        match view.name {
-            "io-by-role" => counted("block", "role", "role"),
-            "io-by-file-type" => counted("block", "file_type", "file_type"),
-            "files" => counted("block", "file", "file"),
-            "system-calls" => counted("system call", "role", "role"),
-            "disks" if cell("device") == Some("all") => {
-                let states = vec![("layer", "block".to_owned())];
-                Some(Self::Counted { states, of_sessions: false })
-            }
-            "events" => Some(Self::Event(cell("event")?.to_owned())),
-            _ => Self::of_wait(cell("wait_class")?, cell("event")?),
-        }
-    }
-
     /// What a wait is; none where nothing times it.
     pub fn of_wait(class: &str, event: &str) -> Option<Self> {
         let known = |(name, ..): &&(&str, &str, &str)| name.eq_ignore_ascii_case(event);
@@ -140,13 +116,56 @@ impl Timed {
         let of = |operation: &&str| {
             let is_it = |object: &&str| said(object, "operation") == Some(operation);
             let objects: Vec<&str> = objects.iter().copied().filter(is_it).collect();
-            (!objects.is_empty()).then(|| counted(interval, operation, &objects))
+            (!objects.is_empty()).then(|| Latencies::counted(interval, operation, &objects))
         };
         OPERATIONS.iter().filter_map(of).collect()
     }
 }
 
 impl Latencies {
+    /// What the kernel counted of these objects, all of one operation.
+    pub fn counted(interval: &Interval<'_>, operation: &str, objects: &[&str]) -> Self {
+        let columns = interval.columns(KERNEL);
+        let place = |name: &str| columns.iter().position(|column| column.name == name);
+        let starts: Vec<(usize, u64)> = columns
+            .iter()
+            .enumerate()
+            .filter_map(|(index, column)| {
+                let start = column.name.strip_prefix("ios_from_")?.strip_suffix("ns")?;
+                Some((index, start.parse().ok()?))
+            })
+            .collect();
+        let ends = starts.iter().skip(1).map(|(_, start)| Some(*start)).chain([None]);
+        let mut buckets: Vec<Bucket> = starts
+            .iter()
+            .zip(ends)
+            .map(|((_, from_ns), to_ns)| Bucket { from_ns: *from_ns, to_ns, count: 0.0 })
+            .collect();
+        let (sum, queue) = (place("elapsed_ns"), place("queue_ns"));
+        let (mut sum_ns, mut queue_ns) = (sum.map(|_| 0.0), None);
+        for object in objects {
+            let Some((first, last)) = interval.ends(KERNEL, object) else { continue };
+            let zero = Cell::Value(0);
+            let begun = |index: usize| first.map_or(Some(&zero), |first| first.get(index));
+            let moved = |index: usize| match (begun(index)?, last.get(index)?) {
+                (Cell::Value(first), Cell::Value(last)) if last >= first => {
+                    Some((last - first) as f64)
+                }
+                _ => None,
+            };
+            for (bucket, (index, _)) in buckets.iter_mut().zip(&starts) {
+                bucket.count += moved(*index).unwrap_or(0.0);
+            }
+            if let (Some(all), Some(moved)) = (&mut sum_ns, sum.and_then(moved)) {
+                *all += moved;
+            }
+            if let Some(moved) = queue.and_then(moved) {
+                *queue_ns.get_or_insert(0.0) += moved;
+            }
+        }
+        Self { operation: operation.to_owned(), buckets, sum_ns, queue_ns }
+    }
+
     /// How many there were.
     pub fn count(&self) -> f64 {
         self.buckets.iter().map(|bucket| bucket.count).sum()
@@ -207,47 +226,6 @@ pub fn octave_bounds(octave: usize) -> (u64, Option<u64>) {
 fn octave(ns: u64) -> usize {
     let doublings = (ns / FIRST_NS).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
     doublings.min(OCTAVES - 1)
-}
-
-/// What the kernel counted of these objects, all of one operation.
-pub(crate) fn counted(interval: &Interval<'_>, operation: &str, objects: &[&str]) -> Latencies {
-    let columns = interval.columns(KERNEL);
-    let place = |name: &str| columns.iter().position(|column| column.name == name);
-    let starts: Vec<(usize, u64)> = columns
-        .iter()
-        .enumerate()
-        .filter_map(|(index, column)| {
-            let start = column.name.strip_prefix("ios_from_")?.strip_suffix("ns")?;
-            Some((index, start.parse().ok()?))
-        })
-        .collect();
-    let ends = starts.iter().skip(1).map(|(_, start)| Some(*start)).chain([None]);
-    let mut buckets: Vec<Bucket> = starts
-        .iter()
-        .zip(ends)
-        .map(|((_, from_ns), to_ns)| Bucket { from_ns: *from_ns, to_ns, count: 0.0 })
-        .collect();
-    let (sum, queue) = (place("elapsed_ns"), place("queue_ns"));
-    let (mut sum_ns, mut queue_ns) = (sum.map(|_| 0.0), None);
-    for object in objects {
-        let Some((first, last)) = interval.ends(KERNEL, object) else { continue };
-        let zero = Cell::Value(0);
-        let begun = |index: usize| first.map_or(Some(&zero), |first| first.get(index));
-        let moved = |index: usize| match (begun(index)?, last.get(index)?) {
-            (Cell::Value(first), Cell::Value(last)) if last >= first => Some((last - first) as f64),
-            _ => None,
-        };
-        for (bucket, (index, _)) in buckets.iter_mut().zip(&starts) {
-            bucket.count += moved(*index).unwrap_or(0.0);
-        }
-        if let (Some(all), Some(moved)) = (&mut sum_ns, sum.and_then(moved)) {
-            *all += moved;
-        }
-        if let Some(moved) = queue.and_then(moved) {
-            *queue_ns.get_or_insert(0.0) += moved;
-        }
-    }
-    Latencies { operation: operation.to_owned(), buckets, sum_ns, queue_ns }
 }
 
 #[cfg(test)]
