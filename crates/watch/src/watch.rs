@@ -10,7 +10,7 @@ use blockstone_probe::io::{self, IoSpec, Wanted};
 use blockstone_probe::profile::{self, ProfileSpec};
 use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
 use blockstone_record::manifest::{End, ProbeInfo};
-use blockstone_sys::clock;
+use blockstone_sys::clock::{self, MonotonicClock};
 use blockstone_target::monitor::Server;
 use blockstone_view::History;
 
@@ -133,7 +133,7 @@ impl Watch {
             keep_ns: settings.keep.get(),
             written,
             origin_ns,
-            ticks: Ticks::start(settings.interval),
+            ticks: Ticks::start(&MonotonicClock, settings.interval),
             clocks: Clocks::now(),
             jumps: Vec::new(),
             listener: None,
@@ -189,7 +189,7 @@ impl Watch {
     /// # Errors
     /// When the recording cannot be written.
     pub fn look_when_due(&mut self) -> Result<(), WatchError> {
-        let missed = self.ticks.pass();
+        let missed = self.ticks.pass(&MonotonicClock);
         if let Some(written) = &mut self.written {
             written.missed(SCHEMA.probe, missed);
         }
