@@ -9,6 +9,7 @@ use blockstone_base::load::{self, LoadSpec};
 use blockstone_base::stats;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_engine::{Content, Length, Load, Medium, Outcome, Running, Totals};
+use blockstone_measure::claim::ClaimError;
 use blockstone_measure::hold::{self, Loaded, Progress, Stage};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
@@ -264,7 +265,8 @@ fn reading(object: &str, totals: &Totals) -> Reading {
 fn failure(step: &Step, outcome: &Outcome) -> Option<CalibrateError> {
     let label = step.label.clone();
     if outcome.stuck_workers > 0 {
-        return Some(CalibrateError::Stuck { label, workers: outcome.stuck_workers });
+        let waiting = format!("{label}: {} workers", outcome.stuck_workers);
+        return Some(ClaimError::Stuck { waiting }.into());
     }
     let layout = step.group == Group::Layout;
     let why = outcome.first_error.clone()?;

@@ -1,5 +1,6 @@
-//! What every measurement has in common: a recording with its clock and ticks, an observer, how a load is held until it is measured, the names of temporary files and how files lie on the device,
-//! and the capabilities of this user on this machine.
+//! What every measurement has in common: a recording with its clock and ticks, an observer, what it
+//! claims before it writes, how a load is held until it is measured, the names of temporary files,
+//! how files lie on the device, and the capabilities of this user on this machine.
 //!
 //! This crate must not know what is measured: the caller passes its own readings at each tick, and
 //! they are recorded under the same instant as those of all probes. The main types are [`Session`]
@@ -44,6 +45,7 @@
 //! ```
 
 pub mod capability;
+pub mod claim;
 pub mod evidence;
 pub mod hold;
 mod observer;

@@ -8,6 +8,7 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::INSTANCE;
 use blockstone_base::load::{self, LoadSpec};
 use blockstone_base::units::{Bytes, Nanos};
+use blockstone_measure::claim::ClaimError;
 use blockstone_measure::hold::{self, Loaded, Progress, Stage, Window};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
@@ -173,7 +174,8 @@ fn failure(outcome: Option<&Outcome>, noise: &NoiseOutcome) -> Option<RunError> 
         return Some(RunError::NoiseFailed { why });
     }
     let sessions = outcome.map_or(0, |outcome| outcome.stuck_sessions) + noise.stuck_writers;
-    (sessions > 0).then_some(RunError::Stuck { sessions })
+    let waiting = format!("{sessions} sessions");
+    (sessions > 0).then(|| ClaimError::Stuck { waiting }.into())
 }
 
 /// The latencies of the noise, under the name that its series has.

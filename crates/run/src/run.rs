@@ -7,6 +7,7 @@ use std::thread;
 use blockstone_base::column::Schema;
 use blockstone_base::units::Nanos;
 use blockstone_base::{database, load};
+use blockstone_measure::claim::ClaimError;
 use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_sys::file::{Access, BlockFile};
@@ -94,7 +95,7 @@ impl Prepared<'_> {
             Some(plan) => self.matrix(session, observer, on, plan),
             None => self.windows(session, observer, on, areas.as_ref()),
         };
-        if matches!(held, Err(RunError::Stuck { .. })) {
+        if matches!(held, Err(RunError::Claim(ClaimError::Stuck { .. }))) {
             // It still is in the hands of sessions that hang.
             return held;
         }
