@@ -14,8 +14,8 @@ pub struct Opening<'a> {
     pub verb: &'a str,
     /// The command line.
     pub argv: &'a [String],
-    /// The settings after defaults.
-    pub settings: BTreeMap<&'static str, Value>,
+    /// The settings after defaults: those of its [`Parameters`](blockstone_record::Parameters).
+    pub settings: BTreeMap<String, Value>,
     /// Seed of all random choices and data.
     pub seed: u64,
     /// The machine.
@@ -29,14 +29,13 @@ pub struct Opening<'a> {
 impl Opening<'_> {
     /// The manifest of a recording that starts now.
     pub fn manifest(self) -> Manifest {
-        let settings = self.settings.into_iter().map(|(name, value)| (name.to_owned(), value));
         Manifest {
             format: FORMAT.to_owned(),
             id: self.id.to_owned(),
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             verb: self.verb.to_owned(),
             argv: self.argv.to_owned(),
-            settings: settings.collect(),
+            settings: self.settings,
             seed: self.seed,
             started_at: jiff::Timestamp::now().to_string(),
             ended_at: None,
