@@ -130,14 +130,6 @@ pub fn declarations() -> clap::Command {
     Global::augment_args(command).about(ABOUT)
 }
 
-/// A number greater than zero.
-pub fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err("it must be a number greater than zero".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

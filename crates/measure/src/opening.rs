@@ -12,8 +12,8 @@ pub struct Opening<'a> {
     pub id: &'a str,
     pub verb: &'a str,
     pub argv: &'a [String],
-    /// The settings after defaults.
-    pub settings: BTreeMap<&'static str, Value>,
+    /// The settings after defaults: those of its [`Parameters`](blockstone_record::Parameters).
+    pub settings: BTreeMap<String, Value>,
     /// Seed of all random choices and data.
     pub seed: u64,
     pub host: &'a Host,
@@ -25,14 +25,13 @@ pub struct Opening<'a> {
 impl Opening<'_> {
     /// The manifest of a recording that starts now.
     pub fn manifest(self) -> Manifest {
-        let settings = self.settings.into_iter().map(|(name, value)| (name.to_owned(), value));
         Manifest {
             format: FORMAT.to_owned(),
             id: self.id.to_owned(),
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             verb: self.verb.to_owned(),
             argv: self.argv.to_owned(),
-            settings: settings.collect(),
+            settings: self.settings,
             seed: self.seed,
             started_at: jiff::Timestamp::now().to_string(),
             ended_at: None,

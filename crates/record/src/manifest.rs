@@ -31,7 +31,7 @@ pub struct Manifest {
     pub verb: String,
     /// The command line, as given.
     pub argv: Vec<String>,
-    /// The settings after defaults, by option name.
+    /// The settings after defaults, as the [`Parameters`](crate::Parameters) of the verb name them.
     pub settings: BTreeMap<String, serde_json::Value>,
     /// Seed of all random choices and data.
     pub seed: u64,

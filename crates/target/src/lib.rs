@@ -26,6 +26,7 @@
 //! # Ok::<(), blockstone_target::TargetError>(())
 //! ```
 
+pub mod family;
 mod instance;
 pub mod live;
 mod mariadb;

@@ -32,6 +32,7 @@ use crate::sql::{
     Chunk, Database, Member, SCHEMA, Table, Texts, Watcher, columns, removed_left, table_name, with,
 };
 use crate::target::{Demand, Description, Progress, Target, TargetError};
+pub use server::FAMILY;
 use server::Programs;
 use session::Session;
 

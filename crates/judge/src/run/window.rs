@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use blockstone_figures::{Grown, History, Interval, Missing};
 use blockstone_record::manifest::{Group, Manifest, Phase};
+use blockstone_record::parameters::RunParameters;
 
 /// The probes that are read.
 pub const PROBES: [&str; 11] = [
@@ -66,12 +67,12 @@ impl<'a> RunWindow<'a> {
     /// Sessions: those of the point, or as the settings have them.
     pub fn sessions(&self) -> u64 {
         let of_point = self.phase.load.as_ref().map(|load| u64::from(load.workers));
-        of_point.or_else(|| self.setting("sessions")).unwrap_or(0)
+        of_point.or_else(|| self.parameters().sessions.map(u64::from)).unwrap_or(0)
     }
 
-    /// A whole number of the settings.
-    pub fn setting(&self, name: &str) -> Option<u64> {
-        self.manifest.settings.get(name)?.as_u64()
+    /// What was asked for.
+    pub fn parameters(&self) -> RunParameters {
+        self.manifest.parameters()
     }
 
     /// What was charged to all roles of a server, unless one was not measured. A role that has no
