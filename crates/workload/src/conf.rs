@@ -411,11 +411,11 @@ export UPDATE_PCT RUN_TIME
             ("UPDATE_PCT=101", "above 100"),
             ("SCALE=80Q", "80Q"),
             ("REDO_STRESS=MEDIUM", "neither LITE nor HEAVY"),
-            ("RUN_TIME=-1", "no number of seconds"),
+            ("RUN_TIME=-1", "not a number of seconds"),
             ("SCALE=$SIZE", "computed by a shell"),
             ("UPDATE_PCT=1\nDO_HOTSPOT=maybe", "neither TRUE nor FALSE"),
-            ("listen_port=5432", "none is of slob.conf"),
-            ("", "none is of slob.conf"),
+            ("listen_port=5432", "no setting of slob.conf"),
+            ("", "no setting of slob.conf"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("\nhint: "), "{text}: {error}");

@@ -135,5 +135,5 @@ fn groups_of_other_versions_and_other_groups_are_refused() {
         media[1].write(offset, &header);
     }
     let error = DiskGroup::open_on(disks(&media)).unwrap_err().to_string();
-    assert!(error.contains("is of version 9, this program knows version 1"), "{error}");
+    assert!(error.contains("is of version 9, this program supports version 1"), "{error}");
 }
