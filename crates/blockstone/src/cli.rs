@@ -4,6 +4,7 @@
 pub mod flash;
 pub mod reduce;
 pub mod run;
+pub mod target;
 pub mod watch;
 
 use std::io::{self, Write};

@@ -1,11 +1,14 @@
 //! What the manifest says about a run before it starts.
 
+use std::collections::BTreeMap;
+
 use blockstone_base::load::Pacing;
 use blockstone_measure::Opening;
 use blockstone_record::Parameters as _;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::{DiskParameter, RunParameters};
 use blockstone_target::RedoStress;
+use blockstone_target::registry::Family;
 use blockstone_workload::noise::WRITE;
 use blockstone_workload::{Parameters, Population, checksum};
 
@@ -27,7 +30,7 @@ pub fn begin(prepared: &Prepared<'_>) -> Manifest {
 }
 
 fn parameters(prepared: &Prepared<'_>) -> RunParameters {
-    let Prepared { settings, parameters, spec, .. } = prepared;
+    let Prepared { settings, parameters, spec, entry, .. } = prepared;
     let disks = spec.places.iter().map(|place| DiskParameter {
         path: place.name.clone(),
         failure_group: place.failure_group.clone(),
@@ -35,6 +38,8 @@ fn parameters(prepared: &Prepared<'_>) -> RunParameters {
     let (hotspot, think) = (parameters.hotspot, parameters.think);
     let run = RunParameters {
         target: Some(settings.target.clone()),
+        in_process: Some(entry.family.in_process),
+        durable_settings: Some(durable_settings(entry.family)),
         disks: Some(disks.collect()),
         block_bytes: Some(spec.block),
         cache_bytes: Some(spec.cache),
@@ -71,6 +76,12 @@ fn parameters(prepared: &Prepared<'_>) -> RunParameters {
         ..RunParameters::default()
     };
     of_form(prepared, of_population(parameters, run))
+}
+
+fn durable_settings(family: &Family) -> BTreeMap<String, Vec<String>> {
+    let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+    let settings = family.durable_settings.iter();
+    settings.map(|&(name, values)| (name.to_owned(), owned(values))).collect()
 }
 
 fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {

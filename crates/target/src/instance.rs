@@ -18,6 +18,7 @@ use blockstone_instance::{
     Instance, InstanceError, InstanceSpec, OpenSpec, Recovery, RedoStress, Scan, Session, Snapshot,
 };
 
+use crate::registry::Family;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
@@ -33,6 +34,10 @@ const MULTIBLOCK: Bytes = Bytes::mib(1);
 const PROCESSOR_SHARE: u32 = 200;
 /// How often progress of laying out is told.
 const TELL: Duration = Duration::from_millis(50);
+
+/// The miniature instance, as a target.
+pub const FAMILY: Family =
+    Family { name: "instance", in_process: true, options: &[], durable_settings: &[] };
 
 /// What it would take of each place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {

@@ -83,6 +83,8 @@ pub struct Server {
     pub address: String,
     /// The product, as in `PostgreSQL`.
     pub product: String,
+    /// What stands before the roles of its processes.
+    pub family: &'static str,
     /// Its version, as it says it itself.
     pub version: String,
     /// Settings that decide what it does with its storage.

@@ -10,10 +10,15 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::INSTANCE;
 use blockstone_base::units::Bytes;
 
+use crate::registry::Family;
 use crate::spec::TargetSpec;
 use crate::target::{
     Demand, Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession,
 };
+
+/// Nothing, as a target.
+pub const FAMILY: Family =
+    Family { name: "null", in_process: true, options: &[], durable_settings: &[] };
 
 /// It needs nothing.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {

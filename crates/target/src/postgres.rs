@@ -20,7 +20,7 @@ use blockstone_sys::account;
 use postgres::error::SqlState;
 use postgres::{Client, NoTls};
 
-use crate::registry::Storage;
+use crate::registry::{Family, OptionValue, Storage, TargetOption};
 use crate::spec::TargetSpec;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
@@ -61,6 +61,28 @@ const PIN: &str = "
     SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off;
     SET max_parallel_workers_per_gather = 0; SET jit = off;
     SET plan_cache_mode = force_generic_plan; SET lock_timeout = 0; SET statement_timeout = 0";
+
+/// PostgreSQL, as targets.
+pub const FAMILY: Family = Family {
+    name: "postgres",
+    in_process: false,
+    options: &[
+        TargetOption {
+            name: "pg-conf",
+            doc: "Start the private PostgreSQL cluster with this setting",
+            value: OptionValue::Setting,
+        },
+        TargetOption {
+            name: "pg-bin",
+            doc: "Where the programs of PostgreSQL are [default: the highest version in the usual places]",
+            value: OptionValue::Programs,
+        },
+    ],
+    durable_settings: &[
+        ("fsync", &["on"]),
+        ("synchronous_commit", &["on", "remote_apply", "remote_write", "local"]),
+    ],
+};
 
 /// Where its data are.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {

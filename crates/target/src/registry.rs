@@ -16,6 +16,8 @@ pub struct Entry {
     pub address: &'static str,
     /// What it is, in one sentence.
     pub doc: &'static str,
+    /// The database that it is.
+    pub family: &'static Family,
     /// Whether its rows take space in the places it is given.
     pub takes_space: bool,
     /// Whether its sessions can be told to scan past the buffer cache.
@@ -33,6 +35,40 @@ pub struct Entry {
     /// Sets it up, empty, or opens what was kept. When it fails or is interrupted, nothing new of
     /// it is left behind.
     pub open: Open,
+}
+
+/// What all targets of one database have in common.
+#[derive(Debug)]
+pub struct Family {
+    /// Its name, which also stands before the roles of its processes.
+    pub name: &'static str,
+    /// Whether it works in the threads of this process.
+    pub in_process: bool,
+    /// Options of the command line that apply to it alone.
+    pub options: &'static [TargetOption],
+    /// Its settings that decide whether commits are durable, with the values that make them so;
+    /// none where they always are.
+    pub durable_settings: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// An option of the command line that applies to the targets of one family.
+#[derive(Debug)]
+pub struct TargetOption {
+    /// Its name, without the dashes.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// What follows it.
+    pub value: OptionValue,
+}
+
+/// What follows an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionValue {
+    /// A setting of the database, as `NAME=VALUE`; it may be given several times.
+    Setting,
+    /// The directory of the database's programs.
+    Programs,
 }
 
 /// Where a target's data are.
@@ -67,6 +103,7 @@ pub const ALL: &[Entry] = &[
         name: "instance",
         address: "",
         doc: "The miniature database instance inside this process.",
+        family: &instance::FAMILY,
         takes_space: true,
         direct_scans: true,
         storage: named,
@@ -79,6 +116,7 @@ pub const ALL: &[Entry] = &[
         name: "null",
         address: "",
         doc: "Nothing: what remains is the cost of the workload itself.",
+        family: &null::FAMILY,
         takes_space: false,
         direct_scans: false,
         storage: named,
@@ -91,6 +129,7 @@ pub const ALL: &[Entry] = &[
         name: "sqlite",
         address: "DIRECTORY",
         doc: "SQLite inside this process, with a write-ahead log, in a file in that directory.",
+        family: &sqlite::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: sqlite::storage,
@@ -103,6 +142,7 @@ pub const ALL: &[Entry] = &[
         name: "postgres",
         address: "//user@host/db, scratch",
         doc: "PostgreSQL 13 or later: a server, or a private cluster made for the run.",
+        family: &postgres::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: postgres::storage,
@@ -115,6 +155,7 @@ pub const ALL: &[Entry] = &[
         name: "mariadb",
         address: "//user@host, scratch",
         doc: "MariaDB 10.11 or later: a server, or a private one made for the run.",
+        family: &mariadb::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: mariadb::storage,
@@ -127,6 +168,7 @@ pub const ALL: &[Entry] = &[
         name: "mysql",
         address: "//user@host",
         doc: "MySQL 8 or MariaDB: a server.",
+        family: &mariadb::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: mariadb::storage,
@@ -155,6 +197,14 @@ pub fn find(text: &str) -> Result<&'static Entry, TargetError> {
     })
 }
 
+/// Every family, in the order of its first target.
+pub fn families() -> impl Iterator<Item = &'static Family> {
+    let is_first = |(index, entry): &(usize, &Entry)| {
+        ALL[..*index].iter().all(|before| before.family.name != entry.family.name)
+    };
+    ALL.iter().enumerate().filter(is_first).map(|(_, entry)| entry.family)
+}
+
 /// The name of a target and its address, from `name:address`.
 pub fn parts(text: &str) -> (&str, &str) {
     text.split_once(':').unwrap_or((text, ""))
@@ -166,6 +216,32 @@ impl Entry {
         match self.address {
             "" => self.name.to_owned(),
             address => format!("{}:{address}", self.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn an_option_belongs_to_one_family() {
+        let options: Vec<_> = families().flat_map(|family| family.options).collect();
+        let names: BTreeSet<_> = options.iter().map(|option| option.name).collect();
+        assert!(!names.is_empty() && names.len() == options.len(), "{options:?}");
+        let registered: BTreeSet<_> = ALL.iter().map(|entry| entry.family.name).collect();
+        assert_eq!(registered.len(), families().count());
+    }
+
+    #[test]
+    fn every_database_but_ours_says_what_makes_its_commits_durable() {
+        for family in families() {
+            let ours = ["instance", "null"].contains(&family.name);
+            assert_eq!(family.durable_settings.is_empty(), ours, "{}", family.name);
+            let empty = |(_, values): &(&str, &[&str])| values.is_empty();
+            assert!(!family.durable_settings.iter().any(empty), "{}", family.name);
         }
     }
 }

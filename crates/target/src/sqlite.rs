@@ -15,7 +15,7 @@ use blockstone_base::units::Bytes;
 use blockstone_sys::account;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use crate::registry::Storage;
+use crate::registry::{Family, OptionValue, Storage, TargetOption};
 use crate::spec::TargetSpec;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
@@ -46,6 +46,18 @@ const ROWS_AT_ONCE: u64 = 256;
 const BUSY_MS: u64 = 10_000;
 /// Space beside the rows: the index, the log at its usual size, half-filled pages.
 const ASIDE: u64 = 16 << 20;
+
+/// SQLite, as a target.
+pub const FAMILY: Family = Family {
+    name: "sqlite",
+    in_process: true,
+    options: &[TargetOption {
+        name: "pragma",
+        doc: "Set a pragma of SQLite on each connection",
+        value: OptionValue::Setting,
+    }],
+    durable_settings: &[("synchronous", &["2", "3"])],
+};
 
 /// Where it is.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {

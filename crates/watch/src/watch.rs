@@ -250,7 +250,7 @@ impl Watch {
     /// Takes what the database's thread said.
     fn hear(&mut self) -> Result<(), WatchError> {
         let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
-        let family = self.server().map(|server| family(&server.product));
+        let family = self.server().map(|server| server.family);
         for answer in answers {
             for Reading { probe, object, cells } in answer.readings {
                 self.add(probe, answer.t_ns, &object, cells)?;
@@ -258,7 +258,7 @@ impl Watch {
             for (probe, column, why) in &answer.unmeasured {
                 note(&mut self.history, &mut self.written, probe, column, why);
             }
-            if let (Some(members), Some(family)) = (answer.processes, &family) {
+            if let (Some(members), Some(family)) = (answer.processes, family) {
                 self.wanted.set(members.iter().map(|(member, _)| member.pid));
                 let members = members.into_iter().map(|(member, role)| {
                     ((member.pid, member.thread), format!("{family}/{role}"))
@@ -316,11 +316,6 @@ fn sampled(settings: &Settings, per_second: u32) -> ProfileSpec {
         per_second,
         resolve: Box::new(move |pid, thread, name| roles.of_program(root, pid, thread, name)),
     }
-}
-
-/// What stands before the roles of a product's processes, as probes recognise them too.
-fn family(product: &str) -> String {
-    if product == "PostgreSQL" { "postgres".to_owned() } else { product.to_lowercase() }
 }
 
 fn note(

@@ -10,6 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::positive;
+use super::target::TargetOptions;
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -197,21 +198,8 @@ pub struct InstanceArgs {
     #[arg(long, default_value = registry::ALL[0].name, value_parser = target,
           long_help = targets())]
     pub target: String,
-    /// Set a pragma of SQLite on each connection
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    pub pragma: Vec<(String, String)>,
-    /// Start the private PostgreSQL cluster with this setting
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    pub pg_conf: Vec<(String, String)>,
-    /// Where the programs of PostgreSQL are [default: the highest version in the usual places]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub pg_bin: Option<PathBuf>,
-    /// Start the private MariaDB server with this setting
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    pub mariadb_conf: Vec<(String, String)>,
-    /// Where the programs of MariaDB are [default: the usual places]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub mariadb_bin: Option<PathBuf>,
+    #[command(flatten)]
+    pub of_target: TargetOptions,
     /// Database block size: 4K to 32K
     #[arg(long, default_value = "8K", value_name = "SIZE")]
     pub block_size: Bytes,
@@ -268,13 +256,6 @@ fn targets() -> String {
 fn target(text: &str) -> Result<String, String> {
     let known = registry::find(text).map_err(|error| error.to_string());
     known.map(|_| text.to_owned())
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write NAME=VALUE".to_owned()),
-    }
 }
 
 fn redundancy() -> impl TypedValueParser<Value = Redundancy> {

@@ -9,7 +9,7 @@ use blockstone_workload::{Wanted, conf};
 
 use super::{conclude, matrix};
 use crate::cli::Global;
-use crate::cli::run::{FormArgs, InstanceArgs, MethodArgs, Profile, RunArgs};
+use crate::cli::run::{FormArgs, MethodArgs, Profile, RunArgs};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
@@ -41,9 +41,10 @@ pub fn run(args: &RunArgs, global: &Global, printer: Printer) -> Result<Exit> {
 }
 
 pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Result<Settings> {
-    let (target_settings, programs) = of_target(&args.instance)?;
     let target = &args.instance.target;
-    let disks = blockstone_run::disks(target, programs.as_deref(), disks(args))?;
+    let of_target = &args.instance.of_target;
+    of_target.check(target)?;
+    let disks = blockstone_run::disks(target, of_target.programs.as_deref(), disks(args))?;
     check_form(args)?;
     let mut wanted = wanted(&args.method);
     if let Some(file) = &args.conf {
@@ -54,8 +55,8 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     Ok(Settings {
         destroy: args.destroy.clone(),
         target: instance.target.clone(),
-        target_settings,
-        programs,
+        target_settings: of_target.settings.clone(),
+        programs: of_target.programs.clone(),
         run_time: wanted.run_time.unwrap_or(run_time(&args.form)),
         scan: scan(&args.form),
         noise: args.form.noise.map(|noise| noise.writers),
@@ -73,35 +74,6 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         recording: conclude::recording_dir("run", args.out.as_deref(), global, &subjects)?,
         disks,
     })
-}
-
-/// Settings of a database, and where its programs are.
-type OfTarget = (Vec<(String, String)>, Option<PathBuf>);
-
-/// Settings of the target's database and where its programs are. Those of another are
-/// contradictions.
-fn of_target(args: &InstanceArgs) -> Result<OfTarget> {
-    let options = [
-        ("--pragma", ["sqlite"].as_slice(), !args.pragma.is_empty()),
-        ("--pg-conf", &["postgres"], !args.pg_conf.is_empty()),
-        ("--pg-bin", &["postgres"], args.pg_bin.is_some()),
-        ("--mariadb-conf", &["mariadb", "mysql"], !args.mariadb_conf.is_empty()),
-        ("--mariadb-bin", &["mariadb", "mysql"], args.mariadb_bin.is_some()),
-    ];
-    let name = args.target.split(':').next().unwrap_or_default();
-    for (option, targets, given) in options {
-        if given && !targets.contains(&name) {
-            bail!(
-                "use {option} with --target {}: it says nothing to that target\n\
-                 hint: it belongs to --target {}",
-                args.target,
-                targets[0]
-            );
-        }
-    }
-    let settings = [&args.pragma, &args.pg_conf, &args.mariadb_conf].into_iter().flatten();
-    let programs = args.pg_bin.as_ref().or(args.mariadb_bin.as_ref());
-    Ok((settings.cloned().collect(), programs.cloned()))
 }
 
 fn run_time(form: &FormArgs) -> Nanos {

@@ -22,8 +22,8 @@ use super::steady::Steady;
 use super::told::Told;
 use super::values::{Values, row, whole};
 use super::{APPLICATION, Monitor, Server};
-use crate::mariadb::Address;
 use crate::mariadb::counters::role;
+use crate::mariadb::{self, Address};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::processes::{Processes, SESSION as CLIENT};
@@ -193,6 +193,7 @@ impl Monitor for Mariadb {
         Server {
             address: self.address.name.clone(),
             product: "MariaDB".to_owned(),
+            family: mariadb::FAMILY.name,
             version: self.link.release.clone(),
             settings: self.link.settings.clone(),
             is_local: self.link.pid.is_some(),

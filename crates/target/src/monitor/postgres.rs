@@ -19,6 +19,7 @@ use super::recent::{Recent, charged};
 use super::steady::Steady;
 use super::values::{Values, row, whole};
 use super::{APPLICATION, Monitor, Server};
+use crate::postgres::FAMILY;
 use crate::postgres::address::{self, Address};
 use crate::postgres::views::{CHECKPOINTS, Forms, OTHERS, WAL, processes, statistics};
 use crate::sql::Member;
@@ -277,6 +278,7 @@ impl Monitor for Postgres {
         Server {
             address: self.address.name.clone(),
             product: "PostgreSQL".to_owned(),
+            family: FAMILY.name,
             version: self.link.release.clone(),
             settings: self.link.settings.clone(),
             is_local: self.link.own_process.is_some(),

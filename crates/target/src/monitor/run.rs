@@ -72,6 +72,7 @@ impl Monitor for Run {
         Server {
             address: format!("run:{}", self.dir.display()),
             product: "Blockstone run on".to_owned(),
+            family: "blockstone",
             version: self.last.target.clone(),
             settings: Vec::new(),
             is_local: true,

@@ -2,10 +2,10 @@
 
 use blockstone_base::identity::DeviceKind;
 use blockstone_base::verdict::Weight;
+use blockstone_record::parameters::RunParameters;
 
 use super::{Judgement, RunCase, RunRule, all_figures, percent};
 use crate::derive;
-use crate::run::ledger::has_server;
 use crate::window::{HOST, PROCESS, Window};
 
 pub(super) const RULE: RunRule = RunRule {
@@ -32,7 +32,8 @@ fn check(case: &RunCase) -> Judgement {
     let mut process = case.window.growth("process", "", &PROCESS);
     // The processes of a server are ours too. The kernel does not say which part of their time was
     // spent in it; the run's own share decides little.
-    let server = if is_apart(case) { case.window.charged_to_server("cpu_ns") } else { None };
+    let is_apart = case.manifest.parameters::<RunParameters>().is_apart();
+    let server = if is_apart { case.window.charged_to_server("cpu_ns") } else { None };
     process.add("cpu_user_ns", server.unwrap_or(0));
     let window =
         Window { process, host: case.window.growth("host", "", &HOST), ..Window::default() };
@@ -62,21 +63,11 @@ fn check(case: &RunCase) -> Judgement {
     }
 }
 
-/// Whether the database runs in processes of its own.
-fn is_apart(case: &RunCase) -> bool {
-    case.window
-        .manifest
-        .settings
-        .get("target")
-        .and_then(serde_json::Value::as_str)
-        .is_some_and(|target| has_server(case.window) && !target.starts_with("sqlite"))
-}
-
 /// Share of the device's read bytes that was not charged to this process. Of writes nothing can be
 /// said: file systems and mirrors write more than they are asked to.
 fn foreign_reads(case: &RunCase) -> Option<f64> {
     // Of several disks the devices stand in one list, which does not say whose they are.
-    let disks = case.manifest.settings.get("disks").and_then(serde_json::Value::as_array);
+    let disks = case.manifest.parameters::<RunParameters>().disks;
     if disks.is_some_and(|disks| disks.len() > 1) {
         return None;
     }
