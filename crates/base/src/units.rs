@@ -185,6 +185,17 @@ pub fn thousands(value: i64) -> String {
     out
 }
 
+/// A number above zero, as an option takes one.
+///
+/// # Errors
+/// When it is none.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err("it must be a number greater than zero".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ pub mod watch;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use blockstone_base::units::{Bytes, Nanos};
+use blockstone_base::units::{Bytes, Nanos, positive};
 use blockstone_view::Condition;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -267,13 +267,6 @@ const MISSING_VERB: clap::error::ErrorKind =
 /// The declarations, for completions and man pages.
 pub fn declarations() -> clap::Command {
     Cli::command()
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err("it must be a number greater than zero".to_owned()),
-    }
 }
 
 #[cfg(test)]
