@@ -2,8 +2,10 @@
 
 use blockstone_base::load::{Access, LoadSpec, SyncMethod};
 use blockstone_base::stats::Estimate;
+use blockstone_base::units::Bytes;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{End, Figure, Group, Manifest};
+use blockstone_record::parameters::CalibrateParameters;
 
 /// The names of the triple that CALIBRATE_IO made the headline of every calibration.
 pub const HEADLINE: [&str; 3] = ["max_iops", "max_mbps", "actual_latency_ns_mean"];
@@ -120,14 +122,10 @@ pub fn matrix(findings: &Findings) -> Vec<MatrixCell<'_>> {
     cells
 }
 
-/// A whole-number setting; none when the recording does not carry it.
-pub fn setting_u64(manifest: &Manifest, name: &str) -> Option<u64> {
-    manifest.settings.get(name)?.as_u64()
-}
-
 /// The block size of the calibration: the setting, or the size of the random reads.
 pub fn block_bytes(manifest: &Manifest, findings: &Findings) -> u64 {
-    setting_u64(manifest, "block_bytes")
+    let set = manifest.parameters::<CalibrateParameters>().block_bytes;
+    set.map(Bytes::get)
         .or_else(|| group(findings, Group::RandomRead).next().map(|p| p.load.block_bytes))
         .unwrap_or(8192)
 }

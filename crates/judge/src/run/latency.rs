@@ -100,5 +100,5 @@ pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
 
 /// Whether the sessions send at a given rate: then they idle between operations.
 fn has_rate(window: &RunWindow) -> bool {
-    window.manifest.settings.contains_key("rate_per_s")
+    window.parameters().rate_per_s.is_some()
 }

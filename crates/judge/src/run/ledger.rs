@@ -2,6 +2,7 @@
 //! three accounts of the same window, side by side.
 
 use blockstone_base::column::Unmeasured;
+use blockstone_base::units::Bytes;
 use serde::Serialize;
 
 use super::window::RunWindow;
@@ -45,8 +46,8 @@ impl LedgerCell {
 
 /// The ledger of a window.
 pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
-    let plan =
-        |kind: &str| Some(window.manifest.settings.get("plans")?.get(kind)?.as_str()?.to_owned());
+    let plans = window.parameters().plans.unwrap_or_default();
+    let plan = |kind: &str| plans.get(kind).cloned();
     let row = |what, unit, [claimed, process, device]: [LedgerCell; 3], plan| LedgerRow {
         what,
         unit,
@@ -86,11 +87,11 @@ pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
 
 /// Whether a database of its own was driven.
 pub fn has_server(window: &RunWindow) -> bool {
-    window.manifest.settings.contains_key("server")
+    window.parameters().server.is_some()
 }
 
 fn block_bytes(window: &RunWindow) -> u64 {
-    window.setting("block_bytes").unwrap_or(0)
+    window.parameters().block_bytes.map_or(0, Bytes::get)
 }
 
 /// The miniature instance counts what it sends to its disks, a database counts pages.

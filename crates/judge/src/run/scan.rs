@@ -179,7 +179,7 @@ fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
     let of_figure = findings.figure("read_mbps").map(|figure| figure.condemned_by.clone());
     Some(ScanPoint {
         label: window.phase.label.clone(),
-        multiblock: load.block_bytes / window.setting("block_bytes")?.max(1),
+        multiblock: load.block_bytes / window.parameters().block_bytes?.get().max(1),
         read_bytes: bytes.checked_div(ios)?,
         parallel: load.workers,
         slots: load.depth_per_worker,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::stats::Estimate;
 use blockstone_record::manifest::{Group, Manifest, Phase};
+use blockstone_record::parameters::RunParameters;
 use blockstone_record::{LatencyClock, Recording, Series};
 
 use crate::JudgeError;
@@ -92,12 +93,12 @@ impl<'a> RunWindow<'a> {
     /// Sessions: those of the point, or as the settings have them.
     pub fn sessions(&self) -> u64 {
         let of_point = self.phase.load.as_ref().map(|load| u64::from(load.workers));
-        of_point.or_else(|| self.setting("sessions")).unwrap_or(0)
+        of_point.or_else(|| self.parameters().sessions.map(u64::from)).unwrap_or(0)
     }
 
-    /// A whole number of the settings.
-    pub fn setting(&self, name: &str) -> Option<u64> {
-        self.manifest.settings.get(name)?.as_u64()
+    /// What was asked for.
+    pub fn parameters(&self) -> RunParameters {
+        self.manifest.parameters()
     }
 
     /// The objects that `probe` has rows of.

@@ -11,11 +11,11 @@ use blockstone_judge::RunFindings;
 use blockstone_judge::run::{DbTime, Efficiency, Transfer, Transfers};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
+use blockstone_record::parameters::RunParameters;
 
 use super::columns::{Columns, wrap};
 use super::{Style, identity, missing, places, screen, verdicts};
 use crate::format::{self, optional, percent};
-use crate::select::setting_u64;
 
 /// The rows of the load profile that fit a screen; the others stand in the report.
 const PROFILE: [&str; 11] = [
@@ -100,34 +100,37 @@ fn headline_part(figure: &Figure, words: &str, style: &Style) -> String {
 
 /// What was run, in a line.
 pub(crate) fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
-    let number = |name| setting_u64(manifest, name);
-    let text = |name: &str| manifest.settings.get(name).and_then(|value| value.as_str());
-    let bytes = |name| number(name).map(|bytes| Bytes(bytes).to_string());
-    let mut parts = vec![text("target").unwrap_or("run").to_owned()];
-    let disks = manifest.settings.get("disks").and_then(|disks| disks.as_array());
-    parts.extend(disks.filter(|disks| disks.len() > 1).map(|d| format!("{} disks", d.len())));
-    if text("profile") == Some("scan") {
-        parts.extend(bytes("scan_bytes").map(|size| format!("one table of {size}")));
-        parts.extend(number("scan_slots").map(|n| format!("{n} reads outstanding a session")));
-        parts.extend(text("redundancy").map(|copies| format!("redundancy {copies}")));
+    let run: RunParameters = manifest.parameters();
+    let copies = run.redundancy.map(|copies| format!("redundancy {copies}"));
+    let mut parts = vec![run.target.unwrap_or_else(|| "run".to_owned())];
+    let disks = run.disks.map_or(0, |disks| disks.len());
+    parts.extend((disks > 1).then(|| format!("{disks} disks")));
+    if run.profile.as_deref() == Some("scan") {
+        parts.extend(run.scan_bytes.map(|size| format!("one table of {size}")));
+        parts.extend(run.scan_slots.map(|n| format!("{n} reads outstanding a session")));
+        parts.extend(copies);
         parts.push(format!("windows of {}", format_ns(findings.window_ns as f64)));
         return parts.join(" · ");
     }
-    parts.push(match (number("readers"), number("writers")) {
+    parts.push(match (run.readers, run.writers) {
         (Some(readers), Some(writers)) => format!("{readers} readers, {writers} writers"),
         _ => format!(
             "{} sessions on {} schemas",
             findings.sessions,
-            optional(number("schemas"), |n| n.to_string())
+            optional(run.schemas, |n| n.to_string())
         ),
     });
-    parts.extend(number("work_unit").map(|rows| format!("{rows} blocks an operation")));
-    parts.extend(number("update_pct").map(|n| format!("{n} % updates")));
-    parts.extend(number("scan_pct").filter(|&n| n > 0).map(|n| format!("{n} % scans")));
-    let data = number("rows_per_schema").zip(number("schemas")).zip(number("block_bytes"));
-    parts.extend(data.map(|((rows, schemas), block)| format!("{}", Bytes(rows * schemas * block))));
-    parts.extend(bytes("cache_bytes").map(|cache| format!("cache {cache}")));
-    parts.extend(text("redundancy").map(|copies| format!("redundancy {copies}")));
+    parts.extend(run.work_unit.map(|rows| format!("{rows} blocks an operation")));
+    parts.extend(run.update_pct.map(|n| format!("{n} % updates")));
+    parts.extend(run.scan_pct.filter(|&n| n > 0).map(|n| format!("{n} % scans")));
+    if let (Some(rows), Some(schemas), Some(Bytes(block))) =
+        (run.rows_per_schema, run.schemas, run.block_bytes)
+    {
+        let rows = rows.saturating_mul(schemas.into());
+        parts.push(Bytes(rows.saturating_mul(block)).to_string());
+    }
+    parts.extend(run.cache_bytes.map(|cache| format!("cache {cache}")));
+    parts.extend(copies);
     parts.push(format!("window {}", format_ns(findings.window_ns as f64)));
     parts.join(" · ")
 }

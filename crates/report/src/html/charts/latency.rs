@@ -3,6 +3,7 @@
 use blockstone_base::units::{Nanos, three_digits};
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{Group, Manifest};
+use blockstone_record::parameters::CalibrateParameters;
 use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Annotation, Layout, Shape, ShapeLine, ShapeType};
 use plotly::{Scatter, Trace};
@@ -24,7 +25,8 @@ pub fn against_iops(manifest: &Manifest, findings: &Findings, group: Group) -> O
     }
     let all = blocking.iter().chain(&asynchronous).copied();
     let reads = group == Group::RandomRead;
-    let limit = select::setting_u64(manifest, "max_latency_ns").filter(|_| reads);
+    let limit = manifest.parameters::<CalibrateParameters>().max_latency_ns;
+    let limit = limit.filter(|_| reads).map(Nanos::get);
     let mut layout = Layout::new().x_axis(rate_axis("IOPS")).y_axis(latency_axis(all, limit));
     let (verb, mut caption) = if reads {
         ("reads", "The higher the load, the longer each read waits.".to_owned())
