@@ -74,7 +74,10 @@ pub enum ClaimError {
         less: &'static str,
     },
     /// A device or file is too small.
-    #[error("use {}: {size} is too small, at least {least} is needed\nhint: {hint}", path.display())]
+    #[error(
+        "use {}: {size} is too small, at least {least} is needed\nhint: {hint}",
+        path.display()
+    )]
     TooSmall {
         /// The device or file.
         path: PathBuf,

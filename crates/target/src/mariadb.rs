@@ -22,7 +22,7 @@ use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
 
-use crate::registry::{Family, OptionValue, Storage, TargetOption};
+use crate::registry::Storage;
 use crate::spec::TargetSpec;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
@@ -33,6 +33,7 @@ use crate::sql::{
     Chunk, Database, Member, SCHEMA, Table, Texts, Watcher, columns, removed_left, table_name, with,
 };
 use crate::target::{Demand, Description, Progress, Target, TargetError};
+pub use server::FAMILY;
 use server::Programs;
 use session::Session;
 
@@ -74,25 +75,6 @@ const PIN: [&str; 2] = [
 /// Errors after which a transaction may be sent again: deadlock, lock wait timeout, and a row that
 /// changed under a snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
-
-/// MariaDB and MySQL, as targets.
-pub const FAMILY: Family = Family {
-    name: "mariadb",
-    in_process: false,
-    options: &[
-        TargetOption {
-            name: "mariadb-conf",
-            doc: "Start the private MariaDB server with this setting",
-            value: OptionValue::Setting,
-        },
-        TargetOption {
-            name: "mariadb-bin",
-            doc: "Where the programs of MariaDB are [default: the usual places]",
-            value: OptionValue::Programs,
-        },
-    ],
-    durable_settings: &[("innodb_flush_log_at_trx_commit", &["1"])],
-};
 
 /// Where its data are.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {

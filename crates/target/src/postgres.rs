@@ -74,7 +74,8 @@ pub const FAMILY: Family = Family {
         },
         TargetOption {
             name: "pg-bin",
-            doc: "Where the programs of PostgreSQL are [default: the highest version in the usual places]",
+            doc: "Where the programs of PostgreSQL are [default: the highest version in the usual \
+                  places]",
             value: OptionValue::Programs,
         },
     ],
