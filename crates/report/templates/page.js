@@ -17,13 +17,19 @@
 
   // Numbers as the page writes them: the same rules as format.rs.
   const thousands = (n) => String(Math.abs(n)).replace(/\B(?=(\d{3})+$)/g, ",");
+  // Halves to even, as Rust writes them; only what is a whole number of such parts is one.
+  function fixed(value, digits) {
+    const scaled = value * 10 ** digits;
+    const half = Math.abs(scaled % 1) === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
+    return (half ? 2 * Math.round(scaled / 2) / 10 ** digits : value).toFixed(digits);
+  }
   const trimmed = (text) => text.replace(/\.?0+$/, "");
   function threeDigits(value) {
     const size = Math.abs(value);
     if (size >= 100 || Number.isInteger(value)) {
       return (value < 0 ? "-" : "") + thousands(Math.round(size));
     }
-    return trimmed(value.toFixed(size >= 10 ? 1 : 2));
+    return trimmed(fixed(value, size >= 10 ? 1 : 2));
   }
   function scaled(value, base, limit, units) {
     let index = 0;
@@ -35,11 +41,11 @@
   }
   const percent = (share) => {
     const value = share * 100;
-    return `${(value >= 9.95 ? value.toFixed(0) : value.toFixed(1)).replace(/\.0$/, "")} %`;
+    return `${fixed(value, value >= 9.95 ? 0 : 1).replace(/\.0$/, "")} %`;
   };
   function small(value) {
     const places = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(Math.abs(value)))));
-    return trimmed(value.toFixed(places));
+    return trimmed(fixed(value, places));
   }
   function written(value, measure) {
     switch (measure) {
@@ -561,7 +567,6 @@
   tools.append(toggle("Dark", "Light letters on dark ground", "theme", ["light", "dark"],
     dark ? "dark" : "light"));
 
-  // Paper cannot unfold the text, and does not repeat the page as text.
   arrive();
   root.dataset.ready = "";
 })();
