@@ -8,7 +8,7 @@ use blockstone_base::table::{Heading, Merge, Missing, Row, Table, Text, Value, o
 /// Tables of consecutive slices of time, from which a page makes the table of any window.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// Edges of the slices in nanoseconds since the recording began: one more than there are slices.
+    /// Edges of the slices in nanoseconds since the recording began: one more than slices.
     pub edges_ns: Vec<u64>,
     /// Name of a table in the report, and its rows in each slice.
     pub tables: Vec<(Text, Vec<Vec<Row>>)>,

@@ -161,6 +161,7 @@
   const edges = data.edges ?? [];
   const span = timed.length ? timed[0].chart.x.slice(2) : [edges[0] ?? 0, edges.at(-1) ?? 0];
   let chosen = null;
+  let shownPart = "null";
   const readout = make("span", { id: "window", role: "status" });
   const clear = make("button", { type: "button", hidden: "", onclick: () => choose(null) },
     "Whole time");
@@ -185,7 +186,7 @@
     if (chosen) {
       part = slices(chosen);
       // What the tables show is whole slices.
-      if (edges.length > 1) chosen = [edges[part[0]], edges[part[1] - 1 + 1]];
+      if (edges.length > 1) chosen = part.map((edge) => edges[edge]);
       text = `${clock(chosen[0], span[1])} – ${clock(chosen[1], span[1])}`;
     }
     readout.textContent = text;
@@ -199,7 +200,9 @@
         plot.brush.style.width = `${right - left}%`;
       }
     }
-    for (const table of tables) table.follow(part, text);
+    // Whoever drags passes many points of one slice.
+    if (String(part) !== shownPart) for (const table of tables) table.follow(part, text);
+    shownPart = String(part);
     if (remember) address();
   }
 
@@ -219,7 +222,7 @@
       this.record = node.classList.contains("record");
       this.rows = this.record ? [] : [...this.body.rows].map((line, index) =>
         this.row(line, this.r[index]));
-      this.whole = this.rows;
+      this.whole = this.record ? [...this.body.rows] : this.rows;
       this.filter = "";
       this.sorted = null;
       if (!this.record) this.tools();
@@ -282,11 +285,20 @@
 
     // Shows the rows of these slices, or those of the whole time.
     follow(part, label) {
-      if (!this.v) return;
+      if (!this.v) return undefined;
       this.node.classList.toggle("windowed", part !== null);
-      this.node.dataset.window = label;
+      this.node.caption.dataset.window = label;
+      if (this.record) return this.turned(part && this.merged(part)[0]);
       this.rows = part ? this.merged(part).map((row) => this.line(row)) : this.whole;
-      this.draw();
+      return this.draw();
+    }
+
+    // A table of one row, drawn as names and values.
+    turned(row) {
+      const cells = row ? [...this.line(row).line.cells] : [];
+      this.body.replaceChildren(...this.whole.map((line, index) => !row ? line
+        : make("tr", {}, line.cells[0].cloneNode(true),
+          make("td", { class: cells[index].className }, ...cells[index].childNodes))));
     }
 
     // The rule of each column makes one value of those of the slices; as timeline.rs.

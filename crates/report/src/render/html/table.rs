@@ -9,8 +9,8 @@ use super::numbers::{figure, letter};
 use crate::format;
 use crate::timeline::{Timeline, sorted_by};
 
-/// Significant digits of numbers for the script; a level in bytes may be a power of two, which fewer
-/// would round to just below it.
+/// Significant digits of numbers for the script; a level in bytes may be a power of two, which
+/// fewer would round to just below it.
 const fn digits(measure: Measure) -> usize {
     if matches!(measure, Measure::Bytes) { 12 } else { 6 }
 }

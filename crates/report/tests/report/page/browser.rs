@@ -51,6 +51,7 @@ const words = (cell) => {
 };
 const rows = (id) => [...document.querySelector(`#table-${id} tbody`).rows].map((row) =>
   [...row.cells].map(words));
+const turned = (id) => [rows(id).map(([, value]) => value)];
 const key = (node, key, shiftKey = false) =>
   node.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
 function drag(node, from, to) {
@@ -100,19 +101,21 @@ fn tables_follow_the_window_as_rust_merges_them() {
     let script = r##"
         const plot = document.querySelector("[data-chart='0']");
         const out = { before: rows("waits") };
+        const load = rows("load");
         drag(plot, 18.1 / 30, 21.9 / 30);
         out.window = document.getElementById("window").textContent;
-        out.stall = [rows("waits"), rows("disks")];
+        out.stall = [rows("waits"), rows("disks"), turned("load")];
         out.address = location.hash;
         out.brushes = document.querySelectorAll(".brush:not([hidden])").length;
         out.tip = document.getElementById("tip").innerText;
         key(plot, "Escape");
         out.after = rows("waits");
+        out.loads = [load, rows("load")];
         key(plot, "ArrowRight");
-        out.first = [rows("waits"), rows("disks")];
+        out.first = [rows("waits"), rows("disks"), turned("load")];
         key(plot, "ArrowRight");
         key(plot, "ArrowRight", true);
-        out.wider = [rows("waits"), rows("disks")];
+        out.wider = [rows("waits"), rows("disks"), turned("load")];
         out.fetched = performance.getEntriesByType("resource").length;
         result(out);
     "##;
@@ -132,6 +135,7 @@ fn tables_follow_the_window_as_rust_merges_them() {
     assert_eq!(out["brushes"], 3, "one on each chart over time");
     assert!(out["tip"].as_str().unwrap().contains("Concurrency"), "{}", out["tip"]);
     assert_eq!(out["before"], out["after"]);
+    assert_eq!(out["loads"][0], out["loads"][1]);
     assert_eq!(out["fetched"], 0);
 }
 
@@ -144,7 +148,7 @@ fn a_mailed_address_restores_section_and_window() {
     "#;
     let (out, log) = run(&sample::report(), "page-link", "#disks?from=5&to=9.5", script);
     quiet(&log);
-    let [_, disks] = sample::tables();
+    let [_, disks, _] = sample::tables();
     assert_eq!(shown(&out["rows"]), expected(&sample::timeline(), &disks, 5, 9));
     assert_eq!(out["window"], "5 s – 9 s");
     assert_eq!(out["scrolled"], true);
@@ -214,7 +218,7 @@ pub fn large() -> Report {
         section = section.with([Chart { name: format!("chart-{n}").into(), ..chart.clone() }]);
     }
     for n in 0..40 {
-        let Block::Table(table) = &tables[n % 2] else { unreachable!() };
+        let Block::Table(table) = &tables[1 + n % 2] else { unreachable!() };
         let table = Table { name: format!("t{n}").into(), ..table.clone() };
         timeline.tables.push((table.name.clone(), slices.tables[n % 2].1.clone()));
         section = section.with([table]);
