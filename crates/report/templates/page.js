@@ -17,13 +17,19 @@
 
   // Numbers as the page writes them: the same rules as format.rs.
   const thousands = (n) => String(Math.abs(n)).replace(/\B(?=(\d{3})+$)/g, ",");
+  // Halves to even, as Rust writes them; only what is a whole number of such parts is one.
+  function fixed(value, digits) {
+    const scaled = value * 10 ** digits;
+    const half = Math.abs(scaled % 1) === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
+    return (half ? 2 * Math.round(scaled / 2) / 10 ** digits : value).toFixed(digits);
+  }
   const trimmed = (text) => text.replace(/\.?0+$/, "");
   function threeDigits(value) {
     const size = Math.abs(value);
     if (size >= 100 || Number.isInteger(value)) {
       return (value < 0 ? "-" : "") + thousands(Math.round(size));
     }
-    return trimmed(value.toFixed(size >= 10 ? 1 : 2));
+    return trimmed(fixed(value, size >= 10 ? 1 : 2));
   }
   function scaled(value, base, limit, units) {
     let index = 0;
@@ -35,11 +41,11 @@
   }
   const percent = (share) => {
     const value = share * 100;
-    return `${(value >= 9.95 ? value.toFixed(0) : value.toFixed(1)).replace(/\.0$/, "")} %`;
+    return `${fixed(value, value >= 9.95 ? 0 : 1).replace(/\.0$/, "")} %`;
   };
   function small(value) {
     const places = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(Math.abs(value)))));
-    return trimmed(value.toFixed(places));
+    return trimmed(fixed(value, places));
   }
   function written(value, measure) {
     switch (measure) {
@@ -155,6 +161,7 @@
   const edges = data.edges ?? [];
   const span = timed.length ? timed[0].chart.x.slice(2) : [edges[0] ?? 0, edges.at(-1) ?? 0];
   let chosen = null;
+  let shownPart = "null";
   const readout = make("span", { id: "window", role: "status" });
   const clear = make("button", { type: "button", hidden: "", onclick: () => choose(null) },
     "Whole time");
@@ -179,7 +186,7 @@
     if (chosen) {
       part = slices(chosen);
       // What the tables show is whole slices.
-      if (edges.length > 1) chosen = [edges[part[0]], edges[part[1] - 1 + 1]];
+      if (edges.length > 1) chosen = part.map((edge) => edges[edge]);
       text = `${clock(chosen[0], span[1])} – ${clock(chosen[1], span[1])}`;
     }
     readout.textContent = text;
@@ -193,7 +200,9 @@
         plot.brush.style.width = `${right - left}%`;
       }
     }
-    for (const table of tables) table.follow(part, text);
+    // Whoever drags passes many points of one slice.
+    if (String(part) !== shownPart) for (const table of tables) table.follow(part, text);
+    shownPart = String(part);
     if (remember) address();
   }
 
@@ -213,7 +222,7 @@
       this.record = node.classList.contains("record");
       this.rows = this.record ? [] : [...this.body.rows].map((line, index) =>
         this.row(line, this.r[index]));
-      this.whole = this.rows;
+      this.whole = this.record ? [...this.body.rows] : this.rows;
       this.filter = "";
       this.sorted = null;
       if (!this.record) this.tools();
@@ -276,11 +285,20 @@
 
     // Shows the rows of these slices, or those of the whole time.
     follow(part, label) {
-      if (!this.v) return;
+      if (!this.v) return undefined;
       this.node.classList.toggle("windowed", part !== null);
-      this.node.dataset.window = label;
+      this.node.caption.dataset.window = label;
+      if (this.record) return this.turned(part && this.merged(part)[0]);
       this.rows = part ? this.merged(part).map((row) => this.line(row)) : this.whole;
-      this.draw();
+      return this.draw();
+    }
+
+    // A table of one row, drawn as names and values.
+    turned(row) {
+      const cells = row ? [...this.line(row).line.cells] : [];
+      this.body.replaceChildren(...this.whole.map((line, index) => !row ? line
+        : make("tr", {}, line.cells[0].cloneNode(true),
+          make("td", { class: cells[index].className }, ...cells[index].childNodes))));
     }
 
     // The rule of each column makes one value of those of the slices; as timeline.rs.
@@ -561,7 +579,6 @@
   tools.append(toggle("Dark", "Light letters on dark ground", "theme", ["light", "dark"],
     dark ? "dark" : "light"));
 
-  // Paper cannot unfold the text, and does not repeat the page as text.
   arrive();
   root.dataset.ready = "";
 })();

@@ -2,6 +2,7 @@
 //! of the page; labels keep their size beside them. What the pointer reads is data for the script.
 
 mod layers;
+mod thin;
 
 use std::fmt::Write as _;
 
@@ -84,6 +85,7 @@ pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Op
 
 /// Draws a chart; `span` is that of its report's time.
 pub fn draw(chart: &Chart, index: usize, span: Option<(f64, f64)>) -> Drawing {
+    let chart = &*thin::thinned(chart);
     let (labels_across, width) = match chart.width {
         Width::Whole => (12, "whole"),
         Width::Half => (6, "half"),
@@ -175,8 +177,8 @@ fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> Vec<Label> {
     for (index, tick) in x.ticks.iter().enumerate() {
         let place = x.place(tick.at);
         let class = match (place, index % 2) {
-            (place, _) if place > 0.97 => "x end odd",
-            (_, 1) => "x odd",
+            (place, _) if place > 0.97 => "x end",
+            (_, 1) if x.ticks.len() > 5 => "x odd",
             _ => "x",
         };
         labels.push(label(place, f64::from(height) + 16.0, class, &tick.label));

@@ -1,6 +1,6 @@
 //! A table as the template and the script need it.
 
-use blockstone_base::table::{Measure, Merge, Missing, Row, Shape, Table, Value};
+use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Shape, Table, Value};
 use blockstone_base::units::thousands;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -9,8 +9,11 @@ use super::numbers::{figure, letter};
 use crate::format;
 use crate::timeline::{Timeline, sorted_by};
 
-/// Significant digits of numbers for the script.
-const DIGITS: usize = 6;
+/// Significant digits of numbers for the script; a level in bytes may be a power of two, which
+/// fewer would round to just below it.
+const fn digits(measure: Measure) -> usize {
+    if matches!(measure, Measure::Bytes) { 12 } else { 6 }
+}
 
 /// A table with its texts written.
 #[derive(Serialize)]
@@ -60,7 +63,7 @@ pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
     let slices = timeline.and_then(|timeline| {
         timeline.tables.iter().find(|(name, _)| *name == table.name).map(|(_, slices)| slices)
     });
-    let column = |column: &blockstone_base::table::Heading| Column {
+    let column = |column: &Heading| Column {
         heading: column.heading.to_string(),
         doc: column.doc.to_string(),
         text: column.measure == Measure::Text,
@@ -127,7 +130,7 @@ fn data(table: &Table, slices: Option<&[Vec<Row>]>) -> Json {
     };
     let columns = table.columns.iter();
     let columns = columns.map(|c| json!([c.key, letter(c.measure), merge(c.merge)]));
-    let rows = table.rows.iter().map(|row| row.cells.iter().map(number).collect::<Json>());
+    let rows = table.rows.iter().map(|row| numbers(table, row));
     let mut data = json!({
         "n": table.name,
         "c": columns.collect::<Json>(),
@@ -147,20 +150,19 @@ fn measure(row: &Row) -> Json {
     json!(letter(row.measure.unwrap_or(Measure::Count)))
 }
 
-/// A cell for sorting and copying; the page has its text.
-fn number(value: &Value) -> Json {
-    match value {
-        Value::Number(number) => figure(*number, DIGITS),
-        Value::Estimate(e) => {
-            json!([
-                figure(e.value, DIGITS),
-                figure(e.low, DIGITS),
-                figure(e.high, DIGITS),
-                e.samples
-            ])
+/// A row for sorting and copying; the page has its texts.
+fn numbers(table: &Table, row: &Row) -> Json {
+    let number = |(column, value): (&Heading, &Value)| {
+        let figure = |number| figure(number, digits(row.measure(column)));
+        match value {
+            Value::Number(number) => figure(*number),
+            Value::Estimate(e) => {
+                json!([figure(e.value), figure(e.low), figure(e.high), e.samples])
+            }
+            Value::Text(_) | Value::Missing(_) => Json::Null,
         }
-        Value::Text(_) | Value::Missing(_) => Json::Null,
-    }
+    };
+    table.columns.iter().zip(&row.cells).map(number).collect()
 }
 
 /// `d`: the names of rows, those of the table first; `v`: for each slice and each of its rows the
@@ -193,7 +195,9 @@ fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
             flat.push(json!(name));
             let cells = table.columns.iter().zip(&row.cells);
             flat.extend(
-                cells.filter(|(c, _)| c.merge != Merge::Key).map(|(_, value)| value_of(value)),
+                cells
+                    .filter(|(column, _)| column.merge != Merge::Key)
+                    .map(|(column, value)| value_of(value, row.measure(column))),
             );
             if !row.condemned_by.is_empty() {
                 condemned.push(json!([slice, name, row.condemned_by]));
@@ -212,10 +216,10 @@ fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
 }
 
 /// A cell of a slice: a number, the letters for why there is none, or a text in brackets.
-fn value_of(value: &Value) -> Json {
+fn value_of(value: &Value, measure: Measure) -> Json {
     match value {
-        Value::Number(number) => figure(*number, DIGITS),
-        Value::Estimate(estimate) => figure(estimate.value, DIGITS),
+        Value::Number(number) => figure(*number, digits(measure)),
+        Value::Estimate(estimate) => figure(estimate.value, digits(measure)),
         Value::Text(text) => json!([text]),
         Value::Missing(Missing::Nothing) => json!(""),
         Value::Missing(missing) => json!(format::absent(*missing)),

@@ -7,7 +7,7 @@ use blockstone_base::table::{
     Heading, Measure, Merge, Missing, Row, Table, Value, column, count, flow, share, text, time,
 };
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
-use blockstone_report::chart::{Axis, Band, Chart, Color, Form, HeatCell, Level, Point, Width};
+use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell, Point};
 use blockstone_report::{Card, Headline, Report, Section, Timeline, Tone};
 
 pub const SLICES: usize = 30;
@@ -44,6 +44,12 @@ pub const DISKS: &[Heading] = &[
     column("queue_max", "queue max", Measure::Count, Merge::Greatest, "Most requests in flight."),
     column("bytes_used", "used", Measure::Bytes, Merge::Last, "Bytes used."),
     share("busy", "busy", "Share of time with a request in flight."),
+];
+
+pub const LOAD: &[Heading] = &[
+    count("reads_per_s", "reads/s", "Reads of the database."),
+    share("hit_ratio", "cache hits", "Share of logical reads that the cache answered."),
+    column("commits", "commits", Measure::Count, Merge::Sum, "How many."),
 ];
 
 const CLASSES: [(&str, &str, Color); 6] = [
@@ -97,21 +103,31 @@ fn disk_row(disk: usize, slice: usize) -> Row {
     ])
 }
 
+fn load_row(slice: usize) -> Row {
+    let commits = (noise(slice, 9) * 100.0).round();
+    Row::from([(4_000.0 + commits).into(), noise(slice, 4).into(), commits.into()])
+}
+
 pub fn timeline() -> Timeline {
     let waits = (0..SLICES).map(|slice| {
         // Buffer busy waits are there in the stall only.
         let there = move |class: &usize| *class != 4 || (18..22).contains(&slice);
         (0..CLASSES.len()).filter(there).map(|class| wait_row(class, slice)).collect()
     });
+    let load = (0..SLICES).map(|slice| vec![load_row(slice)]);
     let disks = (0..SLICES).map(|slice| (0..3).map(|disk| disk_row(disk, slice)).collect());
     Timeline {
         edges_ns: (0..=SLICES as u64).map(|n| n * 1_000_000_000).collect(),
-        tables: vec![("waits".into(), waits.collect()), ("disks".into(), disks.collect())],
+        tables: vec![
+            ("waits".into(), waits.collect()),
+            ("disks".into(), disks.collect()),
+            ("load".into(), load.collect()),
+        ],
     }
 }
 
 /// The tables that follow a window, over the whole time.
-pub fn tables() -> [Table; 2] {
+pub fn tables() -> [Table; 3] {
     let timeline = timeline();
     let mut waits = Table::new("waits", "Where the time went", WAITS)
         .about("Each second of each session is on the processor, waiting to run, or in one wait.");
@@ -125,7 +141,10 @@ pub fn tables() -> [Table; 2] {
     disks.push(disk_row(0, 0));
     disks.rows = timeline.window(&disks, 0, end);
     disks.rows[1].condemned_by = vec!["hole".to_owned()];
-    [waits, disks]
+    let mut load = Table::new("load", "The load", LOAD).record();
+    load.push(load_row(0));
+    load.rows = timeline.window(&load, 0, end);
+    [waits, disks, load]
 }
 
 fn estimate(value: f64) -> Estimate {
@@ -158,11 +177,8 @@ pub fn stack() -> Chart {
             (0..SLICES).map(|slice| ((slice as f64 + 0.5) * S, Some(sessions(class, slice))));
         chart = chart.layer(*name, *color, Form::area(points));
     }
-    chart.levels.push(Level { y: 8.0, name: "8 processors".to_owned() });
-    let band =
-        |from: f64, to: f64, name: &str| Band { from: from * S, to: to * S, name: name.into() };
-    chart.bands = vec![band(0.0, 5.0, "warm-up"), band(5.0, 30.0, "measured")];
-    chart
+    chart = chart.level(8.0, "8 processors");
+    chart.band(0.0, 5.0 * S, "warm-up").band(5.0 * S, 30.0 * S, "measured")
 }
 
 fn lines() -> Chart {
@@ -236,12 +252,10 @@ fn bars(name: &'static str, stacked: bool) -> Chart {
     };
     let form = |factor| Form::Bars { points: points(factor), stacked };
     let title = if stacked { "Bytes by size, stacked" } else { "Bytes by size, side by side" };
-    let mut chart =
-        Chart::new(name, title, Axis::names("", names), Axis::new("", Measure::BytesPerS))
-            .layer("read", Color::Series(0), form(41e6))
-            .layer("written", Color::Series(1), form(23e6));
-    chart.width = Width::Third;
-    chart
+    let chart = Chart::new(name, title, Axis::names("", names), Axis::new("", Measure::BytesPerS))
+        .layer("read", Color::Series(0), form(41e6))
+        .layer("written", Color::Series(1), form(23e6));
+    chart.third()
 }
 
 fn week() -> Chart {
@@ -255,11 +269,10 @@ fn week() -> Chart {
         })
     });
     let hours = (0..24).map(|hour| format!("{hour:02}")).collect();
-    let mut chart =
+    let chart =
         Chart::new("week", "Hour and weekday", Axis::names("hour", hours), Axis::names("", days))
             .layer("AAS", Color::Grey, Form::Heat(cells.collect()));
-    chart.width = Width::Third;
-    chart
+    chart.third()
 }
 
 fn verdict(rule: &str, outcome: Outcome, weight: Weight, concerns: &[&str]) -> Verdict {
@@ -324,7 +337,7 @@ pub fn report() -> Report {
         card.group = group.into();
         card
     };
-    let [waits, disks] = tables();
+    let [waits, disks, load] = tables();
     Report {
         verb: "run".into(),
         version: 1,
@@ -351,7 +364,7 @@ pub fn report() -> Report {
             Section::new("time", "Where the time went")
                 .with([stack()])
                 .with([lines(), latency_heat()])
-                .with([waits]),
+                .with([load, waits]),
             Section::new("disks", "Disks").about("As the kernel counts them.").with([disks]),
             Section::new("curves", "Curves")
                 .with([curve().wide(260)])

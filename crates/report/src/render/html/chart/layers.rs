@@ -160,6 +160,11 @@ impl Layers<'_, '_> {
     fn area_of(&self, layer: &Layer, standing: &[(f64, f64, f64)]) -> Drawn {
         let ink = style(color(layer.color), Ink::Fill, 1.0);
         for run in standing.split(|(_, _, top)| top.is_nan()).filter(|run| !run.is_empty()) {
+            if let [(x, base, top)] = *run {
+                let line = style(color(layer.color), Ink::Line, 1.0);
+                self.area.draw(&PathElement::new([(x, base), (x, top)], line))?;
+                continue;
+            }
             let top = run.iter().map(|(x, _, top)| (*x, *top));
             let base = run.iter().rev().map(|(x, base, _)| (*x, *base));
             self.area.draw(&Polygon::new(top.chain(base).collect::<Vec<_>>(), ink))?;
