@@ -340,7 +340,13 @@ fn check(view: &View, whole: &Interval<'_>, most: usize) -> Result<usize, TestCa
         let wanted = key(view.columns, wanted);
         merged.iter().find(|row| key(view.columns, row) == wanted)
     };
-    prop_assert_eq!(whole.len(), merged.len(), "{}: {:?} {:?}", view.name, whole, merged);
+    // Views leave out rows of zeros; in the slice in which one comes it is unknown, and shown.
+    let says_something =
+        |row: &&Row| row.cells.iter().any(|cell| cell.number().unwrap_or(0.0) != 0.0);
+    let beyond = merged
+        .iter()
+        .filter(|row| !whole.iter().any(|it| key(view.columns, it) == key(view.columns, row)));
+    prop_assert_eq!(beyond.clone().find(says_something), None, "{}", view.name);
     let mut equal = 0;
     for row in &whole {
         let Some(found) = find(row) else {
