@@ -10,7 +10,7 @@ pub trait Clock {
     fn now_ns(&self) -> u64;
 }
 
-/// A clock that moves when told to. Clones share the same time.
+/// A clock that is set by hand. Clones share the same time.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock(Rc<Cell<u64>>);
 

@@ -33,7 +33,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
-    /// Also write the report as an HTML page to this file (`-`: to standard output, instead of text)
+    /// Also write the report as an HTML page to this file (`-`: instead of text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
     /// Print no progress and no notes, only the answer

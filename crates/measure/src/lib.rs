@@ -1,10 +1,9 @@
-//! What every measurement has in common: a recording with its clock and its ticks, somebody who
+//! What every measurement has in common: a recording with its clock and its ticks, an observer that
 //! watches it, the names of the files it makes and how they lie on the device, and the account of
 //! what the machine can do.
 //!
-//! It must not know what is measured: whoever measures hands in readings of its own at each tick,
-//! and they are recorded beside those of all probes, under one instant. The main type is
-//! [`Session`].
+//! It must not know what is measured: the measurement hands in its own readings at each tick, and
+//! they are recorded beside those of all probes, under one instant. The main type is [`Session`].
 //!
 //! ```no_run
 //! use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit};

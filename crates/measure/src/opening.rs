@@ -10,17 +10,13 @@ use serde_json::Value;
 pub struct Opening<'a> {
     /// The identity that the recording's directory was given.
     pub id: &'a str,
-    /// The command.
     pub verb: &'a str,
-    /// The command line.
     pub argv: &'a [String],
     /// The settings after defaults.
     pub settings: BTreeMap<&'static str, Value>,
     /// Seed of all random choices and data.
     pub seed: u64,
-    /// The machine.
     pub host: &'a Host,
-    /// The storage.
     pub target: &'a StorageTarget,
     /// What can be measured, and what not and why.
     pub capabilities: &'a [NamedCapability],

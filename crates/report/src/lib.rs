@@ -31,6 +31,7 @@ mod flash;
 mod format;
 mod reduce;
 mod select;
+mod timeline;
 
 pub use awr::awr_info;
 pub use format::{short, value as cell};

@@ -11,7 +11,7 @@ use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_sys::file::{Access, BlockFile};
 use blockstone_target::Target;
-use blockstone_target::live::{Teller, Told};
+use blockstone_target::live::{Answer, Teller};
 use blockstone_workload::Parameters;
 use blockstone_workload::noise::Areas;
 
@@ -115,7 +115,7 @@ impl Prepared<'_> {
         target: &dyn Target,
     ) -> Result<Option<Teller>, RunError> {
         let unmeasured = target.describe()?.unmeasured.into_iter();
-        let about = Told {
+        let about = Answer {
             target: self.settings.target.clone(),
             pid: std::process::id(),
             unmeasured: unmeasured.map(|(p, c, why)| (p.to_owned(), c.to_owned(), why)).collect(),

@@ -20,7 +20,6 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
 }
 
-/// Opens it.
 pub fn open(
     spec: &TargetSpec,
     _progress: &mut Progress<'_>,

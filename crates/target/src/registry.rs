@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use crate::spec::Storage;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{Demand, Progress, Target, TargetError};
 use crate::{instance, mariadb, null, postgres, sqlite};
@@ -18,7 +19,7 @@ pub struct Entry {
     pub doc: &'static str,
     /// Whether its rows take space in the places it is given.
     pub takes_space: bool,
-    /// Whether its sessions can be told to scan past the buffer cache.
+    /// Whether its sessions can scan past the buffer cache.
     pub direct_scans: bool,
     /// Where its data are, or will be. May ask its server.
     pub storage: fn(&TargetSpec) -> Result<Storage, TargetError>,
@@ -33,17 +34,6 @@ pub struct Entry {
     /// Sets it up, empty, or opens what was kept. When it fails or is interrupted, nothing new of
     /// it is left behind.
     pub open: Open,
-}
-
-/// Where a target's data are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Storage {
-    /// In the places that the user names.
-    Named,
-    /// In this directory, in which its place is made.
-    At(PathBuf),
-    /// Behind a server, in this directory if that is on this machine and may be known.
-    Served(Option<PathBuf>),
 }
 
 /// Removes what a killed run left behind an address.

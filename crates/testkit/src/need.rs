@@ -20,6 +20,9 @@ pub const REQUIRE_VARIABLE: &str = "BLOCKSTONE_REQUIRE";
 /// Names a file to which each skipped test appends one line: test, tab, reason.
 pub const SKIP_LOG_VARIABLE: &str = "BLOCKSTONE_SKIP_LOG";
 
+/// Set: tests that ask anything of the machine are skipped.
+pub const FAST_VARIABLE: &str = "BLOCKSTONE_FAST";
+
 /// Something that a test asks of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
@@ -245,6 +248,10 @@ macro_rules! require {
 pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
     let required = std::env::var(REQUIRE_VARIABLE).unwrap_or_default();
     let test = test_name(type_name_of_val(here));
+    if std::env::var_os(FAST_VARIABLE).is_some() && !needs.is_empty() {
+        skip(&test, "a fast run asks nothing of the machine");
+        return false;
+    }
     for &need in needs {
         match decide(need, &capability_once(need), &required) {
             Decision::Run => {}

@@ -8,8 +8,7 @@ pub use blockstone_base::table::{
     Heading, Measure, Shape, Table, Value, count, flow, level, mean_of, share, text, time, total,
     unmerged,
 };
-
-use crate::interval::Interval;
+use blockstone_figures::Interval;
 
 /// A way to look at an interval: one table.
 #[derive(Debug)]

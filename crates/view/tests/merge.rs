@@ -364,7 +364,9 @@ fn check(view: &View, whole: &Interval<'_>, most: usize) -> Result<usize, TestCa
                     equal += usize::from(column.measure != Measure::Text);
                 }
                 // Merging may not know, but only where a slice does not either.
-                (Value::Number(_), Value::Missing(Missing::Unknown)) => {
+                (whole, Value::Missing(Missing::Unknown))
+                    if *whole != Value::Missing(Missing::Unknown) =>
+                {
                     let of_row = |slice: &Row| key(view.columns, slice) == key(view.columns, row);
                     let rows =
                         slices.iter().flat_map(|(_, rows)| rows.iter()).filter(|r| of_row(r));

@@ -1,5 +1,5 @@
-//! What somebody asked for, on the command line or in a file of settings: any part of the
-//! parameters. Layers are laid over each other, and the last gaps are filled with defaults.
+//! What was asked for, on the command line or in a file of settings: any part of the parameters.
+//! Layers are laid over each other, and the last gaps are filled with defaults.
 
 use std::str::FromStr;
 
@@ -9,9 +9,9 @@ use blockstone_target::RedoStress;
 
 use crate::parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
 
-/// Any part of the parameters; what is none was not said.
+/// Any part of the parameters; `None` was not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(missing_docs, reason = "described once, in Parameters")]
+// Described once, in `Parameters`.
 pub struct Wanted {
     pub schemas: Option<u32>,
     pub threads: Option<u32>,
@@ -32,7 +32,6 @@ pub struct Wanted {
     pub hotspot: Option<HotspotWanted>,
     pub hot_schema: Option<u32>,
     pub think: Option<Think>,
-    /// `RUN_TIME`.
     pub run_time: Option<Nanos>,
     pub loops: Option<u64>,
     /// Operations a second of an open loop.
@@ -43,7 +42,6 @@ pub struct Wanted {
 /// A hot range as it is written: `8M@16M/3` is 8 MiB from 16 MiB on, one of three operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HotspotWanted {
-    /// Its size.
     pub size: Scale,
     /// Where it begins.
     pub offset: Scale,
@@ -51,7 +49,7 @@ pub struct HotspotWanted {
     pub every: u32,
 }
 
-/// What is used where nobody asked for anything else.
+/// The defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// Schemas and sessions on each.
@@ -172,8 +170,8 @@ impl FromStr for HotspotWanted {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is no hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
-                     operations, one in the 8 MiB from 16 MiB on"
+                "`{text}` is not a hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
+                 operations, one in the 8 MiB from 16 MiB on"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;
@@ -192,8 +190,8 @@ impl FromStr for Think {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is no pause; write MIN..MAX/N, as in 100ms..500ms/10: after one of \
-                     10 operations, 0.1 to 0.5 s"
+                "`{text}` is not a pause; write MIN..MAX/N, as in 100ms..500ms/10: after one of 10 \
+                 operations, 0.1 to 0.5 s"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;

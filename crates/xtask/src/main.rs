@@ -4,7 +4,6 @@
 //! measurement is, it leaves to the crates. Each job is one module; [`Job`] lists them.
 //!
 //! ```text
-//! cargo xtask test        # installs what the tests need, runs them, says what was skipped and why
 //! cargo xtask ci          # all that must hold before a change lands
 //! ```
 
@@ -14,6 +13,7 @@ mod bench;
 mod ci;
 mod device;
 mod dist;
+mod format;
 mod generate;
 mod goals;
 mod interrupt;
@@ -28,7 +28,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The jobs of those who work on Blockstone.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
 struct Arguments {
@@ -42,6 +41,8 @@ enum Job {
     Ci,
     /// Run all tests, and say what ran, what was skipped and why
     Test(test::Options),
+    /// Format all Rust files
+    Fmt(format::Options),
     /// Check the house style that no compiler checks
     Tidy,
     /// Write the files that derive from the code
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().job {
         Job::Ci => Ok(ci::run()),
         Job::Test(options) => test::run(&options),
+        Job::Fmt(options) => format::run(&options),
         Job::Tidy => tidy::run(),
         Job::Generate(options) => generate::run(&options),
         Job::Dist => dist::run(),

@@ -17,7 +17,8 @@ use args::{Arrivals, CalibrateArgs};
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
-    about: "Find the most IOPS, MB/s and commits a storage can do, at what latency, and whether to believe it",
+    about: "Find the most IOPS, MB/s and commits a storage can do, at what latency, and \
+            whether to believe it",
     alias: "cal",
     options: CalibrateArgs::augment_args,
     run: |options, context| {

@@ -22,7 +22,8 @@ use args::{FormArgs, InstanceArgs, MethodArgs, Profile, RunArgs};
 
 pub const VERB: Verb = Verb {
     name: "run",
-    about: "Run the SLOB method on a miniature database instance: what a database gets from a storage",
+    about: "Run the SLOB method on a miniature database instance: what a database gets \
+            from a storage",
     options: RunArgs::augment_args,
     run: |options, context| {
         run(&RunArgs::from_arg_matches(options)?, &context.global, context.printer)

@@ -2,6 +2,7 @@
 //! three accounts of the same window, side by side.
 
 use blockstone_base::column::Unmeasured;
+use blockstone_figures::{Grown, Missing};
 use serde::Serialize;
 
 use super::window::RunWindow;
@@ -34,6 +35,10 @@ pub enum LedgerCell {
 }
 
 impl LedgerCell {
+    fn of(found: Grown, why: impl FnOnce() -> Unmeasured) -> Self {
+        found.map_or_else(|_| Self::Unmeasured(why()), Self::Value)
+    }
+
     /// The number, if it was measured.
     pub fn value(&self) -> Option<u64> {
         match self {
@@ -95,7 +100,7 @@ fn block_bytes(window: &RunWindow) -> u64 {
 
 /// The miniature instance counts what it sends to its disks, a database counts pages.
 fn claimed_reads(window: &RunWindow) -> LedgerCell {
-    if let Some(bytes) = window.grown_by_all("disk", "read_bytes") {
+    if let Ok(bytes) = window.grown_of_all("disk", "read_bytes") {
         return LedgerCell::Value(bytes);
     }
     match counted(window, "instance", "physical_reads") {
@@ -105,11 +110,11 @@ fn claimed_reads(window: &RunWindow) -> LedgerCell {
 }
 
 fn claimed_writes(window: &RunWindow) -> LedgerCell {
-    if let Some(bytes) = window.grown_by_all("disk", "write_bytes") {
+    if let Ok(bytes) = window.grown_of_all("disk", "write_bytes") {
         return LedgerCell::Value(bytes);
     }
     let statistic = |name| window.statistic(name);
-    let Some(blocks) = statistic("physical_writes") else {
+    let Ok(blocks) = statistic("physical_writes") else {
         return counted(window, "instance", "physical_writes");
     };
     let redo = statistic("redo_bytes").unwrap_or(0) + statistic("protection_bytes").unwrap_or(0);
@@ -118,12 +123,12 @@ fn claimed_writes(window: &RunWindow) -> LedgerCell {
 
 /// What a database counted, or why it did not.
 fn counted(window: &RunWindow, probe: &str, column: &str) -> LedgerCell {
-    match window.grown(probe, "", column) {
-        Some(value) => LedgerCell::Value(value),
-        None => LedgerCell::Unmeasured(reason(window, probe, column).unwrap_or_else(|| {
+    LedgerCell::of(window.grown(probe, "", column), || {
+        let known = window.reason(probe, column).cloned();
+        known.unwrap_or_else(|| {
             Unmeasured::NotInVersion("the target keeps no count of it".to_owned())
-        })),
-    }
+        })
+    })
 }
 
 /// What the kernel charged to the server, or to this process for a database inside it.
@@ -132,38 +137,29 @@ fn charged(window: &RunWindow, column: &str) -> LedgerCell {
     let (probe, found) = if server {
         ("server", window.charged_to_server(column))
     } else if has_server(window) {
-        ("server", None)
+        ("server", Err(Missing::Unknown))
     } else {
         ("process", window.grown("process", "", column))
     };
-    match found {
-        Some(value) => LedgerCell::Value(value),
-        None => LedgerCell::Unmeasured(reason(window, probe, column).unwrap_or_else(|| {
+    LedgerCell::of(found, || {
+        let known = window.reason(probe, column).cloned();
+        known.unwrap_or_else(|| {
             let why = if probe == "server" && !server {
                 "the server is on another machine, or does not say which process it is"
             } else {
                 "/proc/PID/io belongs to another user"
             };
             Unmeasured::NotPermitted(why.to_owned())
-        })),
-    }
+        })
+    })
 }
 
 /// What the first device of the chain did.
 fn on_device(window: &RunWindow, column: &str) -> LedgerCell {
-    let device = window.manifest.target.devices.first();
+    let device = window.manifest.target.devices.first().ok_or(Missing::Unknown);
     let found = device.and_then(|device| window.grown("block", &device.name, column));
-    found.map_or_else(
-        || {
-            let why = "no block device beneath the data can be seen from here".to_owned();
-            LedgerCell::Unmeasured(Unmeasured::NotPermitted(why))
-        },
-        LedgerCell::Value,
-    )
-}
-
-fn reason(window: &RunWindow, probe: &str, column: &str) -> Option<Unmeasured> {
-    let mut infos = window.manifest.probes.iter().filter(|info| info.probe == probe);
-    let columns = infos.find_map(|info| info.columns.iter().find(|info| info.name == column));
-    columns?.unmeasured.clone()
+    LedgerCell::of(found, || {
+        let why = "no block device beneath the data can be seen from here".to_owned();
+        Unmeasured::NotPermitted(why)
+    })
 }

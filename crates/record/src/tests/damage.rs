@@ -105,7 +105,7 @@ fn a_damaged_segment_of_a_killed_run_costs_only_itself_and_is_said() {
         assert!(warnings[0].contains(expected), "{warnings:?}");
     };
     fs::write(&path, &sound[..sound.len() - 9]).unwrap();
-    left_out("truncated or no Parquet file; its rows are left out");
+    left_out("truncated or no Parquet file; its rows are omitted");
     let mut altered = sound.clone();
     altered[30] ^= 1;
     fs::write(&path, &altered).unwrap();

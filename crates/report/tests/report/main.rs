@@ -7,6 +7,7 @@ mod fixture;
 mod flash;
 mod html;
 mod json;
+mod page;
 mod reduce;
 mod run;
 #[allow(dead_code, reason = "the rules' own tests use more of it")]

@@ -29,7 +29,6 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds them.
     pub fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
         let programs = spec.programs.as_deref();
         let find = |name| scratch::find(name, programs, &PROGRAMS);

@@ -74,7 +74,7 @@ struct Postgres {
     recent: Recent,
     processes: Processes,
     members: Vec<(Member, String)>,
-    /// Whether the system told the I/O of all of them; none before it was asked.
+    /// Whether the system reported the I/O of all of them; none before the first look.
     io_of_processes: Option<bool>,
     steady: Steady,
 }
@@ -142,11 +142,11 @@ impl Postgres {
             values.extend(statistics(row));
         }
         if queries.maintenance_pace.is_due() {
-            let begun = Instant::now();
+            let started = Instant::now();
             let rows = link.ask(&mut queries.maintenance, &[])?;
             let runs = rows.iter().flat_map(statistics).map(|(_, runs)| runs).next();
             self.maintenance_runs = runs.or(self.maintenance_runs);
-            queries.maintenance_pace.done(begun);
+            queries.maintenance_pace.done(started);
         }
         values.extend(self.maintenance_runs.map(|runs| ("maintenance_runs", runs)));
         for (name, off) in [
@@ -171,8 +171,8 @@ impl Postgres {
         });
         self.members = fresh.unwrap_or(std::mem::take(&mut self.members));
         let rows = seen.iter().filter(|row| row.probe == blockstone_base::database::SERVER.probe);
-        let told = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
-        self.io_of_processes = told.reduce(|one, other| one && other);
+        let reported = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
+        self.io_of_processes = reported.reduce(|one, other| one && other);
         readings.extend(seen);
     }
 

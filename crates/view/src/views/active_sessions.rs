@@ -1,10 +1,10 @@
 //! What sessions were doing, by samples of them: average active sessions by wait, where being on a
 //! processor is a line like the others.
 
+use blockstone_figures::{Focus, Interval, Sample};
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::focus::Focus;
-use crate::interval::{Interval, Sample};
 use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
 
 /// The view by event.

@@ -1,6 +1,7 @@
 //! The control groups of what is watched: what they use, and whether a quota holds them.
 
-use crate::interval::Interval;
+use blockstone_figures::Interval;
+
 use crate::table::{Measure, Shape, Value, View, count, flow, level, share, text};
 
 /// The view.

@@ -1,6 +1,7 @@
 //! I/O as the database counts it, by kind of process, what it was on and in which context.
 
-use crate::interval::{Interval, Missing, ratio};
+use blockstone_figures::{Interval, Missing, ratio};
+
 use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, sorted, text};
 
 /// The view.

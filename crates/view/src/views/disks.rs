@@ -1,6 +1,7 @@
 //! Each block device, and the disks together, each request counted where it ends.
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+
 use crate::table::{Measure, Shape, Value, View, count, flow, level, mean_of, share, text};
 
 /// The view.

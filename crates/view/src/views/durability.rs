@@ -1,7 +1,8 @@
 //! Commits and checkpoints taken apart: how many share a flush, what a flush takes, who writes.
 
+use blockstone_figures::{Interval, ratio};
+
 use super::load_profile::transactions;
-use crate::interval::{Interval, ratio};
 use crate::table::{
     Measure, Shape, Value, View, count, flow, level, mean_of, share, total, unmerged,
 };

@@ -1,6 +1,7 @@
 //! Wait events as the database times them, every single one.
 
-use crate::interval::{Interval, ratio};
+use blockstone_figures::{Interval, ratio};
+
 use crate::table::{Measure, Shape, Value, View, count, mean_of, sorted, text};
 
 /// The view.

@@ -1,6 +1,7 @@
 //! The host as a whole, in one look: processors, queues, what waits to be written, pressure.
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+
 use crate::table::{Measure, Shape, Value, View, count, level, share};
 
 /// The view.

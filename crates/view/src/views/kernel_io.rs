@@ -1,9 +1,9 @@
 //! Storage I/O as the kernel counts it: who, on what, whether somebody waited, and how long.
 
+use blockstone_figures::{Interval, Known, Latencies, Missing, ratio, sum};
+
 use std::collections::BTreeMap;
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
-use crate::latencies;
 use crate::table::{
     Heading, Measure, Shape, Value, View, count, flow, mean_of, sorted, text, unmerged,
 };
@@ -182,7 +182,7 @@ fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value
         row.push(per_s(&all, "bytes"));
         row.push(mean("bytes"));
         row.push(mean("elapsed_ns"));
-        row.push(latencies::counted(interval, operation, &all).quantile_ns(0.99).into());
+        row.push(Latencies::counted(interval, operation, &all).quantile_ns(0.99).into());
     }
     let flushes = of("flush", None);
     row.push(per_s(&flushes, "ios"));

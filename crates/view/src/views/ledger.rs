@@ -1,8 +1,9 @@
 //! The same bytes as three layers count them: the database, the operating system for its processes,
 //! the block devices.
 
+use blockstone_figures::{Interval, Known, ratio, sum};
+
 use super::disks;
-use crate::interval::{Interval, Known, ratio, sum};
 use crate::table::{Measure, Shape, Value, View, flow, mean_of, text};
 
 /// The view.

@@ -1,8 +1,8 @@
 //! The load profile: what a database did, a second and a transaction.
 
 use blockstone_base::column::Unit;
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
 use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
 
 /// The view.

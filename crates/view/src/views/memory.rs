@@ -1,6 +1,7 @@
 //! Main memory: what fills it, what moves.
 
-use crate::interval::Interval;
+use blockstone_figures::Interval;
+
 use crate::table::{Measure, Shape, Value, View, count, flow, level, share};
 
 /// The view.

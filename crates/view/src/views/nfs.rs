@@ -1,6 +1,7 @@
 //! Each NFS mount, as its client sees it.
 
-use crate::interval::{Interval, ratio};
+use blockstone_figures::{Interval, ratio};
+
 use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, text};
 
 /// The view.

@@ -1,6 +1,7 @@
 //! What watching costs: whoever measures disturbs, and says how much.
 
-use crate::interval::{Interval, Missing, sum};
+use blockstone_figures::{Interval, Missing, sum};
+
 use crate::table::{Measure, Shape, Value, View, flow, level, share, total, unmerged};
 
 /// The view.

@@ -1,6 +1,7 @@
 //! Databases' processes by role, and whatever else was asked for.
 
-use crate::interval::Interval;
+use blockstone_figures::Interval;
+
 use crate::table::{Measure, Shape, Value, View, count, flow, level, share, text};
 
 /// The view.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::column::Unmeasured;
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use super::disks;
-use crate::interval::{Interval, Known, Missing, ratio, sum};
 use crate::table::{
     Heading, Measure, Shape, Value, View, mean_of, share, sorted, text, time, total, unmerged,
 };

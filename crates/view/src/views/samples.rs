@@ -1,10 +1,11 @@
 //! Who was sampled, and in what: sessions and statements by the samples that found them at work.
 //! With a focus, these are the sessions of one wait, the statements of one session, and so on.
 
+use blockstone_figures::{Interval, Sample};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::active_sessions::{at_work, looks, statement};
-use crate::interval::{Interval, Sample};
 use crate::table::{Measure, Shape, Value, View, count, level, sorted, text, total, unmerged};
 
 /// By session.

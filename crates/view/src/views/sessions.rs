@@ -1,9 +1,10 @@
 //! Each session that worked: what it does, for whom, who blocks it.
 
+use blockstone_figures::{Interval, Missing, Sample};
+
 use std::collections::BTreeMap;
 
 use super::active_sessions::{looks, statement};
-use crate::interval::{Interval, Missing, Sample};
 use crate::table::{Measure, Shape, Value, View, level, share, text};
 
 /// The view.

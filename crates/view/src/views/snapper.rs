@@ -1,6 +1,7 @@
 //! What single sessions did, with the averages that tell what kind of work it was.
 
-use crate::interval::{Interval, ratio};
+use blockstone_figures::{Interval, ratio};
+
 use crate::table::{
     Measure, Shape, Value, View, count, flow, level, mean_of, share, sorted, text, unmerged,
 };

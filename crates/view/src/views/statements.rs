@@ -1,7 +1,8 @@
 //! The statements that took most time.
 
+use blockstone_figures::{Interval, ratio};
+
 use super::active_sessions::statement;
-use crate::interval::{Interval, ratio};
 use crate::table::{Measure, Shape, Value, View, count, mean_of, sorted, text};
 
 /// The view.

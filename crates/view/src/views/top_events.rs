@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::column::Unmeasured;
+use blockstone_figures::{Interval, Known, Latencies, Missing, Timed, ratio};
 
 use super::active_sessions::{at_work, looks};
-use crate::interval::{Interval, Known, Missing, ratio};
-use crate::latencies::{Latencies, Timed};
 use crate::table::{
     Heading, Measure, Shape, Value, View, count, mean_of, sorted, text, total, unmerged,
 };

@@ -40,7 +40,7 @@ fn check(case: &RunCase) -> Judgement {
         return Judgement::inconclusive("the database does not show its settings");
     }
     let unsafe_one = known.iter().any(|(_, _, safe)| !safe);
-    let commits = case.window.grown_by_all("operation", "commits").unwrap_or(0);
+    let commits = case.window.grown_of_all("operation", "commits").unwrap_or(0);
     if unsafe_one && commits > 0 {
         let figures = super::NAMES.iter().filter(|name| name.contains("commit"));
         Judgement::fail(said.join(", "), figures.map(|name| (*name).to_owned()).collect())
