@@ -33,6 +33,7 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     assert_eq!(again.json()["summary"], document["summary"], "a report derives the same figures");
 
     let listed = run(place.command("runs").arg("--json")).json();
+    keeps_to_its_schema(&listed);
     assert_eq!(listed["runs"][0]["id"], document["recording"]["id"]);
 
     let compared = run(place.command("compare").args(["--json", "last", "last"])).json();
