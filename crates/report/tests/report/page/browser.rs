@@ -43,7 +43,7 @@ fn dump(page: &Path, address: &str, scratch: &Path) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-const HELPERS: &str = r##"
+const HELPERS: &str = r#"
 const words = (cell) => {
   const copy = cell.cloneNode(true);
   copy.querySelectorAll(".badge").forEach((badge) => badge.remove());
@@ -69,7 +69,7 @@ const result = (value) => {
   node.textContent = JSON.stringify(value);
   document.body.append(node);
 };
-"##;
+"#;
 
 /// The rows of a window as the page has to show them.
 fn expected(timeline: &Timeline, table: &Table, from_s: u64, to_s: u64) -> Vec<Vec<String>> {
@@ -98,7 +98,7 @@ fn quiet(log: &str) {
 #[test]
 fn tables_follow_the_window_as_rust_merges_them() {
     blockstone_testkit::require!(Chromium);
-    let script = r##"
+    let script = r#"
         const plot = document.querySelector("[data-chart='0']");
         const out = { before: rows("waits") };
         const load = rows("load");
@@ -118,7 +118,7 @@ fn tables_follow_the_window_as_rust_merges_them() {
         out.wider = [rows("waits"), rows("disks"), turned("load")];
         out.fetched = performance.getEntriesByType("resource").length;
         result(out);
-    "##;
+    "#;
     let report = sample::report();
     let (out, log) = run(&report, "page-run", "", script);
     quiet(&log);
@@ -157,7 +157,7 @@ fn a_mailed_address_restores_section_and_window() {
 #[test]
 fn tables_sort_filter_and_copy() {
     blockstone_testkit::require!(Chromium);
-    let script = r##"
+    let script = r#"
         let copied = "";
         Object.defineProperty(navigator, "clipboard",
           { value: { writeText: (text) => { copied = text; return Promise.resolve(); } } });
@@ -180,7 +180,7 @@ fn tables_sort_filter_and_copy() {
         press(markdown);
         out.markdown = copied;
         result(out);
-    "##;
+    "#;
     let (out, log) = run(&sample::report(), "page-tables", "", script);
     quiet(&log);
     let column = |name: &str| -> Vec<String> { serde_json::from_value(out[name].clone()).unwrap() };
@@ -234,7 +234,7 @@ fn a_large_page_is_small_and_answers_at_once() {
     let bytes = html::page(&report).unwrap().len();
     assert!(bytes < 600_000, "{bytes} bytes");
     blockstone_testkit::require!(Chromium);
-    let script = r##"
+    let script = r#"
         const plot = document.querySelector("[data-time]");
         const times = [];
         for (let n = 0; n < 15; n += 1) {
@@ -245,7 +245,7 @@ fn a_large_page_is_small_and_answers_at_once() {
           times.push([merged - start, performance.now() - start].map(Math.round));
         }
         result({ times, rows: rows("t0").length });
-    "##;
+    "#;
     let (out, log) = run(&report, "page-large", "", script);
     quiet(&log);
     assert!(out["rows"].as_u64().unwrap() > 3);
