@@ -188,7 +188,7 @@
     let part = null;
     if (chosen) {
       part = slices(chosen);
-      // Tables show whole slices.
+      // Tables show slices.
       if (edges.length > 1) chosen = part.map((edge) => edges[edge]);
       text = `${clock(chosen[0], span[1])} – ${clock(chosen[1], span[1])}`
         + (data.began != null && span[1] >= 600e9 ? " UTC" : "");
@@ -251,8 +251,8 @@
           "aria-label": `Filter ${this.node.caption.textContent}`,
           oninput: (event) => { this.filter = event.target.value.toLowerCase(); this.draw(); } }));
       }
-      bar.append(button("CSV", "Copy as CSV", () => this.csv()),
-        button("Markdown", "Copy as Markdown", () => this.markdown()));
+      bar.append(button("CSV", "Copy CSV", () => this.csv()),
+        button("Markdown", "Copy Markdown", () => this.markdown()));
       this.node.closest(".block").prepend(bar);
       [...this.node.tHead.rows[0].cells].forEach((cell, index) => {
         cell.replaceChildren(make("button", { type: "button", onclick: () => this.sort(index) },

@@ -196,8 +196,8 @@ fn decades(measure: Measure, low: f64, high: f64, labels: usize) -> Vec<f64> {
 /// From this span in nanoseconds on, instants are times of day where these are known.
 const DATED: f64 = 600e9;
 
-/// An instant since the recording began, as exact as a recording of `span_ns` needs; the time of day
-/// where the recording is long and its begin known.
+/// An instant since the recording began, as exact as a recording of `span_ns` needs; the time of
+/// day in UTC where the recording is long and its beginning known.
 pub fn clock(at_ns: f64, span_ns: f64, began_unix_s: Option<i64>) -> String {
     let s = at_ns / 1e9;
     let whole = s.round() as i64;

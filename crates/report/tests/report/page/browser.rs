@@ -155,6 +155,23 @@ fn a_mailed_address_restores_section_and_window() {
 }
 
 #[test]
+fn long_recordings_are_read_by_the_clock() {
+    let mut report = sample::report();
+    // 2026-11-22 20:32:10 UTC, half an hour.
+    report.began_unix_s = Some(1_795_379_530);
+    for edge in &mut report.timeline.as_mut().unwrap().edges_ns {
+        *edge *= 60;
+    }
+    let page = html::page(&report).unwrap();
+    assert!(page.contains(">20:35:00</text>"), "ticks are round times of day");
+    blockstone_testkit::require!(Chromium);
+    let script = r#"result({ window: document.getElementById("window").textContent });"#;
+    let (out, log) = run(&report, "page-clock", "#?from=60&to=180", script);
+    quiet(&log);
+    assert_eq!(out["window"], "20:33:10 – 20:35:10 UTC");
+}
+
+#[test]
 fn tables_sort_filter_and_copy() {
     blockstone_testkit::require!(Chromium);
     let script = r#"
