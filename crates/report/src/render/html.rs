@@ -154,6 +154,11 @@ fn chapter(section: &Section, report: &Report, places: &mut Places) -> Chapter {
             (Block::Preformatted(lines), _) => parts.push(Part::Lines(lines.join("\n"))),
         }
     }
+    for part in &mut parts {
+        if let Part::Charts(charts) = part {
+            chart::fill_rows(charts);
+        }
+    }
     Chapter {
         id: section.id.to_string(),
         heading: section.heading.to_string(),

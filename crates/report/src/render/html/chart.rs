@@ -126,6 +126,19 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     }
 }
 
+/// Widens the last charts of a row that would not be full.
+pub fn fill_rows(charts: &mut [Drawing]) {
+    for row in charts.chunk_by_mut(|a, b| a.width == b.width) {
+        let (ends, width) = match (row[0].width, row.len()) {
+            ("half", count) if count % 2 == 1 => (1, "whole"),
+            ("third", count) if count % 3 == 1 => (1, "whole"),
+            ("third", count) if count % 3 == 2 => (2, "half"),
+            _ => continue,
+        };
+        row.iter_mut().rev().take(ends).for_each(|chart| chart.width = width);
+    }
+}
+
 fn shapes(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> String {
     let mut out = String::new();
     let size = (UNITS, height * PER_PIXEL);
