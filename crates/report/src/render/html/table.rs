@@ -166,7 +166,7 @@ fn numbers(table: &Table, row: &Row) -> Json {
 }
 
 /// `d`: the names of rows, those of the table first; `v`: for each slice and each of its rows the
-/// index of its name, then its other cells; `j`: slice, name and rules of condemned rows.
+/// index of its name, then its other cells; `j`: of condemned rows, slice, name, rules.
 fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
     let names = |row: &Row| -> Json {
         let cells = table.columns.iter().zip(&row.cells);
