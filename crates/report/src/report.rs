@@ -46,6 +46,9 @@ pub struct Report {
     pub document: Map<String, Json>,
     /// The key in the JSON document under which the tables stand.
     pub tables_key: Option<&'static str>,
+    /// When the recording began, in seconds since 1970 UTC: the page shows the time of day where
+    /// its charts span ten minutes or more.
+    pub began_unix_s: Option<i64>,
     /// Tables over time, for a page on which a window can be chosen.
     pub timeline: Option<Timeline>,
 }

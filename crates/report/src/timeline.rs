@@ -81,7 +81,7 @@ pub(crate) fn sorted_by(table: &Table) -> Option<usize> {
     numbers.or_else(|| columns.filter(names).find(sorted))
 }
 
-/// What names a row: its cells in columns that do not change over time.
+/// What identifies a row: its cells in the key columns.
 fn name<'a>(columns: &[Heading], row: &'a Row) -> Vec<&'a Value> {
     let cells = columns.iter().zip(&row.cells);
     cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell).collect()
@@ -109,7 +109,7 @@ fn merge(columns: &[Heading], parts: &[Part<'_>]) -> Row {
 fn cell(columns: &[Heading], column: usize, parts: &[Part<'_>]) -> Value {
     let cells = || parts.iter().filter_map(|(_, row)| row.map(|row| &row[column]));
     let numbers = || cells().filter_map(Value::number);
-    // Words are not merged, whatever their column says.
+    // Text cannot be merged: the last one stands.
     if let Some(text) = cells().rfind(|cell| matches!(cell, Value::Text(_))) {
         return text.clone();
     }
@@ -135,7 +135,7 @@ fn cell(columns: &[Heading], column: usize, parts: &[Part<'_>]) -> Value {
     };
     let (mut sum, mut whole) = (0.0, 0.0);
     for ((_, row), weight) in parts.iter().zip(weights) {
-        // A row that a slice does not have is zero there; a cell without a number says nothing.
+        // A row absent from a slice is zero there; a cell without a number is skipped.
         let number = row.map_or(Some(0.0), |row| row[column].number());
         if let (Some(number), Some(weight)) = (number, weight) {
             sum += number * weight;
@@ -148,7 +148,7 @@ fn cell(columns: &[Heading], column: usize, parts: &[Part<'_>]) -> Value {
     missing(cells())
 }
 
-/// Why no slice has a number: the first reason but that nothing happened.
+/// Why no slice has a number: the first reason other than that nothing happened.
 fn missing<'a>(cells: impl Iterator<Item = &'a Value>) -> Value {
     let reasons = cells.filter_map(|cell| match cell {
         Value::Missing(reason) if *reason != Missing::Nothing => Some(*reason),

@@ -1,6 +1,6 @@
 "use strict";
-// Makes the page answer: values under the pointer, one cursor across all charts over time, a window
-// in time that all tables follow, sorting, filtering, copying. Without it the page is complete.
+// Values under the pointer, one cursor across all charts over time, a time window that all tables
+// follow, sorting, filtering, copying. The page is complete without it.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
@@ -17,7 +17,7 @@
 
   // Numbers as the page writes them: the same rules as format.rs.
   const thousands = (n) => String(Math.abs(n)).replace(/\B(?=(\d{3})+$)/g, ",");
-  // Halves to even, as Rust writes them; only what is a whole number of such parts is one.
+  // Rust rounds exact halves to even, toFixed upwards. Only a dyadic number can be an exact half.
   function fixed(value, digits) {
     const scaled = value * 10 ** digits;
     const half = Math.abs(scaled % 1) === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
@@ -64,6 +64,10 @@
   function clock(ns, span) {
     const s = ns / 1e9;
     const whole = Math.round(s);
+    if (data.began != null && span >= 600e9) {
+      const iso = new Date((data.began + whole) * 1e3).toISOString();
+      return span < 86400e9 ? iso.slice(11, 19) : iso.slice(5, 16).replace("T", " ");
+    }
     if (span < 120e9) return `${Math.round(s * 1e3) / 1e3} s`;
     if (span < 7200e9) return `${Math.floor(whole / 60)}:${two(whole % 60)}`;
     const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
@@ -72,11 +76,10 @@
   }
 
   // Axes: [scale, measure, low, high].
-  const log = (axis) => axis[0] === "log";
   const place = ([scale, , low, high], value) => scale === "log"
     ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
-  const valueAt = (axis, at) => log(axis)
-    ? axis[2] * (axis[3] / axis[2]) ** at : axis[2] + at * (axis[3] - axis[2]);
+  const valueAt = ([scale, , low, high], at) => scale === "log"
+    ? low * (high / low) ** at : low + at * (high - low);
   function shown([scale, measure, low, high], value) {
     if (scale === "time") return clock(value, high);
     return Array.isArray(scale) ? scale[Math.round(value)] ?? "" : written(value, measure);
@@ -137,7 +140,7 @@
   }
   function showTip(plot, at, event) {
     const [heading, found] = lines(plot, at, event);
-    // Areas stand on one another: the uppermost is the last.
+    // Areas are stacked: the last layer is at the top.
     tip.replaceChildren(make("b", {}, heading), ...found.reverse().map(([layer, text]) =>
       make("span", { class: `k${layer.k}` }, make("i"), make("em", {}, layer.n), text)));
     tip.hidden = false;
@@ -157,7 +160,7 @@
     for (const { cursor } of plots) if (cursor) cursor.hidden = true;
   }
 
-  // The window in time, in nanoseconds since the recording began, or null.
+  // The time window, in nanoseconds since the recording began, or null.
   const edges = data.edges ?? [];
   const span = timed.length ? timed[0].chart.x.slice(2) : [edges[0] ?? 0, edges.at(-1) ?? 0];
   let chosen = null;
@@ -174,9 +177,9 @@
     while (first < count && middle(first) < from) first += 1;
     while (end < count && middle(end) < to) end += 1;
     if (first < end || count === 0) return [first, end];
-    let at = 0;
-    while (at < count - 1 && edges[at + 1] <= (from + to) / 2) at += 1;
-    return [at, at + 1];
+    first = 0;
+    while (first < count - 1 && edges[first + 1] <= (from + to) / 2) first += 1;
+    return [first, first + 1];
   }
 
   function choose(window, remember = true) {
@@ -185,9 +188,10 @@
     let part = null;
     if (chosen) {
       part = slices(chosen);
-      // What the tables show is whole slices.
+      // Tables show slices.
       if (edges.length > 1) chosen = part.map((edge) => edges[edge]);
-      text = `${clock(chosen[0], span[1])} – ${clock(chosen[1], span[1])}`;
+      text = `${clock(chosen[0], span[1])} – ${clock(chosen[1], span[1])}`
+        + (data.began != null && span[1] >= 600e9 ? " UTC" : "");
     }
     readout.textContent = text;
     clear.hidden = !chosen;
@@ -200,7 +204,7 @@
         plot.brush.style.width = `${right - left}%`;
       }
     }
-    // Whoever drags passes many points of one slice.
+    // A drag passes many points within one slice.
     if (String(part) !== shownPart) for (const table of tables) table.follow(part, text);
     shownPart = String(part);
     if (remember) address();
@@ -228,12 +232,12 @@
       if (!this.record) this.tools();
     }
 
-    // The numbers of a row; where there is none, its words.
+    // The numbers of a row, and the text of cells that have none.
     row(line, numbers) {
       const values = numbers.map((value, index) => {
         if (Array.isArray(value)) return value[0];
-        const word = value == null && !line.cells[index].classList.contains("m");
-        return word ? text(line.cells[index]) : value;
+        const cell = line.cells[index];
+        return value == null && !cell.classList.contains("m") ? text(cell) : value;
       });
       return { line, values, numbers };
     }
@@ -247,8 +251,8 @@
           "aria-label": `Filter ${this.node.caption.textContent}`,
           oninput: (event) => { this.filter = event.target.value.toLowerCase(); this.draw(); } }));
       }
-      bar.append(button("CSV", "Copy as CSV", () => this.csv()),
-        button("Markdown", "Copy as Markdown", () => this.markdown()));
+      bar.append(button("CSV", "Copy CSV", () => this.csv()),
+        button("Markdown", "Copy Markdown", () => this.markdown()));
       this.node.closest(".block").prepend(bar);
       [...this.node.tHead.rows[0].cells].forEach((cell, index) => {
         cell.replaceChildren(make("button", { type: "button", onclick: () => this.sort(index) },
@@ -322,11 +326,9 @@
       });
       if (this.s != null) {
         const words = this.c[this.s][2] === "k";
-        const value = (row) => {
-          const cell = row.values[this.s];
-          return words || typeof cell === "number" ? cell : null;
-        };
-        rows.sort((a, b) => words ? (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0)
+        const value = ({ values }) => (words || typeof values[this.s] === "number"
+          ? values[this.s] : null);
+        rows.sort((a, b) => words ? (value(a) > value(b)) - (value(a) < value(b))
           : order(value(a), value(b), false));
       }
       return rows;
@@ -434,7 +436,7 @@
     if (merge === "g") return Math.max(...numbers);
     let [sum, whole] = [0, 0];
     cells.forEach((cell, index) => {
-      // A row that a slice does not have is zero there; a cell without a number says nothing.
+      // A row absent from a slice is zero there; a cell without a number is skipped.
       const number = absent(index) ? 0 : cell;
       if (typeof number !== "number" || weights[index] == null) return;
       sum += number * weights[index];
@@ -450,8 +452,7 @@
       setTimeout(() => { button.textContent = name; }, 1200);
     };
     const byHand = () => {
-      const area = make("textarea");
-      area.value = content;
+      const area = make("textarea", {}, content);
       document.body.append(area);
       area.select();
       document.execCommand("copy");
@@ -464,13 +465,14 @@
 
   const tables = all("table[data-table]").map((node) => new Table(node));
 
-  // The address keeps section and window, so that it can be mailed.
+  // The address holds section and window, so that a link can be mailed.
   const sections = all("main section");
   let here = "";
   const seconds = (ns) => String(Number((ns / 1e9).toPrecision(12)));
   function address() {
     const query = chosen ? `?from=${seconds(chosen[0])}&to=${seconds(chosen[1])}` : "";
-    history.replaceState(null, "", here || query ? `#${here}${query}` : location.pathname);
+    const hash = here || query ? `#${here}${query}` : "";
+    if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname);
   }
   function arrive() {
     const [id, query] = decodeURIComponent(location.hash.slice(1)).split("?");
@@ -521,8 +523,9 @@
     node.addEventListener("pointercancel", stop);
     node.tabIndex = 0;
     node.setAttribute("role", "group");
-    node.setAttribute("aria-label", "Chart over time: the arrow keys choose a window, "
-      + "with shift they widen it, escape clears it");
+    const title = node.closest("figure").querySelector("h3").textContent;
+    node.setAttribute("aria-label", `${title}: the arrow keys choose a window, shift widens it, `
+      + "escape clears it");
     node.addEventListener("keydown", (event) => {
       if (event.key === "Escape") return choose(null);
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -533,10 +536,10 @@
   }
   addEventListener("keydown", (event) => { if (event.key === "Escape" && chosen) choose(null); });
 
-  // The window one slice further, or wider by one; without one, the first slice.
+  // The window moved or widened by one slice; the first slice if none is chosen.
   function stepped(step, wider) {
     const stops = edges.length > 1 ? edges
-      : Array.from({ length: 21 }, (_, n) => span[0] + (span[1] - span[0]) * n / 20);
+      : [...Array(21)].map((_, n) => span[0] + (span[1] - span[0]) * n / 20);
     const last = stops.length - 1;
     if (!chosen) return step > 0 ? [stops[0], stops[1]] : [stops[last - 1], stops[last]];
     const index = (at) => stops.findLastIndex((stop) => stop <= at);
@@ -573,10 +576,10 @@
   const tools = document.getElementById("tools");
   if (timed.length) tools.append(readout, clear);
   if (plots.length) {
-    tools.append(toggle("Safe colours", "Colours that the colour-blind can tell apart", "palette",
+    tools.append(toggle("Safe colours", "Colour-blind safe palette", "palette",
       ["usual", "safe"], "usual"));
   }
-  tools.append(toggle("Dark", "Light letters on dark ground", "theme", ["light", "dark"],
+  tools.append(toggle("Dark", "Dark theme", "theme", ["light", "dark"],
     dark ? "dark" : "light"));
 
   arrive();

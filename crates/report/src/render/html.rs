@@ -1,6 +1,6 @@
 //! A report as one self-contained page: style, script and data are inside it, and its
 //! content-security policy forbids it the network, so it can be mailed, archived and opened years
-//! later. Without its script it is complete, only still.
+//! later. Without its script it shows everything, but does not react.
 
 mod cards;
 mod chart;
@@ -21,7 +21,7 @@ use crate::chart::Chart;
 use crate::render::terminal::{self, Style};
 use crate::report::{Block, Detail, Report, Section, Tone};
 use cards::{Card, Group};
-use chart::Drawing;
+use chart::{Drawing, Time};
 use table::Grid;
 
 const TEMPLATE: &str = include_str!("../../templates/page.html.j2");
@@ -119,7 +119,8 @@ fn chapters(report: &Report) -> Vec<Chapter> {
         Block::Chart(chart) => Some(chart),
         _ => None,
     });
-    let mut places = Places { charts: 0, tables: 0, span: chart::span(charts, edges) };
+    let time = Time { span: chart::span(charts, edges), began_unix_s: report.began_unix_s };
+    let mut places = Places { charts: 0, tables: 0, time };
     let shown = report.sections.iter().filter(|section| section.detail != Detail::Terminal);
     shown.map(|section| chapter(section, report, &mut places)).collect()
 }
@@ -128,13 +129,13 @@ fn chapters(report: &Report) -> Vec<Chapter> {
 struct Places {
     charts: usize,
     tables: usize,
-    span: Option<(f64, f64)>,
+    time: Time,
 }
 
 impl Places {
     fn drawing(&mut self, chart: &Chart) -> Drawing {
         self.charts += 1;
-        chart::draw(chart, self.charts - 1, self.span)
+        chart::draw(chart, self.charts - 1, self.time)
     }
 }
 
@@ -151,6 +152,11 @@ fn chapter(section: &Section, report: &Report, places: &mut Places) -> Chapter {
             }
             (Block::Text(text), _) => parts.push(Part::Text(text.clone())),
             (Block::Preformatted(lines), _) => parts.push(Part::Lines(lines.join("\n"))),
+        }
+    }
+    for part in &mut parts {
+        if let Part::Charts(charts) = part {
+            chart::fill_rows(charts);
         }
     }
     Chapter {
@@ -177,7 +183,7 @@ fn data(report: &Report, sections: &[Chapter]) -> Json {
         })
         .collect();
     let edges = report.timeline.as_ref().map(|timeline| &timeline.edges_ns);
-    json!({ "edges": edges, "charts": charts, "tables": tables })
+    json!({ "began": report.began_unix_s, "edges": edges, "charts": charts, "tables": tables })
 }
 
 /// Failures first, the condemning ones before the warnings; then what was not decided.

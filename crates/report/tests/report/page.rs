@@ -92,6 +92,26 @@ fn hostile_texts_and_numbers_cannot_become_markup_or_break_a_chart() {
 }
 
 #[test]
+fn no_row_of_charts_has_a_hole() {
+    let axis = || Axis::new("", Measure::Count);
+    let widths = |charts: usize, third: bool| -> Vec<String> {
+        let chart = |n: usize| {
+            let line = Form::line([(0.0, Some(1.0))]);
+            let chart =
+                Chart::new(format!("c{n}"), "C", axis(), axis()).layer("", Color::Grey, line);
+            if third { chart.third() } else { chart }
+        };
+        let sections = vec![Section::new("one", "One").with((0..charts).map(chart))];
+        let page = page(&Report { sections, ..Report::default() });
+        let classes = page.split("<figure class=\"chart ").skip(1);
+        classes.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(widths(3, false), ["half", "half", "whole"]);
+    assert_eq!(widths(5, true), ["third", "third", "third", "half", "half"]);
+    assert_eq!(widths(3, true), ["third"; 3]);
+}
+
+#[test]
 fn nothing_at_all_still_makes_a_page() {
     assert!(page(&Report::default()).contains("</html>"));
     let axis = || Axis::new("", Measure::Count);

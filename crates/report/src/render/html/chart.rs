@@ -72,7 +72,15 @@ struct Label {
     text: String,
 }
 
-/// The span of time that all charts over time of a report share.
+/// What all charts over time of a report share.
+#[derive(Clone, Copy)]
+pub struct Time {
+    /// From the first to the last instant that any of them has; `None` where none has any.
+    pub span: Option<(f64, f64)>,
+    pub began_unix_s: Option<i64>,
+}
+
+/// The span of the charts over time.
 pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Option<(f64, f64)> {
     let mut span = (f64::INFINITY, f64::NEG_INFINITY);
     let timed = charts.filter(|chart| chart.x.scale == Scale::Time);
@@ -83,8 +91,8 @@ pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Op
     (span.0 <= span.1).then_some(span)
 }
 
-/// Draws a chart; `span` is that of its report's time.
-pub fn draw(chart: &Chart, index: usize, span: Option<(f64, f64)>) -> Drawing {
+/// Draws a chart.
+pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     let chart = &*thin::thinned(chart);
     let (labels_across, width) = match chart.width {
         Width::Whole => (12, "whole"),
@@ -92,9 +100,9 @@ pub fn draw(chart: &Chart, index: usize, span: Option<(f64, f64)>) -> Drawing {
         Width::Third => (5, "third"),
     };
     let time = chart.x.scale == Scale::Time;
-    let (low, high) = span.filter(|_| time).unwrap_or_else(|| layers::across(chart));
+    let ends = shared.span.filter(|_| time).unwrap_or_else(|| layers::across(chart));
     let inner = u32::from(chart.height).saturating_sub(BELOW).max(40);
-    let x = Ruler::across(&chart.x, low, high, labels_across);
+    let x = Ruler::since(shared.began_unix_s, &chart.x, ends, labels_across);
     let (low, high) = layers::up(chart);
     let names = matches!(chart.y.scale, Scale::Names(_));
     let labels_up = if names { inner / 14 } else { (inner / 44).max(2) };
@@ -115,6 +123,19 @@ pub fn draw(chart: &Chart, index: usize, span: Option<(f64, f64)>) -> Drawing {
         labels: labels(chart, &x, &y, inner),
         index,
         data: data(chart, &x, &y),
+    }
+}
+
+/// Widens the last charts of a row that would not be full.
+pub fn fill_rows(charts: &mut [Drawing]) {
+    for row in charts.chunk_by_mut(|a, b| a.width == b.width) {
+        let (ends, width) = match (row[0].width, row.len()) {
+            ("half", count) if count % 2 == 1 => (1, "whole"),
+            ("third", count) if count % 3 == 1 => (1, "whole"),
+            ("third", count) if count % 3 == 2 => (2, "half"),
+            _ => continue,
+        };
+        row.iter_mut().rev().take(ends).for_each(|chart| chart.width = width);
     }
 }
 

@@ -28,6 +28,16 @@ pub struct Tick {
 impl Ruler {
     /// A horizontal axis over these values with at most about `labels` labels.
     pub fn across(axis: &Axis, low: f64, high: f64, labels: usize) -> Self {
+        Self::since(None, axis, (low, high), labels)
+    }
+
+    /// The same of a recording that began at this second of 1970 UTC, for an axis of time.
+    pub fn since(
+        began_unix_s: Option<i64>,
+        axis: &Axis,
+        (low, high): (f64, f64),
+        labels: usize,
+    ) -> Self {
         let (low, high) = match axis.scale {
             Scale::Names(ref names) => (-0.5, names.len().max(1) as f64 - 0.5),
             Scale::Time if low.is_finite() && low >= high => (low, low + 1e9),
@@ -35,7 +45,7 @@ impl Ruler {
             Scale::Linear if low > 0.0 && low < high / 2.0 => (0.0, high),
             _ => widened(low, high, axis.scale == Scale::Log),
         };
-        let ticks = ticks(axis, low, high, labels);
+        let ticks = ticks(began_unix_s, axis, (low, high), labels);
         Self { log: axis.scale == Scale::Log, low, high, ticks }
     }
 
@@ -57,7 +67,7 @@ impl Ruler {
             _ => (high / step - 1e-9).ceil() * step,
         };
         let low = (low / step + 1e-9).floor() * step;
-        Self { log: false, low, high, ticks: ticks(axis, low, high, labels) }
+        Self { log: false, low, high, ticks: ticks(None, axis, (low, high), labels) }
     }
 
     /// The place of a value from 0 at the low end to 1 at the high one.
@@ -105,7 +115,14 @@ fn widened(low: f64, high: f64, log: bool) -> (f64, f64) {
     }
 }
 
-fn ticks(axis: &Axis, low: f64, high: f64, labels: usize) -> Vec<Tick> {
+fn ticks(
+    began_unix_s: Option<i64>,
+    axis: &Axis,
+    (low, high): (f64, f64),
+    labels: usize,
+) -> Vec<Tick> {
+    // Round times of day, not round times since the recording began.
+    let began = began_unix_s.filter(|_| high >= DATED).unwrap_or(0) as f64 * 1e9;
     let at = match &axis.scale {
         Scale::Names(names) => {
             let every = names.len().div_ceil(labels.max(1)).max(1);
@@ -114,11 +131,16 @@ fn ticks(axis: &Axis, low: f64, high: f64, labels: usize) -> Vec<Tick> {
             return names.iter().enumerate().step_by(every).map(tick).collect();
         }
         Scale::Log => decades(axis.measure, low, high, labels),
-        Scale::Time => multiples(time_step(high - low, labels), low, high),
+        Scale::Time => {
+            let step = time_step(high - low, labels);
+            let ahead = began.rem_euclid(step);
+            let at = multiples(step, low + ahead, high + ahead);
+            at.into_iter().map(|at| at - ahead).collect()
+        }
         Scale::Linear => multiples(step(axis.measure, high - low, labels), low, high),
     };
     let label = |at: f64| match axis.scale {
-        Scale::Time => clock(at, high),
+        Scale::Time => clock(at, high, began_unix_s),
         _ => format::value(&Value::Number(at), axis.measure),
     };
     at.into_iter().map(|at| Tick { at, label: label(at) }).collect()
@@ -171,10 +193,17 @@ fn decades(measure: Measure, low: f64, high: f64, labels: usize) -> Vec<f64> {
     (first..=last).step_by(every).map(|n| base.powi(n)).collect()
 }
 
-/// An instant since the recording began, as exact as a recording of `span_ns` needs.
-pub fn clock(at_ns: f64, span_ns: f64) -> String {
+/// From this span in nanoseconds on, instants are times of day where these are known.
+const DATED: f64 = 600e9;
+
+/// An instant since the recording began, as exact as a recording of `span_ns` needs; the time of
+/// day in UTC where the recording is long and its beginning known.
+pub fn clock(at_ns: f64, span_ns: f64, began_unix_s: Option<i64>) -> String {
     let s = at_ns / 1e9;
     let whole = s.round() as i64;
+    if let Some(began) = began_unix_s.filter(|_| span_ns >= DATED) {
+        return time_of_day(began + whole, span_ns);
+    }
     if span_ns < 120e9 {
         return format!("{} s", (s * 1e3).round() / 1e3);
     }
@@ -186,6 +215,28 @@ pub fn clock(at_ns: f64, span_ns: f64) -> String {
         return format!("{hours} h {minutes:02}");
     }
     format!("{} d {:02}:{minutes:02}", hours / 24, hours % 24)
+}
+
+/// `14:32:10` in UTC; `11-22 14:32` where the recording spans days.
+fn time_of_day(unix_s: i64, span_ns: f64) -> String {
+    let (day, second) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    if span_ns < 86_400e9 {
+        return format!("{hour:02}:{minute:02}:{:02}", second % 60);
+    }
+    let (month, day) = month_and_day(day);
+    format!("{month:02}-{day:02} {hour:02}:{minute:02}")
+}
+
+/// Of a day since 1970, in the Gregorian calendar. Years are counted from March, so that the leap
+/// day is the last of its year.
+fn month_and_day(day_since_1970: i64) -> (i64, i64) {
+    let day_of_era = (day_since_1970 + 719_468).rem_euclid(146_097);
+    let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    (if month < 10 { month + 3 } else { month - 9 }, day)
 }
 
 #[cfg(test)]
@@ -221,9 +272,22 @@ mod tests {
 
     #[test]
     fn instants_are_as_exact_as_their_recording_is_short() {
-        assert_eq!(clock(1.5e9, 30e9), "1.5 s");
-        assert_eq!(clock(75e9, 300e9), "1:15");
-        assert_eq!(clock(4500e9, 9000e9), "1 h 15");
-        assert_eq!(clock(90_000e9, 800_000e9), "1 d 01:00");
+        assert_eq!(clock(1.5e9, 30e9, Some(0)), "1.5 s");
+        assert_eq!(clock(75e9, 300e9, None), "1:15");
+        assert_eq!(clock(4500e9, 9000e9, None), "1 h 15");
+        assert_eq!(clock(90_000e9, 800_000e9, None), "1 d 01:00");
+    }
+
+    #[test]
+    fn long_recordings_show_the_time_of_day() {
+        // 2026-11-22 20:32:10 UTC.
+        let began = Some(1_795_379_530);
+        assert_eq!(clock(60e9, 700e9, began), "20:33:10");
+        assert_eq!(clock(100_000e9, 800_000e9, began), "11-24 00:18");
+        assert_eq!(month_and_day(59), (3, 1));
+        assert_eq!(month_and_day(11_016), (2, 29), "of the year 2000");
+        let ruler = Ruler::since(began, &Axis::time(), (0.0, 3600e9), 4);
+        let labels: Vec<&str> = ruler.ticks.iter().map(|tick| &*tick.label).collect();
+        assert_eq!(labels, ["20:45:00", "21:00:00", "21:15:00", "21:30:00"]);
     }
 }

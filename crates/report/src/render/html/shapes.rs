@@ -1,8 +1,8 @@
-//! The shapes of a chart as SVG paths: a backend for plotters that writes classes in place of
-//! colours, so that a style sheet decides between light, dark and colour-blind palettes, and that
-//! leaves strokes and dots unscaled, so that a drawing fills whatever width the page has.
+//! The shapes of a chart as SVG paths: a backend for plotters that writes classes instead of
+//! colours, so that the style sheet chooses among light, dark and colour-blind palettes. Strokes
+//! and dots keep their size when the drawing is stretched to the width of the page.
 //!
-//! Neighbouring shapes of the same look become one path.
+//! Consecutive shapes with the same look become one path.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use plotters_backend::{
 
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
-/// How a shape is painted; travels through plotters as the green of its colour.
+/// How a shape is painted; plotters carries it as the green component of the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     Fill = 0,

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use blockstone_base::table::{Heading, Merge, Missing, Row, Table, Value};
-use blockstone_report::chart::Chart;
+use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Table, Value};
+use blockstone_report::chart::{Axis, Chart, Color, Form};
 use blockstone_report::render::html;
 use blockstone_report::{Block, Report, Section, Timeline, cell};
 use serde_json::Value as Json;
@@ -43,7 +43,7 @@ fn dump(page: &Path, address: &str, scratch: &Path) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-const HELPERS: &str = r##"
+const HELPERS: &str = r#"
 const words = (cell) => {
   const copy = cell.cloneNode(true);
   copy.querySelectorAll(".badge").forEach((badge) => badge.remove());
@@ -69,7 +69,7 @@ const result = (value) => {
   node.textContent = JSON.stringify(value);
   document.body.append(node);
 };
-"##;
+"#;
 
 /// The rows of a window as the page has to show them.
 fn expected(timeline: &Timeline, table: &Table, from_s: u64, to_s: u64) -> Vec<Vec<String>> {
@@ -98,7 +98,7 @@ fn quiet(log: &str) {
 #[test]
 fn tables_follow_the_window_as_rust_merges_them() {
     blockstone_testkit::require!(Chromium);
-    let script = r##"
+    let script = r#"
         const plot = document.querySelector("[data-chart='0']");
         const out = { before: rows("waits") };
         const load = rows("load");
@@ -118,7 +118,7 @@ fn tables_follow_the_window_as_rust_merges_them() {
         out.wider = [rows("waits"), rows("disks"), turned("load")];
         out.fetched = performance.getEntriesByType("resource").length;
         result(out);
-    "##;
+    "#;
     let report = sample::report();
     let (out, log) = run(&report, "page-run", "", script);
     quiet(&log);
@@ -155,9 +155,26 @@ fn a_mailed_address_restores_section_and_window() {
 }
 
 #[test]
+fn long_recordings_are_read_by_the_clock() {
+    let mut report = sample::report();
+    // 2026-11-22 20:32:10 UTC, half an hour.
+    report.began_unix_s = Some(1_795_379_530);
+    for edge in &mut report.timeline.as_mut().unwrap().edges_ns {
+        *edge *= 60;
+    }
+    let page = html::page(&report).unwrap();
+    assert!(page.contains(">20:35:00</text>"), "ticks are round times of day");
+    blockstone_testkit::require!(Chromium);
+    let script = r#"result({ window: document.getElementById("window").textContent });"#;
+    let (out, log) = run(&report, "page-clock", "#?from=60&to=180", script);
+    quiet(&log);
+    assert_eq!(out["window"], "20:33:10 – 20:35:10 UTC");
+}
+
+#[test]
 fn tables_sort_filter_and_copy() {
     blockstone_testkit::require!(Chromium);
-    let script = r##"
+    let script = r#"
         let copied = "";
         Object.defineProperty(navigator, "clipboard",
           { value: { writeText: (text) => { copied = text; return Promise.resolve(); } } });
@@ -180,7 +197,7 @@ fn tables_sort_filter_and_copy() {
         press(markdown);
         out.markdown = copied;
         result(out);
-    "##;
+    "#;
     let (out, log) = run(&sample::report(), "page-tables", "", script);
     quiet(&log);
     let column = |name: &str| -> Vec<String> { serde_json::from_value(out[name].clone()).unwrap() };
@@ -228,27 +245,85 @@ pub fn large() -> Report {
     report
 }
 
+/// A week of six instances: 210 slices, eight tables of ten columns, so a hundred thousand numbers,
+/// and a chart of the instances for each table.
+fn week() -> Report {
+    const HOUR: u64 = 3_600_000_000_000;
+    let keys = (0..10).map(|n| Heading::new(format!("c{n}"), format!("c{n}"), Measure::Count, ""));
+    let name = Heading::new("instance", "instance", Measure::Text, "");
+    let columns: Vec<Heading> = std::iter::once(name).chain(keys).collect();
+    let value =
+        |slice: usize, row: usize, n: usize| ((slice * 7 + row * 13 + n) % 997) as f64 * 1.25;
+    let row = |slice: usize, row: usize| {
+        let numbers = (0..10).map(|n| value(slice, row, n).into());
+        let cells = std::iter::once(format!("db{row}").into()).chain(numbers);
+        Row::from(cells.collect::<Vec<Value>>())
+    };
+    let slices = || (0..210).map(|slice| (0..6).map(|n| row(slice, n)).collect()).collect();
+    let mut timeline =
+        Timeline { edges_ns: (0..=210).map(|n| n * HOUR).collect(), ..Timeline::default() };
+    let mut section = Section::new("week", "Week");
+    for n in 0..8 {
+        let mut chart =
+            Chart::new(format!("chart{n}"), "AAS", Axis::time(), Axis::new("", Measure::Count));
+        for instance in 0..6 {
+            let points =
+                (0..210).map(|slice| (slice as f64 * HOUR as f64, Some(value(slice, instance, n))));
+            chart = chart.layer(
+                format!("db{instance}"),
+                Color::Series(instance as u8),
+                Form::area(points),
+            );
+        }
+        let mut table = Table::new(format!("t{n}"), "Instances", columns.clone());
+        table.rows = (0..6).map(|n| row(0, n)).collect();
+        timeline.tables.push((table.name.clone(), slices()));
+        section = section.with([chart]).with([table]);
+    }
+    Report { sections: vec![section], timeline: Some(timeline), ..Report::default() }
+}
+
+#[test]
+fn a_week_of_six_instances_is_small_beside_its_data() {
+    let report = week();
+    let page = html::page(&report).unwrap();
+    let start = page.find("id=\"data\">").unwrap();
+    let data = page[start..].find("</script>").unwrap();
+    assert!(page.len() - data < 300_000, "{} bytes beside {data} of data", page.len() - data);
+    blockstone_testkit::require!(Chromium);
+    let (out, log) = run(&report, "page-week", "", REDRAWS);
+    quiet(&log);
+    assert_eq!(out["rows"], 6);
+    println!(
+        "{} + {data} bytes; milliseconds to merge, and to lay out: {}",
+        page.len() - data,
+        out["times"]
+    );
+}
+
+/// Moves the window from the last slice on, then widens it.
+const REDRAWS: &str = r#"
+    const plot = document.querySelector("[data-time]");
+    const times = [];
+    for (let n = 0; n < 15; n += 1) {
+      const start = performance.now();
+      key(plot, "ArrowLeft", n > 3);
+      const merged = performance.now();
+      document.body.getBoundingClientRect();
+      times.push([merged - start, performance.now() - start].map(Math.round));
+    }
+    result({ times, rows: rows("t0").length });
+"#;
+
 #[test]
 fn a_large_page_is_small_and_answers_at_once() {
     let report = large();
     let bytes = html::page(&report).unwrap().len();
     assert!(bytes < 600_000, "{bytes} bytes");
     blockstone_testkit::require!(Chromium);
-    let script = r##"
-        const plot = document.querySelector("[data-time]");
-        const times = [];
-        for (let n = 0; n < 15; n += 1) {
-          const start = performance.now();
-          key(plot, "ArrowRight", n > 3);
-          const merged = performance.now();
-          document.body.getBoundingClientRect();
-          times.push([merged - start, performance.now() - start].map(Math.round));
-        }
-        result({ times, rows: rows("t0").length });
-    "##;
-    let (out, log) = run(&report, "page-large", "", script);
+    let (out, log) = run(&report, "page-large", "", REDRAWS);
     quiet(&log);
     assert!(out["rows"].as_u64().unwrap() > 3);
     // What the machine takes is told, never judged.
-    println!("{bytes} bytes; milliseconds to redraw: {}", out["times"]);
+    println!("{bytes} bytes; milliseconds to merge, and to lay out: {}", out["times"]);
 }

@@ -98,7 +98,7 @@ fn disk_row(disk: usize, slice: usize) -> Row {
         (reads * 8192.0).into(),
         if reads > 2_000.0 { Value::Missing(Missing::NotPermitted) } else { (2e5 + reads).into() },
         (noise(slice, disk) * 64.0).round().into(),
-        ((1 << 30) as f64 + 8192.0 * slice as f64).into(),
+        (1_073_741_824.0 + 8192.0 * slice as f64).into(),
         noise(disk + 3, slice).into(),
     ])
 }
@@ -203,7 +203,7 @@ fn latency_heat() -> Chart {
     let cells = (0..SLICES).flat_map(|slice| {
         (0..buckets).filter_map(move |bucket| {
             let (peak, second) = (4.0 + noise(1, slice), 9.0);
-            let density = |at: f64| (-(bucket as f64 - at).powi(2) / 2.0).exp();
+            let density = |at: f64| (-(f64::from(bucket) - at).powi(2) / 2.0).exp();
             let heat = (density(peak) + 0.5 * density(second)).min(1.0);
             let y = (1e4 * 2_f64.powi(bucket), 1e4 * 2_f64.powi(bucket + 1));
             let x = (slice as f64 * S, (slice + 1) as f64 * S);
@@ -248,7 +248,9 @@ fn curve() -> Chart {
 fn bars(name: &'static str, stacked: bool) -> Chart {
     let names: Vec<String> = ["4 KiB", "8 KiB", "64 KiB", "1 MiB"].map(str::to_owned).into();
     let points = |factor: f64| {
-        (0..4).map(|n| (n as f64, Some(factor * f64::from(n + 1))).into()).collect::<Vec<Point>>()
+        (0..4)
+            .map(|n| (f64::from(n), Some(factor * f64::from(n + 1))).into())
+            .collect::<Vec<Point>>()
     };
     let form = |factor| Form::Bars { points: points(factor), stacked };
     let title = if stacked { "Bytes by size, stacked" } else { "Bytes by size, side by side" };

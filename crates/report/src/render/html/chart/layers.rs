@@ -11,10 +11,10 @@ use crate::chart::{Chart, Form, HeatCell, Layer, Point, Scale};
 const DENSE: usize = 40;
 /// How much of the distance between two places their bars take.
 const BAR: f64 = 0.8;
-/// A level farther above the values than this many times would press them to the ground.
+/// Levels above the greatest value times this do not extend the axis, which would flatten the data.
 const NEAR: f64 = 3.0;
 
-/// What stands at one place: areas and stacked bars on those before them.
+/// Place, base and top of the points of a stacked layer.
 type Standing = Vec<(f64, f64, f64)>;
 
 /// Draws a chart's layers.
@@ -31,7 +31,7 @@ pub fn across(chart: &Chart) -> (f64, f64) {
     let heat = cells(chart).flat_map(|cell| [cell.x.0, cell.x.1]);
     let bands = chart.bands.iter().flat_map(|band| [band.from, band.to]);
     let (low, high) = ends(points.chain(heat).chain(bands), &chart.x.scale);
-    // Bars have a width, the first and the last too.
+    // The first and the last bar extend beyond their points.
     let bars = chart.layers.iter().find(|layer| matches!(layer.form, Form::Bars { .. }));
     match (bars, &chart.x.scale) {
         (Some(bars), Scale::Linear | Scale::Time) => {
@@ -57,7 +57,7 @@ pub fn up(chart: &Chart) -> (f64, f64) {
     let (_, highest) = ends(values.iter().copied(), &chart.y.scale);
     let intervals = chart.layers.iter().flat_map(|layer| layer.form.points());
     let intervals = intervals.filter_map(|point| point.interval);
-    // An interval without end must not press all values to the ground.
+    // An unbounded interval must not flatten the data.
     let near = intervals.flat_map(|(low, high)| [low, high]).filter(|end| *end <= highest * 1.5);
     values.extend(near);
     let levels = chart.levels.iter().map(|level| level.y).filter(|y| *y <= highest * NEAR);

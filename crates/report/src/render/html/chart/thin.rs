@@ -1,14 +1,14 @@
-//! Fewer points where a chart has more than it has pixels: a day in seconds must not make a page of
-//! megabytes.
+//! Thins layers that have more points than the chart has pixels: a day of seconds must not make a
+//! page of megabytes.
 
 use std::borrow::Cow;
 
 use crate::chart::{Chart, Form, Point};
 
-/// How many points of a layer are drawn at least, when there are more.
+/// Layers with at least twice as many points are thinned to about this number.
 const POINTS: usize = 800;
 
-/// The chart, with neighbouring points joined where a layer has too many; then it says so.
+/// The chart with neighbouring points combined where a layer has too many, which its text states.
 pub fn thinned(chart: &Chart) -> Cow<'_, Chart> {
     let most = chart.layers.iter().map(|layer| layer.form.points().len()).max().unwrap_or(0);
     let size = most / POINTS;
@@ -29,14 +29,15 @@ pub fn thinned(chart: &Chart) -> Cow<'_, Chart> {
         remarks.push(format!("Each point of an area is the mean of {size}."));
     }
     if has(|form| matches!(form, Form::Line { .. } | Form::Dots(_))) {
-        remarks.push(format!("Of {} points of a line the least and the greatest show.", size * 2));
+        remarks.push(format!("Lines show the least and the greatest of each {} points.", size * 2));
     }
     let remarks = remarks.join(" ");
-    thin.about = format!("{} {remarks}", thin.about).trim().to_owned();
+    thin.about.push_str(if thin.about.is_empty() { "" } else { " " });
+    thin.about.push_str(&remarks);
     Cow::Owned(thin)
 }
 
-/// The least and the greatest of each group, in their order; a gap in a group stays one.
+/// The least and the greatest of each group, in order; a gap within a group remains a gap.
 fn extremes(points: &[Point], size: usize) -> Vec<Point> {
     let mut kept = Vec::new();
     for group in points.chunks(size) {
