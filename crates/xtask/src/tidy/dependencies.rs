@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("calibrate", &["base", "sys", "engine", "record", "measure"]),
     ("scan", &["base", "sys", "engine", "record", "reduce"]),
     ("figures", &["base", "record"]),
-    ("judge", &["base", "figures", "record"]),
+    ("judge", &["base", "figures", "record", "reduce"]),
     ("flash", &["base"]),
     ("reduce", &["base"]),
     ("view", &["base", "figures", "record"]),
