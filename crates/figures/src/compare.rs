@@ -46,8 +46,8 @@ pub struct Compared {
 }
 
 /// Compares a figure of two sets of recordings, each with one estimate for every recording that has
-/// the figure. A set of one is that estimate. Of several, it is their mean with the Student interval
-/// between the recordings, but never narrower than the intervals within them.
+/// the figure. A set of one is that estimate. Of several it is their mean with the Student interval
+/// between the recordings, never narrower than the intervals within them.
 pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
     let (a, b) = (of_set(a), of_set(b));
     let both = a.zip(b);
