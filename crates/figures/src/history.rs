@@ -1,5 +1,4 @@
-//! Raw rows in memory, by probe and object, in the order of time, and the histograms of a
-//! recording.
+//! Raw rows in memory, by probe and object, in the order of time, and histograms of a recording.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

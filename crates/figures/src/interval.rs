@@ -140,7 +140,7 @@ impl<'a> Interval<'a> {
     /// # Errors
     /// When it was not measured; [`Missing::Unknown`] when there are not two rows in the interval,
     /// or it was reset in between. In a window there must be a row at either edge, and only these
-    /// are looked at: some counters of the kernel, such as iowait, step back by a tick at times.
+    /// count: some counters of the kernel, such as iowait, step back by a tick now and then.
     pub fn grown(&self, probe: &str, object: &str, column: &str) -> Grown {
         let counts = match self.held {
             Some(_) => self.at_edges(probe, object, column)?,

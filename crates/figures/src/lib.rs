@@ -4,7 +4,8 @@
 //! between the edges of a phase's window, and says how far each counter moved in it ([`Known`]) or
 //! why that is not known ([`Missing`]): off, not in this version, not permitted, unknown. Rates and
 //! slopes come with the 95 % interval of their ticks. A [`Focus`] narrows samples of sessions;
-//! [`Latencies`] say how many operations took how long.
+//! [`Latencies`] say how many operations took how long. [`compare`] sets a figure of two sets of
+//! recordings side by side.
 //!
 //! Must not know: the machine, which figures there are, and who shows or judges them.
 //!
@@ -24,6 +25,7 @@
 //! assert_eq!(interval.per_s("network", "eth0", "received_bytes"), Ok(2_000.0));
 //! ```
 
+pub mod compare;
 mod focus;
 mod history;
 mod interval;

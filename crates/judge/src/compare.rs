@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use blockstone_base::stats::{self, Estimate};
+use blockstone_base::stats::Estimate;
 use blockstone_base::units::Bytes;
+pub use blockstone_figures::compare::Outcome as Change;
+use blockstone_figures::compare::{self, Better, Compared};
 use blockstone_record::manifest::{Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 use serde::Serialize;
@@ -70,46 +72,6 @@ pub struct Row {
     pub outcome: Change,
     /// Rules that condemn either side.
     pub condemned_by: Vec<String>,
-}
-
-/// What may be said about one number of `b` against that of `a`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Change {
-    /// `b` is better, and the interval of the ratio excludes 1.
-    Faster,
-    /// `b` is worse, and the interval of the ratio excludes 1.
-    Slower,
-    /// The interval of the ratio holds 1: the numbers do not show a difference.
-    NotEstablished,
-    /// One side's number does not describe its storage.
-    Condemned,
-    /// Only one side measured it.
-    OnlyInOne,
-}
-
-impl Change {
-    /// What a ratio says, where nothing condemns its sides.
-    pub(crate) fn of(ratio: Option<&Estimate>, lower_is_faster: bool) -> Self {
-        match ratio {
-            Some(ratio) if ratio.low > 1.0 && lower_is_faster => Self::Slower,
-            Some(ratio) if ratio.high < 1.0 && lower_is_faster => Self::Faster,
-            Some(ratio) if ratio.low > 1.0 => Self::Faster,
-            Some(ratio) if ratio.high < 1.0 => Self::Slower,
-            _ => Self::NotEstablished,
-        }
-    }
-
-    /// As a sentence about `b` ends.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::NotEstablished => "difference not established",
-            Self::Condemned => "not comparable: condemned",
-            Self::OnlyInOne => "measured on one side only",
-        }
-    }
 }
 
 /// Compares `b` with `a`, number by number.
@@ -238,12 +200,10 @@ fn row(
     condemned: BTreeSet<String>,
 ) -> Row {
     let lower_is_faster = unit == "ns";
-    let ratio = a.zip(b).and_then(|(a, b)| stats::ratio(&a, &b));
-    let outcome = match ratio {
-        _ if a.is_none() || b.is_none() => Change::OnlyInOne,
-        _ if !condemned.is_empty() => Change::Condemned,
-        ratio => Change::of(ratio.as_ref(), lower_is_faster),
-    };
+    let better = if lower_is_faster { Better::Less } else { Better::More };
+    let Compared { a, b, ratio, outcome } = compare::compare(a.as_slice(), b.as_slice(), better);
+    let comparable = condemned.is_empty() || outcome == Change::OnlyInOne;
+    let outcome = if comparable { outcome } else { Change::Condemned };
     let condemned_by = condemned.into_iter().collect();
     Row { label, figure, unit, lower_is_faster, a, b, ratio, outcome, condemned_by }
 }

@@ -5,9 +5,9 @@
 //! gives the same findings anywhere, any time. Nor does it know how findings are rendered.
 //!
 //! The main type is [`Findings`]; its way is
-//! recording → [`window`] → [`derive`] → [`summary`] → [`rules`]. A new verdict is one file in
-//! `rules/` and one line in its registry. A workload run has findings of its own, [`RunFindings`],
-//! with rules of their own in `run/rules/`.
+//! recording → [`window`] → [`derive`] → [`summary`] → [`rules`]. A workload run has findings of
+//! its own, [`RunFindings`]; those of a scan come from crate `reduce`, and [`judge_scan`] adds the
+//! verdicts. A new rule is one file in `rules/` and one line in its registry.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -35,9 +35,11 @@ pub mod window;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::{RecordError, Recording};
 
+use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 pub use compare::{Change, Comparison, compare};
 pub use findings::Findings;
 pub use page::rules_page;
+use rules::{Case, Evidence, ScanCase, judge};
 pub use run::{RunFindings, find_run};
 use window::Window;
 
@@ -64,6 +66,19 @@ pub fn find_in(manifest: &Manifest, windows: &[Window]) -> Findings {
     let drift_ratio = derive::drift_ratio(manifest, windows);
     let summary = summary::figures(manifest, &points, drift_ratio);
     let mut findings = Findings { points, summary, verdicts: Vec::new(), drift_ratio };
-    rules::judge(manifest, windows, &mut findings);
+    let judged = judge(&Evidence::Calibration(Case {
+        manifest,
+        windows,
+        points: &findings.points,
+        summary: &findings.summary,
+        drift_ratio,
+    }));
+    findings.verdicts = judged.mark(&mut findings.summary, &mut findings.points);
     findings
+}
+
+/// Judges what a scan found in the blocks of `files`; `chunks` says whether it looked for chunks.
+pub fn judge_scan(findings: &mut ScanFindings, files: &[FileNote], chunks: bool) {
+    let judged = judge(&Evidence::Scan(ScanCase { findings: &*findings, files, chunks }));
+    findings.verdicts = judged.mark(&mut [], &mut []);
 }

@@ -1,34 +1,50 @@
 //! The rules: each looks at one way in which a number may not mean what it says. One file a rule,
-//! one line in [`registry`].
+//! one line in [`registry`]. A rule may ask the same question of several kinds of recording.
 
+mod above_calibration;
 mod above_link;
+mod block_sampling;
 mod burst;
 mod cache_suspected;
-pub(crate) mod compressible;
+mod compressible;
+mod compressible_filler;
 #[cfg(test)]
 mod contract;
 mod corrupt;
+mod db_time_remainder;
+mod degraded;
+mod evidence;
+mod failed_session;
 mod generator_bound;
-pub(crate) mod hole;
+mod hole;
 mod io_errors;
+mod littles_law;
 mod lying_flush;
+mod maintenance;
 mod memory_test;
+mod mostly_cached;
+mod never_used_blocks;
 mod noisy_neighbour;
 mod not_direct;
+mod plan_changed;
 pub mod registry;
 mod run_queue_delay;
+mod shifted_copy;
+mod silent_writes;
 mod throttled;
+mod unsafe_commits;
 mod unsteady;
-pub(crate) mod unwritten;
+mod unwritten;
+mod work_unit;
 
-use blockstone_base::identity::{BlockDevice, StorageTarget};
-use blockstone_base::load::Op;
 use blockstone_base::units::{format_ns, three_digits};
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
-use blockstone_record::manifest::{Figure, Group, Manifest, Phase};
+use blockstone_record::manifest::Figure;
 
-use crate::findings::{Findings, Point};
-use crate::window::Window;
+use crate::findings::Point;
+use crate::run::FIGURES;
+use evidence::keeps_in_memory;
+pub use evidence::{Case, Evidence, RunCase, ScanCase};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {
@@ -44,22 +60,64 @@ pub struct Rule {
     pub cause: &'static str,
     /// What to do after a failure.
     pub next: &'static str,
-    /// The check itself.
-    pub check: fn(&Case) -> Judgement,
+    /// One for each kind of recording that it applies to.
+    pub checks: &'static [Check],
 }
 
-/// What a rule may look at.
-pub struct Case<'a> {
-    /// The recording's manifest.
-    pub manifest: &'a Manifest,
-    /// Its windows, in the order of time.
-    pub windows: &'a [Window],
-    /// The points derived from them.
-    pub points: &'a [Point],
-    /// The headline figures.
-    pub summary: &'a [(String, Figure)],
-    /// How far the reference point moved.
-    pub drift_ratio: Option<f64>,
+/// How a rule looks at one kind of recording.
+#[derive(Clone, Copy)]
+pub enum Check {
+    Calibration(fn(&Case) -> Judgement),
+    Run(fn(&RunCase) -> Judgement),
+    Scan(fn(&ScanCase) -> Judgement),
+}
+
+/// A kind of recording, by the verb that makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    Calibration,
+    Run,
+    Scan,
+}
+
+impl Subject {
+    pub const ALL: [Self; 3] = [Self::Calibration, Self::Run, Self::Scan];
+
+    /// The verb whose recordings these are.
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Calibration => "calibrate",
+            Self::Run => "run",
+            Self::Scan => "reduce",
+        }
+    }
+}
+
+impl Check {
+    pub const fn subject(self) -> Subject {
+        match self {
+            Self::Calibration(_) => Subject::Calibration,
+            Self::Run(_) => Subject::Run,
+            Self::Scan(_) => Subject::Scan,
+        }
+    }
+}
+
+impl Rule {
+    /// The kinds of recordings that it looks at.
+    pub fn applies_to(&self) -> impl Iterator<Item = Subject> {
+        self.checks.iter().map(|check| check.subject())
+    }
+
+    /// What it concludes; `None` where it does not apply.
+    fn check(&self, evidence: &Evidence) -> Option<Judgement> {
+        self.checks.iter().find_map(|check| match (check, evidence) {
+            (Check::Calibration(check), Evidence::Calibration(case)) => Some(check(case)),
+            (Check::Run(check), Evidence::Run(case)) => Some(check(case)),
+            (Check::Scan(check), Evidence::Scan(case)) => Some(check(case)),
+            _ => None,
+        })
+    }
 }
 
 /// What a rule concluded about a case.
@@ -69,12 +127,14 @@ pub struct Judgement {
     pub outcome: Outcome,
     /// What was seen, with numbers and units; for an inconclusive one, what was missing.
     pub evidence: String,
-    /// Labels of the points that a failure concerns; of a run, names of its figures.
+    /// Labels of the points that a failure concerns; but for a calibration, names of figures.
     pub points: Vec<String>,
     /// A weight other than the rule's, where the evidence is stronger or weaker than usual.
     pub weight: Option<Weight>,
     /// A cause more precise than the rule's.
     pub cause: Option<String>,
+    /// Advice more precise than the rule's.
+    pub next: Option<&'static str>,
 }
 
 impl Judgement {
@@ -93,6 +153,11 @@ impl Judgement {
         Self::new(Outcome::Fail, evidence.into(), points)
     }
 
+    /// A failure or a pass, on evidence that decides.
+    pub fn decide(failed: bool, evidence: String) -> Self {
+        if failed { Self::fail(evidence, Vec::new()) } else { Self::pass(evidence) }
+    }
+
     /// With this weight in place of the rule's.
     #[must_use]
     pub fn weighing(self, weight: Weight) -> Self {
@@ -105,149 +170,77 @@ impl Judgement {
         Self { cause: Some(cause.into()), ..self }
     }
 
+    /// With this advice in place of the rule's.
+    #[must_use]
+    pub fn advising(self, next: &'static str) -> Self {
+        Self { next: Some(next), ..self }
+    }
+
+    /// The same judgement about these places.
+    #[must_use]
+    pub fn at(self, points: Vec<String>) -> Self {
+        Self { points, ..self }
+    }
+
     fn new(outcome: Outcome, evidence: String, points: Vec<String>) -> Self {
-        Self { outcome, evidence, points, weight: None, cause: None }
+        Self { outcome, evidence, points, weight: None, cause: None, next: None }
     }
 }
 
-/// Applies every rule to the findings: adds the verdicts, and marks what they condemn.
-pub(crate) fn judge(manifest: &Manifest, windows: &[Window], findings: &mut Findings) {
-    let case = Case {
-        manifest,
-        windows,
-        points: &findings.points,
-        summary: &findings.summary,
-        drift_ratio: findings.drift_ratio,
-    };
-    let judged: Vec<(Verdict, Vec<String>)> =
-        registry::ALL.iter().map(|rule| verdict(rule, &case)).collect();
-    for (verdict, labels) in judged {
-        if verdict.condemns() {
-            for point in findings.points.iter_mut().filter(|p| labels.contains(&p.label)) {
+/// The verdicts on a recording, and the places that each is about.
+pub(crate) struct Judged(Vec<(Verdict, Vec<String>)>);
+
+/// Applies every rule that applies.
+pub(crate) fn judge(evidence: &Evidence) -> Judged {
+    let judged = |rule: &Rule| Some(verdict(rule, rule.check(evidence)?, evidence));
+    Judged(registry::ALL.iter().filter_map(judged).collect())
+}
+
+impl Judged {
+    /// Marks the figures and points that a verdict condemns, and returns the verdicts.
+    pub(crate) fn mark(
+        self,
+        summary: &mut [(String, Figure)],
+        points: &mut [Point],
+    ) -> Vec<Verdict> {
+        for (verdict, places) in self.0.iter().filter(|(verdict, _)| verdict.condemns()) {
+            for point in points.iter_mut().filter(|point| places.contains(&point.label)) {
                 point.condemned_by.push(verdict.rule.clone());
             }
-            for (_, figure) in findings.summary.iter_mut().filter(|f| labels.contains(&f.1.phase)) {
+            for (_, figure) in
+                summary.iter_mut().filter(|(name, _)| verdict.concerns.contains(name))
+            {
                 figure.condemned_by.push(verdict.rule.clone());
             }
         }
-        findings.verdicts.push(verdict);
+        self.0.into_iter().map(|(verdict, _)| verdict).collect()
     }
 }
 
-fn verdict(rule: &Rule, case: &Case) -> (Verdict, Vec<String>) {
-    let judgement = (rule.check)(case);
+fn verdict(rule: &Rule, judgement: Judgement, evidence: &Evidence) -> (Verdict, Vec<String>) {
     let failed = judgement.outcome == Outcome::Fail;
     let said = |text: String| if failed { text } else { String::new() };
-    let concerned = |figure: &Figure| judgement.points.contains(&figure.phase);
     let verdict = Verdict {
         rule: rule.id.to_owned(),
         outcome: judgement.outcome,
         weight: judgement.weight.unwrap_or(rule.weight),
-        concerns: case.summary.iter().filter(|f| concerned(&f.1)).map(|f| f.0.clone()).collect(),
+        concerns: evidence.figures_at(&judgement.points),
         evidence: judgement.evidence,
         cause: said(judgement.cause.unwrap_or_else(|| rule.cause.to_owned())),
-        next: said(rule.next.to_owned()),
+        next: said(judgement.next.unwrap_or(rule.next).to_owned()),
     };
     (verdict, judgement.points)
 }
 
-/// File systems that keep their files in main memory.
-const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-
-/// Points that read through the page cache by intention, for contrast.
-const CACHED_BY_INTENTION: [&str; 2] = ["cached-read/cached", "cached-read/buffered"];
-
-impl<'a> Case<'a> {
-    /// Points that claim to describe the storage: not the tool's own cost, and not the reads that
-    /// are cached by intention.
-    pub fn storage_points(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
-        self.points.iter().filter(|point| about_storage(point.group, &point.label))
-    }
-
-    /// Those that read.
-    pub fn reads(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
-        self.storage_points().filter(|point| point.load.op == Op::Read)
-    }
-
-    /// Whether the reference point moved by more than `ratio` over the run: then two points that
-    /// were measured at different times cannot be told apart by less.
-    pub fn moved(&self, ratio: f64) -> bool {
-        self.drift_ratio.is_some_and(|drift| drift > ratio)
-    }
-
-    /// The points of one group.
-    pub fn group(&self, group: Group) -> impl Iterator<Item = &'a Point> + use<'a> {
-        self.points.iter().filter(move |point| point.group == group)
-    }
-
-    /// The point with this label.
-    pub fn point(&self, label: &str) -> Option<&'a Point> {
-        self.points.iter().find(|point| point.label == label)
-    }
-
-    /// Storage points from which a headline figure was read.
-    pub fn headlines(&self) -> impl Iterator<Item = &'a Point> {
-        let summary = self.summary;
-        self.storage_points()
-            .filter(move |point| summary.iter().any(|(_, figure)| figure.phase == point.label))
-    }
-
-    /// The windows of one label, in the order of time.
-    pub fn windows_of(&self, label: &str) -> Vec<&'a Window> {
-        let manifest = self.manifest;
-        self.windows.iter().filter(|w| manifest.phases[w.phase].label == label).collect()
-    }
-
-    /// The phase of a window.
-    pub fn phase(&self, window: &Window) -> &'a Phase {
-        &self.manifest.phases[window.phase]
-    }
-
-    /// Windows whose load claims to describe the storage, in the order of time.
-    pub fn storage_windows(&self) -> impl Iterator<Item = &'a Window> {
-        let manifest = self.manifest;
-        self.windows.iter().filter(move |window| {
-            let phase = &manifest.phases[window.phase];
-            about_storage(phase.group, &phase.label)
-        })
-    }
-
-    /// The target's file system type; empty for a device.
-    pub fn file_system(&self) -> &'a str {
-        self.manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())
-    }
-
-    /// What keeps the data in main memory, if anything does.
-    pub fn in_memory(&self) -> Option<String> {
-        in_memory(&self.manifest.target)
-    }
-
-    /// The devices from the top of the chain to its bottom.
-    pub fn devices(&self) -> &'a [BlockDevice] {
-        &self.manifest.target.devices
-    }
+/// Every figure of a run.
+fn all_figures() -> Vec<String> {
+    FIGURES.map(str::to_owned).into()
 }
 
-/// Whether a file system of this type keeps its files in main memory.
-pub(crate) fn keeps_in_memory(kind: &str) -> bool {
-    MEMORY_FILE_SYSTEMS.contains(&kind)
-}
-
-/// The file system under test, or that of a loop device's backing file, where it keeps its files
-/// in main memory: `tmpfs`, `loop0 on tmpfs`.
-pub(crate) fn in_memory(target: &StorageTarget) -> Option<String> {
-    let file_system = target.file_system.as_ref().map(|fs| fs.kind.clone());
-    file_system.filter(|kind| keeps_in_memory(kind)).or_else(|| {
-        target.devices.iter().find_map(|device| {
-            let kind =
-                device.backing_file_system.as_deref().filter(|kind| keeps_in_memory(kind))?;
-            Some(format!("{} on {kind}", device.name))
-        })
-    })
-}
-
-fn about_storage(group: Group, label: &str) -> bool {
-    group != Group::Overhead && !CACHED_BY_INTENTION.contains(&label)
+/// The figures of a run that describe reads.
+fn read_figures() -> Vec<String> {
+    let about = |name: &&str| name.contains("read") && !name.starts_with("logical");
+    FIGURES.iter().filter(|name| about(name)).map(|name| (*name).to_owned()).collect()
 }
 
 fn labels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<String> {

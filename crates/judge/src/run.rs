@@ -6,10 +6,10 @@ mod latency;
 mod ledger;
 mod noise;
 mod profile;
-pub mod rules;
 mod scan;
 mod summary;
 mod time;
+mod united;
 mod window;
 
 use blockstone_base::stats::Estimate;
@@ -19,12 +19,14 @@ use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest, Stop};
 use serde::Serialize;
 
+use crate::rules::{Evidence, RunCase, judge};
 use crate::{Findings, JudgeError};
+pub(crate) use ledger::has_server;
 pub use ledger::{LedgerCell, LedgerRow};
 pub use noise::{Noise, NoiseEffect};
 pub use scan::{Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
 pub use summary::NAMES as FIGURES;
-use window::RunWindow;
+pub(crate) use window::RunWindow;
 
 /// All findings of one run. Everything counts from edge to edge of a window: the only one; the
 /// quiet one where noise was added in a second; of a matrix of scans the one with most bytes a
@@ -65,7 +67,7 @@ pub struct RunFindings {
     pub noise: Option<Noise>,
     /// Claimed by the database, charged to its processes, done by the device.
     pub ledger: Vec<LedgerRow>,
-    /// One for each rule of [`rules::registry`], in its order.
+    /// One for each rule that applies to runs, in the order of the registry.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -286,7 +288,12 @@ pub fn find_run(
     let mut each: Vec<RunFindings> =
         windows.iter().map(|window| derived(window, calibration)).collect();
     for (window, findings) in windows.iter().zip(&mut each) {
-        rules::judge(window, findings);
+        let judged = judge(&Evidence::Run(RunCase {
+            manifest: window.manifest,
+            window,
+            findings: &*findings,
+        }));
+        findings.verdicts = judged.mark(&mut findings.summary, &mut []);
     }
     let scan = scan::derive(&windows, &each);
     let noise = noise::derive(&windows, &each);
@@ -295,7 +302,7 @@ pub fn find_run(
     let rates =
         rates.filter_map(|(at, _)| Some((at, each[at].figure("read_mbps")?.estimate.value)));
     let main = rates.max_by(fastest).map_or(0, |(at, _)| at);
-    let verdicts = rules::united(&each, main);
+    let verdicts = united::united(&each, main);
     let mut findings =
         if each.is_empty() { RunFindings::default() } else { each.swap_remove(main) };
     (findings.scan, findings.noise, findings.verdicts) = (scan, noise, verdicts);

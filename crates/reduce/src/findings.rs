@@ -3,7 +3,6 @@
 mod fields;
 mod shared;
 mod usage;
-mod verdicts;
 
 use serde::Serialize;
 
@@ -155,6 +154,7 @@ pub struct Findings {
     /// Used and never used.
     pub usage: Usage,
     pub block_sample: Option<BlockSample>,
+    /// Empty until the findings are judged.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -176,7 +176,7 @@ impl Findings {
         assert_eq!(count.grid.block_bytes, model.block_bytes, "the plan counts the model's blocks");
         let grids: Vec<GridFigures> =
             counter.grids().iter().map(|count| figures(counter, count, model)).collect();
-        let mut findings = Self {
+        Self {
             model: model.clone(),
             primary,
             compression: compression(counter, count),
@@ -192,9 +192,7 @@ impl Findings {
             block_sample: block_sample(counter, count),
             verdicts: Vec::new(),
             grids,
-        };
-        findings.verdicts = verdicts::all(&findings, files, counter);
-        findings
+        }
     }
 
     /// The figures of the model's grid.
@@ -366,7 +364,7 @@ fn block_sample(counter: &Counter, count: &GridCount) -> Option<BlockSample> {
 }
 
 /// Name of a file in evidence.
-pub(crate) fn file_name(files: &[FileNote], file: FileId) -> &str {
+pub fn file_name(files: &[FileNote], file: FileId) -> &str {
     files.get(file as usize).map_or("?", |file| file.path.as_str())
 }
 

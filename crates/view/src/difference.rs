@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use blockstone_base::stats::{self, Estimate};
 use blockstone_figures::Interval;
+pub use blockstone_figures::compare::Outcome;
+use blockstone_figures::compare::{Better, Compared, compare};
 use serde_json::{Value as Json, json};
 
 use crate::registry;
@@ -28,32 +30,7 @@ pub struct Difference {
     pub outcome: Outcome,
 }
 
-/// What may be said of a figure of the second interval against that of the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was higher: the 95 % interval of the difference excludes zero.
-    Higher,
-    /// It was lower.
-    Lower,
-    /// The figures show no difference.
-    NotEstablished,
-    /// Only one side has it.
-    OnlyInOne,
-}
-
-impl Outcome {
-    /// Its name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Higher => "higher",
-            Self::Lower => "lower",
-            Self::NotEstablished => "not-established",
-            Self::OnlyInOne => "only-in-one",
-        }
-    }
-}
-
-/// An interval is looked at in so many slices: enough to tell how much a figure changes by itself.
+/// Slices of an interval: enough to show how much a figure changes by itself.
 const SLICES: usize = 20;
 /// Slices in which a figure has to be there.
 const SLICES_MIN: usize = 3;
@@ -143,24 +120,9 @@ fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Differen
     let (place, row, column) = key;
     let view = registry::ALL[*place];
     let column = &view.columns[*column];
-    let ratio = a.zip(b).filter(|(a, b)| a.value > 0.0 && b.value > 0.0);
-    let ratio = ratio.and_then(|(a, b)| stats::ratio(a, b));
-    let outcome = match (a, b) {
-        (Some(a), Some(b)) => {
-            // Half widths of independent means add in quadrature. Where there is a ratio it has to
-            // say the same, or a reader would see an interval that holds 1.
-            let half = ((a.high - a.value).powi(2) + (b.high - b.value).powi(2)).sqrt();
-            let difference = b.value - a.value;
-            let excludes_one = ratio.is_none_or(|ratio| ratio.low > 1.0 || ratio.high < 1.0);
-            match difference.abs() > half && excludes_one {
-                true if difference > 0.0 => Outcome::Higher,
-                true => Outcome::Lower,
-                false => Outcome::NotEstablished,
-            }
-        }
-        _ => Outcome::OnlyInOne,
-    };
-    Difference { view, row: row.clone(), column, a: a.copied(), b: b.copied(), ratio, outcome }
+    let set = |side: Option<&Estimate>| side.copied().into_iter().collect::<Vec<_>>();
+    let Compared { a, b, ratio, outcome } = compare(&set(a), &set(b), Better::Neither);
+    Difference { view, row: row.clone(), column, a, b, ratio, outcome }
 }
 
 #[cfg(test)]

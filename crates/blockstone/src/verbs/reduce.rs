@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use blockstone_base::units::Bytes;
+use blockstone_judge::judge_scan;
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::generate::{self, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
@@ -71,7 +72,8 @@ fn run(args: &ReduceArgs, global: &Global, printer: Printer) -> Result<Exit> {
             model.name
         );
     }
-    let findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
+    let mut findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
+    judge_scan(&mut findings, &outcome.notes(), plan.chunks);
     let scanned = &outcome.scanned;
     tell(global, &findings, scanned, printer)?;
     if let Some(error) = outcome.unsaved {

@@ -4,7 +4,7 @@ use blockstone_base::identity::DeviceKind;
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::CalibrateParameters;
 
-use super::{Case, Judgement, Rule, labels};
+use super::{Case, Check, Judgement, Rule, labels};
 use crate::findings::Point;
 
 pub(super) const RULE: Rule = Rule {
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "A cache on this side of the link answered, or the link is faster than stated.",
     next: "Check the link's speed (lspci -vv, ethtool) and where the data come from; a file larger \
            than every cache settles it.",
-    check,
+    checks: &[Check::Calibration(check)],
 };
 
 const TOLERANCE_RATIO: f64 = 0.02;

@@ -7,7 +7,7 @@ use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Judgement, Rule, labels, megabytes};
+use super::{Case, Check, Judgement, Rule, labels, megabytes};
 use crate::derive;
 use crate::window::Window;
 
@@ -16,18 +16,17 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Warns,
     doc: "A rate that fell in one step and stayed down: a bucket of burst credit was emptied, and \
           only the rate after it lasts.",
-    threshold: "One step down by a factor of at least 1.5 between two levels that are each \
-                steady within 15 %: inside a window (three slices of 200 ms or more on either \
-                side), or between repeats of one point (three or more). A later window of the \
-                same kind that is again 25 % faster, foreign processor time that rose by 10 % of \
-                all, or a bucket that the lower rate would have kept full, speaks against it. \
-                The bucket is what was completed until the step, less what the lower rate \
-                refilled.",
+    threshold: "One step down by a factor of at least 1.5 between two levels that are each steady \
+                within 15 %: inside a window (three slices of 200 ms or more on either side), or \
+                between repeats of one point (three or more). A later window of the same kind that \
+                is again 25 % faster, foreign processor time that rose by 10 % of all, or a bucket \
+                that the lower rate would have kept full, speaks against it. The bucket is what \
+                was completed until the step, less what the lower rate refilled.",
     cause: "A cloud volume or a hypervisor grants credit for a while; an SSD's fast cache (SLC) \
             that filled up looks the same for writes.",
     next: "Size for the rate after the step; measure longer (--full) to see whether it falls \
            again.",
-    check,
+    checks: &[Check::Calibration(check)],
 };
 
 const STEP_MIN: f64 = 1.5;

@@ -4,7 +4,7 @@ use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Judgement, Rule, labels, time};
+use super::{Case, Check, Judgement, Rule, labels, time};
 use crate::derive;
 use crate::findings::Point;
 use crate::window::Window;
@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
                 processor time nor steal can explain it.",
     cause: "A host, controller or array cache holds part of the file, or all of it.",
     next: "Measure a file several times larger than the suspected cache (--size).",
-    check,
+    checks: &[Check::Calibration(check)],
 };
 
 /// The blocks of the whole file's point, read once more.

@@ -3,13 +3,14 @@
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{DataSample, FileEvidence};
 
-use super::{Case, Judgement, Rule, labels, percent};
+use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent};
 
-pub(crate) const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "compressible",
     weight: Weight::Condemns,
-    doc: "A file of zeros, repetitions or compressible data: storage that compresses or removes \
-          duplicates answers for it without moving it.",
+    doc: "Zeros, repetitions or compressible data, in the file, on the disks of a run or in the \
+          files of its database: storage that compresses or removes duplicates answers for them \
+          without moving them.",
     threshold: "Information left in a seeded sample: bytes after LZ4 on each block, without blocks \
                 that occur twice. Below 25 % of the sample it condemns (zeros leave under 1 %); \
                 below 90 % it only warns, because data of real databases leave 30 to 80 % and \
@@ -19,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
             them.",
     next: "Let blockstone lay out its own incompressible file, or keep the warning in mind on \
            storage that compresses.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const CONDEMNED_BELOW_RATIO: f64 = 0.25;
@@ -29,11 +30,21 @@ fn check(case: &Case) -> Judgement {
     let Some(file) = &case.manifest.file else {
         return Judgement::inconclusive("no data were sampled");
     };
-    Judgement { points: labels(case.storage_points()), ..of(file) }
+    of(file).at(labels(case.storage_points()))
 }
 
-/// What a file shows; the points concerned are the caller's to say.
-pub(crate) fn of(file: &FileEvidence) -> Judgement {
+fn check_run(case: &RunCase) -> Judgement {
+    case.content(of)
+        .at(all_figures())
+        .caused_by(
+            "--obfuscate below 1 fills rows with what compresses, as databases do; PostgreSQL \
+             leaves the rest of a page empty where a row does not fill it.",
+        )
+        .advising("Omit --obfuscate, or keep the warning in mind on storage that compresses.")
+}
+
+/// What a file shows; the points concerned are for the caller to say.
+pub(super) fn of(file: &FileEvidence) -> Judgement {
     let sample = file.sample.as_ref();
     let Some(sample) = sample.filter(|sample| sample.sampled_bytes > 0) else {
         return Judgement::inconclusive("no data were sampled");

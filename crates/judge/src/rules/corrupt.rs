@@ -3,7 +3,7 @@
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 
-use super::{Case, Judgement, Rule, labels};
+use super::{Case, Check, Judgement, Rule, labels};
 
 pub(super) const RULE: Rule = Rule {
     id: "corrupt",
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "The storage lost or misplaced a write, or another process wrote to the file.",
     next: "Keep the file (--keep) and compare the named blocks; check the kernel log and the \
            device's own error counters before anything is stored here.",
-    check,
+    checks: &[Check::Calibration(check)],
 };
 
 fn check(case: &Case) -> Judgement {

@@ -3,7 +3,7 @@
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Judgement, Rule, percent};
+use super::{Case, Check, Judgement, Rule, percent};
 use crate::findings::Point;
 
 pub(super) const RULE: Rule = Rule {
@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
             them.",
     next: "Read the number as `at least`; give the process more processors, or use io_uring, which \
            costs less for each I/O.",
-    check,
+    checks: &[Check::Calibration(check)],
 };
 
 const CPU_RATIO_MAX: f64 = 0.90;

@@ -4,23 +4,28 @@ use blockstone_base::capability::Capability;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::FileEvidence;
 
-use super::{Case, Judgement, Rule, labels, megabytes, percent};
+use super::{Case, Check, Judgement, Rule, RunCase, labels, megabytes, percent, read_figures};
 
-pub(crate) const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "hole",
     weight: Weight::Condemns,
-    doc: "A sparse file: reads of its holes are answered with zeros, without any I/O.",
+    doc: "A sparse file, of a run also a disk's file that has holes once it is loaded: reads of \
+          holes are answered with zeros, without any I/O.",
     threshold: "More than 1 % of the file's bytes have no extent (FIEMAP), or, where the file \
                 system does not answer FIEMAP, hold no data (SEEK_DATA). Fewer blocks than bytes \
                 (st_blocks) alone decide nothing: compression and late allocation look the same. \
                 At 1 % the rate is at most 1 % too high.",
     cause: "The file was created with truncate(1) or seeks, or holes were punched into it.",
     next: "Let blockstone lay out its own file, or write the file once in full.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 /// Largest share of a file that may be missing from its device; see the rule's threshold.
 pub(super) const ABSENT_RATIO_MAX: f64 = 0.01;
+
+/// What to do when the disks of a run are not written in full.
+pub(super) const WRITTEN_BEFORE: &str =
+    "Please report it with the recording: the disks are written in full before a load.";
 
 fn check(case: &Case) -> Judgement {
     let Some(file) = &case.manifest.file else {
@@ -29,11 +34,18 @@ fn check(case: &Case) -> Judgement {
              be answered without I/O",
         );
     };
-    Judgement { points: labels(case.reads()), ..of(file) }
+    of(file).at(labels(case.reads()))
 }
 
-/// What a file shows; the points concerned are the caller's to say.
-pub(crate) fn of(file: &FileEvidence) -> Judgement {
+fn check_run(case: &RunCase) -> Judgement {
+    case.disk_files(of)
+        .at(read_figures())
+        .caused_by("A file system that keeps zeros as holes, or an error in this tool.")
+        .advising(WRITTEN_BEFORE)
+}
+
+/// What a file shows; the points concerned are for the caller to say.
+fn of(file: &FileEvidence) -> Judgement {
     let map = &file.map;
     let (hole_bytes, source) = match &map.fiemap {
         Capability::Full => (map.hole_bytes, "FIEMAP"),

@@ -4,7 +4,7 @@ use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Stop;
 
-use super::{Case, Judgement, Rule};
+use super::{Case, Check, Judgement, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "io-errors",
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     threshold: "One operation, warm-up included; or a phase that could not go on.",
     cause: "The device or the path to it fails, or space ran out.",
     next: "Look into the kernel log (dmesg) at the time of the phase, and at the first error.",
-    check,
+    checks: &[Check::Calibration(check)],
 };
 
 fn check(case: &Case) -> Judgement {

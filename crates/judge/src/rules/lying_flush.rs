@@ -6,7 +6,7 @@ use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Judgement, Rule, labels, percent, time};
+use super::{Case, Check, Judgement, Rule, labels, percent, time};
 use crate::derive;
 use crate::findings::Point;
 
@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
             from its latency.",
     next: "Check mount options and the hypervisor's cache mode; ask the vendor for power-loss \
            protection; pull the plug in a test before a database trusts it.",
-    check,
+    checks: &[Check::Calibration(check)],
 };
 
 /// Fewest flushes for each single committer's fdatasync or fsync; see the rule's threshold.

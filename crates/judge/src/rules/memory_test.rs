@@ -5,9 +5,12 @@ use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Grown;
 
-use super::{Case, Judgement, Rule, labels, megabytes, percent};
+use super::{
+    Case, Check, Judgement, Rule, RunCase, all_figures, labels, megabytes, percent, read_figures,
+};
 use crate::derive;
 use crate::findings::Point;
+use crate::run::has_server;
 use crate::window::Window;
 
 pub(super) const RULE: Rule = Rule {
@@ -15,21 +18,29 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Condemns,
     doc: "Reads or writes that completed without the storage: the kernel charged far fewer bytes \
           to this process, or moved far fewer beneath a loop device, than the load generator \
-          completed; or the file system lives in memory.",
+          completed or the database read; or the file system lives in memory.",
     threshold: "More than 10 % of the bytes of a point are missing, after allowing for the \
                 requests in flight at both edges of its windows. Measured: a hole or a cached file \
                 misses 100 %, real direct reads miss at most 0.3 %; at 10 % the rate is at most 11 \
                 % too high. Phases that are cached by intention (cached-read/cached and /buffered) \
-                are left out.",
+                are left out. Of a run: more than 10 % of the bytes read, of 10 MB or more.",
     cause: "The page cache, a hole of the file or a file system in memory answered, or the page \
             cache took the writes.",
     next: "Measure with direct I/O a file that is fully written, on the storage itself; with \
            --buffered, a file several times larger than memory.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 /// Largest share of a point's bytes that may be missing; see the rule's threshold.
 const MISSING_RATIO_MAX: f64 = 0.10;
+/// Bytes that a run has to read before their share says anything.
+const ENOUGH_BYTES: u64 = 10_000_000;
+const RUN_CAUSE: &str = "The page cache, a hole of the file or a file system in memory answered.";
+const RUN_NEXT: &str = "\
+    Run on a file system that supports direct I/O, on the storage itself. A database that reads \
+    through the page cache needs a --scale several times larger than memory, or direct I/O of its \
+    own: --mariadb-conf innodb_flush_method=O_DIRECT, or from PostgreSQL 16 on --pg-conf \
+    debug_io_direct=data.";
 
 fn check(case: &Case) -> Judgement {
     if let Some(memory) = case.in_memory() {
@@ -142,6 +153,47 @@ fn moved(point: &Point, device: &str) -> String {
     match point.load.op {
         Op::Read => format!("read from {device}"),
         Op::Write | Op::Commit => format!("written to {device}"),
+    }
+}
+
+fn check_run(case: &RunCase) -> Judgement {
+    if let Some(memory) = case.in_memory() {
+        let evidence = format!("{memory} keeps files in main memory");
+        return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
+    }
+    let Some(reads) = case.findings.ledger.iter().find(|row| row.what == "reads") else {
+        return Judgement::inconclusive("there is no account of the reads");
+    };
+    let Some(bytes) = reads.claimed.value() else {
+        return Judgement::inconclusive("the target does not say what it read");
+    };
+    let Some(charged) = reads.process.value() else {
+        return Judgement::inconclusive("what the kernel charged for reads was not measured");
+    };
+    if case.manifest.target.devices.is_empty() {
+        return Judgement::inconclusive(format!(
+            "{} has no block device beneath it here, so the kernel counts none of its I/O",
+            case.file_system()
+        ));
+    }
+    if bytes < ENOUGH_BYTES {
+        return Judgement::inconclusive(format!("only {} were read", megabytes(bytes)));
+    }
+    let share = charged as f64 / bytes as f64;
+    let evidence = format!(
+        "{} read from the disks as {} has it, {} of it charged to {} by the kernel ({}); {} came \
+         from the page cache",
+        megabytes(bytes),
+        if has_server(case.window) { "the database" } else { "the instance" },
+        megabytes(charged),
+        if has_server(case.window) { "its processes" } else { "this process" },
+        percent(share),
+        percent((1.0 - share).max(0.0))
+    );
+    if 1.0 - share > MISSING_RATIO_MAX {
+        Judgement::fail(evidence, read_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
+    } else {
+        Judgement::pass(evidence)
     }
 }
 

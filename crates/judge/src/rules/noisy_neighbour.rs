@@ -1,12 +1,13 @@
 //! Others who used the same machine or device.
 
-use blockstone_base::identity::DeviceKind;
+use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
+use blockstone_record::parameters::RunParameters;
 
-use super::{Case, Judgement, Rule, labels, percent};
+use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent};
 use crate::derive;
-use crate::window::Window;
+use crate::window::{Growth, HOST, PROCESS, Window};
 
 pub(super) const RULE: Rule = Rule {
     id: "noisy-neighbour",
@@ -17,15 +18,18 @@ pub(super) const RULE: Rule = Rule {
                 processor time by others (user time only above loop, device-mapper, RAID and zram \
                 devices, whose kernel threads work for us), more than 2 % stolen, or more than 5 % \
                 of the device's requests and bytes not ours (for reads: writes, and bytes read \
-                that were not charged to this process; for writes: reads).",
+                that were not charged to this process; for writes: reads). Of a run: bytes read, \
+                of 10 MB or more.",
     cause: "Another process, container or virtual machine shares processors or device.",
     next: "Stop it or measure at a quiet time; the evidence names the kind.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const FOREIGN_CPU_MAX: f64 = 0.10;
 const STEAL_MAX: f64 = 0.02;
 const FOREIGN_IO_MAX: f64 = 0.05;
+/// Bytes that a device has to read before the share of others says anything.
+const ENOUGH_BYTES: u64 = 10_000_000;
 
 /// One thing that others did, as a share, and what share is too much.
 struct Noise {
@@ -68,12 +72,15 @@ fn check(case: &Case) -> Judgement {
     }
 }
 
+/// Whether threads of the kernel work for us above these devices.
+fn kernel_helps(devices: &[BlockDevice]) -> bool {
+    let own = |kind| matches!(kind, DeviceKind::Disk | DeviceKind::Partition);
+    devices.iter().any(|device| !own(device.kind))
+}
+
 fn noise(case: &Case, windows: &[&Window]) -> Vec<Noise> {
     let mut out = Vec::new();
-    let kernel_helps = case
-        .devices()
-        .iter()
-        .any(|device| !matches!(device.kind, DeviceKind::Disk | DeviceKind::Partition));
+    let kernel_helps = kernel_helps(case.devices());
     if let Ok(foreign) = derive::foreign(windows) {
         let ratio = if kernel_helps { foreign.user_ratio } else { foreign.busy_ratio };
         out.push(Noise { what: "foreign processor time", ratio, limit: FOREIGN_CPU_MAX });
@@ -113,6 +120,54 @@ fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
     }
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     Some(share(foreign_ios, ios).min(share(foreign_bytes, bytes)))
+}
+
+fn check_run(case: &RunCase) -> Judgement {
+    let mut process = Growth::of(case.window, ("process", ""), &PROCESS);
+    // The processes of a server are ours too. The kernel does not say which part of their time was
+    // spent in it; the run's own share decides little.
+    if case.manifest.parameters::<RunParameters>().is_apart() {
+        process.add("cpu_user_ns", case.window.charged_to_server("cpu_ns").unwrap_or(0));
+    }
+    let host = Growth::of(case.window, ("host", ""), &HOST);
+    let window = Window { process, host, ..Window::default() };
+    let kernel_helps = kernel_helps(&case.manifest.target.devices);
+    let foreign = derive::foreign(&[&window])
+        .map(|seen| if kernel_helps { seen.user_ratio } else { seen.busy_ratio });
+    let noise = [
+        ("foreign processor time", foreign.ok(), FOREIGN_CPU_MAX),
+        ("stolen", derive::steal_ratio(&[&window]).ok(), STEAL_MAX),
+        ("foreign reads", foreign_reads(case), FOREIGN_IO_MAX),
+    ];
+    let measured: Vec<_> =
+        noise.into_iter().filter_map(|(what, ratio, limit)| Some((what, ratio?, limit))).collect();
+    if measured.is_empty() {
+        return Judgement::inconclusive(
+            "neither the machine's processors nor the device were measured",
+        );
+    }
+    let texts: Vec<String> =
+        measured.iter().map(|(what, ratio, _)| format!("{} {what}", percent(*ratio))).collect();
+    if measured.iter().any(|(_, ratio, limit)| ratio > limit) {
+        Judgement::fail(texts.join(", "), all_figures())
+    } else {
+        Judgement::pass(texts.join(", "))
+    }
+}
+
+/// Share of the device's read bytes that was not charged to this process. Of writes nothing can be
+/// said: file systems and mirrors write more than they are asked to.
+fn foreign_reads(case: &RunCase) -> Option<f64> {
+    // Of several disks the devices stand in one list, which does not say whose they are.
+    let disks = case.manifest.parameters::<RunParameters>().disks;
+    if disks.is_some_and(|disks| disks.len() > 1) {
+        return None;
+    }
+    let device = case.manifest.target.devices.first()?;
+    let read = case.window.grown("block", &device.name, "read_bytes").ok()?;
+    let reads = case.findings.ledger.iter().find(|row| row.what == "reads")?;
+    let charged = reads.process.value()?;
+    (read >= ENOUGH_BYTES).then(|| read.saturating_sub(charged) as f64 / read as f64)
 }
 
 #[cfg(test)]

@@ -4,8 +4,11 @@ use blockstone_base::capability::Capability;
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::CalibrateParameters;
 
-use super::{Case, Judgement, Rule, keeps_in_memory, labels, megabytes};
+use super::{
+    Case, Check, Judgement, Rule, RunCase, all_figures, keeps_in_memory, labels, megabytes,
+};
 use crate::findings::Point;
+use crate::run::has_server;
 
 pub(super) const RULE: Rule = Rule {
     id: "not-direct",
@@ -16,12 +19,17 @@ pub(super) const RULE: Rule = Rule {
     threshold: "Any point without O_DIRECT; direct I/O on tmpfs, ramfs, ecryptfs, ext4 with \
                 data=journal (open(2), ext4(5)) and on btrfs extents that are stored compressed or \
                 inline (btrfs(5)). Success of a misaligned request proves nothing: tmpfs and btrfs \
-                accept it.",
+                accept it. Of a run: a path without direct I/O, as the target found it when it \
+                opened its disks; tmpfs and ecryptfs.",
     cause: "The page cache stood between the load and the storage.",
     next: "Leave --buffered out, or measure on a file system that supports direct I/O (ext4, XFS) \
            or on the device.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+const RUN_CAUSE: &str = "The page cache stood between the database and the storage.";
+const RUN_NEXT: &str =
+    "Run on a file system that supports direct I/O (ext4, XFS) or on the device.";
 
 fn check(case: &Case) -> Judgement {
     let points: Vec<&Point> = case.storage_points().collect();
@@ -76,6 +84,27 @@ fn emulated(case: &Case) -> Option<String> {
             megabytes(encoded)
         )
     })
+}
+
+fn check_run(case: &RunCase) -> Judgement {
+    if keeps_in_memory(case.file_system()) || case.file_system() == "ecryptfs" {
+        let evidence = format!("{} accepts O_DIRECT and uses the page cache", case.file_system());
+        return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
+    }
+    if has_server(case.window) {
+        return Judgement::inconclusive(
+            "a database opens its files as it likes; the ledger says what came from memory",
+        );
+    }
+    let found = case.manifest.capabilities.iter().find(|known| known.name == "direct-io");
+    match found.map(|found| &found.capability) {
+        Some(Capability::Full) => Judgement::pass("the disks were opened with O_DIRECT"),
+        Some(Capability::Degraded { why }) => {
+            let evidence = format!("no direct I/O: {why}");
+            Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
+        }
+        None => Judgement::inconclusive("the target does not say how it opens its files"),
+    }
 }
 
 #[cfg(test)]

@@ -1,24 +1,25 @@
-//! Commits that waited for a processor.
+//! Commits and sessions that waited for a processor.
 
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Judgement, Rule, labels, percent, time};
+use super::{Case, Check, Judgement, Rule, RunCase, labels, percent, time};
 use crate::findings::Point;
 
 pub(super) const RULE: Rule = Rule {
     id: "run-queue-delay",
     weight: Weight::Warns,
-    doc: "Commits whose latency is to a good part time in which the committer was ready to run and \
+    doc: "Commits, or sessions of a run, that spent a good part of their time ready to run while \
           no processor was free.",
     threshold: "Run-queue time (/proc/PID/schedstat) of at least 25 % of the mean commit latency \
                 at one committer. A commit costs two or three context switches; on idle processors \
                 they wait some microseconds, and on busy ones commits were measured 15 to 30 times \
-                slower.",
+                slower. Of a run: at least 25 % of the database time in the run queue, inside \
+                waits too: then latencies of I/O hold time that the storage did not take.",
     cause: "The processors are busy: other processes, or fewer processors than the work needs.",
     next: "Stop what else runs, pin or raise the priority of the log writer, or add processors; \
            the storage is not what a commit waits for.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const SHARE_MAX: f64 = 0.25;
@@ -50,4 +51,24 @@ fn check(case: &Case) -> Judgement {
     );
     let slow = labels(shares.iter().filter(|(_, _, share)| *share >= SHARE_MAX).map(|s| s.0));
     if slow.is_empty() { Judgement::pass(evidence) } else { Judgement::fail(evidence, slow) }
+}
+
+fn check_run(case: &RunCase) -> Judgement {
+    let waited = case.window.grown("event", "session/run queue", "time_ns");
+    let (Ok(waited), Some(db_time)) = (waited, &case.findings.db_time) else {
+        return Judgement::inconclusive("the run queue was not measured");
+    };
+    let share = waited as f64 / db_time.db_time_ns as f64;
+    let evidence = format!("{} of the database time in the run queue", percent(share));
+    if share < SHARE_MAX {
+        return Judgement::pass(evidence);
+    }
+    let figures = ["read_latency_ns_mean", "read_latency_ns_p50", "read_latency_ns_p99"]
+        .into_iter()
+        .chain(["commit_latency_ns_mean", "commit_latency_ns_p50", "commit_latency_ns_p99"]);
+    Judgement::fail(evidence, figures.map(str::to_owned).collect())
+        .caused_by("More sessions than the processors serve, or other processes.")
+        .advising(
+            "Use fewer sessions or more processors; read latencies as those of a busy machine.",
+        )
 }

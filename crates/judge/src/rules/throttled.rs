@@ -1,4 +1,4 @@
-//! A limit that somebody set: a control group, a hypervisor, a cloud volume.
+//! A configured limit: of a control group, a hypervisor, a cloud volume.
 //!
 //! Flat alone proves nothing: every device has a ceiling, and a good one is flat there. What tells
 //! a limit from a ceiling is what the device does *below* it. A device at its ceiling is busy with
@@ -6,13 +6,14 @@
 //! behind a limit is idle most of the time: it answers at once, and the requests wait elsewhere,
 //! in stalls. So a plateau is called a limit only with one of the marks in [`marks`].
 
+mod cap;
 mod ladder;
 mod marks;
 
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 
-use super::{Case, Judgement, Rule, percent};
+use super::{Case, Check, Judgement, Rule, percent};
 use ladder::{Ladder, Plateau};
 use marks::{Kind, Mark};
 
@@ -21,26 +22,27 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Warns,
     doc: "A cap on I/Os or bytes a second, found with its value: the rate stays the same over at \
           least three doublings of concurrency although the device itself answers faster. Reads \
-          and writes are judged apart.",
+          and writes are judged apart. Of a run: a rate that is the limit of a control group.",
     threshold: "A plateau is three quarters of the loads from some concurrency up, over three \
                 doublings, within 2 % (one release of 100 ms, where a point's own interval \
                 reaches). It is a cap when one of these holds: a control group of this process \
-                limits the device to the same value within 2 % (10 % where the interval \
-                reaches); at two points or more the mean latency, run-queue time aside, is at \
-                least twice the median, which only burst-and-stall gives (an exponential tail \
-                gives 1.44); at two points or more the requests spent less than half of their \
-                latency, and at least 200 µs of it not, in the device; small and large blocks \
-                reach the same number of device requests a second within 3 %; or, on a virtual \
-                machine with idle processors, four doublings agree within 0.5 % below 20,000 \
-                I/Os a second, less than a host's single I/O thread does. Without a mark the \
-                plateau is the device's own ceiling, unless a control group's limit lies within \
-                twice what was reached: then it stays open. The cap limits bytes when 8K and 1 MiB \
-                reach the same bytes a second within 3 %, else I/Os.",
+                limits the device to the same value within 2 % (10 % where the interval reaches); \
+                at two points or more the mean latency, run-queue time aside, is at least twice \
+                the median, which only burst-and-stall gives (an exponential tail gives 1.44); at \
+                two points or more the requests spent less than half of their latency, and at \
+                least 200 µs of it not, in the device; small and large blocks reach the same \
+                number of device requests a second within 3 %; or, on a virtual machine with idle \
+                processors, four doublings agree within 0.5 % below 20,000 I/Os a second, less \
+                than a host's single I/O thread does. Without a mark the plateau is the device's \
+                own ceiling, unless a control group's limit lies within twice what was reached: \
+                then it stays open. The cap limits bytes when 8K and 1 MiB reach the same bytes a \
+                second within 3 %, else I/Os. Of a run: at least 95 % of a control group's limit \
+                on a device of the target's chain.",
     cause: "A limit outside this machine's control groups: a cloud volume's or hypervisor's cap, \
             or a control group that cannot be seen from here.",
     next: "Compare the value with what was bought or configured; lift the cap to measure the \
            device, keep it to measure what the database will get.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(cap::check)],
 };
 
 fn check(case: &Case) -> Judgement {

@@ -4,7 +4,7 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
 
-use super::{Case, Judgement, Rule, labels, percent};
+use super::{Case, Check, Judgement, Rule, RunCase, labels, percent};
 use crate::window::Window;
 
 pub(super) const RULE: Rule = Rule {
@@ -15,15 +15,22 @@ pub(super) const RULE: Rule = Rule {
     threshold: "A 95 % interval wider than ±10 %; halves of a window that differ by more than 10 % \
                 and by more than their intervals; or windows of the reference that differ by more \
                 than 10 % of their mean. Windows end early at ±2 %, so 10 % is five times what a \
-                steady device needs.",
+                steady device needs. Of a run: an interval wider than ±10 % of the reads, writes, \
+                commits or operations a second, where at least 1,000 of them completed.",
     cause: "A device that changes its state (garbage collection, write cache filling, thermal \
             limits) or a neighbour that comes and goes.",
     next: "Use --full for longer windows and repeats, or measure at a quiet time; every interval \
            of the summary already holds half the drift.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const MOVEMENT_MAX: f64 = 0.10;
+/// Events of a run that a rate has to rest on before it is judged.
+const ENOUGH: u64 = 1_000;
+const RATES: [&str; 4] = ["read_iops", "write_iops", "commits_per_s", "operations_per_s"];
+const RUN_CAUSE: &str = "\
+    A device that changes its state (garbage collection, write cache filling, thermal limits), \
+    checkpoints that are few in the window, or a neighbour that comes and goes.";
 
 fn check(case: &Case) -> Judgement {
     let mut found = Vec::new();
@@ -73,4 +80,28 @@ fn trend(window: &Window) -> Option<(Estimate, Estimate)> {
     let level = f64::midpoint(first.value, second.value);
     let moved = (first.value - second.value).abs() > MOVEMENT_MAX * level;
     (apart && moved).then_some((first, second))
+}
+
+fn check_run(case: &RunCase) -> Judgement {
+    let enough = |name: &&'static str| {
+        let estimate = case.findings.figure(name)?.estimate;
+        (estimate.samples >= ENOUGH).then(move || (*name, estimate.relative_half_width()))
+    };
+    let widths: Vec<(&str, f64)> = RATES.iter().filter_map(enough).collect();
+    let text = |rates: &[(&str, f64)]| {
+        let parts = rates.iter().map(|(name, width)| format!("{name} ±{}", percent(*width)));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    let moved: Vec<(&str, f64)> =
+        widths.iter().copied().filter(|(_, width)| *width > MOVEMENT_MAX).collect();
+    if widths.is_empty() {
+        Judgement::inconclusive("too few I/Os in the window")
+    } else if moved.is_empty() {
+        Judgement::pass(text(&widths))
+    } else {
+        let names = moved.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Judgement::fail(text(&moved), names)
+            .caused_by(RUN_CAUSE)
+            .advising("Use a longer --run-time, and look at the rates over time in the report.")
+    }
 }

@@ -4,30 +4,40 @@ use blockstone_base::capability::Capability;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::FileEvidence;
 
-use super::hole::ABSENT_RATIO_MAX;
-use super::{Case, Judgement, Rule, labels, megabytes, percent};
+use super::hole::{ABSENT_RATIO_MAX, WRITTEN_BEFORE};
+use super::{Case, Check, Judgement, Rule, RunCase, labels, megabytes, percent, read_figures};
 
-pub(crate) const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "unwritten",
     weight: Weight::Condemns,
-    doc: "A preallocated file: reads of extents that were never written are answered with zeros, \
-          without any I/O.",
-    threshold: "More than 1 % of the file's bytes lie in extents that FIEMAP flags unwritten. At \
-                1 % the rate is at most 1 % too high.",
+    doc: "A preallocated file, of a run also a disk's file that has extents which were never \
+          written once it is loaded: reads of them are answered with zeros, without any I/O.",
+    threshold: "More than 1 % of the file's bytes lie in extents that FIEMAP flags unwritten. At 1 \
+                % the rate is at most 1 % too high.",
     cause: "The file was made with fallocate(1) or posix_fallocate(3) and not written since.",
     next: "Let blockstone lay out its own file, or write the file once in full.",
-    check,
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 fn check(case: &Case) -> Judgement {
     let Some(file) = &case.manifest.file else {
         return Judgement::inconclusive("no file was examined");
     };
-    Judgement { points: labels(case.reads()), ..of(file) }
+    of(file).at(labels(case.reads()))
 }
 
-/// What a file shows; the points concerned are the caller's to say.
-pub(crate) fn of(file: &FileEvidence) -> Judgement {
+fn check_run(case: &RunCase) -> Judgement {
+    case.disk_files(of)
+        .at(read_figures())
+        .caused_by(
+            "A file system that acknowledges writes it has not allocated yet, or an error in this \
+             tool.",
+        )
+        .advising(WRITTEN_BEFORE)
+}
+
+/// What a file shows; the points concerned are for the caller to say.
+fn of(file: &FileEvidence) -> Judgement {
     if let Capability::Degraded { why } = &file.map.fiemap {
         return Judgement::inconclusive(format!("extents cannot be seen: {why}"));
     }

@@ -142,7 +142,7 @@ fn effect(name: &str, quiet: &RunFindings, noisy: &RunFindings) -> Option<NoiseE
         quiet: without.estimate,
         noisy: with.estimate,
         outcome: if condemned_by.is_empty() {
-            Change::of(ratio.as_ref(), lower_is_faster)
+            Change::of_ratio(ratio.as_ref(), lower_is_faster)
         } else {
             Change::Condemned
         },

@@ -91,7 +91,7 @@ fn line(row: &Compared) -> Line {
         Change::Faster => "pass",
         Change::Slower => "warn",
         Change::Condemned => "fail",
-        Change::NotEstablished | Change::OnlyInOne => "inconclusive",
+        _ => "inconclusive",
     };
     let value =
         |e| optional(e, |e: blockstone_base::Estimate| format::quantity(e.value, &row.unit));

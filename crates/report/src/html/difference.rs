@@ -77,10 +77,8 @@ fn cells(found: &Difference) -> Vec<String> {
         optional(estimate, |e| format::value(&Value::Number(e.value), found.column.measure))
     };
     let outcome = match found.outcome {
-        Outcome::Higher => "higher",
-        Outcome::Lower => "lower",
-        Outcome::NotEstablished => "difference not established",
         Outcome::OnlyInOne => "in one only",
+        other => other.words(),
     };
     vec![
         value(found.a),

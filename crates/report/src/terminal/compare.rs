@@ -83,7 +83,7 @@ fn cells(row: &Row, style: &Style) -> Vec<String> {
         Change::Faster => style.good(&words),
         Change::Slower => style.warning(&words),
         Change::Condemned => style.bad(&words),
-        Change::NotEstablished | Change::OnlyInOne => words,
+        _ => words,
     };
     vec![format::compared(row), value(row.a), value(row.b), ratio.unwrap_or_default(), words]
 }

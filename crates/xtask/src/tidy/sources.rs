@@ -59,11 +59,6 @@ const REGISTRIES: &[Registry] = &[
         marker: "const RULE: Rule",
     },
     Registry {
-        list: "crates/judge/src/run/rules/registry.rs",
-        folder: "crates/judge/src/run/rules/",
-        marker: "const RULE: RunRule",
-    },
-    Registry {
         list: "crates/xtask/src/bench/registry.rs",
         folder: "crates/xtask/src/bench/",
         marker: "pub fn run(options: &Options)",

@@ -196,6 +196,7 @@ fn count(plan: Plan, files: &[(&str, Vec<u8>)]) -> Scan {
         files.iter().map(|(path, _)| FileNote { path: (*path).into(), format: name }).collect();
     let mut findings = Findings::new(&counter, &notes, &Model::built_in("generic").unwrap());
     findings.field_costs = field_costs(&findings);
+    blockstone_judge::judge_scan(&mut findings, &notes, counter.plan().chunks);
     Scan { findings, scanned: scanned(files, name) }
 }
 

@@ -2,10 +2,10 @@
 
 use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, megabytes, read_figures};
-use crate::run::ledger::has_server;
+use super::{Check, Judgement, Rule, RunCase, megabytes, read_figures};
+use crate::run::has_server;
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "silent-writes",
     weight: Weight::Warns,
     doc: "Writes of a database whose sessions only read: hint bits, full-page images, rows frozen \
@@ -14,7 +14,7 @@ pub(super) const RULE: RunRule = RunRule {
     cause: "The first readers of loaded rows mark them as committed, and each first mark in a page \
             can put the whole page into the redo.",
     next: "Read the size that is named; a run on rows that were read or vacuumed before has none.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 const REDO_BYTES_MAX: u64 = 1_000_000;

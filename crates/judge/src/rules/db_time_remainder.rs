@@ -2,10 +2,10 @@
 
 use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, percent};
-use crate::run::ledger::has_server;
+use super::{Check, Judgement, Rule, RunCase, percent};
+use crate::run::has_server;
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "db-time-remainder",
     weight: Weight::Warns,
     doc: "Database time that is neither processor time nor run queue nor a wait event, or that is \
@@ -15,7 +15,7 @@ pub(super) const RULE: RunRule = RunRule {
             when there are thousands of sessions.",
     next: "Read the shares of the events as that much less certain; look at the stolen time and at \
            the memory of the machine.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 const REMAINDER_MAX: f64 = 0.03;

@@ -4,9 +4,9 @@ use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Stop;
 
-use super::{Judgement, RunCase, RunRule, all_figures};
+use super::{Check, Judgement, Rule, RunCase, all_figures};
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "failed-session",
     weight: Weight::Condemns,
     doc: "A session whose operation returned an error: the others then were not the load that was \
@@ -14,7 +14,7 @@ pub(super) const RULE: RunRule = RunRule {
     threshold: "One operation or one session.",
     cause: "The database or the storage beneath it returned an error.",
     next: "Look at the first error, and into the kernel log (dmesg) at that time.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 fn check(case: &RunCase) -> Judgement {

@@ -1,24 +1,13 @@
-//! A control group's limit that was measured instead of the device.
+//! A limit of a control group that a run reached.
 
 use blockstone_base::identity::CapKind;
 use blockstone_base::units::three_digits;
-use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, percent};
-
-pub(super) const RULE: RunRule = RunRule {
-    id: "throttled",
-    weight: Weight::Warns,
-    doc: "A rate that is the limit a control group sets, not what the storage can do.",
-    threshold: "At least 95 % of a limit on a device of the target's chain.",
-    cause: "io.max of the control group that this process runs in.",
-    next: "Read the rate as that of the limit; run outside of the control group for the device's.",
-    check,
-};
+use crate::rules::{Judgement, RunCase, percent};
 
 const REACHED: f64 = 0.95;
 
-fn check(case: &RunCase) -> Judgement {
+pub(super) fn check(case: &RunCase) -> Judgement {
     let caps = &case.manifest.target.caps;
     if caps.is_empty() {
         return Judgement::pass("no control group limits these devices");
@@ -48,14 +37,23 @@ fn check(case: &RunCase) -> Judgement {
         }
     }
     match (first, measured) {
-        (Some(first), _) if figures.len() == 1 => Judgement::fail(first, figures),
+        (Some(first), _) if figures.len() == 1 => failed(first, figures),
         (Some(first), _) => {
             let evidence = format!("{first}; {} of {measured} limits in all", figures.len());
             figures.sort();
             figures.dedup();
-            Judgement::fail(evidence, figures)
+            failed(evidence, figures)
         }
         (None, 0) => Judgement::inconclusive("the limited devices were not measured"),
         (None, _) => Judgement::pass("no limit of a control group was reached"),
     }
+}
+
+fn failed(evidence: String, figures: Vec<String>) -> Judgement {
+    Judgement::fail(evidence, figures)
+        .caused_by("io.max of the control group that this process runs in.")
+        .advising(
+            "Read the rate as that of the limit; run outside of the control group for the \
+             device's.",
+        )
 }

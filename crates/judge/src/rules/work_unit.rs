@@ -3,9 +3,9 @@
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, all_figures, percent};
+use super::{Check, Judgement, Rule, RunCase, all_figures, percent};
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "work-unit",
     weight: Weight::Condemns,
     doc: "Operations that visited another number of rows than the work unit, or updates that were \
@@ -15,7 +15,7 @@ pub(super) const RULE: RunRule = RunRule {
                 window of any length holds nearly the exact share.",
     cause: "An error in this tool, or a target whose schemas hold other rows than were loaded.",
     next: "Please report it with the recording.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 /// Largest difference between the shares of updates asked for and sent.

@@ -3,9 +3,9 @@
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Judgement, RunCase, RunRule, all_figures};
+use super::{Check, Judgement, Rule, RunCase, all_figures};
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "plan-changed",
     weight: Weight::Condemns,
     doc: "A statement whose plan after the window is not the one before it, or a select by key \
@@ -13,7 +13,7 @@ pub(super) const RULE: RunRule = RunRule {
     threshold: "Any difference; a bitmap or a full scan for a select or an update.",
     cause: "Statistics that were collected meanwhile, or a setting of the server.",
     next: "Look at both plans in the manifest; analyse the tables before the run.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 fn check(case: &RunCase) -> Judgement {

@@ -2,9 +2,9 @@
 
 use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, percent, read_figures};
+use super::{Check, Judgement, Rule, RunCase, percent, read_figures};
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "mostly-cached",
     weight: Weight::Warns,
     doc: "A workload that fits into the buffer cache: its rates are those of memory, and of its \
@@ -12,7 +12,7 @@ pub(super) const RULE: RunRule = RunRule {
     threshold: "Fewer than 10 physical reads a hundred blocks visited.",
     cause: "Schemas, or the part of them that is hot, are hardly larger than the buffer cache.",
     next: "Use a smaller --cache or a larger --scale; or mean it, and read the logical reads.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 const MISSES_MIN: f64 = 0.10;

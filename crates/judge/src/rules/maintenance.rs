@@ -2,10 +2,10 @@
 
 use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, all_figures};
-use crate::run::ledger::has_server;
+use super::{Check, Judgement, Rule, RunCase, all_figures};
+use crate::run::has_server;
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "maintenance",
     weight: Weight::Warns,
     doc: "A checkpoint, or a cleaning or analysis of a table, that the database began by itself \
@@ -13,7 +13,7 @@ pub(super) const RULE: RunRule = RunRule {
     threshold: "One, for a real database. The miniature instance checkpoints all the time.",
     cause: "Timers and limits of the database: checkpoint_timeout, max_wal_size, autovacuum.",
     next: "Use a window that holds several, or settings that keep them out of it; say which.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 fn check(case: &RunCase) -> Judgement {

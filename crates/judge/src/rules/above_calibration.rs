@@ -2,9 +2,10 @@
 
 use blockstone_base::verdict::Weight;
 
-use super::{Efficiency, Judgement, RunCase, RunRule, percent};
+use super::{Check, Judgement, Rule, RunCase, percent};
+use crate::run::Efficiency;
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "above-calibration",
     weight: Weight::Warns,
     doc: "Rates above what the calibration of the same path found to be the most.",
@@ -13,7 +14,7 @@ pub(super) const RULE: RunRule = RunRule {
                 drift.",
     cause: "A cache that served this run and not the calibration, or a storage that changed since.",
     next: "Calibrate the path again and compare; look at the other verdicts on caches.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 const ABOVE_MAX: f64 = 1.10;

@@ -3,9 +3,9 @@
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, read_figures, time};
+use super::{Check, Judgement, Rule, RunCase, read_figures, time};
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "degraded",
     weight: Weight::Warns,
     doc: "A disk that was away, reads that a mirror answered, and bad copies that were rewritten \
@@ -13,7 +13,7 @@ pub(super) const RULE: RunRule = RunRule {
     threshold: "Any time without a disk, one read or one block.",
     cause: "A disk of the group failed, was taken away or returned wrong data.",
     next: "Look at the disks, and at the events of the recording; rates are those of fewer disks.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 fn check(case: &RunCase) -> Judgement {

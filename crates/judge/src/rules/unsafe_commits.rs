@@ -3,9 +3,9 @@
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Judgement, RunCase, RunRule};
+use super::{Check, Judgement, Rule, RunCase};
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "unsafe-commits",
     weight: Weight::Condemns,
     doc: "A database that acknowledges commits before they are durable: its commit rate is that of \
@@ -14,7 +14,7 @@ pub(super) const RULE: RunRule = RunRule {
                 innodb_flush_log_at_trx_commit other than 1, synchronous below 2 (SQLite).",
     cause: "A setting for tests or for data that may be lost.",
     next: "Set it back, or compare commits only with others that are not durable either.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 fn check(case: &RunCase) -> Judgement {
@@ -36,7 +36,7 @@ fn check(case: &RunCase) -> Judgement {
     let unsafe_one = known.iter().any(|(_, _, is_durable)| !is_durable);
     let commits = case.window.grown_of_all("operation", "commits").unwrap_or(0);
     if unsafe_one && commits > 0 {
-        let figures = super::NAMES.iter().filter(|name| name.contains("commit"));
+        let figures = super::FIGURES.iter().filter(|name| name.contains("commit"));
         Judgement::fail(said.join(", "), figures.map(|name| (*name).to_owned()).collect())
     } else {
         Judgement::pass(said.join(", "))

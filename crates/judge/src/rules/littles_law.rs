@@ -2,18 +2,18 @@
 
 use blockstone_base::verdict::Weight;
 
-use super::{Judgement, RunCase, RunRule, percent, time};
+use super::{Check, Judgement, Rule, RunCase, percent, time};
 
-pub(super) const RULE: RunRule = RunRule {
+pub(super) const RULE: Rule = Rule {
     id: "littles-law",
     weight: Weight::Warns,
     doc: "In a closed loop, sessions ÷ operations a second, less the think time, has to be the \
           mean latency (J. D. C. Little, 1961).",
     threshold: "More than 5 % apart: then sessions spent their time outside of operations.",
-    cause: "Sessions that could not run between two operations (too few processors), or \
-            operations so long that few ended inside the window.",
+    cause: "Sessions that could not run between two operations (too few processors), or operations \
+            so long that few ended inside the window.",
     next: "Give the window more time with --run-time, or use fewer sessions.",
-    check,
+    checks: &[Check::Run(check)],
 };
 
 const APART_MAX: f64 = 0.05;

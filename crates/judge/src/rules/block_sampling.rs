@@ -1,0 +1,39 @@
+//! What a sample of blocks would have said.
+
+use blockstone_base::verdict::Weight;
+
+use super::{Check, Judgement, Rule, ScanCase};
+
+pub(super) const RULE: Rule = Rule {
+    id: "block-sampling",
+    weight: Weight::Warns,
+    doc: "A sample of one block in 100 would have told another ratio: it has the first of two \
+          equal blocks, and hardly ever the second.",
+    threshold: "The ratio of the sample differs from the one found by more than a tenth.",
+    cause: "Of two equal blocks, a sample of one in 100 draws both one time in 10,000.",
+    next: "Never estimate deduplication from sampled blocks; a share of all contents can be.",
+    checks: &[Check::Scan(check)],
+};
+
+const DIFFERENCE_MAX: f64 = 0.1;
+/// With fewer blocks drawn, the sample says nothing about samples.
+const BLOCKS_MIN: u64 = 30;
+
+fn check(case: &ScanCase) -> Judgement {
+    look(case).at(vec!["dedup_ratio".to_owned()])
+}
+
+fn look(case: &ScanCase) -> Judgement {
+    let sample = case.findings.block_sample.filter(|sample| sample.blocks >= BLOCKS_MIN);
+    let (Some(sample), Some(ratio)) = (sample, case.findings.primary().dedup_ratio) else {
+        return Judgement::inconclusive("too few blocks to draw a sample of them");
+    };
+    let evidence = format!(
+        "a sample of {:.1} % of the blocks would have said {:.2}:1, it is {:.2}:1",
+        sample.part * 100.0,
+        sample.dedup_ratio,
+        ratio.value
+    );
+    let differs = (sample.dedup_ratio / ratio.value - 1.0).abs() > DIFFERENCE_MAX;
+    Judgement::decide(differs, evidence)
+}
