@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("flash", &["base"]),
     ("reduce", &["base"]),
     ("view", &["base", "record"]),
-    ("report", &["base", "record", "judge", "flash", "reduce", "view"]),
+    ("report", &["base", "record", "judge", "view"]),
     ("screen", &["base", "record", "report", "view"]),
     ("watch", &["base", "sys", "record", "target", "probe", "measure", "view"]),
     (
