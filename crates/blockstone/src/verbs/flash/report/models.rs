@@ -217,7 +217,7 @@ pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
     let filled = |fills| card("cliff_drive_fills", "cliff after", fills, "drive fills");
     cards.extend(fit.cliff_drive_fills.map(filled));
     cards.extend(fit.over_provisioning_of_cliff.map(|share| {
-        let source = "from where it fell, if the drive was full before".to_owned();
+        let source = "from where it fell, if full before".to_owned();
         share_card("over_provisioning_of_cliff", "over-provisioning", share, source)
     }));
     let wa = |wa| with_source(card("wa", "write amplification", wa, "×"), "from how far it fell");
