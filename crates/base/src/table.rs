@@ -76,6 +76,8 @@ pub enum Measure {
     Share,
     /// A ratio of two like quantities, written as `1.25×`.
     Ratio,
+    /// A ratio of what went in to what remains of it, written as `4.00:1`.
+    ToOne,
     /// Differs by row: [`Row::measure`].
     OfRow,
 }

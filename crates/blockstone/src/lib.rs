@@ -19,6 +19,8 @@ mod part;
 mod printer;
 mod progress;
 mod recordings;
+#[cfg(test)]
+mod testing;
 #[allow(dead_code, reason = "verbs move to it one by one")]
 mod verb;
 mod verbs;

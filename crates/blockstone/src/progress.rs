@@ -47,6 +47,11 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
+    /// The signal that asks for the end.
+    pub fn signal(&self) -> Option<&'static str> {
+        self.interrupt.signal()
+    }
+
     /// How work ends of which nothing but a signal can be said.
     pub fn exit(&self) -> Exit {
         if self.interrupt.signal().is_some() { Exit::Interrupted } else { Exit::Done }

@@ -10,16 +10,23 @@ use blockstone_view::{Measure, Missing, Value};
 /// From this size on a read is a multiblock read, counted in megabytes rather than in operations.
 const LARGE: u64 = 256 << 10;
 
-/// A number in its unit: `33 µs` from nanoseconds, `76,412 IOPS` from anything else.
+/// A number in its unit: `33 µs` from nanoseconds, `1.844×`, `4.00:1`, `8 KiB` from bytes,
+/// `76,412 IOPS` from anything else.
 pub fn quantity(value: f64, unit: &str) -> String {
-    if unit == "ns" { format_ns(value) } else { format!("{} {unit}", three_digits(value)) }
+    match unit {
+        "ns" | "×" | ":1" | "bytes" => number(value, unit),
+        unit => format!("{} {unit}", three_digits(value)),
+    }
 }
 
-/// A number without its unit, except a duration, which has none that is fixed, and a share, which
-/// is one of a hundred.
+/// A number without its unit, except a duration or a size, which have none that is fixed, a ratio,
+/// and a share, which is one of a hundred.
 pub fn number(value: f64, unit: &str) -> String {
     match unit {
         "ns" => format_ns(value),
+        "×" => format!("{value:.3}×"),
+        ":1" => to_one(value),
+        "bytes" => Bytes(value.max(0.0).round() as u64).to_string(),
         unit if unit.starts_with("of ") => percent(value),
         _ => three_digits(value),
     }
@@ -51,6 +58,16 @@ pub fn percent(ratio: f64) -> String {
     format!("{} %", two_digits(ratio * 100.0))
 }
 
+/// What went in to what remains: `4.00:1`.
+pub fn to_one(ratio: f64) -> String {
+    match ratio {
+        ratio if !ratio.is_finite() => "–".to_owned(),
+        // Hundredths of a thousand say nothing.
+        1000.0.. => format!("{}:1", three_digits(ratio)),
+        ratio => format!("{ratio:.2}:1"),
+    }
+}
+
 /// A quantity that may be unmeasured: a dash is not a zero.
 pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), write)
@@ -70,6 +87,7 @@ pub fn value(value: &Value, measure: Measure) -> String {
         Measure::Count if number != 0.0 && number.abs() < 0.1 => small(number),
         Measure::Text | Measure::Count | Measure::OfRow => three_digits(number),
         Measure::Ratio => format!("{}×", three_digits(number)),
+        Measure::ToOne => to_one(number),
         Measure::Bytes => Bytes(number.max(0.0).round() as u64).to_string(),
         Measure::BytesPerS if number == 0.0 => "0".to_owned(),
         Measure::BytesPerS => rate(number),

@@ -5,10 +5,8 @@ mod cards;
 mod charts;
 mod compare;
 mod difference;
-mod flash;
 mod grid;
 mod identity;
-mod reduce;
 mod run;
 mod table;
 mod tables;
@@ -30,9 +28,7 @@ use table::Table;
 
 pub use compare::page as compare_page;
 pub use difference::page as difference_page;
-pub use flash::page as flash_page;
 pub use grid::page as grid_page;
-pub use reduce::page as reduce_page;
 pub use run::page as run_page;
 pub use watch::page as watch_page;
 
@@ -42,8 +38,6 @@ const LAYOUT: &str = include_str!("../templates/layout.html.j2");
 const REPORT: &str = include_str!("../templates/report.html.j2");
 const COMPARE: &str = include_str!("../templates/compare.html.j2");
 const WATCH: &str = include_str!("../templates/watch.html.j2");
-const FLASH: &str = include_str!("../templates/flash.html.j2");
-const REDUCE: &str = include_str!("../templates/reduce.html.j2");
 
 #[derive(Serialize)]
 struct Page {
@@ -211,8 +205,6 @@ fn fill(template: &'static str, page: &impl Serialize) -> Result<String, ReportE
         ("layout.html", LAYOUT),
         ("report.html", REPORT),
         ("compare.html", COMPARE),
-        ("flash.html", FLASH),
-        ("reduce.html", REDUCE),
         ("watch.html", WATCH),
     ] {
         templates.add_template(name, source).map_err(fail)?;

@@ -12,8 +12,6 @@ pub use compare::{COMPARE_SCHEMA, document as compare_json};
 pub use run::{RUN_SCHEMA, document as run_json};
 
 mod compare;
-pub mod flash;
-pub mod reduce;
 mod run;
 
 /// The version of [`document`].

@@ -27,14 +27,12 @@ pub mod terminal;
 
 mod awr;
 mod chapters;
-mod flash;
 mod format;
-mod reduce;
 mod select;
 mod timeline;
 
 pub use awr::awr_info;
-pub use format::{short, value as cell};
+pub use format::{block_size, percent, short, to_one, value as cell};
 pub use report::{Block, Card, Detail, Headline, Report, Section, Timeline, Tone};
 
 /// Why a report could not be rendered.

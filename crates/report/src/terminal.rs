@@ -3,11 +3,9 @@
 
 mod compare;
 mod difference;
-pub mod flash;
 mod grid;
 mod identity;
 
-pub mod reduce;
 mod run;
 mod tables;
 

@@ -51,6 +51,7 @@
     switch (measure) {
       case "c": return value !== 0 && Math.abs(value) < 0.1 ? small(value) : threeDigits(value);
       case "r": return `${threeDigits(value)}×`;
+      case "q": return value >= 1000 ? `${threeDigits(value)}:1` : `${value.toFixed(2)}:1`;
       case "b":
         return scaled(Math.round(Math.max(value, 0)), 1024, 1024,
           ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);

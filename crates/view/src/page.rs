@@ -20,7 +20,7 @@ pub fn views_page() -> String {
                 Measure::BytesPerS => "bytes/s",
                 Measure::Nanoseconds => "ns",
                 Measure::Share => "share of 1",
-                Measure::Ratio => "ratio",
+                Measure::Ratio | Measure::ToOne => "ratio",
                 Measure::OfRow => "as the row says",
             };
             let (key, heading, doc) = (&column.key, &column.heading, &column.doc);

@@ -48,9 +48,7 @@ fn views_have_names_of_their_own_and_rows_as_wide_as_their_headings() {
                 Measure::Bytes => column.key.contains("_bytes"),
                 Measure::BytesPerS => column.key.ends_with("_bytes_per_s"),
                 Measure::Share => column.key.ends_with("_share"),
-                Measure::Text | Measure::Count | Measure::Ratio | Measure::OfRow => {
-                    !column.key.contains("_ns")
-                }
+                _ => !column.key.contains("_ns"),
             };
             assert!(unit && column.doc.ends_with('.'), "{}.{}", view.name, column.key);
         }

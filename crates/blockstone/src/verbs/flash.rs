@@ -5,64 +5,50 @@ mod args;
 mod curve;
 mod device;
 mod rates;
+mod report;
 mod sim;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_flash::simulate::SimulationError;
 use blockstone_flash::sweep::{self, Setting, Swept};
 use blockstone_flash::{Policy, estimate, fit, theory, toy};
-use blockstone_report::{json, terminal};
 use clap::{Args, FromArgMatches};
-use serde_json::Value;
 
-use crate::cli::Global;
 use crate::exit::Exit;
+use crate::finish::finish;
 use crate::interrupt::Interrupt;
-use crate::printer::{Printer, answer};
 use crate::progress::Progress;
-use crate::verb::Verb;
+use crate::verb::{Context, Verb};
 use args::{Axis, CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
 
 pub const VERB: Verb = Verb {
     name: "flash",
     about: "Simulate a flash device: what garbage collection does to writes and reads, and when",
     options: FlashArgs::augment_args,
-    run: |options, context| {
-        run(&FlashArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&FlashArgs::from_arg_matches(options)?, context),
     reports: true,
     ..Verb::PLAIN
 };
 
-fn run(args: &FlashArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn run(args: &FlashArgs, context: &Context) -> Result<Exit> {
     match &args.verb {
-        FlashVerb::Sim(args) => sim::run(args, global, printer),
-        FlashVerb::Sweep(args) => sweep(args, printer),
-        FlashVerb::Cliff(args) => cliff(args, printer),
-        FlashVerb::Fit(args) => fit(args, global, printer),
-        FlashVerb::Life(args) => life(args, printer),
-        FlashVerb::Explain => explain(printer),
+        FlashVerb::Sim(args) => sim::run(args, context),
+        FlashVerb::Sweep(args) => sweep(args, context),
+        FlashVerb::Cliff(args) => cliff(args, context),
+        FlashVerb::Fit(args) => fit(args, context),
+        FlashVerb::Life(args) => life(args, context),
+        FlashVerb::Explain => explain(context),
     }
 }
 
-/// The answer as one document or as text.
-fn say(printer: Printer, document: &Value, text: &str) -> Result<()> {
-    if printer.json {
-        answer(&format!("{}\n", serde_json::to_string_pretty(document)?))?;
-    } else {
-        answer(text)?;
-    }
-    Ok(())
-}
-
-fn sweep(args: &SweepArgs, printer: Printer) -> Result<Exit> {
+fn sweep(args: &SweepArgs, context: &Context) -> Result<Exit> {
     let device = device::of(&args.device, None)?;
     let settings = settings(args, device.over_provisioning(), device.pages_per_block)?;
     let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut watch = Progress::new(printer, interrupt);
+    let mut watch = Progress::new(context.printer, interrupt);
     let mut points: Vec<Swept> = Vec::new();
     let mut iops = Vec::new();
     for (index, &setting) in settings.iter().enumerate() {
@@ -77,9 +63,7 @@ fn sweep(args: &SweepArgs, printer: Printer) -> Result<Exit> {
         }
     }
     watch.finish();
-    let text = terminal::flash::sweep(&points, &iops, &printer.style());
-    say(printer, &json::flash::sweep(&points, &iops, args.seed), &text)?;
-    Ok(watch.exit())
+    finish(&report::sweep(&points, &iops, args.seed, watch.signal()), context)
 }
 
 /// Every combination of what varies; what does not is the device's.
@@ -110,15 +94,13 @@ fn settings(args: &SweepArgs, op: f64, pages_per_block: u32) -> Result<Vec<Setti
     Ok(settings)
 }
 
-fn cliff(args: &CliffArgs, printer: Printer) -> Result<Exit> {
+fn cliff(args: &CliffArgs, context: &Context) -> Result<Exit> {
     let device = device::of(&args.device, Some(&args.collection))?;
     let cliff = estimate::cliff(&device, args.write_rate.get() as f64)?;
-    let text = terminal::flash::cliff(&cliff, &printer.style());
-    say(printer, &json::flash::cliff(&cliff), &text)?;
-    Ok(Exit::Done)
+    finish(&report::cliff(&cliff), context)
 }
 
-fn life(args: &LifeArgs, printer: Printer) -> Result<Exit> {
+fn life(args: &LifeArgs, context: &Context) -> Result<Exit> {
     let device = device::of(&args.device, Some(&args.collection))?;
     let rate = args.write_rate.get() as f64;
     let wa = match args.wa {
@@ -127,34 +109,28 @@ fn life(args: &LifeArgs, printer: Printer) -> Result<Exit> {
     };
     let endurance = args.endurance.unwrap_or(device::preset(&args.device)?.endurance);
     let life = estimate::life(&device, rate, wa, endurance)?;
-    let text = terminal::flash::life(&life, &printer.style());
-    say(printer, &json::flash::life(&life), &text)?;
-    Ok(Exit::Done)
+    finish(&report::life(&life), context)
 }
 
-fn fit(args: &FitArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn fit(args: &FitArgs, context: &Context) -> Result<Exit> {
     let device = device::of(&args.device, None)?;
-    let samples = curve::read(&args.curve, args.io_size, global, printer)?;
+    let samples = curve::read(&args.curve, args.io_size, &context.global, context.printer)?;
     let fit = fit::fit(&device, &samples)?;
-    if fit.fell && fit.drive_fills < 1.0 {
-        printer.note(&format!(
-            "warning: {:.2} drive fills were written in all; on a drive that was not full before, \
-             a fall then has other causes: caches, throttles, neighbours",
+    let warning = (fit.fell && fit.drive_fills < 1.0).then(|| {
+        format!(
+            "{:.2} drive fills were written in all; on a drive that was not full before, a fall \
+             then has other causes: caches, throttles, neighbours",
             fit.drive_fills
-        ));
-    }
-    let text = terminal::flash::fit(&fit, &printer.style());
-    say(printer, &json::flash::fit(&fit), &text)?;
-    Ok(Exit::Done)
+        )
+    });
+    finish(&report::fit(&fit, warning), context)
 }
 
-fn explain(printer: Printer) -> Result<Exit> {
+fn explain(context: &Context) -> Result<Exit> {
     let (without, with) = (toy::story(false), toy::story(true));
     let stories =
         [("Without garbage collection", without.as_slice()), ("With it", with.as_slice())];
-    let text = terminal::flash::explain(&stories, &printer.style());
-    say(printer, &json::flash::explain(&stories), &text)?;
-    Ok(Exit::Done)
+    finish(&report::explain(&stories, &context.printer.style()), context)
 }
 
 /// Memory that tables may take: what is available, less a tenth.

@@ -1,52 +1,45 @@
 //! `blockstone reduce`: how far an array would shrink files, and what stops it.
 
 mod args;
+mod report;
 
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_judge::judge_scan;
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::generate::{self, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
-use blockstone_reduce::scanned::Scanned;
-use blockstone_report::{html, json, terminal};
 use blockstone_scan::{Outcome, ScanError, Settings};
 use clap::{Args, FromArgMatches};
 
-use crate::cli::Global;
 use crate::exit::Exit;
+use crate::finish::finish;
 use crate::interrupt::Interrupt;
-use crate::judged::write_page;
-use crate::printer::{Printer, answer};
+use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::verb::Verb;
+use crate::verb::{Context, Verb};
 use args::{CompressWhat, ReduceArgs};
 
 pub const VERB: Verb = Verb {
     name: "reduce",
-    about: "Count how far an array would shrink files: deduplication, compression, and \
-            what stops them",
+    about: "Count how far an array would shrink files, and what stops it",
     options: ReduceArgs::augment_args,
-    run: |options, context| {
-        run(&ReduceArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,
     ..Verb::PLAIN
 };
 
-fn run(args: &ReduceArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
+    let printer = context.printer;
     if let Some(kind) = &args.generate {
         return generate(kind, args, printer);
     }
     let model = model(&args.model)?;
-    if let Some(file) = &global.html {
-        if printer.json && file == Path::new("-") {
-            bail!("--json and --html -: both would be the answer\nhint: name a file for the page");
-        }
+    if let Some(file) = context.global.html.as_deref().filter(|file| *file != Path::new("-")) {
         refuse_unwritable(file)?;
     }
     let interrupt = Interrupt::install().context("install signal handlers")?;
@@ -74,44 +67,15 @@ fn run(args: &ReduceArgs, global: &Global, printer: Printer) -> Result<Exit> {
     }
     let mut findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
     judge_scan(&mut findings, &outcome.notes(), plan.chunks);
-    let scanned = &outcome.scanned;
-    tell(global, &findings, scanned, printer)?;
+    let report = report::report(&findings, &outcome.scanned, bar.signal(), &printer.style());
+    let exit = finish(&report, context)?;
     if let Some(error) = outcome.unsaved {
         return Err(error.into());
     }
-    if let (Exit::Interrupted, Some(dir)) =
-        (bar.exit(), args.save.as_ref().or(args.resume.as_ref()))
-    {
+    if let (Exit::Interrupted, Some(dir)) = (exit, args.save.as_ref().or(args.resume.as_ref())) {
         printer.note(&format!("saved; go on with: blockstone reduce --resume {}", dir.display()));
     }
-    Ok(exit(&outcome, &bar))
-}
-
-/// The answer, and the page beside it or in its place.
-fn tell(global: &Global, findings: &Findings, scanned: &Scanned, printer: Printer) -> Result<()> {
-    let page = global.html.as_ref().map(|file| (file, html::reduce_page(findings, scanned)));
-    let page = match page {
-        Some((file, page)) if file == Path::new("-") => return write_page(&page?, file, printer),
-        other => other,
-    };
-    if printer.json {
-        let document = json::reduce::document(findings, scanned);
-        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
-    } else {
-        answer(&terminal::reduce::text(findings, scanned, &printer.style()))?;
-    }
-    // Behind the answer: a page that cannot be written must not cost what took hours.
-    match page {
-        Some((file, page)) => write_page(&page?, file, printer),
-        None => Ok(()),
-    }
-}
-
-fn exit(outcome: &Outcome, bar: &Progress) -> Exit {
-    match bar.exit() {
-        Exit::Done if !outcome.scanned.is_whole() => Exit::NotTrustworthy,
-        other => other,
-    }
+    Ok(exit)
 }
 
 fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outcome> {

@@ -49,6 +49,9 @@ fn every_verb_answers() {
     let life = document(&["life", "--write-rate", "50M", "--wa", "2", "--endurance", "3000"]);
     assert!(life["summary"]["years"].as_f64().unwrap() > 0.1);
     assert!(!document(&["explain"])["stories"].as_array().unwrap().is_empty());
+    let rows = run(&mut flash(&["sweep", "op=28,44", "--csv"]));
+    assert!(rows.stdout.starts_with("over_provisioning,policy,"), "{}", rows.stdout);
+    assert_eq!(rows.stdout.lines().count(), 3);
     let story = run(&mut flash(&["explain"]));
     assert!(story.stdout.contains("read-only"), "{}", story.stdout);
 }
@@ -132,7 +135,7 @@ fn the_page_holds_everything_itself() {
     let ran = run(flash(&arguments).arg(&page));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let text = std::fs::read_to_string(page).unwrap();
-    for part in ["The write cliff", "Latency of every request", "<canvas", "</html>"] {
+    for part in ["The write cliff", "Latency of every request", "Blocks over time", "</html>"] {
         assert!(text.contains(part), "{part}");
     }
 }

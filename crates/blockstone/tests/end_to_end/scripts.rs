@@ -36,6 +36,14 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     keeps_to_its_schema(&listed);
     assert_eq!(listed["runs"][0]["id"], document["recording"]["id"]);
 
+    let mine = ["runs", "--verb", "calibrate", "--since", "1d", "--csv"];
+    let rows = run(place.command(mine[0]).args(&mine[1..])).stdout;
+    assert!(rows.starts_with("id,started_at,verb,target,"), "{rows}");
+    assert_eq!(rows.lines().count(), 2, "{rows}");
+    let none = run(place.command("runs").args(["--path", "/nowhere"]));
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
+    assert!(none.stderr.contains("none of the 1 recordings"), "{}", none.stderr);
+
     let compared = run(place.command("compare").args(["--json", "last", "last"])).json();
     keeps_to_its_schema(&compared);
     let rows = compared["rows"].as_array().unwrap();

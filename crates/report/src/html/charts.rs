@@ -62,11 +62,6 @@ impl Chart {
         }
     }
 
-    /// The same chart, `height` pixels high.
-    pub fn high(self, height: u32) -> Self {
-        Self { height, ..self }
-    }
-
     /// The same chart over the whole width, `height` pixels high.
     pub fn wide(self, height: u32) -> Self {
         Self { width: Some("whole"), height, ..self }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use blockstone_base::units::thousands;
 
-use crate::chart::{Chart, Form};
+use crate::chart::Form;
 use crate::format;
 use crate::report::{Block, Card, Detail, Report, Section, Tone};
 use columns::{Columns, sparkline, visible_width, wrap};
@@ -59,7 +59,7 @@ fn headline(report: &Report, style: &Style) -> Vec<String> {
     if parts.is_empty() {
         return Vec::new();
     }
-    vec![format!("{subject}{}", parts.join(" · "))]
+    wrap(&format!("{subject}{}", parts.join(" · ")), style.width, 0, 2)
 }
 
 /// A figure in the headline.
@@ -140,10 +140,11 @@ fn section(section: &Section, all: bool, style: &Style) -> Vec<String> {
     if !section.heading.is_empty() && first_title != Some(&section.heading) {
         lines.push(style.bold(&section.heading));
     }
-    for block in &section.blocks {
-        match block {
+    let are_charts = |a: &Block, b: &Block| matches!((a, b), (Block::Chart(_), Block::Chart(_)));
+    for group in section.blocks.chunk_by(are_charts) {
+        match &group[0] {
             Block::Table(table) => lines.extend(table::lines(table, all, style)),
-            Block::Chart(chart) => lines.extend(bars(chart, style)),
+            Block::Chart(_) => lines.extend(bars(group, style)),
             Block::Text(text) => lines.extend(wrap(text, style.width, 2, 4)),
             Block::Preformatted(ready) => lines.extend(ready.iter().cloned()),
         }
@@ -151,11 +152,14 @@ fn section(section: &Section, all: bool, style: &Style) -> Vec<String> {
     lines
 }
 
-/// A chart's lines as rows of bars, each from zero to its own greatest value.
-fn bars(chart: &Chart, style: &Style) -> Vec<String> {
+/// The lines of charts as rows of bars, each from zero to its own greatest value.
+fn bars(charts: &[Block], style: &Style) -> Vec<String> {
     let mut columns = Columns::new(2);
-    let lines = chart.layers.iter().filter(|layer| matches!(layer.form, Form::Line { .. }));
-    for layer in lines {
+    let lines = charts.iter().flat_map(|block| match block {
+        Block::Chart(chart) => chart.layers.iter().map(|layer| (chart, layer)).collect(),
+        _ => Vec::new(),
+    });
+    for (chart, layer) in lines.filter(|(_, layer)| matches!(layer.form, Form::Line { .. })) {
         let values: Vec<f64> = layer.form.points().iter().filter_map(|point| point.y).collect();
         let greatest = values.iter().copied().fold(0.0, f64::max);
         let up_to = format::value(&greatest.into(), chart.y.measure);

@@ -23,10 +23,6 @@ fn pages() -> Vec<(&'static str, String)> {
         ("compare", html::compare_page(&comparison).unwrap()),
     ];
     pages.extend(crate::run::pages());
-    pages.push(("flash", crate::flash::page()));
-    // One file and none of it have no chart that these do not have.
-    let drawn = ["reduce-few", "reduce-many", "reduce-sampled"];
-    pages.extend(crate::reduce::pages().into_iter().filter(|(name, _)| drawn.contains(name)));
     pages
 }
 

@@ -4,11 +4,9 @@
 
 mod chromium;
 mod fixture;
-mod flash;
 mod html;
 mod json;
 mod page;
-mod reduce;
 mod run;
 #[allow(dead_code, reason = "the rules' own tests use more of it")]
 #[path = "../../../judge/tests/run/fixture.rs"]

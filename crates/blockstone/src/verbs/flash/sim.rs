@@ -4,63 +4,44 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use blockstone_base::units::Nanos;
 use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start};
 use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
-use blockstone_report::{html, json, terminal};
 
 use super::args::{EngineChoice, SimArgs};
-use super::{device, memory_limit, rates, refused, say};
-use crate::cli::Global;
+use super::{device, memory_limit, rates, refused, report};
 use crate::exit::Exit;
+use crate::finish::finish;
 use crate::interrupt::Interrupt;
-use crate::judged::write_page;
-use crate::printer::Printer;
 use crate::progress::Progress;
+use crate::verb::Context;
 
-pub fn run(args: &SimArgs, global: &Global, printer: Printer) -> Result<Exit> {
+pub fn run(args: &SimArgs, context: &Context) -> Result<Exit> {
     let mut plan = plan(args)?;
     let trace = match &args.trace {
         Some(path) if rates::is_recording(path) => {
-            rates::apply(path, global, &mut plan)?;
+            rates::apply(path, &context.global, &mut plan)?;
             None
         }
         Some(path) => Some(read_trace(path, args, plan.device.visible_bytes)?),
         None => None,
     };
     let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut watch = Progress::new(printer, interrupt);
+    let mut watch = Progress::new(context.printer, interrupt);
     let mut outcomes = vec![simulate(&plan, trace.as_ref(), &mut watch, "simulating")?];
-    if args.against_active && watch.exit() == Exit::Done {
+    if args.against_active && watch.signal().is_none() {
         plan.device.background = 0.0;
         outcomes.push(simulate(&plan, trace.as_ref(), &mut watch, "without background")?);
     }
     watch.finish();
-    let titles: &[&str] = if outcomes.len() > 1 { &["background", "active"] } else { &[""] };
-    if let Some(file) = &global.html {
-        let named: Vec<(&str, &Outcome)> = titles.iter().copied().zip(&outcomes).collect();
-        write_page(&html::flash_page(&named)?, file, printer)?;
-        if file == Path::new("-") {
-            return Ok(watch.exit());
-        }
-    }
-    let style = printer.style();
-    let text: Vec<String> = titles
-        .iter()
-        .zip(&outcomes)
-        .map(|(name, outcome)| {
-            let text = terminal::flash::simulation(outcome, trace.as_ref(), &style);
-            if name.is_empty() { text } else { format!("{name}\n{text}") }
-        })
-        .collect();
-    let mut document = json::flash::simulation(&outcomes[0], trace.as_ref());
-    if let Some(active) = outcomes.get(1) {
-        document["active"] = json::flash::simulation(active, trace.as_ref());
-    }
-    say(printer, &document, &text.join("\n"))?;
-    Ok(watch.exit())
+    let titles: &[&'static str] = match outcomes.len() {
+        1 => &[""],
+        _ => &["background", "active"],
+    };
+    let named: Vec<(&'static str, &Outcome)> = titles.iter().copied().zip(&outcomes).collect();
+    finish(&report::simulation(&named, trace.as_ref(), watch.signal()), context)
 }
 
 fn simulate(

@@ -39,6 +39,7 @@ pub const fn letter(measure: Measure) -> &'static str {
         Measure::Nanoseconds => "t",
         Measure::Share => "s",
         Measure::Ratio => "r",
+        Measure::ToOne => "q",
         Measure::OfRow => "o",
     }
 }

@@ -1,11 +1,11 @@
-//! What is said of a simulated device in a few words, the same in every rendering.
+//! What is said of a simulated device in a few words.
 
-use blockstone_base::units::{Bytes, format_ns, three_digits};
-use blockstone_flash::simulate::Outcome;
+use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
+use blockstone_flash::ftl::Pace;
+use blockstone_flash::simulate::{Outcome, Rate};
 
-/// The workload and how it arrives, in a few words.
+/// The workload and how it arrives.
 pub fn load(outcome: &Outcome) -> String {
-    use blockstone_flash::simulate::Rate;
     let plan = &outcome.plan;
     let parts: Vec<&str> = plan.workload.parts.iter().map(|part| part.name.as_str()).collect();
     let reads = match plan.workload.reads {
@@ -20,7 +20,6 @@ pub fn load(outcome: &Outcome) -> String {
     format!("{}{reads}, {pace}", parts.join("+"))
 }
 
-/// The device in a few words.
 pub fn device(outcome: &Outcome) -> String {
     let device = &outcome.plan.device;
     let times = &device.times;
@@ -39,9 +38,13 @@ pub fn device(outcome: &Outcome) -> String {
     )
 }
 
-/// How garbage is collected, in a few words.
+/// How garbage is collected.
 pub fn collection(outcome: &Outcome) -> String {
-    use blockstone_flash::ftl::Pace;
+    format!("collection {}", collection_alone(outcome))
+}
+
+/// The same as a value of its own.
+pub fn collection_alone(outcome: &Outcome) -> String {
     let device = &outcome.plan.device;
     let pace = match device.pace {
         Pace::Atomic => "whole blocks at once",
@@ -53,4 +56,36 @@ pub fn collection(outcome: &Outcome) -> String {
         String::new()
     };
     format!("{}, {pace}{background}", device.policy)
+}
+
+/// How much of the device was simulated.
+pub fn simulated(outcome: &Outcome) -> String {
+    let blocks = thousands(outcome.config.blocks() as i64);
+    match outcome.plan.scale {
+        ..=1 => format!("all {blocks} blocks simulated, {}", outcome.engine),
+        scale => format!("1/{scale} of it simulated: {blocks} blocks, {}", outcome.engine),
+    }
+}
+
+/// How much was written and how long that took; empty where nothing was.
+pub fn extent(outcome: &Outcome) -> String {
+    let Some(last) = outcome.points.last() else { return String::new() };
+    let fills = three_digits(last.drive_fills);
+    format!("from left to right: {fills} drive fills, {}", duration(last.t_ns as f64 / 1e9))
+}
+
+/// A duration in the unit that suits it, up to hours and days.
+pub fn duration(seconds: f64) -> String {
+    let (value, unit) = in_unit(seconds);
+    format!("{} {unit}", three_digits(value))
+}
+
+/// The same as a number and its unit.
+pub fn in_unit(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        ..120.0 => (seconds, "s"),
+        ..7200.0 => (seconds / 60.0, "min"),
+        ..172_800.0 => (seconds / 3600.0, "h"),
+        _ => (seconds / 86_400.0, "days"),
+    }
 }

@@ -1,4 +1,4 @@
-//! What `flash` found: one versioned document a verb.
+//! Keys of the JSON documents of `flash`; schema, version and tables are the renderer's.
 
 use blockstone_flash::estimate::{Cliff, Life};
 use blockstone_flash::fit::Fit;
@@ -8,13 +8,11 @@ use blockstone_flash::toy::{Cell, Step};
 use blockstone_flash::trace::Trace;
 use serde_json::{Value, json};
 
-use crate::flash;
+use super::words;
 
-/// The document of a simulation.
 pub fn simulation(outcome: &Outcome, trace: Option<&Trace>) -> Value {
     let (plan, steady) = (&outcome.plan, &outcome.steady);
     json!({
-        "schema": "blockstone.flash-sim/1",
         "tool_version": env!("CARGO_PKG_VERSION"),
         "seed": plan.seed,
         "engine": outcome.engine,
@@ -43,7 +41,7 @@ pub fn simulation(outcome: &Outcome, trace: Option<&Trace>) -> Value {
             "duration_ns": steady.duration_ns,
         },
         "device": device(outcome),
-        "load": flash::load(outcome),
+        "load": words::load(outcome),
         "scale": plan.scale,
         "elapsed_ns": outcome.elapsed_ns,
         "memory_bytes": outcome.memory_bytes,
@@ -62,6 +60,13 @@ pub fn simulation(outcome: &Outcome, trace: Option<&Trace>) -> Value {
     })
 }
 
+/// The document of the simulation beside it, which is one of its own.
+pub fn active(outcome: &Outcome, trace: Option<&Trace>) -> Value {
+    let mut document = simulation(outcome, trace);
+    document["schema"] = "blockstone.flash-sim/1".into();
+    document
+}
+
 fn device(outcome: &Outcome) -> Value {
     let device = &outcome.plan.device;
     json!({
@@ -74,13 +79,12 @@ fn device(outcome: &Outcome) -> Value {
         "times": device.times,
         "policy": device.policy.to_string(),
         "reserve_blocks": device.reserve_blocks,
-        "collection": flash::collection(outcome),
+        "collection": words::collection_alone(outcome),
         "placement": device.placement,
         "blocks_simulated": outcome.config.blocks(),
     })
 }
 
-/// The document of a sweep.
 pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64) -> Value {
     let point = |(swept, iops): (&Swept, &Option<f64>)| {
         json!({
@@ -96,17 +100,14 @@ pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64) -> Value {
         })
     };
     json!({
-        "schema": "blockstone.flash-sweep/1",
         "tool_version": env!("CARGO_PKG_VERSION"),
         "seed": seed,
         "points": points.iter().zip(iops).map(point).collect::<Vec<_>>(),
     })
 }
 
-/// The document of the cliff.
 pub fn cliff(cliff: &Cliff) -> Value {
     json!({
-        "schema": "blockstone.flash-cliff/1",
         "tool_version": env!("CARGO_PKG_VERSION"),
         "summary": {
             "wa": null,
@@ -121,10 +122,8 @@ pub fn cliff(cliff: &Cliff) -> Value {
     })
 }
 
-/// The document of a fit.
 pub fn fit(fit: &Fit) -> Value {
     json!({
-        "schema": "blockstone.flash-fit/1",
         "tool_version": env!("CARGO_PKG_VERSION"),
         "summary": {
             "wa": fit.wa,
@@ -137,17 +136,14 @@ pub fn fit(fit: &Fit) -> Value {
     })
 }
 
-/// The document of a lifetime.
 pub fn life(life: &Life) -> Value {
     json!({
-        "schema": "blockstone.flash-life/1",
         "tool_version": env!("CARGO_PKG_VERSION"),
         "summary": { "wa": life.wa, "years": life.years },
         "life": life,
     })
 }
 
-/// The document of the explanation.
 pub fn explain(stories: &[(&str, &[Step])]) -> Value {
     let cell = |cell: &Cell| match cell {
         Cell::Free => json!("free"),
@@ -167,7 +163,6 @@ pub fn explain(stories: &[(&str, &[Step])]) -> Value {
         json!({ "title": title, "steps": steps })
     };
     json!({
-        "schema": "blockstone.flash-explain/1",
         "tool_version": env!("CARGO_PKG_VERSION"),
         "stories": stories.iter().map(story).collect::<Vec<_>>(),
     })

@@ -1,6 +1,6 @@
-//! What is said of a scan in a few words, the same in every rendering.
+//! What is said of a scan in a few words.
 
-use blockstone_base::units::{Bytes, thousands, three_digits};
+use blockstone_base::units::{Bytes, thousands};
 use blockstone_reduce::counter::Strip;
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{FieldCost, Findings, GridFigures};
@@ -9,7 +9,7 @@ use blockstone_reduce::page::Field;
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use blockstone_reduce::sets::FileId;
 
-use crate::format::{block_size, percent};
+use blockstone_report::{block_size, percent, to_one as ratio};
 
 /// What was scanned: the one file, or how many of them below which directory.
 pub fn subject(scanned: &Scanned) -> String {
@@ -37,15 +37,6 @@ pub fn in_and_stored(findings: &Findings) -> (u64, Option<u64>) {
         None => None,
     };
     (bytes, stored)
-}
-
-/// A ratio: `4.00:1`.
-pub fn ratio(value: f64) -> String {
-    if !value.is_finite() {
-        return "–".to_owned();
-    }
-    // Hundredths of a thousand say nothing.
-    if value >= 1000.0 { format!("{}:1", three_digits(value)) } else { format!("{value:.2}:1") }
 }
 
 /// A ratio that may be unknown.

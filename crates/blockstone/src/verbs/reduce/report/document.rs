@@ -1,4 +1,4 @@
-//! What `reduce` found: one versioned document.
+//! Keys of the JSON document of `reduce`; schema, version and tables are the renderer's.
 
 use blockstone_reduce::counter::{Run, Strip, StripBin};
 use blockstone_reduce::estimate::Interval;
@@ -9,17 +9,13 @@ use blockstone_reduce::page::Field;
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use serde_json::{Map, Value, json};
 
-use crate::reduce;
-
-/// The version of [`document`].
-pub const REDUCE_SCHEMA: &str = "blockstone.reduce/1";
+use super::words;
 
 /// The document of a scan. Files are named once, under `files`; elsewhere a file is its place among
 /// them.
 pub fn document(findings: &Findings, scanned: &Scanned) -> Value {
-    let (bytes, stored_bytes) = reduce::in_and_stored(findings);
+    let (bytes, stored_bytes) = words::in_and_stored(findings);
     json!({
-        "schema": REDUCE_SCHEMA,
         "tool_version": env!("CARGO_PKG_VERSION"),
         "summary": with(grid(findings.primary()), [
             ("bytes", json!(bytes)),

@@ -4,9 +4,10 @@ use blockstone_reduce::counter::{Strip, StripBin};
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::scanned::Scanned;
 
-use crate::reduce;
-use crate::terminal::Style;
-use crate::terminal::columns::Columns;
+use blockstone_report::render::terminal::Style;
+use blockstone_report::render::terminal::columns::Columns;
+
+use super::words;
 
 /// Files that get a line; the largest ones.
 const FILES_MAX: usize = 10;
@@ -34,8 +35,8 @@ pub fn lines(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Strin
     let mut lines = vec![style.dim(&legend)];
     let mut columns = Columns::new(2);
     let characters = CHARACTERS.min(style.width.saturating_sub(NAME_WIDTH + 4)).max(8);
-    for strip in reduce::largest(&findings.strips, FILES_MAX) {
-        let name = reduce::name(scanned, strip.file, NAME_WIDTH);
+    for strip in words::largest(&findings.strips, FILES_MAX) {
+        let name = words::name(scanned, strip.file, NAME_WIDTH);
         columns.left(vec![name, drawn(strip, characters)]);
     }
     lines.extend(columns.lines());

@@ -1,0 +1,273 @@
+//! Reports of what formulas say: a sweep beside them, the cliff, a fit, a lifetime.
+
+use std::collections::BTreeSet;
+
+use blockstone_base::table::{Heading, Measure, Merge, Table, Value, column, count, flow, ratio};
+use blockstone_base::table::{share, text};
+use blockstone_base::units::{Bytes, three_digits};
+use blockstone_flash::estimate::{Cliff, Life};
+use blockstone_flash::fit::Fit;
+use blockstone_flash::sweep::Swept;
+use blockstone_record::manifest::End;
+use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
+use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
+
+use super::{begun, card, documents, with_source, words};
+
+const POINTS: &[Heading] = &[
+    share("over_provisioning", "OP", "Raw ÷ visible − 1."),
+    text("policy", "policy", "How victims of collection are chosen."),
+    count("pages_per_block", "pages/block", "Pages of a block."),
+    share("effective_spare", "spare", "The part of the usable capacity that is spare."),
+    ratio("wa", "WA", "Programs ÷ host pages, simulated."),
+    ratio("wa_analytic", "formula", "The same by formula."),
+    count("wa_error_percent", "error, %", "Simulated − formula, of the formula."),
+    count("iops_steady", "steady IOPS", "Writes of a page per second that the device sustains."),
+    text("engine", "engine", "How pages were kept track of."),
+];
+
+/// A sweep, with the write rate that the device of the command line would sustain.
+pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&str>) -> Report {
+    let mut table = Table::new("points", "", POINTS);
+    for (point, iops) in points.iter().zip(iops) {
+        let setting = point.setting;
+        table.push([
+            setting.over_provisioning.into(),
+            setting.policy.to_string().into(),
+            f64::from(setting.pages_per_block).into(),
+            point.effective_spare.into(),
+            point.wa.into(),
+            point.wa_analytic.into(),
+            point.wa_error.map(|error| error * 100.0).into(),
+            (*iops).into(),
+            Value::from(point.engine),
+        ]);
+    }
+    let end = match signal {
+        Some(signal) => End::Interrupted { signal: signal.to_owned() },
+        None => End::Complete,
+    };
+    let chart = against_formula(points);
+    let sections =
+        vec![Section::new("points", "").with([table]), Section::new("curve", "").with([chart])];
+    Report { sections, end, ..begun("flash-sweep", documents::sweep(points, iops, seed)) }
+}
+
+/// Write amplification over spare, a line for each policy and block size, the formula dashed; of a
+/// single spare, a bar for each.
+fn against_formula(points: &[Swept]) -> Chart {
+    let name = |point: &Swept| {
+        format!("{}, {} pages a block", point.setting.policy, point.setting.pages_per_block)
+    };
+    let spares: BTreeSet<u64> =
+        points.iter().map(|point| point.setting.over_provisioning.to_bits()).collect();
+    let y = Axis::new("write amplification", Measure::Ratio);
+    let about = "Simulated, and by formula where there is one.";
+    let of = |x| Chart::new("wa", "Write amplification", x, y.clone()).about(about).wide(320);
+    if spares.len() < 2 {
+        let chart = of(Axis::names("", points.iter().map(name).collect()));
+        let bars = |value: fn(&Swept) -> Option<f64>| Form::Bars {
+            points: points.iter().enumerate().map(|(i, p)| (i as f64, value(p)).into()).collect(),
+            stacked: false,
+        };
+        return chart
+            .layer("simulated", Color::Series(0), bars(|point| Some(point.wa)))
+            .layer("by formula", Color::Grey, bars(|point| point.wa_analytic));
+    }
+    let names: Vec<String> = points.iter().map(name).collect();
+    let groups = names.chunk_by(|a, b| a == b).map(|group| group[0].clone());
+    let mut chart = of(Axis::new("over-provisioning", Measure::Share));
+    for (color, group) in groups.enumerate() {
+        let mut these: Vec<&Swept> = points.iter().filter(|point| name(point) == group).collect();
+        these.sort_by(|a, b| a.setting.over_provisioning.total_cmp(&b.setting.over_provisioning));
+        let line = |value: fn(&Swept) -> Option<f64>| -> Vec<Point> {
+            these.iter().map(|p| (p.setting.over_provisioning, value(p)).into()).collect()
+        };
+        let color = Color::Series(color as u8);
+        let simulated = Form::Line { points: line(|p| Some(p.wa)), dashed: false, marks: true };
+        chart = chart.layer(group.clone(), color, simulated);
+        if these.iter().any(|point| point.wa_analytic.is_some()) {
+            let points = line(|point| point.wa_analytic);
+            let formula = Form::Line { points, dashed: true, marks: false };
+            chart = chart.layer(format!("{group}, formula"), color, formula);
+        }
+    }
+    chart
+}
+
+/// A report of one row of figures: cards for people, the row for scripts.
+fn of_one_row(verb: &'static str, document: serde_json::Value, table: Table) -> Report {
+    let section = Section::new("figures", "All figures").detail(Detail::Page).with([table]);
+    Report { sections: vec![section], ..begun(verb, document) }
+}
+
+const CLIFF: &[Heading] = &[
+    share("over_provisioning", "over-provisioning", "Raw ÷ visible − 1."),
+    share("spare_factor", "spare factor", "The part of the raw capacity that is spare."),
+    share("effective_spare", "effective spare", "The same after reserves, of what is usable."),
+    column("spare_bytes", "spare", Measure::Bytes, Merge::Last, "Bytes until the cliff."),
+    count("cliff_drive_fills", "drive fills to the cliff", "The same in visible capacities."),
+    count("seconds_to_cliff", "seconds to the cliff", "At the given rate."),
+    ratio("wa", "write amplification", "Behind the cliff, by formula."),
+    count("iops_fresh", "IOPS before", "Writes of a page per second before the cliff."),
+    count("iops_steady", "IOPS behind", "Writes of a page per second behind the cliff."),
+    count("iops_wanted", "IOPS asked for", "Writes of a page per second that are asked for."),
+    share("over_provisioning_needed", "over-provisioning needed", "For that behind the cliff."),
+    column("visible_bytes_needed", "use at most", Measure::Bytes, Merge::Last, "For the same."),
+];
+
+/// When the cliff comes, and what is left behind it.
+pub fn cliff(cliff: &Cliff) -> Report {
+    let mut table = Table::new("cliff", "", CLIFF).record();
+    table.push([
+        cliff.over_provisioning.into(),
+        cliff.spare_factor.into(),
+        cliff.effective_spare.into(),
+        cliff.spare_bytes.into(),
+        cliff.cliff_drive_fills.into(),
+        cliff.seconds_to_cliff.into(),
+        cliff.wa.into(),
+        cliff.iops_fresh.into(),
+        cliff.iops_steady.into(),
+        cliff.iops_wanted.into(),
+        cliff.over_provisioning_needed.into(),
+        Value::from(cliff.visible_bytes_needed),
+    ]);
+    let holds = cliff.iops_steady >= cliff.iops_wanted;
+    let (text, tone) = match (holds, cliff.over_provisioning_needed) {
+        (true, _) => ("the rate asked for holds behind the cliff", Tone::Plain),
+        (false, Some(_)) => {
+            ("the rate asked for does not hold behind the cliff: leave more spare", Tone::Warning)
+        }
+        (false, None) => (
+            "the rate asked for does not hold behind the cliff, whatever the spare: more dies, or \
+             fewer writes",
+            Tone::Warning,
+        ),
+    };
+    let (after, unit) = words::in_unit(cliff.seconds_to_cliff);
+    let spare = format!(
+        "spare factor {}, effective {}",
+        percent(cliff.spare_factor),
+        percent(cliff.effective_spare)
+    );
+    let written = format!(
+        "{} overwritten, {:.3} drive fills",
+        Bytes(cliff.spare_bytes),
+        cliff.cliff_drive_fills
+    );
+    let by_formula = format!("write amplification {:.3} by formula", cliff.wa);
+    let mut cards = vec![
+        share_card("over_provisioning", "over-provisioning", cliff.over_provisioning, spare),
+        with_source(card("seconds_to_cliff", "cliff after", after, unit), written),
+        with_source(card("iops_fresh", "before it", cliff.iops_fresh, "IOPS"), "writes of a page"),
+        with_source(card("iops_steady", "behind it", cliff.iops_steady, "IOPS"), by_formula),
+        card("iops_wanted", "asked for", cliff.iops_wanted, "IOPS"),
+    ];
+    cards.extend(cliff.over_provisioning_needed.map(|needed| {
+        let rounded = |bytes: u64| format!("use at most {} of it", Bytes(bytes >> 20 << 20));
+        let note = cliff.visible_bytes_needed.map(rounded).unwrap_or_default();
+        share_card("over_provisioning_needed", "needed for that", needed, note)
+    }));
+    let headline = Headline { text: text.to_owned(), tone, ..Headline::default() };
+    Report { headline, cards, ..of_one_row("flash-cliff", documents::cliff(cliff), table) }
+}
+
+fn share_card(name: &'static str, title: &'static str, share: f64, source: String) -> Card {
+    with_source(card(name, title, share * 100.0, "%"), source)
+}
+
+const FIT: &[Heading] = &[
+    count("drive_fills", "drive fills", "Written in all, in visible capacities."),
+    flow("fresh_bytes_per_s", "at first", "Before the fall."),
+    flow("last_bytes_per_s", "at the end", "At the end of the curve."),
+    text("fell", "fell", "Whether the rate fell by more than 15 %."),
+    count("cliff_drive_fills", "cliff", "Written when it fell, in visible capacities."),
+    share("over_provisioning_of_cliff", "over-provisioning", "From where it fell."),
+    ratio("wa", "write amplification", "From how far it fell."),
+    share("effective_spare", "effective spare", "From that, by formula."),
+    text("is_settled", "preconditioned", "Whether the end passes SNIA's steady-state test."),
+    count("settled_from_drive_fills", "since", "From when on, in drive fills."),
+    count("drive_fills_missing", "drive fills missing", "Until it is preconditioned."),
+];
+
+/// What a measured curve tells.
+pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
+    let mut table = Table::new("fit", "", FIT).record();
+    let yes = |yes: bool| Value::from(if yes { "yes" } else { "no" });
+    table.push([
+        fit.drive_fills.into(),
+        fit.fresh_bytes_per_s.into(),
+        fit.last_bytes_per_s.into(),
+        yes(fit.fell),
+        fit.cliff_drive_fills.into(),
+        fit.over_provisioning_of_cliff.into(),
+        fit.wa.into(),
+        fit.effective_spare.into(),
+        yes(fit.is_settled),
+        fit.settled_from_drive_fills.into(),
+        fit.drive_fills_missing.into(),
+    ]);
+    let mbps = |bytes: f64| bytes / 1e6;
+    let mut cards = vec![
+        card("drive_fills", "written", fit.drive_fills, "drive fills"),
+        card("fresh_bytes_per_s", "at first", mbps(fit.fresh_bytes_per_s), "MB/s"),
+        card("last_bytes_per_s", "at the end", mbps(fit.last_bytes_per_s), "MB/s"),
+    ];
+    let filled = |fills| card("cliff_drive_fills", "cliff after", fills, "drive fills");
+    cards.extend(fit.cliff_drive_fills.map(filled));
+    cards.extend(fit.over_provisioning_of_cliff.map(|share| {
+        let source = "from where it fell, if full before".to_owned();
+        share_card("over_provisioning_of_cliff", "over-provisioning", share, source)
+    }));
+    let wa = |wa| with_source(card("wa", "write amplification", wa, "×"), "from how far it fell");
+    cards.extend(fit.wa.map(wa));
+    cards.extend(fit.effective_spare.map(|share| {
+        share_card("effective_spare", "effective spare", share, "from that, by formula".to_owned())
+    }));
+    let test = "five rounds within 20 % of their mean, their line within 10 %";
+    let settled = match fit.settled_from_drive_fills {
+        Some(from) => format!("preconditioned (SNIA): from {} drive fills on", three_digits(from)),
+        None => format!(
+            "not preconditioned (SNIA): about {} drive fills are missing",
+            three_digits(fit.drive_fills_missing)
+        ),
+    };
+    let fell = if fit.fell { "" } else { "the rate never fell; " };
+    let tone = if fit.is_settled { Tone::Plain } else { Tone::Warning };
+    let headline = Headline { text: format!("{fell}{settled}"), tone, ..Headline::default() };
+    let mut report = of_one_row("flash-fit", documents::fit(fit), table);
+    report.notes.insert(0, format!("preconditioned: {test}"));
+    Report { headline, cards, warnings: warning.into_iter().collect(), ..report }
+}
+
+const LIFE: &[Heading] = &[
+    count("years", "years", "Of 365.25 days until the mean block has done its P/E cycles."),
+    column("host_bytes", "host writes", Measure::Bytes, Merge::Last, "Until then."),
+    count("drive_writes_per_day", "drive writes per day", "For five years."),
+    ratio("wa", "write amplification", "Programs ÷ host pages."),
+    count("erases_per_day", "erases per day", "Of the mean block."),
+];
+
+/// How long a device lives.
+pub fn life(life: &Life) -> Report {
+    let mut table = Table::new("life", "", LIFE).record();
+    table.push([
+        Value::from(life.years),
+        life.host_bytes.into(),
+        life.drive_writes_per_day.into(),
+        life.wa.into(),
+        life.erases_per_day.into(),
+    ]);
+    let cards = vec![
+        with_source(card("years", "lifetime", life.years, "years"), "until the mean block is worn"),
+        card("host_bytes", "the host can write", life.host_bytes / 1e12, "TB"),
+        with_source(
+            card("drive_writes_per_day", "drive writes", life.drive_writes_per_day, "per day"),
+            "for five years",
+        ),
+        card("wa", "write amplification", life.wa, "×"),
+        card("erases_per_day", "erases of a block", life.erases_per_day, "per day"),
+    ];
+    Report { cards, ..of_one_row("flash-life", documents::life(life), table) }
+}

@@ -1,0 +1,333 @@
+//! What `reduce` says: how far an array would shrink files, what stops it, where copies lie.
+
+mod charts;
+mod document;
+mod maps;
+mod strips;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use blockstone_base::stats::Estimate;
+use blockstone_base::table::{Table, Text};
+use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
+use blockstone_record::manifest::End;
+use blockstone_reduce::estimate::Interval;
+use blockstone_reduce::findings::{Class, CompressionFigures, Findings, GridFigures};
+use blockstone_reduce::scanned::Scanned;
+use blockstone_report::chart::Chart;
+use blockstone_report::render::terminal::Style;
+use blockstone_report::render::terminal::columns::visible_width;
+use blockstone_report::{Block, Card, Detail, Headline, Report, Section, Tone};
+use blockstone_report::{block_size, percent, to_one};
+use serde_json::{Map, Value as Json};
+
+/// Shifted copies that the terminal names.
+const SHIFTS_MAX: usize = 3;
+/// Files that are named where something is wrong with them.
+const NAMED_MAX: usize = 4;
+/// Of a path, so many columns.
+const NAME_WIDTH: usize = 36;
+
+/// A scan; `signal` ended it, if any. The terminal's lines keep to `style`.
+pub fn report(
+    findings: &Findings,
+    scanned: &Scanned,
+    signal: Option<&str>,
+    style: &Style,
+) -> Report {
+    let document = match document::document(findings, scanned) {
+        Json::Object(members) => members,
+        _ => Map::new(),
+    };
+    let mut sections = on_screen(findings, scanned, style);
+    sections.extend(on_page(findings, scanned));
+    sections.retain(|section| !section.blocks.is_empty());
+    let end = match signal {
+        Some(signal) => End::Interrupted { signal: signal.to_owned() },
+        None => End::Complete,
+    };
+    let (headline, identity) = top(findings, scanned, style);
+    Report {
+        verb: "reduce".into(),
+        version: 1,
+        headline,
+        identity,
+        warnings: warnings(scanned),
+        cards: cards(findings),
+        sections,
+        verdicts: findings.verdicts.clone(),
+        end,
+        partial: !scanned.is_whole(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        document,
+        ..Report::default()
+    }
+}
+
+/// The ratio, how sure it is, and what it is of. That the scan lacks something stands before it in
+/// the same line, so that it is quoted with it.
+fn top(findings: &Findings, scanned: &Scanned, style: &Style) -> (Headline, Vec<String>) {
+    let (bytes, stored) = words::in_and_stored(findings);
+    let is_partial = words::shortfall(scanned).is_some();
+    let partial = if is_partial { "Partial scan: " } else { "" };
+    let mut text = format!("{partial}{}", ratios(findings));
+    let mut second = String::new();
+    if let Some(certainty) = findings.primary().reduction_ratio.map(|r| words::certainty(&r)) {
+        // It stays in one piece: where it does not fit, it begins the next line.
+        let together = format!("{text} ({certainty})");
+        if visible_width(&together) <= style.width {
+            text = together;
+        } else {
+            second = format!("{certainty}; ");
+        }
+    }
+    let stored = stored.map_or_else(String::new, |stored| format!(" → {} stored", Bytes(stored)));
+    let identity = vec![
+        format!("{second}{} in{stored} ({})", Bytes(bytes), words::model(findings)),
+        format!("{}; {}", words::subject(scanned), effort(scanned)),
+    ];
+    let tone = if is_partial { Tone::Warning } else { Tone::Plain };
+    (Headline { text, tone, ..Headline::default() }, identity)
+}
+
+/// Deduplication × compression = reduction.
+fn ratios(findings: &Findings) -> String {
+    let grid = findings.primary();
+    let Some(reduction) = grid.reduction_ratio else { return no_ratio(grid).to_owned() };
+    let (dedup, compression) =
+        (words::value(grid.dedup_ratio), words::value(grid.compression_ratio));
+    let reduction = to_one(reduction.value);
+    if findings.model.deduplicates {
+        return format!("dedup {dedup} × compression {compression} = reduction {reduction}");
+    }
+    format!("compression {compression} = reduction {reduction}; dedup would be {dedup}")
+}
+
+/// Why there is no ratio.
+fn no_ratio(grid: &GridFigures) -> &'static str {
+    if grid.blocks == 0 {
+        "No ratio: there is no block to count"
+    } else if grid.blocks == grid.zero_blocks {
+        "No ratio: nothing but zeros, which take no space"
+    } else {
+        "No ratio: nothing was compressed"
+    }
+}
+
+/// What the scan took.
+fn effort(scanned: &Scanned) -> String {
+    let way = if scanned.direct { "direct" } else { "buffered" };
+    format!(
+        "{} read {way} in {}, CPU {}, memory {}",
+        Bytes(scanned.read_bytes),
+        format_ns(scanned.elapsed_s * 1e9),
+        format_ns(scanned.cpu_s * 1e9),
+        Bytes(scanned.memory_bytes)
+    )
+}
+
+/// Why it ended early; files that are not in the figures as they should be, by name while few.
+fn warnings(scanned: &Scanned) -> Vec<String> {
+    let mut lines: Vec<String> =
+        scanned.ended_by.iter().map(|why| format!("ended early: {why}")).collect();
+    let mut say = |what: String, named: Vec<String>| {
+        let more = named.len().saturating_sub(NAMED_MAX);
+        let mut text = named.into_iter().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            text.extend([" … and ", &more.to_string(), " more"]);
+        }
+        lines.push(format!("{what}: {text}"));
+    };
+    let partial: Vec<String> = words::partial(scanned)
+        .map(|file| format!("{} {}", file.path, words::state(&file.state)))
+        .collect();
+    if !partial.is_empty() {
+        say(format!("{} not read whole", words::files(partial.len())), partial);
+    }
+    let skipped: Vec<String> =
+        scanned.skipped.iter().map(|it| format!("{} ({})", it.path, it.why)).collect();
+    if !skipped.is_empty() {
+        say(format!("{} skipped", words::files(skipped.len())), skipped);
+    }
+    lines
+}
+
+fn cards(findings: &Findings) -> Vec<Card> {
+    let grid = findings.primary();
+    let (bytes, stored) = words::in_and_stored(findings);
+    let card = |name: &'static str, title: &'static str, value: f64, unit: &'static str, source| {
+        // The intervals of a scan are of 99 %: they stand in words.
+        let estimate = Estimate { value, low: value, high: value, samples: 1, duration_ns: 0 };
+        let text = |text: &'static str| Text::from(text);
+        let (group, prefix) = (text(""), text(""));
+        let (name, title, unit, words) = (text(name), text(title), text(unit), text(""));
+        let condemned_by = Vec::new();
+        Card { name, title, group, prefix, estimate, unit, words, source, condemned_by }
+    };
+    let ratio = |name, title, ratio: Option<Interval>, note: String| {
+        let ratio = ratio?;
+        let certainty = format!("; {}", words::certainty(&ratio));
+        let source = if ratio.is_exact() { note } else { note + &certainty };
+        Some(card(name, title, ratio.value, ":1", source))
+    };
+    let product = if findings.model.deduplicates {
+        "the product of both"
+    } else {
+        "the model does not deduplicate"
+    };
+    let compressed = three_digits(grid.contents_compressed as f64);
+    let blocks = "blocks ÷ different contents".to_owned();
+    let contents = format!("{compressed} contents compressed");
+    [
+        ratio("dedup_ratio", "Deduplication", grid.dedup_ratio, blocks),
+        ratio("compression_ratio", "Compression", grid.compression_ratio, contents),
+        ratio("reduction_ratio", "Reduction", grid.reduction_ratio, product.to_owned()),
+        stored.map(|stored| {
+            let part = three_digits(stored as f64 / (bytes as f64).max(1.0) * 100.0);
+            let source = format!("{part} % of {}", Bytes(bytes));
+            card("stored_bytes", "Stored", stored as f64, "bytes", source)
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What one screen has room for.
+fn on_screen(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Section> {
+    let strips = Block::Preformatted(strips::lines(findings, scanned, style));
+    let shifts = shifts(findings, scanned).into_iter().map(Block::Text);
+    vec![
+        Section::new("dedup", "").with([tables::offsets(findings)]),
+        Section::new("steps", "").with([tables::steps(findings)]).with([classes(findings)]),
+        Section::new("headers", "").with([ladder(findings)]).with(field_costs(findings)),
+        Section::new("usage", "").with(usage(findings)),
+        Section::new("shifts", "").detail(Detail::Terminal).with(shifts),
+        Section::new("strips", "").detail(Detail::Terminal).with([strips]),
+    ]
+}
+
+fn usage(findings: &Findings) -> Vec<String> {
+    let text = words::usage(findings).join("; ");
+    // With a shifted copy, its verdict says so.
+    let chunks = findings.chunk_ratio.filter(|_| findings.shifts.is_empty()).map(|chunks| {
+        let block = block_size(findings.model.block_bytes.into());
+        let blocks = words::value(findings.primary().dedup_ratio);
+        let chunks = to_one(chunks);
+        format!("chunks cut by content {chunks}, zeros left out; blocks of {block} {blocks}")
+    });
+    [Some(text), chunks].into_iter().flatten().collect()
+}
+
+/// What classes of contents shrink by, with the first compressor and where steps matter least.
+fn classes(findings: &Findings) -> String {
+    let mut all = findings.compression.iter().filter(|figures| figures.class == Class::All);
+    let Some(first) = all.next() else { return String::new() };
+    let same = |figures: &&CompressionFigures| {
+        figures.codec == first.codec
+            && figures.granule_bytes == first.granule_bytes
+            && figures.class != Class::All
+    };
+    let class = |figures: &CompressionFigures| {
+        format!("{} {}", figures.class.name(), to_one(figures.ratio))
+    };
+    let classes: Vec<String> = findings.compression.iter().filter(same).map(class).collect();
+    let contents = thousands(first.contents as i64);
+    format!("{} of {contents} contents: {}", first.codec, classes.join(", "))
+}
+
+/// The sentence of what header fields cost.
+fn ladder(findings: &Findings) -> String {
+    if findings.field_costs.is_empty() { String::new() } else { words::ladder(findings) }
+}
+
+/// The table behind it, unless they cost nothing, which the sentence says already.
+fn field_costs(findings: &Findings) -> Option<Table> {
+    let plain = words::value(findings.primary().dedup_ratio);
+    let costs = findings.field_costs.iter();
+    let changes = costs.clone().any(|cost| to_one(cost.dedup_ratio_without.value) != plain);
+    changes.then(|| tables::fields(findings))
+}
+
+fn shifts(findings: &Findings, scanned: &Scanned) -> Vec<String> {
+    let shift = |shift: &blockstone_reduce::findings::Shift| {
+        let displacement = &shift.displacement;
+        format!(
+            "shifted copy: {} of {} is {} {:+} bytes",
+            percent(shift.part_of_copy),
+            words::name(scanned, displacement.copy, NAME_WIDTH),
+            words::name(scanned, displacement.original, NAME_WIDTH),
+            displacement.shift_bytes
+        )
+    };
+    let mut lines: Vec<String> = findings.shifts.iter().take(SHIFTS_MAX).map(shift).collect();
+    let more = findings.shifts.len().saturating_sub(SHIFTS_MAX);
+    if more > 0 {
+        lines.push(format!("… and {more} more shifted copies"));
+    }
+    lines
+}
+
+/// What the page adds.
+fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
+    let chapter = |id: &'static str, heading: &'static str, charts: Vec<Chart>, tables: Vec<_>| {
+        Section::new(id, heading).detail(Detail::Page).with(charts).with(tables)
+    };
+    let some = |charts: Vec<Option<Chart>>| charts.into_iter().flatten().collect();
+    let all_fields = field_costs(findings).is_none().then(|| tables::fields(findings));
+    vec![
+        chapter(
+            "grids",
+            "Block size and offset",
+            some(vec![charts::dedup(findings), charts::kinds(findings)]),
+            vec![tables::grids(findings)],
+        )
+        .about(
+            "The same bytes cut into blocks of several sizes, the first of each file beginning \
+             at several offsets. An array sees one of these grids.",
+        ),
+        chapter(
+            "compression",
+            "Compression",
+            charts::compression(findings),
+            vec![tables::compression(findings)],
+        )
+        .about(
+            "Contents of the model's blocks, each compressed on its own and stored in whole steps.",
+        ),
+        chapter(
+            "fields",
+            "What page headers cost",
+            charts::fields(findings),
+            all_fields.into_iter().collect(),
+        )
+        .about(
+            "Fields that differ although rows do not, set to zero one class after the other.",
+        ),
+        chapter(
+            "places",
+            "Where copies lie",
+            maps::strips(findings, scanned),
+            vec![tables::runs(findings, scanned), tables::shifts(findings, scanned)],
+        )
+        .about(
+            "Every file from its beginning to its end. Of the copies of one content, the first \
+             that was read is the unique one.",
+        ),
+        chapter(
+            "sharing",
+            "Who shares what, and how often",
+            some(vec![maps::matrix(findings, scanned), charts::occurrences(findings)]),
+            vec![tables::occurrences(findings)],
+        ),
+        chapter(
+            "files",
+            "What was scanned",
+            Vec::new(),
+            vec![tables::files(scanned), tables::skipped(scanned)],
+        )
+        .about(findings.model.about.clone()),
+    ]
+}

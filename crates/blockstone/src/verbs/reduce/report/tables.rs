@@ -1,0 +1,351 @@
+//! The tables: nothing that a chart shows is missing here.
+
+use blockstone_base::table::{Heading, Measure, Merge, Missing, Table, Value, column, count, share};
+use blockstone_base::table::text;
+use blockstone_base::units::{Bytes, thousands};
+use blockstone_reduce::compress::Codec;
+use blockstone_reduce::estimate::Interval;
+use blockstone_reduce::findings::{Class, CompressionFigures, Findings, GridFigures, Occurrences};
+use blockstone_reduce::scanned::Scanned;
+use blockstone_report::block_size;
+
+use super::words;
+
+/// Offsets that a line has room for.
+const OFFSETS_MAX: usize = 4;
+/// Of a path, so many characters.
+const NAME_WIDTH: usize = 60;
+/// Files that the table names; the document names all.
+const FILES_MAX: usize = 2000;
+
+const fn to_one(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::ToOne, Merge::Never, doc)
+}
+
+const fn bytes(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Bytes, Merge::Never, doc)
+}
+
+fn ratio(ratio: Option<Interval>) -> Value {
+    ratio.map(|ratio| ratio.value).filter(|value| value.is_finite()).into()
+}
+
+/// What is not known is no zero.
+fn known(value: f64) -> Value {
+    Some(value).filter(|value| !value.is_nan()).into()
+}
+
+/// Both ends; nothing where it was counted exactly.
+fn ends(interval: Option<Interval>) -> [Value; 2] {
+    let sampled = interval.filter(|interval| !interval.is_exact());
+    let end = |end: fn(Interval) -> f64| match sampled {
+        Some(interval) => Value::Number(end(interval)),
+        None => Value::Missing(Missing::Nothing),
+    };
+    [end(|i| i.low), end(|i| i.high)]
+}
+
+/// Deduplication by block size and offset; the kinds of blocks at the smallest offset.
+pub fn offsets(findings: &Findings) -> Table {
+    let mut offsets: Vec<u32> = findings.grids.iter().map(|g| g.grid.offset_bytes).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    let more = offsets.len().saturating_sub(OFFSETS_MAX);
+    offsets.truncate(OFFSETS_MAX);
+    let mut columns = vec![text("block", "block", "Size of a block.")];
+    columns.extend(offsets.iter().map(|&offset| {
+        let key = format!("dedup_ratio_at_{offset}");
+        let heading = format!("at {}", block_size(offset.into()));
+        let doc = "Blocks ÷ different contents, the first block of a file at this offset.";
+        Heading { merge: Merge::Never, ..Heading::new(key, heading, Measure::ToOne, doc) }
+    }));
+    columns.extend([
+        share("zero", "zero", "Blocks of zeros ÷ all, at the smallest offset."),
+        share("unique", "unique", "Blocks whose content is not in a block before them ÷ all."),
+        share("same_file", "same-file", "Copies of a block of the same file ÷ all."),
+        share("cross_file", "cross-file", "Copies of a block of another file ÷ all."),
+    ]);
+    let sampled = findings.grids.iter().any(|g| g.dedup_ratio.is_some_and(|r| !r.is_exact()));
+    if sampled {
+        columns.push(text("dedup_ratio_99_percent", "99 %", "Interval at the smallest offset."));
+    }
+    let title = if offsets.len() > 1 {
+        "Deduplication by block size and offset; kinds of blocks at the first offset"
+    } else {
+        "Deduplication by block size, and kinds of blocks"
+    };
+    let mut table = Table::new("dedup", title, columns);
+    for row in findings.grids.chunk_by(|a, b| a.grid.block_bytes == b.grid.block_bytes) {
+        let first = &row[0];
+        let mut cells = vec![Value::from(block_size(first.grid.block_bytes.into()))];
+        cells.extend(offsets.iter().map(|&offset| {
+            let found = row.iter().find(|figures| figures.grid.offset_bytes == offset);
+            ratio(found.and_then(|figures| figures.dedup_ratio))
+        }));
+        cells.extend(words::parts(first).map(known));
+        if sampled {
+            let interval = first.dedup_ratio.filter(|ratio| !ratio.is_exact());
+            let text = interval.map(|i| format!("{:.2}–{:.2}", i.low, i.high));
+            cells.push(text.unwrap_or_default().into());
+        }
+        table.push(cells);
+    }
+    if more > 0 {
+        table.notes.push(format!("{more} more offsets: --csv=grids"));
+    }
+    table
+}
+
+/// Compression of the model's blocks: compressors by steps of allocation.
+pub fn steps(findings: &Findings) -> Table {
+    let all: Vec<&CompressionFigures> =
+        findings.compression.iter().filter(|figures| figures.class == Class::All).collect();
+    let mut granules: Vec<u32> = all.iter().map(|figures| figures.granule_bytes).collect();
+    granules.sort_unstable();
+    granules.dedup();
+    let block = block_size(findings.model.block_bytes.into());
+    let mut columns =
+        vec![Heading::new("codec", format!("{block} in steps of"), Measure::Text, "Compressor.")];
+    columns.extend(granules.iter().map(|&granule| {
+        let key = format!("ratio_in_steps_of_{granule}");
+        let doc = "Bytes in ÷ bytes stored, each block rounded up to whole steps.";
+        let heading = Bytes(granule.into()).to_string();
+        Heading { merge: Merge::Never, ..Heading::new(key, heading, Measure::ToOne, doc) }
+    }));
+    let mut table = Table::new("steps", "", columns);
+    for row in all.chunk_by(|a, b| a.codec == b.codec) {
+        let ratio = |granule: &u32| {
+            let found = row.iter().find(|figures| figures.granule_bytes == *granule);
+            Value::from(found.map(|figures| figures.ratio))
+        };
+        let mut cells = vec![Value::from(row[0].codec.to_string())];
+        cells.extend(granules.iter().map(ratio));
+        table.push(cells);
+    }
+    table
+}
+
+const GRIDS: &[Heading] = &[
+    text("grid", "grid", "Size of a block and offset of the first one in each file."),
+    count("blocks", "blocks", "Blocks of the grid."),
+    count("zero_blocks", "zero", "Blocks of zeros."),
+    count("unique_blocks", "unique", "Blocks whose content is not in a block before them."),
+    count("same_file_duplicates", "same-file duplicates", "Copies of a block of the same file."),
+    count("cross_file_duplicates", "cross-file duplicates", "Copies of a block of another file."),
+    to_one("dedup_ratio", "dedup", "Blocks ÷ different contents."),
+    to_one("compression_ratio", "compression", "Bytes of contents ÷ bytes stored for them."),
+    to_one("reduction_ratio", "reduction", "The product of both."),
+    to_one("reduction_ratio_low", "99 % from", "Lower end of its interval where estimated."),
+    to_one("reduction_ratio_high", "to", "Upper end of its interval."),
+    share("share", "share of hash space", "Contents kept ÷ contents; all when exact."),
+    count("contents_kept", "contents kept", "Different contents in the table."),
+    count("contents_compressed", "compressed", "Contents that were compressed."),
+];
+
+/// Every grid with its counts and ratios.
+pub fn grids(findings: &Findings) -> Table {
+    let mut table = Table::new("grids", "Every grid", GRIDS);
+    let row = |figures: &GridFigures| {
+        let mut row = vec![Value::from(words::grid(figures.grid))];
+        row.extend([figures.blocks, figures.zero_blocks].map(Value::from));
+        row.extend([
+            known(figures.unique_blocks.value),
+            known(figures.same_file_duplicates),
+            known(figures.cross_file_duplicates),
+            ratio(figures.dedup_ratio),
+            ratio(figures.compression_ratio),
+            ratio(figures.reduction_ratio),
+        ]);
+        row.extend(ends(figures.reduction_ratio));
+        row.push(figures.share.into());
+        row.extend([figures.contents_kept as f64, figures.contents_compressed as f64].map(known));
+        row
+    };
+    findings.grids.iter().map(row).for_each(|row| table.push(row));
+    table
+}
+
+const COMPRESSION: &[Heading] = &[
+    text("codec", "compressor", "What compressed."),
+    bytes("granule_bytes", "step", "What is stored is a multiple of it."),
+    to_one("all", "all", "Of all contents."),
+    to_one("occurs_once", "occurs once", "Of contents that occur once."),
+    to_one("same_file", "repeats in a file", "Of contents that one file has several times."),
+    to_one("cross_file", "repeats across files", "Of contents that several files have."),
+    to_one("never_used", "never used", "Of formatted and empty pages."),
+    count("contents", "contents", "How many were compressed."),
+];
+
+/// Compressors by step and class.
+pub fn compression(findings: &Findings) -> Table {
+    let mut table = Table::new("compression", "Compression of the model's blocks", COMPRESSION);
+    for row in findings.compression.chunk_by(|a, b| key(a) == key(b)) {
+        let ratio = |class: Class| {
+            let found = row.iter().find(|figures| figures.class == class);
+            match found {
+                Some(figures) => Value::Number(figures.ratio),
+                None => Value::Missing(Missing::Nothing),
+            }
+        };
+        let (codec, granule) = key(&row[0]);
+        let mut cells = vec![Value::from(codec.to_string()), f64::from(granule).into()];
+        cells.extend(Class::ALL.into_iter().map(ratio));
+        cells.push((row[0].contents as f64).into());
+        table.push(cells);
+    }
+    table
+}
+
+fn key(figures: &CompressionFigures) -> (Codec, u32) {
+    (figures.codec, figures.granule_bytes)
+}
+
+const FIELDS: &[Heading] = &[
+    text("field", "field", "A class of header fields."),
+    text("called", "called", "What the database calls such fields."),
+    to_one("dedup_ratio_without", "without it and above", "Set to zero with those above it."),
+    to_one("dedup_ratio_only", "it alone left", "With all other classes set to zero."),
+    to_one("dedup_ratio_without_low", "without: 99 % from", "Where it was estimated."),
+    to_one("dedup_ratio_without_high", "to", "Likewise."),
+    to_one("dedup_ratio_only_low", "alone: 99 % from", "Likewise."),
+    to_one("dedup_ratio_only_high", "to", "Likewise."),
+];
+
+/// What each class of header fields costs.
+pub fn fields(findings: &Findings) -> Table {
+    let costs = &findings.field_costs;
+    let ratios = costs.iter().flat_map(|c| [c.dedup_ratio_without, c.dedup_ratio_only]);
+    let sampled = ratios.into_iter().any(|ratio| !ratio.is_exact());
+    let columns = if sampled { FIELDS } else { &FIELDS[..4] };
+    let mut table = Table::new("fields", "", columns);
+    for cost in costs {
+        let mut row = vec![
+            Value::from(cost.field.name()),
+            cost.called.as_str().into(),
+            ratio(Some(cost.dedup_ratio_without)),
+            ratio(Some(cost.dedup_ratio_only)),
+        ];
+        row.extend(ends(Some(cost.dedup_ratio_without)));
+        row.extend(ends(Some(cost.dedup_ratio_only)));
+        row.truncate(columns.len());
+        table.push(row);
+    }
+    table
+}
+
+const RUNS: &[Heading] = &[
+    text("copy", "copy", "The file that repeats another or itself."),
+    bytes("start_bytes", "begins at", "Where in it."),
+    count("blocks", "blocks", "Blocks of the model in a row."),
+    bytes("bytes", "bytes", "The same in bytes."),
+    text("original", "original", "The file that was read first."),
+    bytes("original_start_bytes", "begins at", "Where in it."),
+];
+
+/// The longest copies.
+pub fn runs(findings: &Findings, scanned: &Scanned) -> Table {
+    let mut table = Table::new("runs", "The longest copies of consecutive blocks", RUNS);
+    let block_bytes = u64::from(findings.model.block_bytes);
+    for run in &findings.runs {
+        table.push([
+            Value::from(words::name(scanned, run.file, NAME_WIDTH)),
+            (run.start * block_bytes).into(),
+            run.blocks.into(),
+            (run.blocks * block_bytes).into(),
+            words::name(scanned, run.original, NAME_WIDTH).into(),
+            (run.original_start * block_bytes).into(),
+        ]);
+    }
+    table
+}
+
+const SHIFTS: &[Heading] = &[
+    text("copy", "copy", "The file that holds another one between its blocks."),
+    count("shift_bytes", "shifted by bytes", "How much further on the bytes are in it."),
+    bytes("bytes", "bytes that match", "What both have."),
+    share("part_of_copy", "part of the copy", "The same, as a part of the copy."),
+    text("original", "original", "The file that was read first."),
+];
+
+/// Copies between the blocks.
+pub fn shifts(findings: &Findings, scanned: &Scanned) -> Table {
+    let title = "Copies that no block of 4K can match: they lie between the blocks";
+    let mut table = Table::new("shifts", title, SHIFTS);
+    for shift in &findings.shifts {
+        let displacement = &shift.displacement;
+        table.push([
+            Value::from(words::name(scanned, displacement.copy, NAME_WIDTH)),
+            (displacement.shift_bytes as f64).into(),
+            shift.bytes.into(),
+            shift.part_of_copy.into(),
+            words::name(scanned, displacement.original, NAME_WIDTH).into(),
+        ]);
+    }
+    table
+}
+
+const OCCURRENCES: &[Heading] = &[
+    text("times", "times that a content occurs", "From and to."),
+    count("contents", "contents", "Different contents that occur so often."),
+    count("blocks", "blocks", "Blocks that these are."),
+];
+
+/// How many contents occur how often.
+pub fn occurrences(findings: &Findings) -> Table {
+    let mut table = Table::new("occurrences", "How often contents occur", OCCURRENCES);
+    for occurrences in &findings.occurrences {
+        let counts = [occurrences.contents.round(), occurrences.blocks.round()].map(Value::from);
+        let [contents, blocks] = counts;
+        table.push([times(occurrences).into(), contents, blocks]);
+    }
+    table
+}
+
+/// `3–4`.
+pub fn times(occurrences: &Occurrences) -> String {
+    if occurrences.from == occurrences.to {
+        return occurrences.from.to_string();
+    }
+    format!("{}–{}", occurrences.from, occurrences.to)
+}
+
+const FILES: &[Heading] = &[
+    text("path", "file", "Its path."),
+    bytes("bytes", "bytes", "What was counted of it."),
+    bytes("hole_bytes", "holes", "Bytes that are not allocated, counted as zeros."),
+    text("format", "pages of", "The database whose pages it has, where recognised."),
+    text("state", "state", "How it ended."),
+];
+
+/// Every file; those that are not in the figures as they should be come first.
+pub fn files(scanned: &Scanned) -> Table {
+    let mut table = Table::new("files", "Files", FILES);
+    let mut files: Vec<_> = scanned.files.iter().collect();
+    files.sort_by_key(|file| !file.state.is_partial());
+    for file in files.iter().take(FILES_MAX) {
+        table.push([
+            Value::from(file.path.as_str()),
+            file.bytes.into(),
+            file.hole_bytes.into(),
+            file.format.clone().unwrap_or_default().into(),
+            words::state(&file.state).into(),
+        ]);
+    }
+    if files.len() > FILES_MAX {
+        let (some, all) = (thousands(FILES_MAX as i64), thousands(files.len() as i64));
+        table.notes.push(format!("{some} of {all} files; --json lists all"));
+    }
+    table
+}
+
+const SKIPPED: &[Heading] =
+    &[text("path", "path", "What was not scanned."), text("why", "why", "The reason.")];
+
+/// What was not scanned.
+pub fn skipped(scanned: &Scanned) -> Table {
+    let mut table = Table::new("skipped", "Skipped", SKIPPED);
+    for skipped in &scanned.skipped {
+        table.push([skipped.path.as_str(), skipped.why.as_str()].map(Value::from));
+    }
+    table
+}
