@@ -19,6 +19,7 @@
 //! ```
 
 pub mod chart;
+pub mod format;
 pub mod html;
 pub mod json;
 pub mod render;
@@ -26,9 +27,7 @@ pub mod report;
 pub mod terminal;
 
 mod awr;
-mod chapters;
 mod flash;
-mod format;
 mod reduce;
 mod select;
 mod timeline;
