@@ -144,3 +144,104 @@ fn document(comparison: &Comparison) -> Map<String, Json> {
     let Json::Object(document) = document else { unreachable!("it is an object") };
     document
 }
+
+#[cfg(test)]
+mod tests {
+    use blockstone_report::render::terminal::Style;
+    use blockstone_report::render::{csv, html, json, terminal};
+
+    use super::*;
+
+    fn estimate(value: f64) -> Estimate {
+        let (low, high) = (value * 0.9, value * 1.1);
+        Estimate { value, low, high, samples: 9, duration_ns: 1 }
+    }
+
+    fn row(label: &str, figure: &str, ratio: f64, outcome: Change) -> Row {
+        let both = outcome != Change::OnlyInOne;
+        Row {
+            label: label.to_owned(),
+            figure: figure.to_owned(),
+            unit: if label.contains("latency") { "ns" } else { "IOPS" }.to_owned(),
+            lower_is_faster: label.contains("latency"),
+            a: Some(estimate(2_000.0)),
+            b: both.then(|| estimate(2_000.0 * ratio)),
+            ratio: both.then(|| estimate(ratio)),
+            outcome,
+            condemned_by: match outcome {
+                Change::Condemned => vec!["memory-test".to_owned()],
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    fn comparison() -> Comparison {
+        let side = |id: &str, trustworthy| Side {
+            id: id.to_owned(),
+            started_at: "2026-01-02T03:04:05.5Z".to_owned(),
+            host: "db1".to_owned(),
+            target: "/data".to_owned(),
+            device: Some("vda".to_owned()),
+            block_bytes: Some(8_192),
+            span_bytes: None,
+            direct: Some(true),
+            trustworthy,
+        };
+        Comparison {
+            a: side("one", true),
+            b: side("other", false),
+            rows: vec![
+                row("read_iops", "", 1.0, Change::NotEstablished),
+                row("commit_latency_ns_p50", "", 2.0, Change::Slower),
+                row("cached_iops", "", 3.0, Change::Condemned),
+                row("read/1", "iops", 1.01, Change::NotEstablished),
+                row("read/2", "iops", 1.5, Change::Faster),
+                row("read/3", "iops", 0.25, Change::Slower),
+                row("read/4", "iops", 1.0, Change::OnlyInOne),
+            ],
+            warnings: vec!["the block size differs".to_owned()],
+            caveats: vec!["not interleaved".to_owned()],
+        }
+    }
+
+    #[test]
+    fn the_document_keeps_to_its_schema_and_counts_every_row() {
+        let document = json::document(&report(&comparison(), "1.2.3"));
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/compare-1.json");
+        let schema: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+        let counts = document["counts"].as_object().unwrap().values();
+        assert_eq!(counts.map(|n| n.as_u64().unwrap()).sum::<u64>(), 7);
+        assert_eq!(document["rows"].as_array().unwrap().len(), 7);
+    }
+
+    #[test]
+    fn a_screen_shows_the_points_that_differ_most_first_and_counts_the_rest() {
+        let style = Style { color: false, width: 100 };
+        let text = terminal::text(&report(&comparison(), "1.2.3"), false, &style);
+        for words in [
+            "2 slower",
+            "B is not trustworthy: other",
+            "the block size differs",
+            "not interleaved",
+            "condemned: memory-test",
+            "A /data on vda · db1 · 2026-01-02T03:04:05Z · one",
+            "Other numbers of single points: 1 difference not established, 1 measured on one side",
+        ] {
+            assert!(text.contains(words), "{words} is not in {text}");
+        }
+        let [largest, other] = ["read/3", "read/2"].map(|label| text.find(label).unwrap());
+        assert!(largest < other && !text.contains("read/1"), "{text}");
+    }
+
+    #[test]
+    fn the_page_and_csv_have_every_point() {
+        let report = report(&comparison(), "1.2.3");
+        let page = html::page(&report).unwrap();
+        assert!(page.contains("read/1") && page.contains("slower"));
+        let points = report.tables().find(|table| table.name == "points").unwrap();
+        assert_eq!(csv::table(points).lines().count(), 5);
+    }
+}

@@ -154,3 +154,32 @@ fn db_time(interval: &Interval<'_>) -> Option<f64> {
     let rows = view.table(interval)?.rows;
     (!rows.is_empty()).then(|| rows.iter().filter_map(|row| row[column].number()).sum())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_contributes_its_part_of_the_change_and_other_figures_none() {
+        let estimate =
+            |value: f64| Estimate { value, low: value, high: value, samples: 9, duration_ns: 1 };
+        let of = |view: &str, key: &str| {
+            let view = registry::find(view).unwrap();
+            Difference {
+                view,
+                row: "x".to_owned(),
+                column: &view.columns[view.column(key).unwrap()],
+                a: Some(estimate(1.0)),
+                b: Some(estimate(4.0)),
+                ratio: None,
+                outcome: Outcome::Higher,
+            }
+        };
+        let event = of("top-events", "average_active_sessions");
+        assert_eq!(contribution(&event, Some(6.0)), Some(0.5));
+        assert_eq!(contribution(&event, Some(0.0)), None);
+        assert_eq!(contribution(&event, None), None);
+        assert_eq!(contribution(&of("disks", "read_ios_per_s"), Some(6.0)), None);
+        assert_eq!(row(&event, Some(6.0))[7], Value::Number(0.5));
+    }
+}
