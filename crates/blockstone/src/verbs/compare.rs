@@ -65,7 +65,8 @@ fn layers(
     let first = interval::window(&histories[0], parts[0].from, parts[0].to)?;
     let second = interval::window(&histories[1], parts[1].from, parts[1].to)?;
     let (Some(first), Some(second)) = (first, second) else {
-        bail!("compare {} with {}: fewer than two samples were recorded in one\nhint: it ended too early", args.a, args.b);
+        bail!("compare {} with {}: one has fewer than two samples\n\
+             hint: it ended too early", args.a, args.b);
     };
     let shared_ns = first.to_ns.min(second.to_ns).saturating_sub(first.from_ns.max(second.from_ns));
     if a.dir == b.dir && shared_ns > 0 {

@@ -33,7 +33,7 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
     keys.remove("schema");
     keys.remove("views");
     let imported = interval.history().imported();
-    let tool_version = manifest.map_or(env!("CARGO_PKG_VERSION"), |manifest| &manifest.tool_version);
+    let tool_version = manifest.map_or(env!("CARGO_PKG_VERSION"), |it| &it.tool_version);
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());
     Report {
         verb: "interval".into(),

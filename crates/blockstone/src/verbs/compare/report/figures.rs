@@ -23,7 +23,7 @@ const COLUMNS: &[Heading] = &[
     text("figure", "", "The figure, or the point and its figure."),
     unmerged("a", "A", Measure::OfRow, "Of the first recording."),
     unmerged("b", "B", Measure::OfRow, "Of the second."),
-    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second divided by the first, with its 95 % interval."),
+    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
     column("outcome", "B is", Measure::Text, Merge::Never, "What may be said of the second."),
     column("unit", "in", Measure::Text, Merge::Never, "Unit of both."),
 ];

@@ -1,7 +1,9 @@
 //! The report of a comparison of what every layer did, in two parts of time.
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Table, Value, column, text, unmerged};
+use blockstone_base::table::{
+    Heading, Measure, Merge, Missing, Row, Table, Value, column, text, unmerged,
+};
 use blockstone_report::{Detail, Headline, Report, Section};
 use blockstone_view::{Difference, Interval, Outcome, difference_document, differences, registry};
 use serde_json::Value as Json;
@@ -17,9 +19,9 @@ const COLUMNS: &[Heading] = &[
     text("figure", "figure", "Its column there."),
     unmerged("a", "A", Measure::OfRow, "Mean over the first part of time."),
     unmerged("b", "B", Measure::OfRow, "Mean over the second."),
-    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second divided by the first, with its 95 % interval."),
+    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
     column("outcome", "B is", Measure::Text, Merge::Never, "What may be said of the second."),
-    unmerged("contribution", "of change", Measure::Share, "Of events: the share of the change of the database's time."),
+    unmerged("contribution", "of change", Measure::Share, "Of events: of the change of DB time."),
 ];
 
 /// Names of the two parts of time, and what was watched in them.
