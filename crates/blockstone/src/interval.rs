@@ -1,11 +1,8 @@
-//! A part of a recording's time: which one is meant, and how it is printed.
+//! A part of a recording's time, and a part of its samples: which ones are meant.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::Nanos;
-use blockstone_report::terminal;
 use blockstone_view::{Condition, Focus, History, Interval, registry};
-
-use crate::printer::{Printer, answer};
 
 /// From one instant to another, both counted from the first tick: without them, from the first tick
 /// to the last. An instant is the tick next to it. None when there are no two ticks.
@@ -37,33 +34,24 @@ pub fn window(
     Ok((from_ns < to_ns).then(|| history.interval(from_ns, to_ns)))
 }
 
-/// Prints the tables of an interval, of these views or of all; or one document. With conditions,
-/// of the samples of sessions that meet them.
-pub fn print(
-    interval: Option<Interval<'_>>,
-    views: &[String],
-    only: &[Condition],
-    printer: Printer,
-) -> Result<()> {
-    let Some(mut interval) = interval else {
-        bail!("show an interval: there are no two ticks\nhint: it ended too early");
-    };
-    let focus: Focus = only.iter().cloned().collect();
-    if let Some(condition) = only.first() {
-        let mut tables = registry::ALL.iter().filter(|view| !view.is_sampled());
-        if let Some(other) = tables.find(|view| views.iter().any(|name| name == view.name)) {
-            bail!(
-                "show {} where {condition}: that table is not made of samples of sessions\n\
-                 hint: leave it out of --view, or leave out --where",
-                other.name
-            );
-        }
-        interval = interval.only(&focus);
+/// The interval, or why there is none.
+pub fn some(interval: Option<Interval<'_>>) -> Result<Interval<'_>> {
+    interval.ok_or_else(|| {
+        anyhow!("show an interval: fewer than two samples were recorded\nhint: it ended too early")
+    })
+}
+
+/// The samples of sessions that meet these conditions. Refused where a named view is not made of
+/// samples, and would ignore them.
+pub fn focus(views: &[String], only: &[Condition]) -> Result<Option<Focus>> {
+    let Some(condition) = only.first() else { return Ok(None) };
+    let mut others = registry::ALL.iter().filter(|view| !view.is_sampled());
+    if let Some(other) = others.find(|view| views.iter().any(|name| name == view.name)) {
+        bail!(
+            "show {} where {condition}: that table is not made of samples of sessions\n\
+             hint: omit it from --view, or omit --where",
+            other.name
+        );
     }
-    let text = if printer.json {
-        format!("{}\n", serde_json::to_string_pretty(&blockstone_view::document(&interval))?)
-    } else {
-        terminal::views_terminal(&interval, views, &printer.style())
-    };
-    Ok(answer(&text)?)
+    Ok(Some(only.iter().cloned().collect()))
 }

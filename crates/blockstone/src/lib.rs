@@ -8,6 +8,7 @@
 //! let exit: std::process::ExitCode = blockstone_cli::main();
 //! ```
 
+mod chapters;
 mod cli;
 mod exit;
 #[allow(dead_code, reason = "verbs move to it one by one")]
@@ -15,6 +16,7 @@ mod finish;
 mod interrupt;
 mod interval;
 mod judged;
+mod layers;
 mod part;
 mod printer;
 mod progress;

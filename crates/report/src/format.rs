@@ -86,6 +86,7 @@ pub fn value(value: &Value, measure: Measure) -> String {
         // A thousandth of a second for each transaction is not nothing.
         Measure::Count if number != 0.0 && number.abs() < 0.1 => small(number),
         Measure::Text | Measure::Count | Measure::OfRow => three_digits(number),
+        Measure::Ratio if number.abs() < 1.0 => format!("{number:.3}×"),
         Measure::Ratio => format!("{}×", three_digits(number)),
         Measure::ToOne => to_one(number),
         Measure::Bytes => Bytes(number.max(0.0).round() as u64).to_string(),

@@ -3,15 +3,12 @@
 
 mod cards;
 mod charts;
-mod compare;
-mod difference;
 mod grid;
 mod identity;
 mod run;
 mod table;
 mod tables;
 mod timeline;
-mod watch;
 
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_judge::findings::Findings;
@@ -26,18 +23,13 @@ use cards::{Card, Family};
 use charts::Chart;
 use table::Table;
 
-pub use compare::page as compare_page;
-pub use difference::page as difference_page;
 pub use grid::page as grid_page;
 pub use run::page as run_page;
-pub use watch::page as watch_page;
 
 const STYLE: &str = include_str!("../templates/report.css");
 const SCRIPT: &str = include_str!("../templates/report.js");
 const LAYOUT: &str = include_str!("../templates/layout.html.j2");
 const REPORT: &str = include_str!("../templates/report.html.j2");
-const COMPARE: &str = include_str!("../templates/compare.html.j2");
-const WATCH: &str = include_str!("../templates/watch.html.j2");
 
 #[derive(Serialize)]
 struct Page {
@@ -204,8 +196,6 @@ fn fill(template: &'static str, page: &impl Serialize) -> Result<String, ReportE
     for (name, source) in [
         ("layout.html", LAYOUT),
         ("report.html", REPORT),
-        ("compare.html", COMPARE),
-        ("watch.html", WATCH),
     ] {
         templates.add_template(name, source).map_err(fail)?;
     }

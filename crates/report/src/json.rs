@@ -8,10 +8,8 @@ use blockstone_record::manifest::Figure;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub use compare::{COMPARE_SCHEMA, document as compare_json};
 pub use run::{RUN_SCHEMA, document as run_json};
 
-mod compare;
 mod run;
 
 /// The version of [`document`].

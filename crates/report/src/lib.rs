@@ -19,6 +19,7 @@
 //! ```
 
 pub mod chart;
+pub mod format;
 pub mod html;
 pub mod json;
 pub mod render;
@@ -26,8 +27,6 @@ pub mod report;
 pub mod terminal;
 
 mod awr;
-mod chapters;
-mod format;
 mod select;
 mod timeline;
 

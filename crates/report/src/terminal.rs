@@ -1,15 +1,11 @@
 //! One terminal screen: what was measured, the figures with their intervals, how blocking readers
 //! compare with asynchronous depth, commits by method, the verdicts, and where the rest is.
 
-mod compare;
-mod difference;
 mod grid;
 mod identity;
 
 mod run;
 mod tables;
-
-mod views;
 
 use std::collections::BTreeSet;
 
@@ -24,17 +20,12 @@ use crate::render::terminal::verdict_lines;
 use crate::select::{self, HEADLINE};
 
 pub use crate::render::terminal::Style;
-pub use compare::render as compare_terminal;
-pub use difference::render as difference_terminal;
 pub use grid::render as grid_terminal;
 pub(crate) use grid::spread as grid_spread;
 pub(crate) use run::ledger;
 pub(crate) use run::noise::itself as noise_itself;
 pub use run::render as run_terminal;
 pub(crate) use run::{amount, workload};
-pub(crate) use views::reasons_of;
-pub use views::render as views_terminal;
-pub use views::report as watch_terminal;
 
 /// The figures, a row of related ones a line: heading, then (prefix, name of the figure).
 const ROWS: [(&str, &[(&str, &str)]); 7] = [

@@ -102,8 +102,11 @@ fn has_numbers(index: usize, parts: &Parts<'_>) -> Result<(), Missing> {
     for (place, (_, row)) in parts.iter().enumerate() {
         match row.map(|row| &row[index]) {
             Some(Value::Missing(Missing::Nothing)) => otherwise = Missing::Nothing,
-            Some(Value::Missing(Missing::Unknown)) if came_or_went(place, parts) => {}
-            Some(Value::Missing(missing)) => reason = reason.or(Some(*missing)),
+            Some(Value::Missing(missing))
+                if *missing != Missing::Unknown || !came_or_went(place, parts) =>
+            {
+                reason = reason.or(Some(*missing));
+            }
             Some(cell) if cell.number().is_some() => return Ok(()),
             None | Some(_) => {}
         }

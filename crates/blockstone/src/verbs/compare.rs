@@ -1,36 +1,35 @@
 //! `blockstone compare`: faster, slower, or difference not established.
 
 mod args;
+mod report;
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_record::Recording;
-use blockstone_report::{html, json, terminal};
-use blockstone_view::{History, difference_document, differences};
+use blockstone_view::History;
 use clap::{Args, FromArgMatches};
 
 use super::report::WATCH;
-use crate::cli::Global;
 use crate::exit::Exit;
-use crate::judged::{Judged, write_page};
+use crate::finish::finish;
+use crate::judged::Judged;
 use crate::part::Part;
-use crate::printer::{Printer, answer};
-use crate::verb::Verb;
+use crate::verb::{Context, Verb};
 use crate::{interval, recordings};
 use args::CompareArgs;
+use report::layers::Sides;
 
 pub const VERB: Verb = Verb {
     name: "compare",
     about: "Compare two recordings: faster, slower, or difference not established",
     options: CompareArgs::augment_args,
-    run: |options, context| {
-        run(&CompareArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&CompareArgs::from_arg_matches(options)?, context),
     reports: true,
     ..Verb::PLAIN
 };
 
-fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
+    let Context { global, .. } = context;
     let parts = [Part::of(&args.a)?, Part::of(&args.b)?];
     let a = recordings::open(&parts[0].run, &global.runs_dir)?;
     let b = recordings::open(&parts[1].run, &global.runs_dir)?;
@@ -46,23 +45,12 @@ fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
         );
     }
     if a.manifest.verb == WATCH || parts.iter().any(Part::is_limited) {
-        return layers([&a, &b], &parts, args, global, printer);
+        return layers([&a, &b], &parts, args, context);
     }
     let judged = |recording| Judged::of(recording, &global.runs_dir);
     let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
     let comparison = blockstone_judge::compare((&a.0, &a.1), (&b.0, &b.1));
-    if let Some(file) = &global.html {
-        write_page(&html::compare_page(&comparison)?, file, printer)?;
-        return Ok(Exit::Done);
-    }
-    let text = if printer.json {
-        let document = json::compare_json(&comparison);
-        format!("{}\n", serde_json::to_string_pretty(&document)?)
-    } else {
-        terminal::compare_terminal(&comparison, &printer.style())
-    };
-    answer(&text)?;
-    Ok(Exit::Done)
+    finish(&report::figures::report(&comparison, &a.0.tool_version), context)
 }
 
 /// Compares what every layer did, in two parts of a recording or in two recordings.
@@ -70,36 +58,27 @@ fn layers(
     recordings: [&Recording; 2],
     parts: &[Part; 2],
     args: &CompareArgs,
-    global: &Global,
-    printer: Printer,
+    context: &Context,
 ) -> Result<Exit> {
     let [a, b] = recordings;
     let histories = [History::read(a)?, History::read(b)?];
     let first = interval::window(&histories[0], parts[0].from, parts[0].to)?;
     let second = interval::window(&histories[1], parts[1].from, parts[1].to)?;
     let (Some(first), Some(second)) = (first, second) else {
-        bail!("compare {} with {}: one has no two ticks\nhint: it ended too early", args.a, args.b);
+        bail!("compare {} with {}: one has fewer than two samples\n\
+             hint: it ended too early", args.a, args.b);
     };
     let shared_ns = first.to_ns.min(second.to_ns).saturating_sub(first.from_ns.max(second.from_ns));
     if a.dir == b.dir && shared_ns > 0 {
         let shared = Nanos(shared_ns);
-        printer.note(&format!("warning: A and B have {shared} in common, which differ by nothing"));
+        context.printer.note(&format!(
+            "warning: A and B overlap by {shared}; the overlap is identical"
+        ));
     }
     let names = [named(a, &parts[0]), named(b, &parts[1])];
     let names = [names[0].as_str(), names[1].as_str()];
-    if printer.json && global.html.is_none() {
-        let document = difference_document((names[0], &first), (names[1], &second));
-        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
-        return Ok(Exit::Done);
-    }
-    let found = differences(&first, &second);
-    if let Some(file) = &global.html {
-        let page = html::difference_page(names, &a.manifest.tool_version, &found)?;
-        write_page(&page, file, printer)?;
-    } else {
-        answer(&terminal::difference_terminal(names, &found, &printer.style()))?;
-    }
-    Ok(Exit::Done)
+    let sides = Sides { names, intervals: [first, second] };
+    finish(&report::layers::report(&sides, &a.manifest.tool_version), context)
 }
 
 /// A recording's directory, the part of it that is meant, and who measured if not Blockstone.

@@ -5,18 +5,16 @@ mod args;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use blockstone_record::Recording;
-use blockstone_report::{html, terminal};
-use blockstone_view::History;
 use clap::{Args, FromArgMatches};
 
 use super::run::matrix;
-use crate::cli::Global;
+use super::watch;
 use crate::exit::Exit;
+use crate::finish::finish;
 use crate::judged::{Judged, exit_code, write_page};
-use crate::printer::{Printer, answer};
-use crate::verb::Verb;
-use crate::{interval, recordings};
+use crate::printer::answer;
+use crate::recordings;
+use crate::verb::{Context, Verb};
 use args::ReportArgs;
 
 pub const VERB: Verb = Verb {
@@ -24,7 +22,7 @@ pub const VERB: Verb = Verb {
     about: "Show a recording again, or write its HTML report again",
     options: ReportArgs::augment_args,
     run: |options, context| {
-        run(&ReportArgs::from_arg_matches(options)?, &context.global, context.printer)
+        run(&ReportArgs::from_arg_matches(options)?, context)
     },
     reports: true,
     ..Verb::PLAIN
@@ -33,7 +31,9 @@ pub const VERB: Verb = Verb {
 /// The verb whose recordings have no findings.
 pub const WATCH: &str = "watch";
 
-fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
+    let Context { global, printer } = context;
+    let printer = *printer;
     let dir = Path::new(&args.run);
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
         return matrix::show(dir, printer);
@@ -43,7 +43,15 @@ fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit> {
         printer.note(&format!("warning: {warning}"));
     }
     if recording.manifest.verb == WATCH || args.is_of_layers() {
-        return layers(&recording, args, global, printer);
+        if args.awr_info {
+            bail!(
+                "print awr_info of {}: only the recording of a run has these columns\n\
+                 hint: omit --awr-info",
+                recording.dir.display()
+            );
+        }
+        let part = watch::Part { from: args.from, to: args.to, views: &[], only: &args.only };
+        return finish(&watch::report_of(&recording, &part)?, context);
     }
     let judged = Judged::of(recording, &global.runs_dir)?;
     match &global.html {
@@ -52,39 +60,4 @@ fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit> {
         None => answer(&judged.text(printer)?)?,
     }
     Ok(exit_code(&judged))
-}
-
-/// What every layer did in a part of the recording's time.
-fn layers(
-    recording: &Recording,
-    args: &ReportArgs,
-    global: &Global,
-    printer: Printer,
-) -> Result<Exit> {
-    if args.awr_info {
-        bail!(
-            "print awr_info of {}: only the recording of a run has these columns\n\
-             hint: leave out --awr-info",
-            recording.dir.display()
-        );
-    }
-    let history = History::read(recording)?;
-    let window = interval::window(&history, args.from, args.to)?;
-    if global.html.is_none() && (printer.json || !args.only.is_empty()) {
-        interval::print(window, &[], &args.only, printer)?;
-        return Ok(Exit::Done);
-    }
-    let Some(window) = window else {
-        bail!(
-            "report {}: there are no two ticks\nhint: it ended too early",
-            recording.dir.display()
-        );
-    };
-    if let Some(file) = &global.html {
-        write_page(&html::watch_page(recording, &window)?, file, printer)?;
-    } else {
-        let text = terminal::watch_terminal(&recording.manifest, &window, &printer.style());
-        answer(&text)?;
-    }
-    Ok(Exit::Done)
 }

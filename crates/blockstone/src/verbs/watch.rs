@@ -1,7 +1,7 @@
 //! `blockstone watch`: a host live, recorded, replayed, or once as text or as a document.
 
 mod args;
-
+pub mod report;
 mod screen;
 
 use std::io::IsTerminal;
@@ -11,20 +11,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
-use blockstone_record::{End, out_run_dir};
+use blockstone_record::{End, Recording, out_run_dir};
+use blockstone_report::Report;
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
-use blockstone_view::History;
+use blockstone_view::{Condition, History};
 use blockstone_watch::{Destination, Import, Kernel, Listener, Settings, Watch};
 use clap::{Args, FromArgMatches};
 
 use crate::cli::Global;
 use crate::exit::Exit;
+use crate::finish::finish;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
-use crate::verb::Verb;
+use crate::verb::{Context, Verb};
 use crate::{interval, recordings};
 use args::WatchArgs;
+use report::Watched;
 use screen::{Live, Recorded};
 
 pub const VERB: Verb = Verb {
@@ -32,19 +35,21 @@ pub const VERB: Verb = Verb {
     about: "Watch a host: processors, disks, memory, network, databases' processes; live, \
             recorded, replayed",
     options: WatchArgs::augment_args,
-    run: |options, context| {
-        run(&WatchArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&WatchArgs::from_arg_matches(options)?, context),
     reports: true,
+    report: Some(|recording, _| report_of(&recording, &Part::default())),
     ..Verb::PLAIN
 };
 
 /// How much of the past the screen can go back to.
 const KEEP: Nanos = Nanos::millis(600_000);
 
-fn run(args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
+    let Context { global, printer } = context;
+    let printer = *printer;
+    refuse_ineffective(args, global)?;
     if let Some(name) = &args.replay {
-        return replay(name, args, global, printer);
+        return replay(name, args, context);
     }
     if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.record) {
         return import(&args.import, dir, printer);
@@ -66,26 +71,44 @@ fn run(args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> {
     let ended = attend(&mut watch, args, printer, &interrupt);
     let end = match (&ended, interrupt.signal()) {
         (Err(error), _) => End::Failed { error: format!("{error:#}") },
-        (Ok(()), Some(signal)) => End::Interrupted { signal: signal.to_owned() },
-        (Ok(()), None) => End::Complete,
+        (Ok(_), Some(signal)) => End::Interrupted { signal: signal.to_owned() },
+        (Ok(_), None) => End::Complete,
     };
     let interrupted = matches!(end, End::Interrupted { .. });
     let closed = watch.close(end);
-    ended?;
+    let report = ended?;
     closed?;
     if let Some(dir) = &args.record {
         printer.note(&format!("recording: {}", dir.display()));
     }
-    Ok(if interrupted { Exit::Interrupted } else { Exit::Done })
+    let exit = report.map_or(Ok(Exit::Done), |report| finish(&report, context))?;
+    Ok(if interrupted { Exit::Interrupted } else { exit })
 }
 
-/// Watches until it is over.
+/// Only one interval becomes a document, a table or a page.
+fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
+    let given = [
+        ("--json", global.json),
+        ("--csv", global.csv.is_some()),
+        ("--html", global.html.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given && !args.once) {
+        Some((option, _)) => bail!(
+            "{option} without --once: there is no interval to report\n\
+             hint: add --once, or --record DIR and then blockstone report"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Watches until it is over. With `--once` it ends in a report.
 fn attend(
     watch: &mut Watch,
     args: &WatchArgs,
     printer: Printer,
     interrupt: &Interrupt,
-) -> Result<()> {
+) -> Result<Option<Report>> {
+    let focus = interval::focus(&args.view, &args.only)?;
     watch.look()?;
     let ticks = args.duration.map(|time| time.get().div_ceil(args.interval.get()).max(1));
     let ticks = if args.once { Some(ticks.unwrap_or(1)) } else { ticks };
@@ -93,7 +116,7 @@ fn attend(
     if !args.once && draws() {
         let mut live = Live { watch, ticks, taken: 0, interrupt, title };
         show(&mut live, State::at_view(args.view.first().map(String::as_str)))?;
-        return Ok(());
+        return Ok(None);
     }
     if !args.once && args.record.is_none() && args.listen.is_none() {
         bail!(
@@ -113,10 +136,13 @@ fn attend(
         told = watch.silent().is_some();
         taken += 1;
     }
-    if args.once {
-        interval::print(watch.history().whole(), &args.view, &args.only, printer)?;
+    if !args.once {
+        return Ok(None);
     }
-    Ok(())
+    let interval = interval::some(watch.history().whole())?;
+    let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
+    let watched = Watched { manifest: None, recording: String::new(), interval };
+    Ok(Some(report::report(&watched, &args.view)))
 }
 
 /// Whether there is a terminal to draw on and a keyboard to read.
@@ -188,26 +214,47 @@ fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn replay(name: &str, args: &WatchArgs, global: &Global, printer: Printer) -> Result<Exit> {
-    let recording = recordings::open(name, &global.runs_dir)?;
+fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
+    let recording = recordings::open(name, &context.global.runs_dir)?;
     for warning in recording.warnings() {
-        printer.note(&format!("warning: {warning}"));
+        context.printer.note(&format!("warning: {warning}"));
+    }
+    if args.once || !draws() {
+        let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
+        return finish(&report_of(&recording, &part)?, context);
     }
     let history = History::read(&recording)?;
-    if !args.once && draws() {
-        let manifest = &recording.manifest;
-        let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
-        let title = format!(
-            "{} {}{}",
-            manifest.host.hostname,
-            recording.dir.display(),
-            by.unwrap_or_default()
-        );
-        let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
-        show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
-        return Ok(Exit::Done);
-    }
-    let window = interval::window(&history, args.from, args.to)?;
-    interval::print(window, &args.view, &args.only, printer)?;
+    let manifest = &recording.manifest;
+    let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
+    let title = format!(
+        "{} {}{}",
+        manifest.host.hostname,
+        recording.dir.display(),
+        by.unwrap_or_default()
+    );
+    let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
+    show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
     Ok(Exit::Done)
+}
+
+/// What of a recording is reported.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Part<'a> {
+    pub from: Option<Nanos>,
+    pub to: Option<Nanos>,
+    /// Without names, all views.
+    pub views: &'a [String],
+    /// Conditions on samples of sessions.
+    pub only: &'a [Condition],
+}
+
+/// The report of what every layer did in a part of any recording's time.
+pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
+    let history = History::read(recording)?;
+    let focus = interval::focus(part.views, part.only)?;
+    let interval = interval::some(interval::window(&history, part.from, part.to)?)?;
+    let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
+    let manifest = Some(&recording.manifest);
+    let watched = Watched { manifest, recording: recording.dir.display().to_string(), interval };
+    Ok(report::report(&watched, part.views))
 }

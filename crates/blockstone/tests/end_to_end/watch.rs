@@ -121,7 +121,7 @@ fn two_parts_of_one_recording_show_what_changed_between_them() {
     let page = compare(&["--html", "-", &before, &after]).stdout;
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("busy CPU"), "{text}");
     let overlapping = compare(&[&before, &format!("{dir}@2s..4s")]);
-    assert!(overlapping.stderr.contains("in common"), "{overlapping:#?}");
+    assert!(overlapping.stderr.contains("overlap by"), "{overlapping:#?}");
     for (part, what) in [("@9s..9500ms", "no two ticks"), ("@x..", "hint: night@")] {
         let refused = compare(&[&before, &format!("{dir}{part}")]);
         assert_eq!(refused.code, Some(2), "{refused:#?}");
@@ -422,6 +422,9 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--once", "--where", "event"], "COLUMN=VALUE"),
         (&["--once", "--where", "color=red"], "have no `color`"),
         (&["--where", "event=WALSync"], "--once"),
+        (&["--json"], "--json without --once"),
+        (&["--csv=disks"], "--csv without --once"),
+        (&["--html", "page.html"], "--html without --once"),
         (&["--once", "--where", "event=x", "--view", "disks"], "not made of samples"),
         (&["--record", occupied], "not empty"),
         (&["--replay", "/nowhere/at/all"], "/nowhere/at/all"),

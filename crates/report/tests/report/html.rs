@@ -1,12 +1,10 @@
 //! The page as text; how it renders is in `chromium`.
 
 use blockstone_base::Capability;
-use blockstone_judge::compare;
 use blockstone_record::manifest::End;
 use blockstone_report::html;
 
 use crate::fixture::Fixture;
-use crate::terminal::two;
 
 /// The page without the chart library, whose text is not ours.
 fn page(fixture: &Fixture) -> String {
@@ -98,15 +96,4 @@ fn nothing_measured_still_renders() {
     fixture.recording.manifest.phases.clear();
     fixture.recording.manifest.file = None;
     assert!(page(&fixture).contains("It was not measured that far"));
-}
-
-#[test]
-fn a_comparison_renders_on_one_page() {
-    let (a, b) = two();
-    let comparison =
-        compare((&a.recording.manifest, &a.findings), (&b.recording.manifest, &b.findings));
-    let page = html::compare_page(&comparison).unwrap();
-    assert!(page.contains("difference not established"));
-    assert!(page.contains("slower"));
-    assert!(page.len() < 200_000, "a comparison needs no chart library");
 }

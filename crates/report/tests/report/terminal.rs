@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use blockstone_judge::compare;
 use blockstone_report::terminal::{self, Style};
 
 use crate::fixture::Fixture;
@@ -89,31 +88,6 @@ fn nothing_measured_is_said_too() {
     fixture.findings.verdicts.clear();
     let text = terminal::render(&fixture.recording, &fixture.findings, &PLAIN);
     assert!(text.starts_with("No headline: /u02/oradata was not measured that far\n"), "{text}");
-}
-
-#[test]
-fn a_comparison_names_what_differs_and_counts_the_rest() {
-    let (a, b) = two();
-    let comparison =
-        compare((&a.recording.manifest, &a.findings), (&b.recording.manifest, &b.findings));
-    expect("compare.txt", &terminal::compare_terminal(&comparison, &PLAIN));
-}
-
-/// The fixture, and the same with commits half as fast and cached reads condemned.
-pub fn two() -> (Fixture, Fixture) {
-    let (a, mut b) = (Fixture::clean(), Fixture::clean());
-    for (name, figure) in &mut b.findings.summary {
-        if name.starts_with("commit_latency") {
-            figure.estimate = figure.estimate.scaled(2.0);
-        }
-        if name == "cached_read_mbps" {
-            figure.condemned_by = vec!["memory-test".to_owned()];
-        }
-    }
-    for point in b.findings.points.iter_mut().filter(|p| p.label.starts_with("commit/fsync")) {
-        point.iops = point.iops.scaled(0.5);
-    }
-    (a, b)
 }
 
 fn without_escapes(text: &str) -> String {

@@ -19,7 +19,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub to: Option<Nanos>,
     /// Of samples of sessions, show only those whose column says this
-    #[arg(long = "where", value_name = "COLUMN=VALUE", conflicts_with_all = ["awr_info", "html"])]
+    #[arg(long = "where", value_name = "COLUMN=VALUE", conflicts_with = "awr_info")]
     pub only: Vec<Condition>,
 }
 

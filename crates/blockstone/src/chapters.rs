@@ -1,12 +1,11 @@
-//! In which order what was watched is told, and what stands above it.
+//! In which order views are shown, and what stands above them.
 
 use blockstone_base::Nanos;
 use blockstone_base::units::format_ns;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::WatchParameters;
+use blockstone_report::format;
 use blockstone_view::{Interval, Measure, Value, View, registry};
-
-use crate::format;
 
 /// Of a database, the views in the order in which AWR's readers expect them; then the others.
 const DATABASE: [&str; 20] = [
@@ -31,10 +30,10 @@ const DATABASE: [&str; 20] = [
     "disks",
     "ledger",
 ];
-/// The probe that tells of a database.
+/// The probe of a database as a whole.
 const INSTANCE: &str = "instance";
 
-/// The views in the order in which they are told.
+/// The views in the order in which they are shown.
 pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
     if interval.objects(INSTANCE).is_empty() {
         return registry::ALL.to_vec();
@@ -44,19 +43,21 @@ pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
     first.chain(rest).collect()
 }
 
-/// What is looked at: names and values, as of an AWR report's head.
-pub fn facts(manifest: &Manifest, interval: &Interval<'_>) -> Vec<(&'static str, String)> {
+/// What was watched, where and for how long, as names and values. Without a manifest it is live.
+pub fn facts(manifest: Option<&Manifest>, interval: &Interval<'_>) -> Vec<(&'static str, String)> {
     let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
     let at = |ns: u64| Nanos(ns.saturating_sub(first_ns)).to_string();
-    let host = &manifest.host;
     let mut facts = Vec::new();
-    let server = manifest.parameters::<WatchParameters>().server;
-    facts.extend(server.map(|server| ("database", server)));
-    let processors = format!("{} × {}", format::processors(host), host.cpu_model);
-    facts.push(("host", format!("{}, {processors}", host.hostname)));
-    facts.push(("began", format::instant(&manifest.started_at)));
-    facts.push(("from", at(interval.from_ns)));
-    facts.push(("to", at(interval.to_ns)));
+    if let Some(manifest) = manifest {
+        let host = &manifest.host;
+        let server = manifest.parameters::<WatchParameters>().server;
+        facts.extend(server.map(|server| ("database", server)));
+        let processors = format!("{} × {}", format::processors(host), host.cpu_model);
+        facts.push(("host", format!("{}, {processors}", host.hostname)));
+        facts.push(("began", format::instant(&manifest.started_at)));
+        facts.push(("from", at(interval.from_ns)));
+        facts.push(("to", at(interval.to_ns)));
+    }
     facts.push(("elapsed", format_ns(interval.ns())));
     let moved = |probe, column| interval.moved(probe, "", column);
     if let Ok(ns) = moved(INSTANCE, "db_time_ns") {

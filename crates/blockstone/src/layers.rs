@@ -1,0 +1,124 @@
+//! What every layer did in a part of a recording's time: a section for each view, its figures over
+//! time as charts, and the tables of slices from which a page makes those of any window.
+
+mod activity;
+mod charts;
+
+use blockstone_base::column::Unmeasured;
+use blockstone_base::table::{Heading, Merge, Row, Table, Text, Value};
+use blockstone_record::manifest::Manifest;
+use blockstone_report::{Detail, Section, Timeline};
+use blockstone_view::{Interval, View};
+
+use crate::chapters;
+
+/// Slices of time for tables.
+const SLICES: usize = 60;
+/// Points of a chart.
+const POINTS: usize = 300;
+/// Rows of a table that are kept for each slice: the first of the whole interval.
+const ROWS: usize = 30;
+
+/// The sections of an interval, and its tables over time. Of these views or, without names, of all
+/// that have rows; with a focus, of those made from samples.
+pub fn layers(
+    manifest: Option<&Manifest>,
+    interval: &Interval<'_>,
+    views: &[String],
+) -> (Vec<Section>, Timeline) {
+    let meant = |view: &&View| {
+        let named = views.is_empty() || views.iter().any(|name| name == view.name);
+        named && (interval.focus().is_none() || view.is_sampled())
+    };
+    let shown = chapters::order(interval).into_iter().filter(meant);
+    let tables: Vec<(&'static View, Table)> =
+        shown.filter_map(|view| Some((view, table(interval, view)?))).collect();
+    let slices = slices(interval, POINTS);
+    let mut sections = Vec::new();
+    if views.is_empty() {
+        sections.extend(activity::section(manifest, interval, &slices));
+    }
+    let mut empty = Section::new("empty", "Tables without rows").detail(Detail::Page);
+    for (view, table) in &tables {
+        if table.rows.is_empty() && views.is_empty() {
+            empty.blocks.push(table.clone().into());
+            continue;
+        }
+        let over_time = Section::new(format!("{}-over-time", view.name), over_time_of(view));
+        let over_time = over_time.detail(Detail::Page).with(charts::of(view, &slices));
+        sections.extend((!over_time.blocks.is_empty()).then_some(over_time));
+        let mut section = Section::new(view.name, view.title);
+        section.blocks.push(table.clone().into());
+        sections.push(section);
+    }
+    sections.extend((!empty.blocks.is_empty()).then_some(empty));
+    let timeline = timeline(interval, &tables);
+    (sections, timeline)
+}
+
+fn over_time_of(view: &View) -> String {
+    format!("{} over time", view.title)
+}
+
+fn table(interval: &Interval<'_>, view: &View) -> Option<Table> {
+    let table = view.table(interval)?;
+    Some(Table { notes: reasons_of(interval, view.probe), ..table })
+}
+
+/// Why cells of a probe are empty, each reason once.
+fn reasons_of(interval: &Interval<'_>, probe: &str) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for why in interval.reasons(probe) {
+        let text = match why {
+            Unmeasured::NotInVersion(text) if why.is_not_imported() => format!("n/v, {text}"),
+            Unmeasured::Off(why) => format!("off: {why}"),
+            Unmeasured::NotInVersion(why) => format!("n/v, not in this version: {why}"),
+            Unmeasured::NotPermitted(why) => format!("n/p, not permitted: {why}"),
+        };
+        if !reasons.contains(&text) {
+            reasons.push(text);
+        }
+    }
+    reasons
+}
+
+/// The interval in at most `most` slices of whole ticks, from its first tick to its last.
+fn slices<'a>(interval: &Interval<'a>, most: usize) -> Vec<Interval<'a>> {
+    let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
+    let ticks: Vec<u64> = interval.history().ticks().filter(inside).collect();
+    let joined = ticks.len().saturating_sub(1).div_ceil(most.max(1)).max(1);
+    let mut edges: Vec<u64> = ticks.iter().copied().step_by(joined).collect();
+    if edges.last() != ticks.last() {
+        edges.extend(ticks.last());
+    }
+    let slice = |edges: &[u64]| {
+        let mut slice = *interval;
+        (slice.from_ns, slice.to_ns) = (edges[0], edges[1]);
+        slice
+    };
+    edges.windows(2).map(slice).collect()
+}
+
+fn timeline(interval: &Interval<'_>, tables: &[(&'static View, Table)]) -> Timeline {
+    let slices = slices(interval, SLICES);
+    let first = slices.first().map(|slice| slice.from_ns);
+    let edges_ns = first.into_iter().chain(slices.iter().map(|slice| slice.to_ns)).collect();
+    let over_time = |(view, table): &(&'static View, Table)| -> (Text, Vec<Vec<Row>>) {
+        let kept: Vec<Vec<&Value>> =
+            table.rows.iter().take(ROWS).map(|row| key(&table.columns, row)).collect();
+        let rows = |slice: &Interval<'_>| {
+            let rows = view.table(slice).map_or_else(Vec::new, |table| table.rows);
+            let is_kept = |row: &Row| kept.contains(&key(&table.columns, row));
+            rows.into_iter().filter(is_kept).collect()
+        };
+        (view.name.into(), slices.iter().map(rows).collect())
+    };
+    let with_rows = tables.iter().filter(|(_, table)| !table.rows.is_empty());
+    Timeline { edges_ns, tables: with_rows.map(over_time).collect() }
+}
+
+/// What names a row.
+fn key<'a>(columns: &[Heading], row: &'a Row) -> Vec<&'a Value> {
+    let cells = columns.iter().zip(&row.cells);
+    cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell).collect()
+}

@@ -1,0 +1,4 @@
+//! The reports of a comparison: of figures, and of what every layer did.
+
+pub mod figures;
+pub mod layers;
