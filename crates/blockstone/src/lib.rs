@@ -13,6 +13,7 @@ mod judged;
 mod part;
 mod printer;
 mod progress;
+mod recorded;
 mod recordings;
 #[allow(dead_code, reason = "verbs move to it one by one")]
 mod verb;

@@ -10,9 +10,11 @@ use blockstone_view::{Measure, Missing, Value};
 /// From this size on a read is a multiblock read, counted in megabytes rather than in operations.
 const LARGE: u64 = 256 << 10;
 
-/// A number in its unit: `33 µs` from nanoseconds, `76,412 IOPS` from anything else.
+/// A number in its unit: `33 µs` from nanoseconds, `2 % of DB time` from a share, `76,412 IOPS`
+/// from anything else.
 pub fn quantity(value: f64, unit: &str) -> String {
-    if unit == "ns" { format_ns(value) } else { format!("{} {unit}", three_digits(value)) }
+    let number = number(value, unit);
+    if unit == "ns" { number } else { format!("{number} {unit}") }
 }
 
 /// A number without its unit, except a duration, which has none that is fixed, and a share, which

@@ -28,7 +28,7 @@ pub mod terminal;
 mod awr;
 mod chapters;
 mod flash;
-mod format;
+pub mod format;
 mod reduce;
 mod select;
 

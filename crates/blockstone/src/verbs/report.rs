@@ -15,7 +15,8 @@ use crate::cli::Global;
 use crate::exit::Exit;
 use crate::judged::{Judged, exit_code, write_page};
 use crate::printer::{Printer, answer};
-use crate::verb::Verb;
+use crate::finish::{finish, report_of};
+use crate::verb::{Context, Verb};
 use crate::{interval, recordings};
 use args::ReportArgs;
 
@@ -23,9 +24,7 @@ pub const VERB: Verb = Verb {
     name: "report",
     about: "Show a recording again, or write its HTML report again",
     options: ReportArgs::augment_args,
-    run: |options, context| {
-        run(&ReportArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&ReportArgs::from_arg_matches(options)?, context),
     reports: true,
     ..Verb::PLAIN
 };
@@ -33,7 +32,8 @@ pub const VERB: Verb = Verb {
 /// The verb whose recordings have no findings.
 pub const WATCH: &str = "watch";
 
-fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
+    let (global, printer) = (&context.global, context.printer);
     let dir = Path::new(&args.run);
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
         return matrix::show(dir, printer);
@@ -44,6 +44,9 @@ fn run(args: &ReportArgs, global: &Global, printer: Printer) -> Result<Exit> {
     }
     if recording.manifest.verb == WATCH || args.is_of_layers() {
         return layers(&recording, args, global, printer);
+    }
+    if recording.manifest.verb == "calibrate" {
+        return finish(&report_of(recording, context)?, context);
     }
     let judged = Judged::of(recording, &global.runs_dir)?;
     match &global.html {
