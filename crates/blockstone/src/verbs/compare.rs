@@ -4,7 +4,9 @@ mod args;
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
+use blockstone_judge::Findings;
 use blockstone_record::Recording;
+use blockstone_record::manifest::Manifest;
 use blockstone_report::{html, json, terminal};
 use blockstone_view::{History, difference_document, differences};
 use clap::{Args, FromArgMatches};
@@ -12,25 +14,24 @@ use clap::{Args, FromArgMatches};
 use super::report::WATCH;
 use crate::cli::Global;
 use crate::exit::Exit;
-use crate::judged::{Judged, write_page};
+use crate::judged::write_page;
 use crate::part::Part;
 use crate::printer::{Printer, answer};
-use crate::verb::Verb;
-use crate::{interval, recordings};
+use crate::verb::{Context, Verb};
+use crate::{interval, recordings, verbs};
 use args::CompareArgs;
 
 pub const VERB: Verb = Verb {
     name: "compare",
     about: "Compare two recordings: faster, slower, or difference not established",
     options: CompareArgs::augment_args,
-    run: |options, context| {
-        run(&CompareArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&CompareArgs::from_arg_matches(options)?, context),
     reports: true,
     ..Verb::PLAIN
 };
 
-fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
+fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
+    let (global, printer) = (&context.global, context.printer);
     let parts = [Part::of(&args.a)?, Part::of(&args.b)?];
     let a = recordings::open(&parts[0].run, &global.runs_dir)?;
     let b = recordings::open(&parts[1].run, &global.runs_dir)?;
@@ -48,8 +49,7 @@ fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
     if a.manifest.verb == WATCH || parts.iter().any(Part::is_limited) {
         return layers([&a, &b], &parts, args, global, printer);
     }
-    let judged = |recording| Judged::of(recording, &global.runs_dir);
-    let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
+    let (a, b) = (figures(a, context)?, figures(b, context)?);
     let comparison = blockstone_judge::compare((&a.0, &a.1), (&b.0, &b.1));
     if let Some(file) = &global.html {
         write_page(&html::compare_page(&comparison)?, file, printer)?;
@@ -63,6 +63,20 @@ fn run(args: &CompareArgs, global: &Global, printer: Printer) -> Result<Exit> {
     };
     answer(&text)?;
     Ok(Exit::Done)
+}
+
+/// The figures of a recording, as the verb has them that made it.
+fn figures(recording: Recording, context: &Context) -> Result<(Manifest, Findings)> {
+    let name = recording.manifest.verb.clone();
+    match verbs::find(&name).and_then(|verb| verb.figures) {
+        Some(figures) => figures(recording, context),
+        None => bail!(
+            "compare {}: recordings of `{name}` have no figures\n\
+             hint: name a part of its time, as in {}@0s..10s",
+            recording.dir.display(),
+            recording.dir.display()
+        ),
+    }
 }
 
 /// Compares what every layer did, in two parts of a recording or in two recordings.

@@ -10,12 +10,12 @@ use blockstone_report::{html, terminal};
 use blockstone_view::History;
 use clap::{Args, FromArgMatches};
 
-use super::run::matrix;
+use super::run::{awr, matrix};
 use crate::cli::Global;
 use crate::exit::Exit;
-use crate::judged::{Judged, exit_code, write_page};
+use crate::judged::write_page;
 use crate::printer::{Printer, answer};
-use crate::finish::{finish, report_of};
+use crate::finish::{self, report_of};
 use crate::verb::{Context, Verb};
 use crate::{interval, recordings};
 use args::ReportArgs;
@@ -36,7 +36,7 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     let (global, printer) = (&context.global, context.printer);
     let dir = Path::new(&args.run);
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
-        return matrix::show(dir, printer);
+        return finish::finish(&matrix::report(dir)?, context);
     }
     let recording = recordings::open(&args.run, &global.runs_dir)?;
     for warning in recording.warnings() {
@@ -45,16 +45,11 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     if recording.manifest.verb == WATCH || args.is_of_layers() {
         return layers(&recording, args, global, printer);
     }
-    if recording.manifest.verb == "calibrate" {
-        return finish(&report_of(recording, context)?, context);
+    let report = report_of(recording, context)?;
+    if args.awr_info {
+        return finish::finish_with(awr::of(&report)?, &report, context);
     }
-    let judged = Judged::of(recording, &global.runs_dir)?;
-    match &global.html {
-        Some(file) => write_page(&judged.page()?, file, printer)?,
-        None if args.awr_info => answer(&judged.awr_info()?)?,
-        None => answer(&judged.text(printer)?)?,
-    }
-    Ok(exit_code(&judged))
+    finish::finish(&report, context)
 }
 
 /// What every layer did in a part of the recording's time.

@@ -1,23 +1,11 @@
 //! The charts, drawn by plotly.js from data inside the page. Colours are chosen to be read on
 //! white and on near-black; axes and texts take theirs from the page's style.
 
-mod caches;
-mod latency;
-mod percentiles;
-mod writes;
-
-use blockstone_base::Estimate;
 use blockstone_base::units::format_ns;
-use blockstone_judge::findings::{Findings, Point};
-use blockstone_record::manifest::{Group, Manifest};
-use plotly::common::{
-    ColorScaleElement, DashType, ErrorData, ErrorType, HoverInfo, Line, Marker, MarkerSymbol, Mode,
-};
+use plotly::common::{ColorScaleElement, ErrorData, ErrorType};
 use plotly::layout::{Axis, AxisType, Layout};
-use plotly::{Plot, Scatter, Trace};
+use plotly::{Plot, Trace};
 use serde::Serialize;
-
-use crate::format;
 
 pub const BLUE: &str = "#2f81d6";
 pub const ORANGE: &str = "#d9730d";
@@ -98,28 +86,6 @@ pub fn share_rows(charts: &mut [Chart]) {
     }
 }
 
-/// Charts of the section on reads.
-pub fn reads(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
-    let mut charts: Vec<Chart> =
-        latency::against_iops(manifest, findings, Group::RandomRead).into_iter().collect();
-    charts.extend(percentiles::of_main_points(manifest, findings));
-    charts.extend(caches::large_reads(findings));
-    charts
-}
-
-/// Charts of the section on writes and commits.
-pub fn writes(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
-    let mut charts: Vec<Chart> =
-        latency::against_iops(manifest, findings, Group::RandomWrite).into_iter().collect();
-    charts.extend(writes::commits(manifest, findings));
-    charts
-}
-
-/// Charts of the section on caches.
-pub fn caches(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
-    caches::map(manifest, findings).into_iter().collect()
-}
-
 /// plotly.js as the crate embeds it, without the second script (MathJax) that these charts do not
 /// use.
 pub fn library() -> String {
@@ -127,77 +93,6 @@ pub fn library() -> String {
     let end = scripts.find("</script>").map_or(scripts.len(), |at| at + "</script>".len());
     scripts.truncate(end);
     scripts
-}
-
-/// A series of points with its intervals, condemned points apart.
-pub struct Curve<'a> {
-    /// The legend's text.
-    pub name: &'a str,
-    /// One of the colours above.
-    pub color: &'static str,
-    /// How the line is drawn.
-    pub dash: DashType,
-}
-
-/// What a curve shows of a point: its place, and half widths of the interval in x and in y.
-pub struct Place {
-    /// Horizontal, with the interval when it is the uncertain one.
-    pub x: f64,
-    /// Interval of `x`.
-    pub x_interval: Option<(f64, f64)>,
-    /// Vertical.
-    pub y: f64,
-    /// Interval of `y`.
-    pub y_interval: Option<(f64, f64)>,
-}
-
-impl Curve<'_> {
-    /// The traces: a line with markers through the points that stand, hollow grey markers for the
-    /// condemned ones.
-    pub fn traces(
-        &self,
-        points: &[&Point],
-        place: impl Fn(&Point) -> Option<Place>,
-    ) -> Vec<Box<dyn Trace>> {
-        let (standing, condemned): (Vec<&Point>, Vec<&Point>) =
-            points.iter().partition(|p| p.condemned_by.is_empty());
-        let mut traces: Vec<Box<dyn Trace>> = Vec::new();
-        if !standing.is_empty() {
-            let marker = Marker::new().color(self.color).size(7);
-            let line = Line::new().color(self.color).width(1.8).dash(self.dash.clone());
-            traces.push(scatter(&standing, &place, self.name).marker(marker).line(line));
-        }
-        if !condemned.is_empty() {
-            let marker = Marker::new().color(GREY).size(8).symbol(MarkerSymbol::CircleOpen);
-            let name = format!("{} (condemned)", self.name);
-            traces.push(scatter(&condemned, &place, &name).mode(Mode::Markers).marker(marker));
-        }
-        traces
-    }
-}
-
-fn scatter(
-    points: &[&Point],
-    place: impl Fn(&Point) -> Option<Place>,
-    name: &str,
-) -> Box<Scatter<f64, f64>> {
-    let placed: Vec<(&Point, Place)> =
-        points.iter().filter_map(|p| Some((*p, place(p)?))).collect();
-    let texts = placed.iter().map(|(p, _)| hover_text(p)).collect();
-    let xs = placed.iter().map(|(_, at)| at.x).collect();
-    let ys = placed.iter().map(|(_, at)| at.y).collect();
-    let mut trace = Scatter::new(xs, ys)
-        .name(name)
-        .mode(Mode::LinesMarkers)
-        .hover_text_array(texts)
-        .hover_info(HoverInfo::Text);
-    if placed.iter().any(|(_, at)| at.x_interval.is_some()) {
-        trace = trace.error_x(errors(placed.iter().map(|(_, at)| (at.x, at.x_interval))));
-    }
-    if placed.iter().any(|(_, at)| at.y_interval.is_some()) {
-        trace = trace.error_y(errors(placed.iter().map(|(_, at)| (at.y, at.y_interval))));
-    }
-    trace
 }
 
 /// Whiskers from value to both ends, none of them below zero, where no rate and no latency can be;
@@ -219,53 +114,9 @@ pub fn errors(values: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> ErrorD
         .width(3)
 }
 
-/// Both ends of an estimate, scaled.
-pub fn ends(estimate: &Estimate, factor: f64) -> (f64, f64) {
-    (estimate.low * factor, estimate.high * factor)
-}
-
-/// All a reader wants to know of a point. plotly.js reads a few HTML tags in texts.
-fn hover_text(point: &Point) -> String {
-    let latency = &point.latency;
-    let mut lines = vec![
-        format!("<b>{}</b>", inert(&point.label)),
-        format::load(&point.load),
-        format!(
-            "{} {}",
-            format::quantity(point.iops.value, "IOPS"),
-            format::plus_minus(&point.iops)
-        ),
-        format::quantity(point.mb_per_s.value, "MB/s"),
-        format!(
-            "p50 {} · p99 {}",
-            format::quantity(latency.ns_p50.value, "ns"),
-            format::quantity(latency.ns_p99.value, "ns")
-        ),
-    ];
-    if !point.condemned_by.is_empty() {
-        lines.push(format!("condemned: {}", inert(&point.condemned_by.join(", "))));
-    }
-    lines.join("<br>")
-}
-
 /// Text that plotly.js shows as it is.
 pub fn inert(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// An axis of seconds on a logarithmic scale that holds p50 and p99 of all points, and `limit_ns`
-/// if there is one. It begins and ends at a tick, and the narrower it is, the more ticks are round.
-pub fn latency_axis<'a>(
-    points: impl IntoIterator<Item = &'a Point>,
-    limit_ns: Option<u64>,
-) -> Axis {
-    let limit_ns = limit_ns.map_or(0.0, |ns| ns as f64);
-    let (least, greatest) = points.into_iter().fold((f64::INFINITY, limit_ns), |ends, point| {
-        let latency = &point.latency;
-        (ends.0.min(latency.ns_p50.value), ends.1.max(latency.ns_p99.value))
-    });
-    let least = least.clamp(1.0, 1e12);
-    spanning(least, greatest.max(least * 2.0))
 }
 
 /// The axis from `least` to `greatest` nanoseconds.

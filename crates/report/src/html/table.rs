@@ -62,9 +62,4 @@ impl Table {
     pub fn row(&mut self, head: impl Into<String>, cells: Vec<String>) {
         self.rows.push(Row { head: head.into(), cells, condemned_by: Vec::new() });
     }
-
-    /// Adds the row of a point, struck through by what condemns it.
-    pub fn judged_row(&mut self, head: impl Into<String>, cells: Vec<String>, by: &[String]) {
-        self.rows.push(Row { head: head.into(), cells, condemned_by: by.to_vec() });
-    }
 }

@@ -5,8 +5,8 @@ use blockstone_reduce::findings::Findings;
 use blockstone_reduce::scanned::Scanned;
 
 use crate::reduce;
+use crate::render::terminal::columns::Columns;
 use crate::terminal::Style;
-use crate::terminal::columns::Columns;
 
 /// Files that get a line; the largest ones.
 const FILES_MAX: usize = 10;

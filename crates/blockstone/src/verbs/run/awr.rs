@@ -1,11 +1,13 @@
 //! The line that SLOB's users keep in their spreadsheets: the columns of its `awr_info`, one line a
 //! run.
 
+use anyhow::{Result, anyhow};
 use blockstone_base::units::thousands;
 use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
+use blockstone_report::Report;
 
-use crate::select::setting_u64;
+use crate::recorded::setting_u64;
 
 /// The columns, rates per second and latencies in microseconds.
 const COLUMNS: [&str; 18] = [
@@ -35,6 +37,21 @@ pub fn awr_info(recording: &Recording, findings: &RunFindings) -> String {
     let values: Vec<String> =
         columns(recording, findings).into_iter().map(|(_, value)| value).collect();
     format!("{}\n{}\n", COLUMNS.join("|"), values.join("|"))
+}
+
+/// The two lines of a report.
+///
+/// # Errors
+/// When it is not that of a run.
+pub fn of(report: &Report) -> Result<&str> {
+    report.document.get("awr_info").and_then(|text| text.as_str()).ok_or_else(|| {
+        anyhow!(
+            "print awr_info of {}: it was made by `{}`\n\
+             hint: only the recording of a run has these columns",
+            report.recording,
+            report.verb
+        )
+    })
 }
 
 /// The columns with their values.
