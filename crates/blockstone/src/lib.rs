@@ -19,6 +19,12 @@ mod recordings;
 mod verb;
 mod verbs;
 
+/// How recordings and their findings become reports.
+pub mod reports {
+    pub use crate::verbs::calibrate::report::report as calibration;
+    pub use crate::verbs::run::report::report as run;
+}
+
 use std::process::ExitCode;
 
 /// The program.

@@ -134,7 +134,7 @@ fn devices(target: &StorageTarget) -> Table {
             device.size_bytes.into(),
             u64::from(device.logical_block_bytes).into(),
             u64::from(device.physical_block_bytes).into(),
-            device.max_request_bytes.map(u64::from).into(),
+            device.max_request_bytes.into(),
             device.queue_depth.map(u64::from).into(),
         ]);
     }

@@ -1,7 +1,7 @@
 //! `blockstone calibrate`: settings from the command line, the run, the findings, the report.
 
 mod args;
-mod report;
+pub(crate) mod report;
 
 use anyhow::{Context, Result, bail};
 use blockstone_calibrate::{OpenLoop, Settings, Subject, Thoroughness};

@@ -3,7 +3,7 @@
 mod args;
 pub(super) mod awr;
 pub(super) mod matrix;
-mod report;
+pub(crate) mod report;
 
 use std::path::{Path, PathBuf};
 

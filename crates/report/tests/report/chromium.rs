@@ -7,22 +7,14 @@ use std::process::Command;
 use blockstone_judge::compare;
 use blockstone_report::html;
 
-use crate::fixture::Fixture;
 use crate::terminal::two;
 
 /// The pages by name.
 fn pages() -> Vec<(&'static str, String)> {
-    let page = |fixture: Fixture| html::page(&fixture.recording, &fixture.findings).unwrap();
     let (a, b) = two();
     let comparison =
         compare((&a.recording.manifest, &a.findings), (&b.recording.manifest, &b.findings));
-    let mut pages = vec![
-        ("clean", page(Fixture::clean())),
-        ("condemned", page(Fixture::condemned())),
-        ("interrupted", page(Fixture::interrupted())),
-        ("compare", html::compare_page(&comparison).unwrap()),
-    ];
-    pages.extend(crate::run::pages());
+    let mut pages = vec![("compare", html::compare_page(&comparison).unwrap())];
     pages.push(("flash", crate::flash::page()));
     // One file and none of it have no chart that these do not have.
     let drawn = ["reduce-few", "reduce-many", "reduce-sampled"];

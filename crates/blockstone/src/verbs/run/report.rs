@@ -158,12 +158,11 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
         parts.push(format!("windows of {window}"));
         return parts.join(" · ");
     }
-    parts.push(match (number("readers"), number("writers")) {
-        (Some(readers), Some(writers)) => format!("{readers} readers, {writers} writers"),
-        _ => {
-            let schemas = number("schemas").map_or("–".to_owned(), |n| n.to_string());
-            format!("{} sessions on {schemas} schemas", findings.sessions)
-        }
+    parts.push(if let (Some(readers), Some(writers)) = (number("readers"), number("writers")) {
+        format!("{readers} readers, {writers} writers")
+    } else {
+        let schemas = number("schemas").map_or("–".to_owned(), |n| n.to_string());
+        format!("{} sessions on {schemas} schemas", findings.sessions)
     });
     parts.extend(number("work_unit").map(|rows| format!("{rows} blocks an operation")));
     parts.extend(number("update_pct").map(|n| format!("{n} % updates")));

@@ -1,10 +1,10 @@
 //! A calibration as it comes out of a virtual disk with a ceiling near 80,000 reads a second. All
 //! numbers come from one seed, so renderings of it can be compared word for word.
 
+#[path = "fixture/identity.rs"]
 pub mod identity;
+#[path = "fixture/series.rs"]
 pub mod series;
-
-use std::path::PathBuf;
 
 use blockstone_base::dist::Distribution;
 use blockstone_base::histogram::LatencyHistogram;
@@ -79,12 +79,6 @@ impl Fixture {
         let verdicts = verdicts(&recording.manifest);
         let findings = Findings { points, summary, verdicts, drift_ratio: Some(0.013) };
         Self { recording, findings, _dir: dir }
-    }
-
-    /// The same with a fixed directory name, for renderings that print it.
-    pub fn with_fixed_dir(mut self) -> Self {
-        self.recording.dir = PathBuf::from("blockstone-runs/20261121-205700-calibrate-k3v9qz");
-        self
     }
 }
 

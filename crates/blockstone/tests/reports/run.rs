@@ -4,12 +4,14 @@ use blockstone_base::Capability;
 use blockstone_judge::{RunFindings, find_run};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Manifest, NamedCapability};
-use blockstone_report::json::run_json;
-use blockstone_report::terminal::{Style, run_terminal};
-use blockstone_report::{awr_info, html};
-use serde_json::json;
+use blockstone_report::chart::{Chart, Color};
+use blockstone_report::render::json::document as rendered;
+use blockstone_report::render::terminal::{Style, text};
+use blockstone_report::{Block, Report};
+use serde_json::{Value, json};
 
-use crate::json::check;
+use crate::calibrate::expect;
+use crate::document::check;
 use crate::run_fixture::{RunFixture, calibration};
 
 struct Run {
@@ -36,59 +38,77 @@ fn condemned() -> Run {
     found(&fixture, None)
 }
 
-/// The pages of runs by name, for the browser.
-pub fn pages() -> Vec<(&'static str, String)> {
-    let runs = [
-        ("run", healthy()),
-        ("run-scan", found(&RunFixture::matrix(), None)),
-        ("run-noise", found(&RunFixture::noise(), None)),
-    ];
-    let page = |run: &Run| html::run_page(&run.recording, &run.findings).unwrap();
-    runs.iter().map(|(name, run)| (*name, page(run))).collect()
+impl Run {
+    fn report(&self) -> Report {
+        blockstone_cli::reports::run(&self.recording, &self.findings).unwrap()
+    }
+
+    fn document(&self) -> Value {
+        rendered(&self.report())
+    }
+}
+
+/// Reports of all forms of runs.
+pub fn reports() -> Vec<Report> {
+    let forms = [RunFixture::matrix(), RunFixture::noise(), RunFixture::readers()];
+    let forms = forms.iter().map(|fixture| found(fixture, None).report());
+    [healthy().report(), condemned().report()].into_iter().chain(forms).collect()
+}
+
+fn chart(report: &Report, name: &str) -> Option<Chart> {
+    let mut blocks = report.sections.iter().flat_map(|section| &section.blocks);
+    blocks.find_map(|block| match block {
+        Block::Chart(chart) if chart.name == name => Some(chart.clone()),
+        _ => None,
+    })
 }
 
 fn screen(run: &Run) -> String {
-    let style = Style { color: false, width: 100 };
-    let screen = run_terminal(&run.recording, &run.findings, &style);
+    let screen = text(&run.report(), false, &Style { color: false, width: 100 });
     screen.replace(&run.recording.dir.display().to_string(), "RUN")
 }
 
 #[test]
 fn the_screen_is_what_it_is() {
-    let expected = include_str!("expected/run.txt");
     let screen = screen(&healthy());
-    assert_eq!(screen, expected, "\n{screen}");
-    assert!(screen.lines().count() <= 60, "more than one screen");
+    assert!(screen.lines().count() <= 76, "{} lines", screen.lines().count());
+    for line in screen.lines().skip(1) {
+        assert!(line.chars().count() <= 100, "wider than the terminal: {line}");
+    }
+    expect("run.txt", &screen);
 }
 
 #[test]
 fn a_matrix_is_a_table_of_reads_beside_the_waits_that_a_database_reports() {
     let screen = screen(&found(&RunFixture::matrix(), None));
     let end = screen.find("\n? ").unwrap();
-    assert_eq!(&screen[..end], include_str!("expected/run-scan.txt"), "\n{screen}");
+    expect("run-scan.txt", &screen[..end]);
 }
 
 #[test]
 fn noise_stands_before_what_the_sessions_did_without_it() {
     let screen = screen(&found(&RunFixture::noise(), None));
-    let expected = include_str!("expected/run-noise.txt");
-    let end = screen.find("  load profile").unwrap();
-    assert_eq!(&screen[..end], expected, "\n{screen}");
+    let end = screen.find("Load profile").unwrap();
+    expect("run-noise.txt", &screen[..end]);
 }
 
 #[test]
-fn forms_of_runs_have_sections_of_their_own() {
-    let pages = pages();
-    let plots: [(&str, &[&str]); 3] = [
-        ("run", &[]),
+fn forms_of_runs_have_charts_of_their_own() {
+    let forms = [
+        ("run", healthy()),
+        ("run-scan", found(&RunFixture::matrix(), None)),
+        ("run-noise", found(&RunFixture::noise(), None)),
+    ];
+    let charts: [(&str, &[&str]); 2] = [
         ("run-scan", &["scan-throughput", "reads-and-reported-waits"]),
         ("run-noise", &["noisy-against-quiet"]),
     ];
-    for (name, page) in &pages {
-        for (of, ids) in &plots {
-            for id in *ids {
-                let there = page.contains(&format!("data-plot=\"{id}\""));
-                assert_eq!(there, of == name, "{id} in {name}");
+    for (name, run) in &forms {
+        let report = run.report();
+        for (of, names) in &charts {
+            for chart_name in *names {
+                let there = chart(&report, chart_name).is_some();
+                assert_eq!(there, of == name, "{chart_name} in {name}");
             }
         }
     }
@@ -126,14 +146,14 @@ fn documents_keep_to_the_schema() {
     let matrix = found(&RunFixture::matrix(), None);
     let noise = found(&RunFixture::noise(), None);
     for run in [healthy(), condemned(), unfinished(), without_database, readers, matrix, noise] {
-        check("run-1.json", &run_json(&run.recording, &run.findings));
+        check("run-1.json", &run.document());
     }
 }
 
 #[test]
 fn scripts_find_what_they_were_promised() {
     let run = healthy();
-    let document = run_json(&run.recording, &run.findings);
+    let document = run.document();
     for (name, expected) in [
         ("read_iops", 6_000.0),
         ("write_iops", 800.0),
@@ -150,28 +170,59 @@ fn scripts_find_what_they_were_promised() {
     assert_eq!((&wait["count"], &wait["time_ns"]), (&json!(60_000), &json!(140_000_000_000_u64)));
     assert_eq!(document["roles"].as_array().unwrap().len(), 4);
     let run = condemned();
-    let document = run_json(&run.recording, &run.findings);
+    let document = run.document();
     assert_eq!(document["summary"]["read_iops"], json!(null));
     assert_eq!(document["condemned"]["read_iops"]["by"], json!(["memory-test"]));
 }
 
 #[test]
-fn the_page_has_its_charts_on_a_time_axis() {
-    let pages = pages();
-    let page = &pages[0].1;
-    for id in ["the-database-over-time", "disks-over-time", "latencies-over-time"] {
-        assert!(page.contains(&format!("data-plot=\"{id}\"")), "{id}");
+fn the_first_picture_is_sessions_by_wait_class_with_reads_writes_and_commits_below() {
+    let run = healthy();
+    let report = run.report();
+    let first = &report.sections[0];
+    let names = first.blocks.iter().map(|block| match block {
+        Block::Chart(chart) => chart.name.to_string(),
+        _ => String::new(),
+    });
+    assert_eq!(names.collect::<Vec<_>>(), ["active-sessions", "reads", "writes", "commits"]);
+    let sessions = chart(&report, "active-sessions").unwrap();
+    let level = &sessions.levels[0];
+    assert_eq!(level.y, f64::from(run.recording.manifest.host.cpus));
+    let colors: Vec<Color> = sessions.layers.iter().map(|layer| layer.color).collect();
+    assert!(colors.starts_with(&[Color::Cpu]), "{colors:?}");
+    assert!(colors.contains(&Color::UserIo) && colors.contains(&Color::Commit), "{colors:?}");
+    // All that sessions did adds up to the database time: 15.6 of them were active.
+    let layers = sessions.layers.iter().map(|layer| {
+        let values: Vec<f64> = layer.form.points().iter().filter_map(|point| point.y).collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    });
+    let active: f64 = layers.sum();
+    assert!((active / 15.6 - 1.0).abs() < 0.05, "{active}");
+    let reads = chart(&report, "reads").unwrap();
+    let y = reads.layers[0].form.points().iter().rev().find_map(|point| point.y).unwrap();
+    assert!((y / 6_000.0 - 1.0).abs() < 0.05, "{y}");
+    for name in ["role-reads", "disk-writes", "latencies-over-time", "processors"] {
+        assert!(chart(&report, name).is_some(), "{name}");
     }
-    assert!(page.contains("Blockstone run") && page.contains("db file sequential read"));
-    let struck = condemned();
-    let page = html::run_page(&struck.recording, &struck.findings).unwrap();
-    assert!(page.contains("condemned: memory-test"));
+}
+
+#[test]
+fn slices_of_time_have_the_tables_that_the_page_shows() {
+    let report = healthy().report();
+    let timeline = report.timeline.as_ref().unwrap();
+    assert!(timeline.edges_ns.is_sorted() && timeline.edges_ns.len() > 2);
+    for (name, slices) in &timeline.tables {
+        assert!(report.tables().any(|table| table.name == *name), "{name}");
+        assert_eq!(slices.len() + 1, timeline.edges_ns.len(), "{name}");
+    }
+    assert!(timeline.tables.iter().any(|(name, _)| name == "load"));
 }
 
 #[test]
 fn awr_info_has_the_columns_of_slob() {
     let run = healthy();
-    let text = awr_info(&run.recording, &run.findings);
+    let document = run.document();
+    let text = document["awr_info"].as_str().unwrap();
     let [head, values] = text.lines().collect::<Vec<_>>()[..] else { panic!("two lines") };
     assert!(head.starts_with("FILE|SESSIONS|ELAPSED|DB CPU|DB Tm|EXECUTES|LIO|PREADS|READ_MBS"));
     assert_eq!(
