@@ -1,4 +1,4 @@
-//! The clock every latency is read from, as a trait, so that a simulation can own time.
+//! A clock and waiting on it, as a trait, so that a test can own time.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,9 +8,12 @@ use std::rc::Rc;
 pub trait Clock {
     /// Nanoseconds since an arbitrary fixed origin; never goes back.
     fn now_ns(&self) -> u64;
+
+    /// Sleeps until the clock shows `deadline_ns`; returns at once when that has passed.
+    fn sleep_until_ns(&self, deadline_ns: u64);
 }
 
-/// A clock that moves when told to. Clones share the same time.
+/// A clock that is set by hand. Clones share the same time.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock(Rc<Cell<u64>>);
 
@@ -25,6 +28,10 @@ impl Clock for ManualClock {
     fn now_ns(&self) -> u64 {
         self.0.get()
     }
+
+    fn sleep_until_ns(&self, deadline_ns: u64) {
+        self.advance_to(deadline_ns);
+    }
 }
 
 #[cfg(test)]
@@ -37,5 +44,7 @@ mod tests {
         clock.advance_to(10);
         clock.clone().advance_to(5);
         assert_eq!(clock.now_ns(), 10);
+        clock.sleep_until_ns(12);
+        assert_eq!(clock.now_ns(), 12);
     }
 }

@@ -21,9 +21,7 @@ pub enum Kind {
 pub enum Unit {
     /// A number of things.
     Count,
-    /// Bytes.
     Bytes,
-    /// Nanoseconds.
     Nanoseconds,
     /// Parts per million.
     Ppm,
@@ -36,7 +34,6 @@ pub enum Unit {
 pub struct Column {
     /// Its name everywhere: Rust field, Parquet column, JSON key; unit, then qualifier, last.
     pub name: &'static str,
-    /// Its unit.
     pub unit: Unit,
     /// How it behaves in time.
     pub kind: Kind,
@@ -55,7 +52,6 @@ pub struct Schema {
     pub probe: &'static str,
     /// What it observes, in one sentence.
     pub doc: &'static str,
-    /// Its columns.
     pub columns: &'static [Column],
 }
 

@@ -1,7 +1,7 @@
 //! The series a workload run records about itself and about the database it drives, miniature or
-//! real: one declaration for the target that samples them and for whoever judges them. All are
-//! cumulative since the database was opened, unless marked as a level. What a database that is only
-//! watched tells beyond that is declared here too.
+//! real: one declaration for the target that samples them and for the judge. All are cumulative
+//! since the database was opened, unless marked as a level. What a monitored database reports
+//! beyond that is declared here too.
 
 mod monitored;
 
@@ -21,22 +21,23 @@ pub const OPERATION: Schema = Schema {
         sent("rows", Unit::Count, "Rows visited; one row is one block."),
         sent("commits", Unit::Count, "Transactions whose commit was acknowledged."),
         sent("latency_ns_sum", Unit::Nanoseconds, "Sum of latencies from the intended start."),
-        sent("service_ns_sum", Unit::Nanoseconds, "Sum of latencies from the sending."),
+        sent("service_ns_sum", Unit::Nanoseconds, "Sum of latencies from the time of sending."),
         sent(
             "lag_ns_sum",
             Unit::Nanoseconds,
-            "Sum of delays of sendings behind their intended start; zero in a closed loop.",
+            "Sum of how late operations were sent after their intended start; zero in a closed \
+             loop.",
         ),
-        sent("think_ns_sum", Unit::Nanoseconds, "Sum of the think times taken afterwards."),
+        sent("think_ns_sum", Unit::Nanoseconds, "Sum of the think times after operations."),
     ],
 };
 
-/// Where the database's processes spent their time; the object is `role/event`, as in
-/// `session/db file sequential read` or `lgwr/log file parallel write`. `role/CPU` and
-/// `role/run queue` are events too, as the kernel charges them to the threads: also inside waits.
-/// So of the sessions' database time, `db_time_ns` less their waits is CPU, run queue and a
-/// remainder, which belongs into every report, in the shares that a sample of it has: the columns
-/// of [`INSTANCE`] that begin with `outside_sampled`.
+/// Where the database's processes spent their time; the object is `role/event`, as in `session/db
+/// file sequential read` or `lgwr/log file parallel write`. `role/CPU` and `role/run queue` are
+/// events too, as the kernel charges them to the threads: also inside waits. So of the sessions'
+/// database time, `db_time_ns` less their waits is CPU, run queue and a remainder, which belongs in
+/// every report, in the shares that a sample of it has: the columns of [`INSTANCE`] that begin with
+/// `outside_sampled`.
 pub const EVENT: Schema = Schema {
     probe: "event",
     doc: "Wait events of the database, by role and event.",
@@ -45,7 +46,7 @@ pub const EVENT: Schema = Schema {
         seen(
             "time_ns",
             Unit::Nanoseconds,
-            "Time in these waits and those under way, or on CPU, or on the run queue.",
+            "Time in these waits, unfinished ones included, or on CPU, or on the run queue.",
         ),
     ],
 };
@@ -72,7 +73,7 @@ pub const DISK: Schema = Schema {
         seen(
             "offline_ns",
             Unit::Nanoseconds,
-            "Time in which the disk was not part of the group, or was given what it missed.",
+            "Time during which the disk was out of the group or being resynced.",
         ),
     ],
 };
@@ -93,9 +94,9 @@ pub const INSTANCE: Schema = Schema {
         seen("direct_reads", Unit::Count, "Read requests past the cache."),
         seen("block_changes", Unit::Count, "Blocks changed by updates."),
         seen("physical_writes", Unit::Count, "Blocks written to storage by the database writers."),
-        seen("write_requests", Unit::Count, "Requests in which those blocks were written."),
-        seen("redo_bytes", Unit::Bytes, "Redo generated, without what fills up a log block."),
-        seen("redo_writes", Unit::Count, "Writes of the log writer."),
+        seen("write_requests", Unit::Count, "Write requests for those blocks."),
+        seen("redo_bytes", Unit::Bytes, "Redo generated, without the padding of log blocks."),
+        seen("redo_writes", Unit::Count, "Writes by the log writer."),
         seen("redo_written_bytes", Unit::Bytes, "Bytes of those writes."),
         seen(
             "protection_bytes",
@@ -104,25 +105,26 @@ pub const INSTANCE: Schema = Schema {
              double-write area.",
         ),
         seen("commits", Unit::Count, "Commits acknowledged."),
-        seen("log_switches", Unit::Count, "Changes to the next redo group."),
+        seen("log_switches", Unit::Count, "Switches to the next redo log."),
         seen("checkpoints", Unit::Count, "Checkpoints completed."),
         seen("blocks_repaired", Unit::Count, "Bad copies of a block rewritten from a good one."),
         seen("degraded_reads", Unit::Count, "Reads answered by a mirror."),
         seen(
             "db_time_ns",
             Unit::Nanoseconds,
-            "Wall time inside the calls of sessions, those under way included.",
+            "Wall time inside session calls, unfinished ones included.",
         ),
         seen(
             "outside_sampled_ns",
             Unit::Nanoseconds,
-            "Stretches of these calls outside of waits, drawn at random and looked at.",
+            "Randomly sampled stretches of these calls outside waits.",
         ),
         seen("outside_sampled_cpu_ns", Unit::Nanoseconds, "Processor time within them."),
         seen(
             "outside_sampled_blocked_ns",
             Unit::Nanoseconds,
-            "Time off the processor in those of them that blocked; else it was the run queue.",
+            "Time off the processor in the sampled stretches that blocked; in the others it was \
+             the run queue.",
         ),
         Column {
             name: "dirty_blocks",
@@ -142,31 +144,31 @@ pub const SERVER: Schema = Schema {
     columns: &[
         charged("cpu_ns", Unit::Nanoseconds, "Time on a processor."),
         charged("run_queue_ns", Unit::Nanoseconds, "Time ready to run but waiting for one."),
-        charged("requested_read_bytes", Unit::Bytes, "Bytes that reading system calls returned."),
-        charged("requested_write_bytes", Unit::Bytes, "Bytes that writing system calls took."),
-        charged("read_bytes", Unit::Bytes, "Bytes that storage had to deliver."),
+        charged("requested_read_bytes", Unit::Bytes, "Bytes returned by read system calls."),
+        charged("requested_write_bytes", Unit::Bytes, "Bytes passed to write system calls."),
+        charged("read_bytes", Unit::Bytes, "Bytes that had to be fetched from storage."),
         charged("write_bytes", Unit::Bytes, "Bytes sent, or to be sent, to storage."),
     ],
 };
 
-/// What only a database of its own, reached by SQL, has to tell.
+/// Statistics that only an SQL database has.
 pub const SQL: Schema = Schema {
     probe: "sql",
-    doc: "Statistics of a real database that the miniature instance has no use for.",
+    doc: "Statistics of a real database that the miniature instance does not have.",
     columns: &[
         seen(
             "retries",
             Unit::Count,
-            "Transactions that the database ended (deadlock, serialisation failure, busy) and \
-             that were sent again.",
+            "Transactions that the database rolled back (deadlock, serialisation failure, busy) \
+             and that were retried.",
         ),
         seen("commit_ns", Unit::Nanoseconds, "Time from sending commits to their acknowledgement."),
-        seen("flushes", Unit::Count, "Flushes of files that the database asked for."),
+        seen("flushes", Unit::Count, "File flushes requested by the database."),
         seen("full_page_images", Unit::Count, "Whole pages written to the redo."),
         seen(
             "maintenance_runs",
             Unit::Count,
-            "Times that the database cleaned up or analysed a table of the run by itself.",
+            "Times the database vacuumed or analysed a table of the run on its own.",
         ),
     ],
 };

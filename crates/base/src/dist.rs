@@ -5,19 +5,15 @@ use crate::rng::Rng;
 /// A distribution of durations in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always the same.
     Constant {
-        /// The duration.
         ns: f64,
     },
     /// Exponential: the gaps of a Poisson process.
     Exponential {
-        /// Its mean.
         mean_ns: f64,
     },
     /// Log-normal: the usual shape of storage latency.
     LogNormal {
-        /// The median.
         median_ns: f64,
         /// Standard deviation of the natural logarithm.
         sigma: f64,
@@ -34,7 +30,6 @@ impl Distribution {
         }
     }
 
-    /// The mean, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         match *self {
             Self::Constant { ns } => ns,

@@ -63,7 +63,6 @@ impl LatencyHistogram {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         self.inner.reset();
         self.beyond = 0;

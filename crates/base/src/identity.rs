@@ -5,16 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::Capability;
 
-/// The machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// Its name.
     pub hostname: String,
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,
     /// Architecture, as `uname -m` prints it.
     pub architecture: String,
-    /// Processor model.
     pub cpu_model: String,
     /// Processors online.
     pub cpus: u32,
@@ -28,7 +25,6 @@ pub struct Host {
     pub databases_running: Vec<String>,
 }
 
-/// What the path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathKind {
@@ -36,7 +32,6 @@ pub enum PathKind {
     Directory,
     /// A regular file: it is only read, unless Blockstone created it.
     File,
-    /// A block device.
     BlockDevice,
 }
 
@@ -45,7 +40,6 @@ pub enum PathKind {
 pub struct StorageTarget {
     /// The path as resolved.
     pub path: String,
-    /// What it names.
     pub kind: PathKind,
     /// The file system that holds it; none for a block device.
     pub file_system: Option<FileSystem>,
@@ -59,14 +53,12 @@ pub struct StorageTarget {
     pub free_bytes: u64,
 }
 
-/// A mounted file system.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSystem {
     /// Its type, as in /proc/self/mountinfo: `ext4`, `xfs`, `tmpfs`.
     pub kind: String,
     /// The mounted device or name.
     pub source: String,
-    /// Where it is mounted.
     pub mount_point: String,
     /// Mount and superblock options, comma-separated.
     pub options: String,
@@ -78,7 +70,6 @@ pub struct FileSystem {
 pub enum DeviceKind {
     /// A whole disk, real or virtual.
     Disk,
-    /// A part of one.
     Partition,
     /// A loop device over a file.
     Loop,
@@ -97,9 +88,7 @@ pub struct BlockDevice {
     pub name: String,
     /// `major:minor`.
     pub number: String,
-    /// What it is.
     pub kind: DeviceKind,
-    /// Size in bytes.
     pub size_bytes: u64,
     /// Vendor and model of a disk; what a built device is: `LVM vg-data`, `CRYPT secret`, `raid1`.
     pub model: Option<String>,
@@ -154,13 +143,9 @@ pub struct DirectIo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CapKind {
-    /// Reads a second.
     ReadIops,
-    /// Writes a second.
     WriteIops,
-    /// Bytes read a second.
     ReadBytesPerS,
-    /// Bytes written a second.
     WriteBytesPerS,
 }
 
@@ -169,9 +154,7 @@ pub enum CapKind {
 pub struct CgroupCap {
     /// `major:minor` of the limited device.
     pub device: String,
-    /// What is limited.
     pub kind: CapKind,
-    /// The limit.
     pub limit: u64,
     /// The control file.
     pub source: String,
@@ -180,11 +163,9 @@ pub struct CgroupCap {
 /// How a file's bytes lie on its device: what FIEMAP and stat(2) say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMap {
-    /// File size in bytes.
     pub size_bytes: u64,
     /// Bytes allocated (`st_blocks` × 512).
     pub allocated_bytes: u64,
-    /// Number of extents.
     pub extents: u64,
     /// Bytes with a mapped, written extent.
     pub mapped_bytes: u64,

@@ -9,9 +9,8 @@ use crate::column::{Column, Kind, Schema, Unit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Op {
-    /// A read.
     Read,
-    /// A write that promises nothing about durability.
+    /// A write without a promise of durability.
     Write,
     /// A durable write: the write and its flush, timed as one.
     Commit,
@@ -78,12 +77,10 @@ pub enum Pacing {
     },
 }
 
-/// One load, completely described.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
     /// The engine that submitted it: `psync`, `uring`, `null` or `sim`.
     pub engine: String,
-    /// The direction.
     pub op: Op,
     /// The order of the blocks.
     pub access: Access,
@@ -131,7 +128,7 @@ pub const SERIES: Schema = Schema {
         counter(
             "lag_ns_sum",
             Unit::Nanoseconds,
-            "Sum of delays of submissions behind their intended start.",
+            "Sum of how late operations were submitted after their intended start.",
         ),
         Column {
             name: "lag_ns_max",
@@ -150,7 +147,7 @@ pub const SERIES: Schema = Schema {
             Unit::Count,
             "Blocks read whose whole payload was checked too.",
         ),
-        counter("mismatches", Unit::Count, "Blocks read that were not what had been written."),
+        counter("mismatches", Unit::Count, "Blocks read that did not match what was written."),
     ],
 };
 

@@ -20,7 +20,6 @@ impl Rng {
         Self { state: mix(seed ^ mix(stream.wrapping_add(WY_1))) }
     }
 
-    /// 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(WY_0);
         let product = u128::from(self.state) * u128::from(self.state ^ WY_1);

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// A number, its 95 % interval, and what it was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The number.
     pub value: f64,
     /// Lower end of the 95 % interval.
     pub low: f64,

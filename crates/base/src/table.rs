@@ -7,6 +7,10 @@ use std::ops::Deref;
 
 use crate::stats::Estimate;
 
+mod merge;
+
+pub use merge::merge;
+
 /// Text that is usually a constant.
 pub type Text = Cow<'static, str>;
 
@@ -84,7 +88,8 @@ pub enum Merge {
     /// A rate or a share of time: the mean weighted by the length of the slices. A slice without
     /// the row counts as zero.
     Mean,
-    /// A mean per event: weighted by the column of this key (a rate of those events) and by time.
+    /// A mean per event: weighted by the column of this key, a rate of those events or their
+    /// number.
     WeightedBy(&'static str),
     /// The level at the end: the last slice that has it.
     Last,
@@ -383,6 +388,48 @@ pub const fn time(key: &'static str, heading: &'static str, doc: &'static str) -
 /// A column of shares of one.
 pub const fn share(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
     column(key, heading, Measure::Share, Merge::Mean, doc)
+}
+
+/// A column of levels or states, of which the last counts.
+pub const fn level(
+    key: &'static str,
+    heading: &'static str,
+    measure: Measure,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, measure, Merge::Last, doc)
+}
+
+/// A column of numbers or amounts in the whole interval, which add up.
+pub const fn total(
+    key: &'static str,
+    heading: &'static str,
+    measure: Measure,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, measure, Merge::Sum, doc)
+}
+
+/// A column of means per event, where the column `events` has their rate or their number.
+pub const fn mean_of(
+    events: &'static str,
+    key: &'static str,
+    heading: &'static str,
+    measure: Measure,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, measure, Merge::WeightedBy(events), doc)
+}
+
+/// A column whose values can only be derived from the whole interval: a quantile, the number of
+/// different things, what was seen most often.
+pub const fn unmerged(
+    key: &'static str,
+    heading: &'static str,
+    measure: Measure,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, measure, Merge::Never, doc)
 }
 
 /// A column of ratios of like quantities.

@@ -28,54 +28,41 @@ pub enum ParseError {
     #[error(
         "`{text}` is not a size; write a number with an optional suffix K, M, G or T, as in 8K"
     )]
-    Bytes {
-        /// What was given.
-        text: String,
-    },
+    Bytes { text: String },
     /// The text is not a number followed by a time unit.
     #[error(
         "`{text}` is not a duration; write a number with a unit ns, us, ms, s, m or h, as in 20ms"
     )]
-    Nanos {
-        /// What was given.
-        text: String,
-    },
+    Nanos { text: String },
 }
 
 impl Bytes {
-    /// The number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// `n` KiB.
     pub const fn kib(n: u64) -> Self {
         Self(n << 10)
     }
 
-    /// `n` MiB.
     pub const fn mib(n: u64) -> Self {
         Self(n << 20)
     }
 
-    /// `n` GiB.
     pub const fn gib(n: u64) -> Self {
         Self(n << 30)
     }
 }
 
 impl Nanos {
-    /// The number of nanoseconds.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// `n` milliseconds.
     pub const fn millis(n: u64) -> Self {
         Self(n * 1_000_000)
     }
 
-    /// The duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -183,6 +170,17 @@ pub fn thousands(value: i64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A number above zero, as an option takes one.
+///
+/// # Errors
+/// When it is none.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err("it must be a number greater than zero".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a rule concluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -24,12 +23,10 @@ pub enum Weight {
     Warns,
 }
 
-/// One rule's judgement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The rule's id, as listed in docs/verdicts.md.
     pub rule: String,
-    /// What it concluded.
     pub outcome: Outcome,
     /// What a failure means for the numbers.
     pub weight: Weight,

@@ -33,7 +33,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
-    /// Also write the report as an HTML page to this file (`-`: to standard output, instead of text)
+    /// Also write the report as an HTML page to this file (`-`: instead of text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
     /// Print no progress and no notes, only the answer
@@ -128,14 +128,6 @@ pub fn declarations() -> clap::Command {
         .arg_required_else_help(true)
         .subcommands(verbs::ALL.iter().map(Verb::declaration));
     Global::augment_args(command).about(ABOUT)
-}
-
-/// A number greater than zero.
-pub fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err("it must be a number greater than zero".to_owned()),
-    }
 }
 
 #[cfg(test)]

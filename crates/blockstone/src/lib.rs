@@ -1,7 +1,12 @@
 //! `blockstone` measures storage the way a database uses it and says which numbers to believe.
 //!
 //! This crate reads the command line, prints, and decides the exit code. Each verb is one file in
-//! `verbs/`, with its options and its report beside it; [`finish`] is how all of them end.
+//! `verbs/`, with its options and its report beside it; [`finish`] is how all of them end. It
+//! must not know I/O and file formats.
+//!
+//! ```no_run
+//! let exit: std::process::ExitCode = blockstone_cli::main();
+//! ```
 
 mod cli;
 mod exit;

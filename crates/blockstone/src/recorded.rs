@@ -45,11 +45,6 @@ fn degraded(manifest: &Manifest) -> Vec<String> {
     degraded.collect()
 }
 
-/// A setting that is a whole number; none where the recording does not have it.
-pub fn setting_u64(manifest: &Manifest, name: &str) -> Option<u64> {
-    manifest.settings.get(name)?.as_u64()
-}
-
 /// A table of names and values below each other.
 pub struct Facts(Table);
 

@@ -12,6 +12,9 @@ use crate::cli::Global;
 use crate::exit::Exit;
 use crate::printer::Printer;
 
+/// Takes the figures out of a recording.
+pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
+
 /// A verb.
 pub struct Verb {
     pub name: &'static str,
@@ -28,7 +31,7 @@ pub struct Verb {
     /// How a recording whose manifest names this verb is reported. `None`: it makes no recordings.
     pub report: Option<fn(Recording, &Context) -> Result<Report>>,
     /// The figures of such a recording, for a comparison with another.
-    pub figures: Option<fn(Recording, &Context) -> Result<(Manifest, Findings)>>,
+    pub figures: Option<Figures>,
 }
 
 /// What every verb is given besides its own options.

@@ -19,6 +19,9 @@ pub enum CalibrateError {
     /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
+    /// What was asked for is refused, or cannot be given back.
+    #[error(transparent)]
+    Claim(#[from] blockstone_measure::claim::ClaimError),
     /// A write phase was asked for on a file that somebody else wrote.
     #[error(
         "reuse {}: it was not written by Blockstone, and only such a file may be overwritten\n\
@@ -53,17 +56,6 @@ pub enum CalibrateError {
         /// What was asked for.
         block: Bytes,
     },
-    /// A device was named once.
-    #[error(
-        "measure {}: writing would destroy what is on this device\n\
-         hint: --read-only only reads it; --destroy {} overwrites it",
-        path.display(),
-        path.display()
-    )]
-    DeviceNamedOnce {
-        /// The device.
-        path: PathBuf,
-    },
     /// `--destroy` on something that is no device.
     #[error(
         "destroy {}: it is not a block device\n\
@@ -72,29 +64,6 @@ pub enum CalibrateError {
     )]
     NotADevice {
         /// The path.
-        path: PathBuf,
-    },
-    /// A device in use was to be overwritten.
-    #[error(
-        "destroy {}: it is in use: {usage}\n\
-         hint: measure a directory on it instead, or take it out of use first",
-        path.display()
-    )]
-    InUse {
-        /// The device.
-        path: PathBuf,
-        /// By what.
-        usage: String,
-    },
-    /// A device with content was to be overwritten.
-    #[error(
-        "destroy {}: it is not empty (its first or last MiB holds data)\n\
-         hint: clear it with `wipefs -a` and `blkdiscard` if nothing on it is needed, or use \
-         --read-only",
-        path.display()
-    )]
-    NotEmpty {
-        /// The device.
         path: PathBuf,
     },
     /// The block size cannot be used.
@@ -106,33 +75,6 @@ pub enum CalibrateError {
         why: String,
         /// What it must be a multiple of.
         align: Bytes,
-    },
-    /// The file would be too small to measure anything.
-    #[error(
-        "measure {size} in blocks of {block}: at least {least} are needed\n\
-         hint: choose a larger file or --size, or a smaller --block-size"
-    )]
-    TooSmall {
-        /// The size.
-        size: Bytes,
-        /// The block size.
-        block: Bytes,
-        /// The least that makes sense.
-        least: Bytes,
-    },
-    /// The directory has too little room.
-    #[error(
-        "create a test file of {asked} in {}: only {free} are free\n\
-         hint: free some space, or ask for less with --size",
-        path.display()
-    )]
-    NoSpace {
-        /// The directory.
-        path: PathBuf,
-        /// What was to be created.
-        asked: Bytes,
-        /// What there is.
-        free: Bytes,
     },
     /// `--size` makes no sense for what is measured.
     #[error(
@@ -152,16 +94,6 @@ pub enum CalibrateError {
     )]
     NothingToKeep {
         /// The path.
-        path: PathBuf,
-    },
-    /// The recording would go into the directory under test.
-    #[error(
-        "write the recording to {}: that is inside what is measured\n\
-         hint: name another directory with --out",
-        path.display()
-    )]
-    RecordingUnderTest {
-        /// The directory.
         path: PathBuf,
     },
     /// `--require` names something unknown.
@@ -189,16 +121,5 @@ pub enum CalibrateError {
         label: String,
         /// The file.
         path: PathBuf,
-    },
-    /// Operations did not come back.
-    #[error(
-        "{label}: {workers} workers still wait for an I/O that does not complete\n\
-         hint: the device hangs; see dmesg"
-    )]
-    Stuck {
-        /// The phase.
-        label: String,
-        /// How many.
-        workers: u32,
     },
 }

@@ -9,6 +9,7 @@ use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_engine::registry;
 use blockstone_measure::capability::{self, named};
+use blockstone_measure::claim::{ClaimError, Device};
 use blockstone_measure::evidence;
 use blockstone_measure::scratch;
 use blockstone_record::manifest::NamedCapability;
@@ -25,6 +26,8 @@ const DEFAULT_SIZE: Bytes = Bytes::gib(4);
 const FREE_SHARE: u64 = 4;
 /// The least number of blocks that are worth visiting at random.
 const LEAST_BLOCKS: u64 = 128;
+/// What can be done with a device that may not be overwritten.
+const READ_ONLY: &str = "--read-only only reads it";
 /// The redo log that overwriting commits go to.
 pub const LOG_SIZE: Bytes = Bytes::mib(32);
 
@@ -104,10 +107,12 @@ impl Prepared<'_> {
 fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), CalibrateError> {
     let path = settings.subject.path().clone();
     match (&settings.subject, target.kind) {
-        (Subject::Path(_), PathKind::BlockDevice) if !settings.read_only => {
-            return Err(CalibrateError::DeviceNamedOnce { path });
+        (Subject::Path(_), PathKind::BlockDevice) if settings.read_only => {}
+        (subject, PathKind::BlockDevice) if !matches!(subject, Subject::TestFile(_)) => {
+            let destroy = matches!(subject, Subject::Destroy(_));
+            let device = Device { path: &path, destroy, instead: Some(READ_ONLY) };
+            device.claim(testfile::holds_nothing_but_ours)?;
         }
-        (Subject::Destroy(_), PathKind::BlockDevice) => check_device(&path)?,
         (Subject::TestFile(_), kind) if kind != PathKind::File => {
             return Err(CalibrateError::NotAFile { path });
         }
@@ -121,16 +126,6 @@ fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), Cali
         return Err(CalibrateError::NothingToKeep { path });
     }
     Ok(())
-}
-
-/// A device may be overwritten when it is neither mounted nor holds data; the remains of a killed
-/// calibration count as nothing.
-fn check_device(path: &Path) -> Result<(), CalibrateError> {
-    if let Some(usage) = survey::is_mounted(Path::new("/"), path)? {
-        return Err(CalibrateError::InUse { path: path.to_owned(), usage });
-    }
-    let empty = survey::device_is_empty(path)? || testfile::holds_nothing_but_ours(path)?;
-    if empty { Ok(()) } else { Err(CalibrateError::NotEmpty { path: path.to_owned() }) }
 }
 
 fn check_block(settings: &Settings, target: &StorageTarget) -> Result<(), CalibrateError> {
@@ -156,13 +151,13 @@ fn directory_size(settings: &Settings, target: &StorageTarget) -> Result<Bytes, 
     let path = settings.subject.path().clone();
     let least = Bytes((settings.block.get() * LEAST_BLOCKS).max(LARGE.get() * 8));
     if settings.size.is_some() && asked < least {
-        return Err(CalibrateError::TooSmall { size: asked, block: settings.block, least });
+        return Err(too_small(settings, asked, least));
     }
     let log = LOG_SIZE.get() + plan::append_span(asked);
     let log = if settings.read_only { 0 } else { log };
     if asked < least || asked.get() + log > free.get() {
         let asked = Bytes(asked.max(least).get() + log);
-        return Err(CalibrateError::NoSpace { path, asked, free });
+        return Err(ClaimError::NoSpace { path, asked, free, less: "--size" }.into());
     }
     Ok(Bytes(asked.get() / LARGE.get() * LARGE.get()))
 }
@@ -172,11 +167,21 @@ fn existing_size(settings: &Settings, file: &TestFile) -> Result<Bytes, Calibrat
     let block = settings.block;
     let least = Bytes(block.get() * LEAST_BLOCKS);
     if size < least {
-        return Err(CalibrateError::TooSmall { size, block, least });
+        return Err(too_small(settings, size, least));
     }
     // Whole large requests, so that sequential streams never meet a short end.
     let unit = if size.get() >= LARGE.get() * 8 { LARGE.get() } else { block.get() };
     Ok(Bytes(size.get() / unit * unit))
+}
+
+fn too_small(settings: &Settings, size: Bytes, least: Bytes) -> CalibrateError {
+    let path = settings.subject.path().clone();
+    let block = settings.block;
+    let hint = format!(
+        "blocks of {block} are visited at random, so choose a larger file or --size, or a smaller \
+         --block-size"
+    );
+    ClaimError::TooSmall { path, least, size, hint }.into()
 }
 
 fn capabilities(file: &TestFile, target: &StorageTarget) -> Vec<NamedCapability> {

@@ -1,6 +1,5 @@
 //! The run: survey into the manifest, layout, the planned steps, the confirmations, the end.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,15 +10,15 @@ use blockstone_engine::{Content, Medium, NoContent, Stamped};
 use blockstone_measure::capability::named;
 use blockstone_measure::evidence;
 use blockstone_measure::{Observer, Opening, Session, SessionSpec};
+use blockstone_record::Parameters;
 use blockstone_record::manifest::{End, Group, Manifest};
-use serde_json::{Value, json};
+use blockstone_record::parameters::CalibrateParameters;
 
 use crate::confirm;
 use crate::error::CalibrateError;
 use crate::hold::{Ground, Measured, first_sequence, hold};
 use crate::plan::{self, FileRole, LARGE, Step};
 use crate::prepare::{LOG_SIZE, Prepared};
-use crate::settings::Settings;
 use crate::testfile::AppendFile;
 
 /// Time between two ticks.
@@ -79,7 +78,7 @@ impl Prepared<'_> {
             id: &self.settings.recording.id,
             verb: "calibrate",
             argv: &self.settings.argv,
-            settings: self.settings_map(),
+            settings: self.parameters().settings(),
             seed: self.settings.seed,
             host: &self.host,
             target: &self.target,
@@ -88,27 +87,22 @@ impl Prepared<'_> {
         .manifest()
     }
 
-    fn settings_map(&self) -> BTreeMap<&'static str, Value> {
-        let Settings { block, max_latency, buffered, read_only, keep, matrix, .. } = self.settings;
-        let mut map = BTreeMap::from([
-            ("block_bytes", json!(block)),
-            ("max_latency_ns", json!(max_latency)),
-            ("buffered", json!(buffered)),
-            ("read_only", json!(read_only)),
-            ("keep", json!(keep)),
-            ("matrix", json!(matrix)),
-            ("thoroughness", json!(self.settings.thoroughness.name())),
-            ("size_bytes", json!(self.facts.span)),
-            ("asked_size_bytes", json!(self.settings.size)),
-        ]);
-        if let Some(open) = self.settings.open_loop {
-            map.insert("rate_per_s", json!(open.rate_per_s));
-            map.insert("poisson", json!(open.poisson));
+    fn parameters(&self) -> CalibrateParameters {
+        let settings = self.settings;
+        CalibrateParameters {
+            block_bytes: Some(settings.block),
+            max_latency_ns: Some(settings.max_latency),
+            buffered: Some(settings.buffered),
+            read_only: Some(settings.read_only),
+            keep: Some(settings.keep),
+            matrix: Some(settings.matrix),
+            thoroughness: Some(settings.thoroughness.name().to_owned()),
+            size_bytes: Some(self.facts.span),
+            asked_size_bytes: Some(settings.size),
+            rate_per_s: settings.open_loop.map(|open| open.rate_per_s),
+            poisson: settings.open_loop.map(|open| open.poisson),
+            link_bytes_per_s: settings.link_mb_per_s.map(|link| link * 1e6),
         }
-        if let Some(link) = self.settings.link_mb_per_s {
-            map.insert("link_bytes_per_s", json!(link * 1e6));
-        }
-        map
     }
 }
 
@@ -265,7 +259,8 @@ impl Run<'_> {
                 facts.span
             ));
             self.prepared.facts.span = span;
-            self.session.recorder().manifest().settings.insert("size_bytes".into(), json!(span));
+            let cut = CalibrateParameters { size_bytes: Some(span), ..Default::default() };
+            self.session.recorder().manifest().set_parameters(&cut);
         }
         Ok(self
             .prepared

@@ -36,7 +36,6 @@ pub struct Check {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block at offset {offset_bytes}: {fault}")]
 pub struct Mismatch {
-    /// Where it was read.
     pub offset_bytes: u64,
     /// What is wrong with it.
     pub fault: Fault,

@@ -1,7 +1,6 @@
 //! Starting a load on many threads at one moment, watching it, and stopping it without hanging on
 //! a device that does not answer.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender};
@@ -9,13 +8,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use blockstone_base::Capability;
-use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
+use blockstone_base::load::Pacing;
 use blockstone_sys::clock;
 
-use crate::content::{Content, NoContent};
-use crate::engine::{EngineError, Medium};
+use crate::engine::EngineError;
 use crate::ledger::{Ledger, SecondHistogram, Totals};
-use crate::registry::{self, Entry};
+use crate::load::Load;
+use crate::registry;
 use crate::worker::Worker;
 
 /// A worker needs little stack; 64 of them must not need much memory.
@@ -23,37 +22,6 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// What [`Running::wait`] gives requests in flight once its limit has passed.
 const WAIT_GRACE: Duration = Duration::from_secs(1);
-
-/// A load, ready to start.
-#[derive(Clone)]
-pub struct Load {
-    /// What is sent. `span_bytes` is visited in whole blocks; a rest at its end is left out.
-    pub spec: LoadSpec,
-    /// Where it is sent.
-    pub medium: Medium,
-    /// What blocks hold.
-    pub content: Arc<dyn Content>,
-    /// When the load is done by itself.
-    pub length: Length,
-    /// Sequence of the first write; every write of the load gets one of its own, upwards.
-    pub first_sequence: u64,
-    /// Verify the checksum of one read in so many; every read's stamp is verified. Not zero.
-    pub checksum_every: u64,
-    /// The instant on the engine's clock from which histogram seconds count.
-    pub origin_ns: u64,
-}
-
-/// When a load is done by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// Never: it runs until stopped. A sequential worker begins its part of the span again. An
-    /// append ends where the span ends all the same: going on would overwrite, not append.
-    Endless,
-    /// When every block of the span was visited once (sequential or append).
-    Once,
-    /// When every worker has performed this many operations, failed ones included.
-    Operations(u64),
-}
 
 /// A load that runs. Dropping it tells the workers to stop and does not wait for them.
 #[derive(Debug)]
@@ -63,7 +31,6 @@ pub struct Running {
     capabilities: Vec<(&'static str, Capability)>,
 }
 
-/// What a load did.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Its counters at the end.
@@ -84,85 +51,6 @@ pub struct Outcome {
     pub overdue_ops: u64,
 }
 
-impl Load {
-    /// An endless load without content; set the other fields as needed.
-    pub fn new(spec: LoadSpec, medium: Medium) -> Self {
-        Self {
-            spec,
-            medium,
-            content: Arc::new(NoContent),
-            length: Length::Endless,
-            first_sequence: 1,
-            checksum_every: 64,
-            origin_ns: 0,
-        }
-    }
-
-    /// Refuses what contradicts itself, so that the loop can rely on it.
-    fn check(&self, entry: &Entry) -> Result<(), EngineError> {
-        let spec = &self.spec;
-        let depth_max = entry.depth_max;
-        let problems = [
-            (spec.workers == 0, "there is no worker", "use one worker or more"),
-            (
-                spec.depth_per_worker == 0 || spec.depth_per_worker > depth_max,
-                "the engine cannot have that many requests in flight a worker",
-                "psync takes a depth of 1 and more workers; the others up to 4096",
-            ),
-            (
-                spec.block_bytes == 0 || spec.block_bytes > 1 << 30,
-                "a block is at least a byte and at most 1 GiB",
-                "choose another block size",
-            ),
-            (
-                spec.block_bytes.saturating_mul(u64::from(spec.workers)) > spec.span_bytes,
-                "the span is shorter than one block for each worker",
-                "use a larger span, a smaller block or fewer workers",
-            ),
-            (
-                (spec.op == Op::Commit) != spec.sync.is_some(),
-                "a commit has a sync method, and nothing else has",
-                "set the sync method for commits only",
-            ),
-            (
-                spec.access == Access::Random && self.length == Length::Once,
-                "random access does not visit every block once",
-                "use sequential access, or a number of operations",
-            ),
-            (
-                spec.access == Access::Append && spec.op == Op::Read,
-                "a read cannot append",
-                "use sequential access",
-            ),
-            (self.checksum_every == 0, "one read in zero is no share", "use 1 for every read"),
-            (
-                matches!(spec.pacing, Pacing::Open { rate_per_s, .. }
-                    if !(rate_per_s.is_finite() && rate_per_s > 0.0)),
-                "the rate is not a positive number",
-                "use a rate above zero",
-            ),
-        ];
-        match problems.into_iter().find(|(wrong, ..)| *wrong) {
-            None => Ok(()),
-            Some((_, problem, hint)) => Err(EngineError::Contradiction {
-                medium: self.medium.name(),
-                problem: problem.to_owned(),
-                hint,
-            }),
-        }
-    }
-}
-
-impl fmt::Debug for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Load")
-            .field("spec", &self.spec)
-            .field("medium", &self.medium)
-            .field("length", &self.length)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Opens every worker's engine on its own thread, then starts them all at one moment.
 ///
 /// # Errors
@@ -170,7 +58,7 @@ impl fmt::Debug for Load {
 /// without having sent anything.
 pub fn start(load: Load) -> Result<Running, EngineError> {
     let entry = registry::find(&load.spec.engine)?;
-    load.check(entry)?;
+    load.check(entry.depth_max)?;
     let workers = load.spec.workers;
     let open_loop = matches!(load.spec.pacing, Pacing::Open { .. });
     let ledger = Arc::new(Ledger::new(load.spec.op, workers, load.origin_ns, open_loop));
@@ -255,7 +143,7 @@ impl Running {
                 stuck_workers += 1;
             } else if thread.join().is_err() {
                 self.ledger.stations[index].failed.store(true, Ordering::Relaxed);
-                self.ledger.note_error(|| format!("worker {index} panicked: this is a defect"));
+                self.ledger.note_error(|| format!("worker {index} panicked: this is a bug"));
             }
         }
         let stations = &self.ledger.stations;

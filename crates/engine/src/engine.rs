@@ -7,7 +7,8 @@ use blockstone_sys::buffer::ArenaError;
 use blockstone_sys::file::BlockFile;
 use blockstone_sys::ring::RingError;
 
-use crate::sim::SimDisk;
+use crate::disk::SimDisk;
+use crate::request::{Completion, Request, Wait};
 
 /// A way of submitting block I/O. One engine belongs to one thread and is opened there; the worker
 /// loop is generic over it, so that no call in the hot path is virtual.
@@ -60,7 +61,6 @@ pub trait Engine {
 /// What an engine is opened with.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where requests go.
     pub medium: Medium,
     /// Index of the worker that will use it, from 0.
     pub worker: u32,
@@ -75,7 +75,6 @@ pub struct Setup {
 pub enum Medium {
     /// A file or block device.
     File(Arc<BlockFile>),
-    /// A simulated disk.
     Simulated(SimDisk),
     /// Nowhere: for the null engine.
     Nothing,
@@ -92,129 +91,41 @@ impl Medium {
     }
 }
 
-/// What to do with a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestOp {
-    /// Read into the slot.
-    Read,
-    /// Write from the slot.
-    Write,
-    /// Write from the slot, complete when durable.
-    WriteDsync,
-    /// Make all completed writes durable, and the metadata needed to read them.
-    Fdatasync,
-    /// Make all completed writes and all metadata durable.
-    Fsync,
-}
-
-impl RequestOp {
-    /// Its name in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::WriteDsync => "durable write",
-            Self::Fdatasync => "fdatasync",
-            Self::Fsync => "fsync",
-        }
-    }
-
-    /// Whether the request moves no data of its own.
-    pub const fn is_sync(self) -> bool {
-        matches!(self, Self::Fdatasync | Self::Fsync)
-    }
-}
-
-/// One request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// What to do.
-    pub op: RequestOp,
-    /// Where, in bytes from the start of the medium; ignored by syncs.
-    pub offset_bytes: u64,
-    /// How much, in bytes; ignored by syncs.
-    pub len_bytes: u32,
-    /// The slot that holds the data.
-    pub slot: usize,
-}
-
-/// The end of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
-    /// Its slot, free again.
-    pub slot: usize,
-    /// Bytes moved (zero for a sync), or the errno.
-    pub result: Result<u32, i32>,
-    /// When the engine saw it complete: one clock read for all completions of a reap.
-    pub completed_ns: u64,
-}
-
-/// How long a reap waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// Until at least one completion is there.
-    One,
-    /// Until at least one completion is there or the engine's clock shows this instant, also when
-    /// nothing is in flight.
-    Until(u64),
-}
-
 /// A load that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// No engine has this name.
-    #[error("find engine `{name}`: there is none of that name\nhint: choose one of {known}")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
-    /// The load contradicts itself.
+    #[error("find engine `{name}`: no such engine\nhint: choose one of {known}")]
+    Unknown { name: String, known: String },
     #[error("start load on {medium}: {problem}\nhint: {hint}")]
     Contradiction {
         /// What it was to run on.
         medium: String,
-        /// What contradicts what.
         problem: String,
-        /// What would be consistent.
         hint: &'static str,
     },
     /// The engine cannot work on this medium.
     #[error("open engine {engine} on {medium}: it needs {needs}\nhint: choose another engine")]
-    Medium {
-        /// The engine.
-        engine: &'static str,
-        /// What it was given.
-        medium: String,
-        /// What it works on.
-        needs: &'static str,
-    },
+    Medium { engine: &'static str, medium: String, needs: &'static str },
     /// No memory for the slots.
     #[error(transparent)]
     Memory(#[from] ArenaError),
     /// No ring, or one that broke.
     #[error(transparent)]
     Ring(#[from] RingError),
-    /// No thread.
     #[error(
         "start worker {worker} of {workers}: {source}\nhint: raise ulimit -u or use fewer workers"
     )]
     Thread {
-        /// Its index.
         worker: u32,
         /// How many were asked for.
         workers: u32,
-        /// The system's answer.
         source: std::io::Error,
     },
     /// A worker ended before it was ready.
     #[error(
         "start worker {worker}: it panicked while opening its engine\n\
-         hint: this is a defect; please report it"
+         hint: this is a bug; please report it"
     )]
-    Vanished {
-        /// Its index.
-        worker: u32,
-    },
+    Vanished { worker: u32 },
 }

@@ -11,7 +11,7 @@ use blockstone_base::load::{Op, SERIES};
 /// Counters of a load since its start, summed over its workers: the columns of
 /// [`blockstone_base::load::SERIES`], where each is described.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "described once, in SERIES")]
+// Described once, in `SERIES`.
 pub struct Totals {
     pub completed_ops: u64,
     pub completed_bytes: u64,
@@ -63,7 +63,6 @@ impl Totals {
 pub struct SecondHistogram {
     /// Whole seconds since the load's origin at which the operations completed.
     pub second: u32,
-    /// The direction.
     pub op: Op,
     /// Whether they completed while the window was open.
     pub windowed: bool,
@@ -94,7 +93,7 @@ pub(crate) struct Station {
     counters: [AtomicU64; COLUMNS],
     /// Operations that were due when the worker ended and had not been submitted.
     pub overdue: AtomicU64,
-    /// Set when the worker ended before its work was done or it was told to.
+    /// Set when the worker ended before its work was done and was not asked to.
     pub failed: AtomicBool,
     page: Mutex<Page>,
 }
@@ -213,7 +212,7 @@ impl Ledger {
 }
 
 impl Station {
-    /// Publishes a worker's own totals. Plain stores: nobody else writes here.
+    /// Publishes a worker's own totals. Plain stores: there is no other writer.
     #[inline]
     pub fn publish(&self, totals: &Totals) {
         for (counter, value) in self.counters.iter().zip(totals.values()) {

@@ -32,14 +32,17 @@
 //! ```
 
 pub mod content;
+mod disk;
 mod driver;
 mod engine;
 mod ledger;
+mod load;
 pub mod null;
 pub mod pacing;
 mod pattern;
 pub mod psync;
 pub mod registry;
+mod request;
 pub mod sim;
 pub mod stamp;
 pub mod stream;
@@ -47,7 +50,9 @@ pub mod uring;
 mod worker;
 
 pub use content::{Check, Content, Mismatch, NoContent, Stamped};
-pub use driver::{Length, Load, Outcome, Running, start};
-pub use engine::{Completion, Engine, EngineError, Medium, Request, RequestOp, Setup, Wait};
+pub use driver::{Outcome, Running, start};
+pub use engine::{Engine, EngineError, Medium, Setup};
 pub use ledger::{SecondHistogram, Totals};
+pub use load::{Length, Load};
+pub use request::{Completion, Request, RequestOp, Wait};
 pub use sim::{SimDisk, SimSpec};

@@ -4,7 +4,8 @@
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::clock;
 
-use crate::engine::{Completion, Engine, EngineError, Request, Setup, Wait};
+use crate::engine::{Engine, EngineError, Setup};
+use crate::request::{Completion, Request, Wait};
 
 /// The null engine; its medium is ignored.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use blockstone_base::load::{Access, LoadSpec, Op};
 use blockstone_base::rng::Rng;
 
-use crate::driver::Length;
+use crate::load::Length;
 
 /// The offsets one worker visits.
 #[derive(Debug)]

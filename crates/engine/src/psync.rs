@@ -7,7 +7,8 @@ use blockstone_sys::buffer::Arena;
 use blockstone_sys::clock;
 use blockstone_sys::file::BlockFile;
 
-use crate::engine::{Completion, Engine, EngineError, Medium, Request, RequestOp, Setup, Wait};
+use crate::engine::{Engine, EngineError, Medium, Setup};
+use crate::request::{Completion, Request, RequestOp, Wait};
 
 /// The blocking engine. It has one request in flight: the thread itself.
 #[derive(Debug)]

@@ -10,7 +10,6 @@ use crate::sim::Sim;
 use crate::uring::Uring;
 use crate::worker::{self, Worker};
 
-/// One engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its name in settings and recordings.
@@ -24,18 +23,17 @@ pub struct Entry {
     pub(crate) run: fn(Worker),
 }
 
-/// All engines.
 pub const ALL: &[Entry] = &[
     Entry {
         name: "psync",
-        doc: "Blocking pread and pwrite, one request a thread.",
+        doc: "Blocking pread and pwrite, one request per thread.",
         depth_max: 1,
         capability: || Capability::Full,
         run: worker::run::<Psync>,
     },
     Entry {
         name: "uring",
-        doc: "Asynchronous io_uring with registered file and memory.",
+        doc: "Asynchronous io_uring with registered files and buffers.",
         depth_max: 4096,
         capability: Ring::capability,
         run: worker::run::<Uring>,

@@ -41,37 +41,25 @@ pub struct Expected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It reads as zeros only.
-    #[error("nothing was ever written here: the block is all zeros")]
+    #[error("never written: the block is all zeros")]
     Zeros,
     /// Something else than a stamped block.
     #[error("it carries no stamp")]
     NoStamp,
     /// Stamped by a version with another layout.
     #[error("its stamp has version {found}, not {VERSION}")]
-    Version {
-        /// The version found.
-        found: u32,
-    },
+    Version { found: u32 },
     /// A block of another length, so the beginning of another write.
     #[error("its stamp says {found_bytes} bytes")]
-    Length {
-        /// The length found.
-        found_bytes: u32,
-    },
+    Length { found_bytes: u32 },
     /// A block of another file.
     #[error("it belongs to file {found:#x}")]
-    File {
-        /// The file id found.
-        found: u64,
-    },
+    File { found: u64 },
     /// A block of another place.
     #[error("it belongs to offset {found_bytes}")]
-    Address {
-        /// The byte offset found.
-        found_bytes: u64,
-    },
+    Address { found_bytes: u64 },
     /// Beginning and end come from different writes.
-    #[error("it is torn: its beginning is of write {head}, its end of write {tail}")]
+    #[error("it is torn: it begins with write {head} and ends with write {tail}")]
     Torn {
         /// Sequence at the beginning.
         head: u64,
@@ -79,9 +67,8 @@ pub enum Fault {
         tail: u64,
     },
     /// A complete block of a write that should have been overwritten, or was never made.
-    #[error("it is of write {found}, expected {low} to {high}")]
+    #[error("it is from write {found}, expected {low} to {high}")]
     Sequence {
-        /// The sequence found.
         found: u64,
         /// Lowest expected.
         low: u64,
@@ -153,9 +140,7 @@ pub fn check(block: &[u8], expected: &Expected, whole: bool) -> Result<u64, Faul
 /// What a stamp says of the file it was written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The file's id.
     pub file_id: u64,
-    /// Bytes of its blocks.
     pub block_bytes: u32,
 }
 

@@ -13,7 +13,6 @@ use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
 /// A file to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its path.
     pub path: PathBuf,
     /// Bytes of it, as it was found; what comes behind is not read.
     pub bytes: u64,
@@ -21,15 +20,13 @@ pub struct Source {
     pub from_bytes: u64,
 }
 
-/// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
-    /// Bytes of a segment.
     pub segment_bytes: usize,
     /// Past the page cache. A file system that cannot is read through it, and what that left there
     /// is dropped.
     pub direct: bool,
-    /// At most so many bytes a second.
+    /// Limit in bytes a second.
     pub rate: Option<u64>,
 }
 
@@ -40,7 +37,6 @@ pub struct Claim {
     pub number: u64,
     /// The file, as an index into the sources.
     pub source: usize,
-    /// First byte.
     pub start_bytes: u64,
     /// Bytes, never more than a segment unless they are a hole. An empty file is one empty claim.
     pub len_bytes: u64,
@@ -53,7 +49,6 @@ pub struct Claim {
 /// What a claim is of.
 #[derive(Debug)]
 pub enum ClaimKind {
-    /// Something to be read.
     Data(Arc<Open>),
     /// A hole: zeros.
     Hole(Arc<Open>),
@@ -85,24 +80,22 @@ struct Cursor {
     source: usize,
     open: Option<(Arc<Open>, u64)>,
     paced: Duration,
-    begun: Option<Instant>,
+    started: Option<Instant>,
 }
 
 impl Stream {
-    /// Nothing is opened yet.
     pub fn new(sources: Vec<Source>, how: How) -> Self {
         let cursor =
-            Cursor { number: 0, source: 0, open: None, paced: Duration::ZERO, begun: None };
+            Cursor { number: 0, source: 0, open: None, paced: Duration::ZERO, started: None };
         let (cursor, ended) = (Mutex::new(cursor), Mutex::new(false));
         Self { sources, how, cursor, ended, end: Condvar::new() }
     }
 
-    /// The files.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// Nothing more is to be read: whoever waits for the rate is told so now. At a low rate that
+    /// Nothing more is to be read: threads that wait for the rate are woken now. At a low rate that
     /// would be minutes later.
     pub fn end(&self) {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -195,8 +188,8 @@ impl Stream {
     /// When a claim may be read, if there is a rate.
     fn due(&self, cursor: &mut Cursor, claim: &Claim) -> Option<Instant> {
         let rate = self.how.rate?;
-        let begun = *cursor.begun.get_or_insert_with(Instant::now);
-        let due = begun + cursor.paced;
+        let started = *cursor.started.get_or_insert_with(Instant::now);
+        let due = started + cursor.paced;
         if matches!(claim.kind, ClaimKind::Data(_)) {
             cursor.paced += Duration::from_secs_f64(claim.len_bytes as f64 / rate.max(1) as f64);
         }
@@ -324,11 +317,11 @@ mod tests {
         let path = dir.path().join("a");
         std::fs::write(&path, vec![1; 1 << 19]).unwrap();
         let from = Source { path, bytes: 1 << 19, from_bytes: 1 << 16 };
-        let begun = Instant::now();
+        let started = Instant::now();
         let pieces = read_all(&Stream::new(vec![from], How { rate: Some(4 << 20), ..HOW }));
         assert_eq!((pieces.len(), pieces[0].2), (7, 1 << 16));
-        // Six gaps of a sixty-fourth of a second; the last segment is waited for by nobody.
-        assert!(begun.elapsed() >= Duration::from_millis(90), "{:?}", begun.elapsed());
+        // Six gaps of a sixty-fourth of a second; nothing waits for the last segment.
+        assert!(started.elapsed() >= Duration::from_millis(90), "{:?}", started.elapsed());
     }
 
     #[test]
@@ -339,13 +332,13 @@ mod tests {
         let slow = How { rate: Some(1000), ..HOW };
         let stream = Stream::new(vec![source(path, 1 << 19)], slow);
         assert!(stream.claim().is_some(), "the first is due at once");
-        let begun = Instant::now();
+        let started = Instant::now();
         std::thread::scope(|threads| {
             let waits = threads.spawn(|| stream.claim().is_none());
             std::thread::sleep(Duration::from_millis(50));
             stream.end();
             assert!(waits.join().unwrap());
         });
-        assert!(begun.elapsed() < Duration::from_secs(30), "the next was due in a minute");
+        assert!(started.elapsed() < Duration::from_secs(30), "the next was due in a minute");
     }
 }

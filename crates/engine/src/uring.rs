@@ -6,9 +6,9 @@ use blockstone_sys::buffer::Arena;
 use blockstone_sys::clock;
 use blockstone_sys::ring::{Ring, Transfer};
 
-use crate::engine::{Completion, Engine, EngineError, Medium, Request, RequestOp, Setup, Wait};
+use crate::engine::{Engine, EngineError, Medium, Setup};
+use crate::request::{Completion, Request, RequestOp, Wait};
 
-/// The io_uring engine.
 pub struct Uring {
     ring: Ring,
 }

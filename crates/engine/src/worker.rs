@@ -9,16 +9,17 @@ use blockstone_base::Capability;
 use blockstone_base::load::{Op, SyncMethod};
 use blockstone_sys::clock;
 
-use crate::driver::Load;
-use crate::engine::{Completion, Engine, EngineError, Request, RequestOp, Setup, Wait};
+use crate::engine::{Engine, EngineError, Setup};
 use crate::ledger::{Ledger, Page, Station, Totals};
+use crate::load::Load;
 use crate::pacing::Schedule;
 use crate::pattern::Pattern;
+use crate::request::{Completion, Request, RequestOp, Wait};
 
 /// A worker whose operations failed this many times in a row ends: the file or device is gone.
 const FAILURES_IN_A_ROW: u32 = 16;
 
-/// An idle worker of an open loop looks this often whether it was told to stop.
+/// How often an idle worker of an open loop checks whether it was told to stop.
 const STOP_POLL_NS: u64 = 20_000_000;
 
 /// What a worker reports when it is ready to start.
@@ -35,7 +36,7 @@ pub struct Worker {
     pub(crate) go: Receiver<()>,
 }
 
-/// Opens the engine, waits for the start, works until done or told to stop.
+/// Opens the engine, waits for the start, works until done or asked to stop.
 pub(crate) fn run<E: Engine>(worker: Worker) {
     let Worker { index, load, ledger, ready, go } = worker;
     clock::sharpen_timers();
@@ -68,7 +69,6 @@ pub(crate) fn run<E: Engine>(worker: Worker) {
     }
 }
 
-/// An operation in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
     offset_bytes: u64,
@@ -302,7 +302,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         let op = if flight.syncing { self.then.unwrap_or(self.first) } else { self.first };
         let cause = match completion.result {
             Err(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
-            Ok(bytes) => format!("only {bytes} bytes were moved"),
+            Ok(bytes) => format!("only {bytes} bytes were transferred"),
         };
         self.ledger.note_error(|| {
             format!(

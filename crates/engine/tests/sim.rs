@@ -84,7 +84,7 @@ fn short_transfers_are_failures_with_their_length() {
     let faults = Faults { short_at: Some(3), ..Faults::default() };
     let outcome = run(spec(1, 1, Pacing::Closed), SimSpec { faults, ..SimSpec::new(SPAN, 1) }, 5);
     assert_eq!(outcome.totals.failed_ops, 1);
-    assert!(outcome.first_error.unwrap().contains("only 4096 bytes were moved"));
+    assert!(outcome.first_error.unwrap().contains("only 4096 bytes were transferred"));
     let faults = Faults { short_probability: 0.25, ..Faults::default() };
     let disk = SimSpec { faults, ..SimSpec::new(SPAN, 1) };
     let failed = run(spec(1, 1, Pacing::Closed), disk, 1000).totals.failed_ops;

@@ -18,7 +18,6 @@ pub enum Placement {
     Pools,
 }
 
-/// A flash device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
     /// All flash there is, in bytes.
@@ -29,13 +28,10 @@ pub struct Device {
     pub page_bytes: u32,
     /// Pages of a block of one plane.
     pub pages_per_block: u32,
-    /// Channels.
     pub channels: u32,
     /// Dies behind each channel.
     pub dies_per_channel: u32,
-    /// What operations take.
     pub times: Times,
-    /// How victims are chosen.
     pub policy: Policy,
     /// Free blocks a die that only collection may use.
     pub reserve_blocks: u32,
@@ -53,17 +49,16 @@ pub struct Device {
     /// The part of the blocks that takes writes in fast pages only, 0 to 1; their pages are folded
     /// into ordinary blocks later.
     pub fast_blocks: f64,
-    /// How blocks wear.
     pub wear: Wear,
 }
 
-/// A device that makes no sense.
+/// An invalid device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
     /// No more flash than is visible.
     #[error(
-        "configure the device: {raw_bytes} raw bytes are not more than {visible_bytes} visible \
-         bytes\nhint: without spare nothing can be overwritten; compare raw and visible capacity"
+        "configure the device: {raw_bytes} raw bytes do not exceed {visible_bytes} visible bytes\n\
+         hint: without spare capacity nothing can be overwritten"
     )]
     NoSpare {
         /// All flash.
@@ -73,15 +68,8 @@ pub enum DeviceError {
     },
     /// A quantity that must not be zero is, or a share is not one.
     #[error("configure the device: {what} is {value}\nhint: {hint}")]
-    Quantity {
-        /// What.
-        what: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
-    /// The translation layer that follows makes no sense.
+    Quantity { what: &'static str, value: f64, hint: &'static str },
+    /// The translation layer that follows is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -97,7 +85,6 @@ impl Device {
         1.0 - self.visible_bytes as f64 / self.raw_bytes as f64
     }
 
-    /// All dies.
     pub fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }
@@ -163,14 +150,26 @@ impl Device {
         let quantities = [
             ("the visible capacity", self.visible_bytes as f64, whole),
             ("the page size", f64::from(self.page_bytes), whole),
-            ("the number of pages a block", f64::from(self.pages_per_block), whole),
+            ("the number of pages per block", f64::from(self.pages_per_block), whole),
             ("the number of channels", f64::from(self.channels), whole),
-            ("the number of dies a channel", f64::from(self.dies_per_channel), whole),
+            ("the number of dies per channel", f64::from(self.dies_per_channel), whole),
             ("the number of planes", f64::from(self.times.planes), whole),
             ("the scale", f64::from(scale), whole),
-            ("the read time", self.times.read_ns as f64, "flash takes time; the default is 50us"),
-            ("the erase time", self.times.erase_ns as f64, "flash takes time; the default is 3ms"),
-            ("the program time", self.times.program_ns_mean(), "flash takes time: 300us to 2.5ms"),
+            (
+                "the read time",
+                self.times.read_ns as f64,
+                "it must be above zero; the default is 50us",
+            ),
+            (
+                "the erase time",
+                self.times.erase_ns as f64,
+                "it must be above zero; the default is 3ms",
+            ),
+            (
+                "the program time",
+                self.times.program_ns_mean(),
+                "it must be above zero; 300us to 2.5ms is usual",
+            ),
         ];
         for (what, value, hint) in quantities {
             if value < 1.0 {

@@ -33,7 +33,6 @@ pub enum Suspend {
     /// None: a read waits for all that the die was asked for before it.
     #[default]
     None,
-    /// Erases.
     Erase,
     /// Erases and programs.
     Both,

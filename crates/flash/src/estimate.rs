@@ -39,21 +39,11 @@ pub struct Cliff {
 pub enum EstimateError {
     /// A quantity is zero, negative or no number.
     #[error("estimate: {what} is {value}\nhint: {hint}")]
-    Quantity {
-        /// What.
-        what: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
+    Quantity { what: &'static str, value: f64, hint: &'static str },
     /// The policy has no formula.
     #[error("estimate: there is no formula for policy {policy}\nhint: simulate it with flash sim")]
-    NoFormula {
-        /// The policy.
-        policy: String,
-    },
-    /// The device makes no sense.
+    NoFormula { policy: String },
+    /// The device is invalid.
     #[error(transparent)]
     Device(#[from] crate::device::DeviceError),
 }
@@ -78,7 +68,7 @@ fn effective_alpha(device: &Device) -> f64 {
 /// and what the device does before and behind it.
 ///
 /// # Errors
-/// When device or rate make no sense, or the policy has no formula.
+/// When device or rate are invalid, or the policy has no formula.
 pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateError> {
     positive("the write rate", write_bytes_per_s)?;
     device.layout(&uniform(), device.scale_for(1 << 20), 1)?;

@@ -48,33 +48,19 @@ pub struct Fit {
 /// A curve that tells nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Fewer samples than rounds.
     #[error(
         "fit: {samples} samples of writes are too few\nhint: log at least {least}, one a second, \
          as with fio --write_bw_log --log_avg_msec=1000"
     )]
     Few {
-        /// How many there are.
         samples: usize,
         /// How many there must be.
         least: usize,
     },
-    /// A sample that makes no sense.
-    #[error("fit: sample {index} makes no sense: {bytes} bytes in {duration_s} s\nhint: {hint}")]
-    Sample {
-        /// Which, from zero.
-        index: usize,
-        /// Its bytes.
-        bytes: f64,
-        /// Its duration.
-        duration_s: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
-    /// Nothing was written.
-    #[error(
-        "fit: nothing was written\nhint: a curve of writes shows the spare, one of reads does not"
-    )]
+    /// An invalid sample.
+    #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s\nhint: {hint}")]
+    Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
+    #[error("fit: nothing was written\nhint: log writes; reads say nothing about spare capacity")]
     Nothing,
 }
 
@@ -84,7 +70,7 @@ const PIECES: usize = 50;
 /// Reads a curve. `device` says how large the drive is, and what its operations take.
 ///
 /// # Errors
-/// When the curve is too short or makes no sense.
+/// When the curve is too short or invalid.
 pub fn fit(device: &Device, samples: &[Sample]) -> Result<Fit, FitError> {
     check(samples)?;
     let visible = device.visible_bytes as f64;
@@ -134,7 +120,7 @@ fn check(samples: &[Sample]) -> Result<(), FitError> {
     for (index, &Sample { bytes, duration_s, .. }) in samples.iter().enumerate() {
         let good = duration_s > 0.0 && duration_s.is_finite() && bytes >= 0.0 && bytes.is_finite();
         if !good {
-            let hint = "bytes are a number from zero on, and time goes on";
+            let hint = "bytes must be zero or more, and timestamps must increase";
             return Err(FitError::Sample { index, bytes, duration_s, hint });
         }
     }

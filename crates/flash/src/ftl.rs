@@ -28,7 +28,6 @@ pub use totals::{Full, Placed, Totals};
 
 use group::{Group, Partial};
 
-/// No block.
 const NONE: u32 = u32::MAX;
 /// Pages whose table entries are fetched together, so that their cache misses overlap.
 pub const BATCH: usize = 256;
@@ -84,7 +83,7 @@ pub struct Write {
     pub stream: u32,
 }
 
-/// Who is told what the dies have to do. The methods are called in the order of the operations.
+/// Receives what the dies have to do. The methods are called in the order of the operations.
 pub trait Operations {
     /// `count` pages were read and programmed into the slots from `slot` on, all on one die;
     /// `fast` when the block is of a pool that uses fast pages only.
@@ -93,7 +92,7 @@ pub trait Operations {
     fn erased(&mut self, die: u32);
 }
 
-/// Nobody is told: for write amplification without time.
+/// Ignores it: for write amplification without time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Untimed;
 
@@ -140,7 +139,7 @@ pub struct Ftl<M> {
     writers: Vec<u8>,
     erases: Vec<u32>,
     groups: Vec<Group>,
-    /// By group: below so many valid pages a block is noted as a candidate.
+    /// By group: below this many valid pages a block is noted as a candidate.
     limits: Vec<u16>,
     frontiers: Vec<Frontier>,
     /// By die and frontier.
@@ -191,7 +190,6 @@ impl<M: Mapping> Ftl<M> {
         M::NAME
     }
 
-    /// How it was made.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -202,7 +200,7 @@ impl<M: Mapping> Ftl<M> {
     }
 
     /// Host pages written when a write first had to wait for collection, or to take part in it;
-    /// none when none had to. What is collected while dies idle keeps nobody waiting.
+    /// none when none had to. What is collected while dies idle delays no request.
     pub fn cliff_host_pages(&self) -> Option<u64> {
         self.cliff_host_pages
     }
@@ -455,7 +453,7 @@ impl<M: Mapping> Ftl<M> {
         let valid = u32::from(self.blocks[victim as usize].valid);
         let writer = self.frontiers[usize::from(self.writers[victim as usize])];
         let target = self.at(group as u32 % self.config.dies, writer.target);
-        // What takes a block of the reserve must give one back before anybody else needs it.
+        // What takes a block of the reserve must give one back before it is needed again.
         let takes_reserve = self.open[target].left < count
             && self.groups[group].free.len() <= self.config.reserve_blocks as usize;
         let count = if takes_reserve { valid } else { count.min(valid) };

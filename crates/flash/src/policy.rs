@@ -10,7 +10,7 @@ pub enum Policy {
     Greedy,
     /// The block that was filled first.
     Fifo,
-    /// The emptiest of so many blocks drawn at random (with replacement).
+    /// The emptiest of this many blocks drawn at random (with replacement).
     Choices(u32),
     /// A block drawn at random.
     Random,
@@ -20,7 +20,7 @@ pub enum Policy {
 
 /// The text names no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no policy; write greedy, fifo, random, cost-benefit or d=N, as in d=10")]
+#[error("unknown policy `{text}`; write greedy, fifo, random, cost-benefit or d=N, as in d=10")]
 pub struct PolicyError {
     text: String,
 }

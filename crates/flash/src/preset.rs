@@ -5,12 +5,9 @@ use crate::device::{Device, Placement};
 use crate::dies::{Suspend, Times};
 use crate::ftl::{Pace, Wear};
 
-/// A device by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Its name.
     pub name: &'static str,
-    /// What it is.
     pub doc: &'static str,
     /// P/E cycles that its blocks endure.
     pub endurance: u32,
@@ -24,7 +21,7 @@ pub struct Preset {
 pub const ALL: &[Preset] = &[
     Preset {
         name: "mlc",
-        doc: "accelerator of two bits a cell, 400 of 576 GiB visible",
+        doc: "accelerator with two bits per cell, 400 of 576 GiB visible",
         endurance: 10_000,
         gib: (576, 400),
         planes: 1,
@@ -32,7 +29,7 @@ pub const ALL: &[Preset] = &[
     },
     Preset {
         name: "slc",
-        doc: "accelerator of one bit a cell, 96 of 128 GiB visible",
+        doc: "accelerator with one bit per cell, 96 of 128 GiB visible",
         endurance: 100_000,
         gib: (128, 96),
         planes: 1,
@@ -40,7 +37,7 @@ pub const ALL: &[Preset] = &[
     },
     Preset {
         name: "tlc",
-        doc: "drive of three bits a cell, 894 of 1,024 GiB visible (960 GB)",
+        doc: "drive with three bits per cell, 894 of 1,024 GiB visible (960 GB)",
         endurance: 3_000,
         gib: (1024, 894),
         planes: 4,
@@ -48,7 +45,7 @@ pub const ALL: &[Preset] = &[
     },
     Preset {
         name: "qlc",
-        doc: "drive of four bits a cell, 3,577 of 4,096 GiB visible (3.84 TB)",
+        doc: "drive with four bits per cell, 3,577 of 4,096 GiB visible (3.84 TB)",
         endurance: 1_000,
         gib: (4096, 3577),
         planes: 4,
@@ -57,7 +54,6 @@ pub const ALL: &[Preset] = &[
 ];
 
 impl Preset {
-    /// By its name.
     pub fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|preset| preset.name == name)
     }

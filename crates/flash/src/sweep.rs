@@ -11,16 +11,13 @@ use crate::workload::{Action, Workload};
 pub struct Setting {
     /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
-    /// How victims are chosen.
     pub policy: Policy,
-    /// Pages of a block.
     pub pages_per_block: u32,
 }
 
 /// What came out there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Swept {
-    /// Where.
     pub setting: Setting,
     /// `exact` or `counts`.
     pub engine: &'static str,
@@ -43,11 +40,11 @@ const COUNTED: f64 = 5.0;
 /// Simulates one point on one die of 8,192 blocks, without time.
 ///
 /// # Errors
-/// When there is no spare or the workload makes no sense.
+/// When there is no spare or the workload is invalid.
 pub fn point(setting: Setting, workload: &Workload, seed: u64) -> Result<Swept, SimulationError> {
     let over_provisioning = setting.over_provisioning;
     if !(over_provisioning > 0.0 && over_provisioning.is_finite()) {
-        let hint = "without spare nothing can be overwritten";
+        let hint = "without spare capacity nothing can be overwritten";
         let (what, value) = ("over-provisioning", over_provisioning);
         return Err(SimulationError::Quantity { what, value, hint });
     }

@@ -32,7 +32,6 @@ impl Tournament {
         (self.nodes[1] & ((1 << INDEX_BITS) - 1)) as u32
     }
 
-    /// Changes an instant.
     #[inline]
     pub fn set(&mut self, index: u32, ns: u64) {
         let mut node = self.leaves + index as usize;

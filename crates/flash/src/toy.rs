@@ -1,13 +1,11 @@
 //! Five blocks of ten pages, small enough to watch: why flash collects garbage, step by step.
 
-/// Blocks of the toy.
 pub const BLOCKS: usize = 5;
 /// Pages of a block.
 pub const PAGES: usize = 10;
 /// Pages that the host sees.
 pub const VISIBLE: usize = 30;
 
-/// A flash page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cell {
     /// Erased: can be programmed once.
@@ -34,7 +32,6 @@ pub struct Step {
     pub erases: u32,
 }
 
-/// The toy.
 #[derive(Clone, Debug)]
 struct Toy {
     blocks: [[Cell; PAGES]; BLOCKS],

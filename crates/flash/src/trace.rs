@@ -38,7 +38,7 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let named = FORMATS.iter().find(|(name, _)| *name == text).map(|&(_, format)| format);
-        named.ok_or_else(|| format!("`{text}` is no format; write msr, blkparse, fio or disksim"))
+        named.ok_or_else(|| format!("unknown format `{text}`; write msr, blkparse, fio or disksim"))
     }
 }
 
@@ -54,7 +54,6 @@ impl fmt::Display for Format {
 pub struct Recorded {
     /// Since the first one, in nanoseconds.
     pub t_ns: u64,
-    /// What it did.
     pub action: Action,
     /// Where it began, in bytes.
     pub offset_bytes: u64,
@@ -67,18 +66,14 @@ pub struct Recorded {
 pub struct BadLine {
     /// Its number, from 1.
     pub line: u64,
-    /// Why.
     pub why: String,
 }
 
-/// A trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// How it was written.
     pub format: Format,
     /// Its requests, by time.
     pub requests: Vec<Recorded>,
-    /// Lines in all.
     pub lines: u64,
     /// Lines that could not be read.
     pub bad_lines: u64,
@@ -91,52 +86,51 @@ pub struct Trace {
 /// A trace that is of no use.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TraceError {
-    /// No format fits.
     #[error(
-        "read trace: its lines fit no known format\nhint: say which with --trace-format msr, \
-         blkparse, fio or disksim"
+        "read trace: its format is not recognised\n\
+         hint: name it with --trace-format msr, blkparse, fio or disksim"
     )]
     Unknown,
     /// Too many lines cannot be read.
     #[error(
-        "read trace as {format}: {bad} of {lines} lines make no sense, the first is line {line}: \
+        "read trace as {format}: {bad} of {lines} lines are invalid, the first is line {line}: \
          {why}\nhint: check format, units and the size of the device"
     )]
     Bad {
         /// As what it was read.
         format: Format,
-        /// Lines that make no sense.
+        /// Invalid lines.
         bad: u64,
-        /// Lines in all.
         lines: u64,
         /// The first.
         line: u64,
-        /// Why.
         why: String,
     },
     /// Nothing in it.
-    #[error("read trace as {format}: no request in {lines} lines\nhint: is it the right file?")]
+    #[error(
+        "read trace as {format}: no request in {lines} lines\n\
+         hint: check that it is the right file"
+    )]
     Empty {
         /// As what it was read.
         format: Format,
-        /// Lines in all.
         lines: u64,
     },
 }
 
 /// Bad lines that are kept with their reason.
 const KEPT: usize = 20;
-/// Of so many lines one may be bad.
+/// One line in this many may be bad.
 const ONE_BAD_OF: u64 = 10;
 /// Lines that tell the format.
 const TELLING: usize = 100;
 
 impl Trace {
-    /// Reads a trace of a device of so many bytes. Without a format it is the one that fits most of
-    /// the first lines.
+    /// Reads a trace of a device of `device_bytes` bytes. Without a format it is the one that fits
+    /// most of the first lines.
     ///
     /// # Errors
-    /// When no format fits, more than a tenth of the lines make no sense, or nothing is left.
+    /// When no format fits, more than a tenth of the lines are invalid, or nothing is left.
     pub fn read(
         lines: impl Iterator<Item = String>,
         format: Option<Format>,
@@ -224,7 +218,7 @@ fn tell(lines: &[String]) -> Option<Format> {
 fn within(request: Option<Recorded>, device_bytes: u64) -> Result<Option<Recorded>, String> {
     let Some(Recorded { offset_bytes, len_bytes, .. }) = request else { return Ok(None) };
     if len_bytes == 0 {
-        return Err("a request of no bytes".to_owned());
+        return Err("a request of zero bytes".to_owned());
     }
     match offset_bytes.checked_add(len_bytes) {
         Some(end) if end <= device_bytes => Ok(request),

@@ -13,7 +13,6 @@ use pattern::State;
 /// A part of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it is called.
     pub name: String,
     /// Its share of the pages; all shares are taken in proportion to their sum.
     pub pages: f64,
@@ -32,17 +31,13 @@ pub struct Workload {
     pub parts: Vec<Part>,
     /// The part of the requests that read, 0 to 1.
     pub reads: f64,
-    /// Pages of a request.
     pub pages_per_request: u32,
 }
 
-/// What a request does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
-    /// Reads its pages.
     #[default]
     Read,
-    /// Writes them.
     Write,
     /// Says that they are unused.
     Trim,
@@ -51,11 +46,9 @@ pub enum Action {
 /// A request of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// What it does.
     pub action: Action,
     /// Its first page.
     pub page: u32,
-    /// Its pages.
     pub pages: u32,
     /// The part it belongs to.
     pub part: u32,
@@ -83,7 +76,7 @@ struct Region {
 }
 
 impl Workload {
-    /// The first page and the number of pages of each part, on a device of so many.
+    /// The first page and the number of pages of each part, on a device of `pages` pages.
     pub fn regions(&self, logical_pages: u32) -> Vec<(u32, u32)> {
         let sum: f64 = self.parts.iter().map(|part| part.pages).sum();
         let mut below = 0.0;
@@ -103,10 +96,10 @@ impl Workload {
         self.parts.iter().all(|part| part.pattern == Pattern::Uniform)
     }
 
-    /// The requests on a device of so many pages.
+    /// The requests on a device of `pages` pages.
     ///
     /// # Errors
-    /// When a part would have no page, or shares make no sense.
+    /// When a part would have no page, or shares are invalid.
     pub fn requests(&self, logical_pages: u32, seed: u64) -> Result<Requests, WorkloadError> {
         self.check(logical_pages)?;
         let sum = |share: fn(&Part) -> f64| self.parts.iter().map(share).sum::<f64>().max(1e-300);
@@ -151,7 +144,6 @@ impl Workload {
 }
 
 impl Requests {
-    /// The next request.
     #[inline]
     pub fn draw(&mut self) -> Request {
         if let Some(trim) = self.trim.take() {

@@ -132,7 +132,7 @@ fn group(
     Ok(DiskGroup::create(&spec, &files, &unwatched)?)
 }
 
-/// Nanoseconds on `clock` that each operation takes on each of so many threads.
+/// Nanoseconds on `clock` that each operation takes on each of `threads` threads.
 fn each_ns(
     threads: usize,
     clock: fn() -> u64,

@@ -18,11 +18,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub const HEADER_BYTES: usize = 64;
 /// Columns of a row beside its key.
 pub const COLUMNS: usize = 19;
-/// Bytes of a column.
 pub const COLUMN_BYTES: usize = 128;
 /// The smallest block, which must hold header and row.
 pub const BLOCK_BYTES_MIN: u64 = 4096;
-/// The largest block.
 pub const BLOCK_BYTES_MAX: u64 = 32768;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"bstnblk1");
@@ -50,9 +48,7 @@ pub struct Identity {
     pub instance: u64,
     /// Its number in the data file.
     pub number: u64,
-    /// Its schema.
     pub schema: u32,
-    /// Its table.
     pub table: Table,
     /// The key of its row.
     pub key: u64,
@@ -65,20 +61,14 @@ pub enum Fault {
     #[error("it is all zeros")]
     Zeros,
     /// Something else than a block.
-    #[error("it is no block of an instance")]
+    #[error("it is not a block of an instance")]
     NoBlock,
     /// A block of another instance.
     #[error("it belongs to instance {found:#x}")]
-    Instance {
-        /// The instance found.
-        found: u64,
-    },
+    Instance { found: u64 },
     /// A block of another place.
-    #[error("it says that it is block {found}")]
-    Number {
-        /// The number found.
-        found: u64,
-    },
+    #[error("it claims to be block {found}")]
+    Number { found: u64 },
     /// Torn, or altered since it was written.
     #[error("its checksum does not match its content")]
     Checksum,
@@ -216,13 +206,11 @@ fn checksum(block: &[u8]) -> u64 {
     xxh3_64_with_seed(&block[AT_CHECKSUM + 8..], xxh3_64(&block[..AT_CHECKSUM]))
 }
 
-/// Puts a number.
 #[inline]
 pub(crate) fn put(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Gets a number.
 #[inline]
 pub(crate) fn get(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of eight has eight bytes"))

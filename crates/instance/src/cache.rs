@@ -8,21 +8,21 @@
 //! confirmed under the latch of the chain's partition.
 //!
 //! **Missing**: a frame is taken from the clock, unlinked, linked for the new block, and stays
-//! latched exclusively until the block is read. Who wants the same block finds it and waits for
-//! that latch (`read by other session`).
+//! latched exclusively until the block is read. A session that wants the same block finds it and
+//! waits for that latch (`read by other session`).
 //!
 //! **Writing**: a frame that a database writer has claimed is latched shared until its write has
 //! returned. Sessions read it meanwhile; who wants to change it waits (`write complete waits`).
 //!
-//! Latches are taken in one order: frame, then partition. Nobody waits for a frame while holding
-//! another, except a database writer, whose frames nobody else holds for longer than a visit.
+//! Latches are taken in one order: frame, then partition. No thread waits for a frame while holding
+//! another, except a database writer, whose frames are held by others for no longer than a visit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use blockstone_base::rng;
-use blockstone_sys::buffer::{Arena, Pages, Slot};
+use blockstone_sys::buffer::{Arena, Slot};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::InstanceError;
@@ -39,7 +39,6 @@ const IDLE: u8 = 0;
 const READING: u8 = 1;
 const WRITING: u8 = 2;
 
-/// The cache.
 #[derive(Debug)]
 pub(crate) struct Cache {
     frames: Box<[Frame]>,
@@ -53,7 +52,6 @@ pub(crate) struct Cache {
     freed: AtomicU64,
     queue: Mutex<VecDeque<Arc<Seat>>>,
     relay: Relay,
-    pages: Pages,
 }
 
 #[derive(Debug, Default)]
@@ -79,14 +77,12 @@ struct Frame {
 pub(crate) type Shared<'a> = RwLockReadGuard<'a, Slot>;
 /// A block in the cache, to be changed.
 pub(crate) type Exclusive<'a> = RwLockWriteGuard<'a, Slot>;
-/// Who waits.
 pub(crate) type Waits<'a> = (&'a Ledger, &'a Histograms);
 
 /// What a search for a block to change, or to read into a frame, came to.
 pub(crate) enum Found<T> {
     /// It is in the cache.
     Here(T),
-    /// It is not.
     Absent,
 }
 
@@ -103,7 +99,6 @@ impl Cache {
     /// A cache of `frames` frames of `block_bytes`.
     pub fn new(frames: usize, block_bytes: usize) -> Result<Self, InstanceError> {
         let arena = Arena::new(frames, block_bytes)?;
-        let pages = arena.pages();
         let chains = (frames * 2).next_power_of_two();
         let frame = |slot| Frame {
             tag: AtomicU64::new(0),
@@ -123,18 +118,11 @@ impl Cache {
             freed: AtomicU64::new(0),
             queue: Mutex::default(),
             relay: Relay::new(),
-            pages,
         })
     }
 
-    /// Number of frames.
     pub fn frames(&self) -> usize {
         self.frames.len()
-    }
-
-    /// What backs its memory.
-    pub fn pages(&self) -> Pages {
-        self.pages
     }
 
     /// Frames whose block was changed and is not written yet.
@@ -147,14 +135,14 @@ impl Cache {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// The block `number`, if it is here; waits for whoever has it latched.
+    /// The block `number`, if it is here; waits while it is latched exclusively.
     #[inline]
     pub fn read(&self, number: u64, waits: Waits<'_>) -> Found<Shared<'_>> {
         let tag = number + 1;
         while let Some(frame) = self.find(tag) {
             let frame = &self.frames[frame as usize];
-            // Passing by whoever waits to change the block: a visit is short, and while a database
-            // writer holds the latch too, the change could not be made anyway.
+            // Readers may overtake a waiting writer: a visit is short, and while a database writer
+            // holds the latch too, the change could not be made anyway.
             let body = match frame.body.try_read_recursive() {
                 Some(body) => body,
                 None => frame.wait_to_read(waits),
@@ -322,7 +310,7 @@ impl Cache {
     }
 
     /// Claims a frame for writing that has been dirty since `first_change`; false when another
-    /// database writer has it or has cleaned it. Only who has claimed a frame cleans it, so what is
+    /// database writer has it or has cleaned it. Only the claimer of a frame cleans it, so what is
     /// seen after the claim stays true.
     pub fn begin_write(&self, frame: u32, first_change: u64) -> bool {
         let frame = &self.frames[frame as usize];
@@ -352,7 +340,7 @@ impl Cache {
         frame.state.store(IDLE, Ordering::Release);
     }
 
-    /// `frames` frames are clean again and no longer latched: as many of those that wait get one.
+    /// `frames` frames are clean again and no longer latched: as many waiting sessions get one.
     pub fn became_clean(&self, frames: usize) {
         self.dirty.fetch_sub(frames, Ordering::Relaxed);
         let called: Vec<Arc<Seat>> = {

@@ -1,14 +1,12 @@
 //! CKPT: moves the point where recovery begins. Incrementally, as the database writers clean the
 //! oldest blocks, and at once when a log switch waits for it.
 
-pub(crate) mod control;
-
 use std::time::Duration;
 
+use crate::control::HALF_BYTES;
 use crate::error::InstanceError;
-use crate::instance::Shared;
+use crate::shared::Shared;
 use crate::wait::{Direction, Event, Ledger, Statistic};
-use control::HALF_BYTES;
 
 /// Without reason to hurry, a checkpoint advances this often.
 const EVERY: Duration = Duration::from_secs(1);

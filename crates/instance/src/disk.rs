@@ -44,7 +44,6 @@ pub trait Disk: Send + Sync + fmt::Debug {
     /// When the disk fails; any of those writes may then be lost.
     fn sync(&self) -> Result<(), DiskError>;
 
-    /// Its size in bytes.
     fn size_bytes(&self) -> u64;
 
     /// What it is called in messages and statistics: its path.
@@ -55,8 +54,8 @@ pub trait Disk: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether it is still there for others to find. A removed file answers on to whoever has it
-    /// open, which is not what was asked of a disk.
+    /// Whether it is still there for others to find. A removed file still answers those that have
+    /// it open, which is not what was asked of a disk.
     fn is_present(&self) -> bool {
         true
     }
@@ -66,13 +65,11 @@ pub trait Disk: Send + Sync + fmt::Debug {
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} disk {disk} at byte {offset}: {source}\nhint: {}", hint(source))]
 pub struct DiskError {
-    /// The disk's name.
     pub disk: String,
     /// What was tried, as a verb.
     pub operation: &'static str,
     /// Where, in bytes from the start of the disk.
     pub offset: u64,
-    /// The system's answer.
     pub source: io::Error,
 }
 
@@ -92,11 +89,11 @@ impl DiskError {
 
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::UnexpectedEof => "was the file or device made smaller?",
+        io::ErrorKind::UnexpectedEof => "the file or device may have been shrunk",
         io::ErrorKind::StorageFull => "free some space on the file system of this disk",
         io::ErrorKind::InvalidInput => {
-            "offset, length or memory is not aligned to what the device asks for"
+            "offset, length or memory is not aligned as the device requires"
         }
-        _ => "see the kernel's log (dmesg); with normal redundancy a group outlives one disk",
+        _ => "see the kernel's log (dmesg); with normal redundancy a group survives one disk",
     }
 }

@@ -12,32 +12,21 @@ pub enum InstanceError {
     /// The disk group could not do it.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// There is no memory.
     #[error(transparent)]
     Memory(#[from] ArenaError),
     /// A thread could not be started.
     #[error("start thread {name}: {source}\nhint: raise ulimit -u, or use fewer sessions")]
-    Thread {
-        /// The thread.
-        name: String,
-        /// The system's answer.
-        source: std::io::Error,
-    },
+    Thread { name: String, source: std::io::Error },
     /// A parameter has a value it cannot have.
     #[error("set up instance: {what}\nhint: {hint}")]
-    Parameter {
-        /// What is wrong.
-        what: String,
-        /// What would be right.
-        hint: &'static str,
-    },
+    Parameter { what: String, hint: &'static str },
     /// The cache cannot serve the sessions.
     #[error(
         "open session {session}: a cache of {frames} blocks serves {served} sessions\n\
          hint: use a larger --cache, or fewer sessions"
     )]
     CacheTooSmall {
-        /// The session that is one too many, from 0.
+        /// The first session that does not fit, from 0.
         session: u32,
         /// Blocks of the cache.
         frames: usize,
@@ -47,20 +36,15 @@ pub enum InstanceError {
     /// No copy of the control file is whole.
     #[error(
         "open instance: every copy of its control file is damaged\n\
-         hint: without it nobody knows where recovery begins; create the instance anew"
+         hint: recovery cannot start without it; create the instance again"
     )]
     ControlDamaged,
     /// The control file was written by another version.
     #[error(
-        "open instance: its control file has version {found}, this program knows {known}\n\
-         hint: use the version that created the instance, or create it anew"
+        "open instance: its control file has version {found}, this program supports {known}\n\
+         hint: use the version that created the instance, or create it again"
     )]
-    ControlVersion {
-        /// The version found.
-        found: u32,
-        /// The version known.
-        known: u32,
-    },
+    ControlVersion { found: u32, known: u32 },
     /// The schema has no data.
     #[error("use schema {schema}: it is not loaded\nhint: load it first")]
     NotLoaded {
@@ -69,7 +53,7 @@ pub enum InstanceError {
     },
     /// Rows that do not exist.
     #[error(
-        "visit {rows} rows from key {first_key} of schema {schema}: it has {len} rows\n\
+        "visit {rows} rows from key {first_key} of schema {schema}: the schema has {len} rows\n\
          hint: use a smaller work unit or a larger scale"
     )]
     OutOfRange {
@@ -77,7 +61,6 @@ pub enum InstanceError {
         schema: u32,
         /// The first key asked for, from 0.
         first_key: u64,
-        /// Rows asked for.
         rows: u64,
         /// Rows there are.
         len: u64,
@@ -85,10 +68,9 @@ pub enum InstanceError {
     /// A block of which no copy is whole.
     #[error(
         "read block {number} of the data file: {fault}\n\
-         hint: its data are lost; a torn write without protection leaves such a block"
+         hint: its data are lost; a torn write without protection can cause this"
     )]
     Corrupt {
-        /// The block's number.
         number: u64,
         /// What is wrong with it.
         fault: Fault,
@@ -96,37 +78,25 @@ pub enum InstanceError {
     /// A whole block that holds another row than it should.
     #[error(
         "visit key {key} of schema {schema}: block {number} holds key {found}\n\
-         hint: this is a defect of the instance; please report it"
+         hint: this is a bug in the instance; please report it"
     )]
     WrongRow {
         /// The schema, from 0.
         schema: u32,
-        /// The key asked for.
         key: u64,
         /// The block it should be in.
         number: u64,
-        /// The key found.
         found: u64,
     },
-    /// Redo that is whole but makes no sense.
+    /// Redo that is intact but cannot be decoded.
     #[error(
-        "recover instance: the redo at position {at} is whole but holds no record\n\
-         hint: this is a defect of the instance; please report it"
+        "recover instance: the redo at position {at} is intact but holds no record\n\
+         hint: this is a bug in the instance; please report it"
     )]
-    Redo {
-        /// Where.
-        at: crate::redo::Lsn,
-    },
+    Redo { at: crate::redo::Lsn },
     /// The redo and the blocks do not fit into the memory of recovery.
     #[error("{what}: a read of {bytes} does not fit\nhint: use at most {most}")]
-    Length {
-        /// What was tried.
-        what: &'static str,
-        /// What was asked for.
-        bytes: Bytes,
-        /// What is possible.
-        most: Bytes,
-    },
+    Length { what: &'static str, bytes: Bytes, most: Bytes },
     /// A background process could not go on.
     #[error("use instance: it has failed ({why})\nhint: open it again; recovery loses no commit")]
     Failed {
@@ -139,7 +109,7 @@ pub enum InstanceError {
 }
 
 impl InstanceError {
-    /// A parameter that cannot be.
+    /// An invalid parameter.
     pub(crate) fn parameter(what: String, hint: &'static str) -> Self {
         Self::Parameter { what, hint }
     }

@@ -74,7 +74,6 @@ pub struct DiskSpec {
 /// A group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSpec {
-    /// Its disks.
     pub disks: Vec<DiskSpec>,
     /// Copies of everything.
     pub redundancy: Redundancy,
@@ -100,7 +99,6 @@ pub struct FileSpec {
 /// A disk that is open already, with its failure group: for groups on simulated disks.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The disk.
     pub disk: Arc<dyn Disk>,
     /// What it fails together with.
     pub failure_group: String,
@@ -126,7 +124,6 @@ pub struct BatchWrite<'a> {
     pub data: &'a [u8],
 }
 
-/// How a read went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadInfo {
     /// I/Os at the disks.
@@ -148,16 +145,16 @@ pub struct BatchInfo {
     pub service_ns: u64,
 }
 
-/// Told how many bytes of how many were laid out, and may end it; called from several threads.
+/// Receives how many bytes of how many were laid out, and may end the work; called from several
+/// threads.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
-/// Progress that nobody looks at.
+/// Progress that is ignored.
 pub fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 impl Redundancy {
-    /// Copies kept.
     pub const fn copies(self) -> usize {
         match self {
             Self::External => 1,
@@ -265,7 +262,6 @@ impl DiskGroup {
         self.0.files.iter().map(|file| file.name.clone()).collect()
     }
 
-    /// Copies of everything.
     pub fn redundancy(&self) -> Redundancy {
         self.0.redundancy
     }
@@ -301,7 +297,7 @@ impl DiskGroup {
     /// Takes a disk offline, as when its writes fail.
     ///
     /// # Errors
-    /// When it holds the last copy of something, or the other disks cannot be told.
+    /// When it holds the last copy of something, or the other disks cannot be updated.
     pub fn offline(&self, disk: usize) -> Result<(), GroupError> {
         self.0.take_offline(disk)
     }
@@ -319,7 +315,7 @@ impl DiskGroup {
     /// As [`DiskGroup::online_and_resync`], for as long as `go_on` says so.
     ///
     /// # Errors
-    /// As there, and when it was given up.
+    /// As there, and when it was aborted.
     pub fn online_and_resync_while(
         &self,
         disk: usize,
@@ -380,12 +376,10 @@ impl GroupFile {
         &self.shared.files[self.index]
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.map().name
     }
 
-    /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.map().size_bytes
     }

@@ -22,7 +22,6 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Whether threads go on.
     #[inline]
     pub fn is_running(&self) -> bool {
         self.state.load(Ordering::Acquire) == RUNNING

@@ -1,10 +1,10 @@
-//! The keeper of the disks: notices that one has left its group, looks again and again whether it
-//! is back, and gives it what it missed. It says what happened to whoever asks for news.
+//! The keeper of the disks: notices that one has left its group, polls until it is back, and
+//! resyncs it. What happened is kept as news.
 
 use std::time::{Duration, Instant};
 
 use crate::group::{DiskCounters, DiskState};
-use crate::instance::Shared;
+use crate::shared::Shared;
 
 /// How often the states of the disks are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ fn watch(
     if online != watched.online {
         watched.online = online;
         if online {
-            // Somebody else has brought it back.
+            // It was brought back by another caller.
             return;
         }
         watched.left = Instant::now();

@@ -3,8 +3,8 @@
 //! recovery, and the waits of all of them.
 //!
 //! It knows no workload, no recording and no terminal: sessions are told which rows to visit, and
-//! whoever asks gets cumulative counters. Disks are files, devices or simulated; only the last can
-//! lose their power, so recovery is tested on them.
+//! counters are cumulative. Disks are files, devices or simulated; only the last can lose their
+//! power, so recovery is tested on them.
 //!
 //! The main types are [`Instance`] and [`Session`], in a [`group::DiskGroup`].
 //!
@@ -47,24 +47,29 @@
 pub mod block;
 mod cache;
 mod checkpoint;
+mod control;
 pub mod disk;
 mod error;
+mod files;
 pub mod group;
 mod health;
 mod instance;
 mod keeper;
 mod layout;
+mod log_writer;
 mod recovery;
 pub mod redo;
 mod session;
+mod shared;
+mod spec;
 mod turn;
 pub mod wait;
 mod writer;
 
 pub use error::InstanceError;
-pub use instance::{Instance, InstanceSpec, LoadProgress, OpenSpec, Snapshot, TornProtection};
+pub use instance::{Instance, LoadProgress, Snapshot};
 pub use layout::Permutation;
 pub use recovery::Recovery;
 pub use redo::Lsn;
 pub use session::{RedoStress, Row, SCAN_READ_MAX, Scan, Session};
-pub use writer::WRITERS_MAX;
+pub use spec::{InstanceSpec, OpenSpec, TornProtection, WRITERS_MAX};

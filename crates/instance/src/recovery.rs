@@ -12,13 +12,13 @@ use blockstone_sys::buffer::{Arena, Slot};
 use blockstone_sys::clock;
 
 use crate::block;
-use crate::checkpoint::control::Control;
+use crate::control::Control;
 use crate::error::InstanceError;
+use crate::files::{BATCH_BLOCKS, Files};
 use crate::group::{BatchWrite, GroupError};
-use crate::instance::{Files, TornProtection};
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, Record, records};
-use crate::writer::{self, BATCH_BLOCKS};
+use crate::spec::TornProtection;
 use reader::Reader;
 
 /// Memory for the blocks under recovery.
@@ -27,7 +27,6 @@ const MEMORY_BYTES: u64 = 64 << 20;
 /// What recovery found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Where it began.
     pub from: Lsn,
     /// The end of the redo.
     pub to: Lsn,
@@ -35,7 +34,6 @@ pub struct Recovery {
     pub records: u64,
     /// Commits among them.
     pub commits: u64,
-    /// Block writes.
     pub blocks_written: u64,
     /// Torn blocks restored from the double-write area.
     pub blocks_restored: u64,
@@ -46,7 +44,7 @@ pub struct Recovery {
     pub elapsed_ns: u64,
 }
 
-/// Recovers, and says where the redo goes on: behind everything that was ever written.
+/// Recovers, and says where the redo continues: behind everything that was ever written.
 pub(crate) fn recover(files: &Files, control: &Control) -> Result<(Recovery, Mark), InstanceError> {
     let start_ns = clock::now_ns();
     let (identity, state) = (*control.identity(), control.state());
@@ -114,8 +112,7 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// Mends blocks that are torn and of which one of `areas` parts of the double-write area has a
-    /// copy.
+    /// Repairs torn blocks of which one of `areas` parts of the double-write area has a copy.
     fn restore_torn(&mut self, areas: u64) -> Result<(), InstanceError> {
         let area = &self.files.double_write;
         let block_bytes = area.block_bytes();
@@ -225,7 +222,7 @@ impl<'a> Replay<'a> {
                     data: &self.slots[*slot],
                 })
                 .collect();
-            writer::protected(self.files, self.protection, 0, &writes)?;
+            self.files.write_blocks(self.protection, 0, &writes)?;
             self.done.blocks_written += writes.len() as u64;
         }
         Ok(())

@@ -2,8 +2,8 @@
 //!
 //! Positions are counted in bytes of records since the instance was created ([`Lsn`]); a block
 //! carries the position behind its last change as SCN. Records are gathered in a buffer
-//! ([`buffer`]); the log writer ([`writer`]) writes what has gathered as one *chunk* of redo blocks
-//! and never writes a redo block again: the last one is padded. A torn chunk is one that was never
+//! ([`buffer`]); the log writer writes what has gathered as one *chunk* of redo blocks and never
+//! writes a redo block again: the last one is padded. A torn chunk is one that was never
 //! acknowledged, and recovery ends before it.
 //!
 //! ```text
@@ -19,7 +19,6 @@
 //! ```
 
 pub mod buffer;
-pub mod writer;
 
 use std::fmt;
 
@@ -58,15 +57,9 @@ pub enum Record<'a> {
     /// Columns of a row were given new values.
     Change(Change<'a>),
     /// What a block held before its first change since it was last written.
-    Image {
-        /// The block's number.
-        block: u64,
-        /// The block.
-        data: &'a [u8],
-    },
+    Image { block: u64, data: &'a [u8] },
     /// A session's transaction ended.
     Commit {
-        /// The session.
         session: u64,
         /// Its commits so far, this one included.
         number: u64,
@@ -76,7 +69,6 @@ pub enum Record<'a> {
 /// New values of a row's columns with the old ones, as redo and undo vectors of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// The block's number.
     pub block: u64,
     /// The row's version from now on.
     pub version: u64,
@@ -86,9 +78,9 @@ pub struct Change<'a> {
     old: &'a [u8],
 }
 
-/// A record that is none.
+/// Bytes that are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are no redo record")]
+#[error("the bytes are not a redo record")]
 pub struct Malformed;
 
 /// Where a redo block lies and what it continues.

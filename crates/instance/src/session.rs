@@ -15,9 +15,10 @@ use crate::block::{self, COLUMNS};
 use crate::cache::{Claim, Exclusive, Found};
 use crate::error::InstanceError;
 use crate::group::GroupError;
-use crate::instance::{Shared, TornProtection};
 use crate::redo::buffer::Append;
 use crate::redo::{self, Change, Lsn};
+use crate::shared::Shared;
+use crate::spec::TornProtection;
 use crate::wait::{Direction, Event, Histograms, Ledger, Statistic};
 use direct::DirectReader;
 pub use scan::{SCAN_READ_MAX, Scan};
@@ -78,7 +79,7 @@ impl Session {
     }
 
     /// Once `stop` is set, a scan ends early with the rows that it has visited by then.
-    pub fn heed(&mut self, stop: Arc<AtomicBool>) {
+    pub fn set_stop_flag(&mut self, stop: Arc<AtomicBool>) {
         self.stop = Some(stop);
     }
 
@@ -160,7 +161,7 @@ impl Session {
         })
     }
 
-    /// The columns of a row and how often it was updated, for whoever checks the data.
+    /// The columns of a row and how often it was updated, for checks of the data.
     ///
     /// # Errors
     /// As [`Session::select`].
@@ -239,7 +240,7 @@ impl Session {
         }
     }
 
-    /// Reads a block into the cache; none when somebody else did meanwhile.
+    /// Reads a block into the cache; none when another session did meanwhile.
     #[cold]
     fn read_in(&self, number: u64) -> Result<Option<(u32, Exclusive<'_>)>, InstanceError> {
         let shared = &*self.shared;
@@ -366,7 +367,6 @@ impl Row {
         Lsn(block::scn(&self.block))
     }
 
-    /// Column `index`, of [`COLUMNS`].
     pub fn column(&self, index: usize) -> &[u8] {
         block::column(&self.block, index)
     }

@@ -1,6 +1,6 @@
 //! Turns: how a thread waits to be called, and how thousands are called without a stampede.
 //!
-//! Whoever has news for a thousand threads does not wake them all. Putting each on a run queue
+//! A thread with news for a thousand others does not wake them all. Putting each on a run queue
 //! costs microseconds that it needs for its own work, and all of them together keep it from the
 //! processor. It wakes a few, and each that wakes calls the next before it goes on: however many
 //! wait, no more than those few are woken and not yet running.
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 const WAITING: u8 = 0;
 /// Called in turn: calls the next.
 const CALLED: u8 = 1;
-/// Sent away, because nothing will come any more.
+/// Dismissed, because nothing will come any more.
 const DISMISSED: u8 = 2;
 /// Left by itself.
 const GONE: u8 = 3;
@@ -81,7 +81,7 @@ impl Seat {
         self.state.compare_exchange(WAITING, state, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Sends it away, whatever it waits for.
+    /// Dismisses it, whatever it waits for.
     pub fn dismiss(&self) {
         if self.turn(DISMISSED) {
             self.thread.unpark();
@@ -95,7 +95,7 @@ impl Relay {
         Self { due: Mutex::default(), most: processors * UNDER_WAY }
     }
 
-    /// Calls everyone in `seats`, in their order: some now, the others as those wake.
+    /// Calls all of `seats`, in their order: some now, the others as those wake.
     pub fn call(&self, seats: impl IntoIterator<Item = Arc<Seat>>) {
         let mut now = Vec::with_capacity(self.most);
         {
@@ -129,7 +129,7 @@ impl Relay {
         due.under_way -= 1;
     }
 
-    /// Sends everyone away who is still to be called.
+    /// Dismisses all that are still to be called.
     pub fn dismiss(&self) {
         let seats = std::mem::take(&mut self.due.lock().seats);
         for seat in seats {

@@ -1,5 +1,5 @@
 //! Where time goes: wait events under the names database administrators know, statistics, and the
-//! I/O of each role. Counted by the thread that waits, read by anybody at any time.
+//! I/O of each role. Counted by the thread that waits, read by any thread at any time.
 //!
 //! A wait is the wall time from where a thread could not go on to where it did. That includes the
 //! processor time of the system call that waits and the time in the run queue after it. What the
@@ -23,7 +23,7 @@ use blockstone_sys::clock;
 use blockstone_sys::usage::{CpuUsage, ThreadId, ThreadUsage};
 use parking_lot::Mutex;
 
-/// One stretch outside of waits in so many is looked at more closely, at a cost of a microsecond.
+/// One stretch outside waits in this many is sampled, at a cost of a microsecond.
 const SAMPLE: u64 = 16;
 /// The longest between two charges of processor time to a running thread.
 const TICK_NS: u64 = 10_000_000;
@@ -51,7 +51,7 @@ macro_rules! named {
 }
 
 named! {
-    /// Who does something.
+    /// The role of a thread.
     Role {
         /// A foreground session.
         Session = "session",
@@ -118,7 +118,7 @@ named! {
         DirectReads = "direct_reads",
         /// Blocks read past the cache.
         DirectBlocks = "direct_blocks",
-        /// Time that those reads took in nanoseconds, whether or not anybody waited.
+        /// Time that those reads took in nanoseconds, whether or not a session waited.
         DirectReadNs = "direct_read_ns",
         /// Blocks changed by updates.
         BlockChanges = "block_changes",
@@ -128,7 +128,7 @@ named! {
         WriteRequests = "write_requests",
         /// Bytes of redo records.
         RedoBytes = "redo_bytes",
-        /// Writes of the log writer.
+        /// Writes by the log writer.
         RedoWrites = "redo_writes",
         /// Bytes of those writes, headers and padding included, copies not counted.
         RedoWrittenBytes = "redo_written_bytes",
@@ -158,9 +158,7 @@ named! {
     }
 }
 
-/// Number of events.
 pub const EVENTS: usize = Event::ALL.len();
-/// Number of statistics.
 pub const STATISTICS: usize = Statistic::ALL.len();
 
 /// Waits of one event: cumulative.
@@ -177,13 +175,11 @@ pub struct Waits {
 pub struct Transfers {
     /// Read requests completed.
     pub read_ios: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Time from sending these reads to their completion, in nanoseconds.
     pub read_ns: u64,
     /// Write requests completed.
     pub write_ios: u64,
-    /// Bytes written.
     pub write_bytes: u64,
     /// Time from sending these writes to their completion, in nanoseconds.
     pub write_ns: u64,
@@ -221,13 +217,12 @@ struct Thread {
 #[derive(Debug)]
 pub(crate) struct Histograms {
     stripes: Vec<Mutex<[Option<Box<LatencyHistogram>>; EVENTS]>>,
-    /// Of the reads past the cache themselves, whether or not anybody waited for them.
+    /// Of the reads past the cache themselves, whether or not a session waited for them.
     direct_reads: [Mutex<Option<Box<LatencyHistogram>>>; SESSION_STRIPES],
 }
 
 const SESSION_STRIPES: usize = 16;
 
-/// A direction of I/O.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Direction {
     Read = 0,
@@ -278,24 +273,20 @@ impl Ledger {
         thread.consumed()
     }
 
-    /// Counts.
     #[inline]
     pub fn add(&self, statistic: Statistic, count: u64) {
         bump(&self.statistics[statistic as usize], count);
     }
 
-    /// The count so far.
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         so_far(&self.statistics[statistic as usize])
     }
 
-    /// The waits so far.
     pub fn waits(&self, event: Event) -> Waits {
         let [count, time_ns] = &self.waits[event as usize];
         Waits { count: count.load(Relaxed), time_ns: so_far(time_ns) }
     }
 
-    /// The I/O so far.
     pub fn transfers(&self) -> Transfers {
         let [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns] =
             array::from_fn(|at| self.transfers[at].load(Relaxed));
@@ -420,12 +411,12 @@ impl Histograms {
         sum
     }
 
-    /// Takes what was recorded since the last time, by role and event; empty ones are left out.
+    /// Takes what was recorded since the last time, by role and event; empty ones are omitted.
     pub fn take(&self) -> Vec<(Role, Event, LatencyHistogram)> {
         let mut taken: Vec<(Role, Event, LatencyHistogram)> = Vec::new();
         for (stripe, events) in self.stripes.iter().enumerate() {
             let role = Role::ALL[(stripe + 1).saturating_sub(SESSION_STRIPES)];
-            // The lock is held for the exchange alone: merging is not the sessions' affair.
+            // The lock is held for the exchange alone: merging must not delay sessions.
             let events = std::mem::replace(&mut *events.lock(), array::from_fn(|_| None));
             for (&event, histogram) in Event::ALL.iter().zip(events) {
                 let Some(histogram) = histogram else { continue };
@@ -471,7 +462,7 @@ impl Sample {
         // Of one that did, the kernel's account holds what it had not charged before, up to a tick.
         let charged_ns = after.cpu_ns().saturating_sub(before.cpu_ns());
         let cpu_ns = charged_ns.saturating_sub(TICK_NS).min(elapsed_ns);
-        // Who never gave up the processor by itself was ready to run.
+        // A thread that never gave up the processor voluntarily was ready to run.
         let blocked = after.switches_voluntary != before.switches_voluntary;
         Stretch { elapsed_ns, cpu_ns, blocked_ns: if blocked { elapsed_ns - cpu_ns } else { 0 } }
     }

@@ -10,17 +10,14 @@ use parking_lot::RwLockWriteGuard;
 use crate::block;
 use crate::cache::Shared as Body;
 use crate::error::InstanceError;
-use crate::group::{BatchInfo, BatchWrite};
-use crate::instance::{Files, Shared, TornProtection};
+use crate::files::BATCH_BLOCKS;
+use crate::group::BatchWrite;
 use crate::redo::Lsn;
+use crate::shared::Shared;
+use crate::spec::TornProtection;
 use crate::wait::{Direction, Event, Ledger, Statistic};
 
-/// Blocks of a batch.
-pub(crate) const BATCH_BLOCKS: usize = 128;
-/// Writers there can be: each has its part of the double-write area.
-pub const WRITERS_MAX: u32 = 16;
-
-/// What nobody has asked for is looked after this often.
+/// How often it looks for work without being woken.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Runs until the instance stops. Writer `number` has its own part of the double-write area.
@@ -67,7 +64,7 @@ fn write(
         .iter()
         .map(|(_, body)| BatchWrite { offset: block::number(body) * block_bytes, data: body })
         .collect();
-    let work = || protected(&shared.files, shared.protection, number, &writes);
+    let work = || shared.files.write_blocks(shared.protection, number, &writes);
     let (written, _) = ledger.timed(&shared.histograms, Event::DbFileParallelWrite, work);
     let info = written?;
     // Adjacent blocks are one request, and the copies of a mirrored one are not counted. A request
@@ -89,29 +86,4 @@ fn write(
     drop(bodies);
     shared.cache.became_clean(count);
     Ok(())
-}
-
-/// Writes blocks so that a torn write can be mended: with double writes, first durably to area
-/// `area` of the double-write file, then to their places, which are durable before the area is
-/// used again.
-pub(crate) fn protected(
-    files: &Files,
-    protection: TornProtection,
-    area: u32,
-    writes: &[BatchWrite<'_>],
-) -> Result<BatchInfo, InstanceError> {
-    if protection != TornProtection::DoubleWrite {
-        return Ok(files.data.write_batch(writes)?);
-    }
-    let block_bytes = files.data.block_bytes();
-    let start = u64::from(area) * BATCH_BLOCKS as u64 * block_bytes;
-    let copies: Vec<BatchWrite<'_>> = (0..)
-        .zip(writes)
-        .map(|(index, write)| BatchWrite { offset: start + index * block_bytes, data: write.data })
-        .collect();
-    files.double_write.write_batch(&copies)?;
-    files.double_write.sync()?;
-    let info = files.data.write_batch(writes)?;
-    files.data.sync()?;
-    Ok(info)
 }

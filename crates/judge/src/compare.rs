@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::stats::{self, Estimate};
+use blockstone_base::units::Bytes;
 use blockstone_record::manifest::{Group, Manifest};
+use blockstone_record::parameters::CalibrateParameters;
 use serde::Serialize;
 
 use crate::findings::{Findings, Point};
@@ -133,6 +135,7 @@ fn caveats() -> Vec<String> {
 }
 
 fn side((manifest, findings): (&Manifest, &Findings)) -> Side {
+    let asked: CalibrateParameters = manifest.parameters();
     let storage = || findings.points.iter().filter(|point| asks_for_the_file(point));
     let directness: BTreeSet<bool> = storage().map(|point| point.load.direct).collect();
     Side {
@@ -141,8 +144,8 @@ fn side((manifest, findings): (&Manifest, &Findings)) -> Side {
         host: manifest.host.hostname.clone(),
         target: manifest.target.path.clone(),
         device: manifest.target.devices.first().map(|device| device.name.clone()),
-        block_bytes: manifest.settings.get("block_bytes").and_then(serde_json::Value::as_u64),
-        span_bytes: manifest.settings.get("size_bytes").and_then(serde_json::Value::as_u64),
+        block_bytes: asked.block_bytes.map(Bytes::get),
+        span_bytes: asked.size_bytes.map(Bytes::get),
         direct: (directness.len() == 1).then(|| directness.contains(&true)),
         trustworthy: findings.trustworthy(),
     }

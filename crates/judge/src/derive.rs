@@ -4,10 +4,11 @@
 use blockstone_base::LatencyHistogram;
 use blockstone_base::load::{LoadSpec, Op};
 use blockstone_base::stats::{self, Estimate};
+use blockstone_figures::{Grown, Known, Missing, Track, rate};
 use blockstone_record::manifest::{Group, Manifest, Phase};
 
 use crate::findings::{CpuCost, Evidence, Latency, Point};
-use crate::window::{Growth, Window};
+use crate::window::Window;
 
 /// One point for each label, in the order in which they were first measured. A window with fewer
 /// than three ticks or without a completed operation gives no number, and therefore no point.
@@ -29,7 +30,7 @@ pub fn drift_ratio(manifest: &Manifest, windows: &[Window]) -> Option<f64> {
     let rates: Vec<f64> = windows
         .iter()
         .filter(|window| manifest.phases[window.phase].group == Group::Reference)
-        .filter_map(|window| Some(rate(&window.ops_track())?.value))
+        .filter_map(|window| Some(rate(&window.ops_track()).ok()?.value))
         .collect();
     let mean = stats::mean(&rates)?.value;
     if rates.len() < 2 || mean <= 0.0 {
@@ -46,7 +47,7 @@ fn point(manifest: &Manifest, repeats: &[&Window]) -> Option<Point> {
         .copied()
         .filter(|window| window.histogram.count() > 0)
         .filter(|window| window.completed_ops() > 0)
-        .filter(|window| rate(&window.ops_track()).is_some())
+        .filter(|window| rate(&window.ops_track()).is_ok())
         .collect();
     let phase: &Phase = &manifest.phases[usable.last()?.phase];
     let load = phase.load.clone()?;
@@ -81,15 +82,10 @@ fn point(manifest: &Manifest, repeats: &[&Window]) -> Option<Point> {
     })
 }
 
-/// The rate of a counter with a finite interval: ticks that all fall on two instants bound nothing,
-/// and an infinite interval cannot be written down.
-pub fn rate(ticks: &[(u64, u64)]) -> Option<Estimate> {
-    stats::rate_per_s(ticks).filter(|rate| rate.value.is_finite() && rate.high.is_finite())
-}
-
-fn pooled(windows: &[&Window], track: impl Fn(&Window) -> Vec<(u64, u64)>) -> Option<Estimate> {
-    let rates: Option<Vec<Estimate>> = windows.iter().map(|window| rate(&track(window))).collect();
-    stats::pool(&rates?)
+fn pooled(windows: &[&Window], track: impl Fn(&Window) -> Track) -> Option<Estimate> {
+    let rates: Result<Vec<Estimate>, Missing> =
+        windows.iter().map(|window| rate(&track(window))).collect();
+    stats::pool(&rates.ok()?)
 }
 
 fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
@@ -145,10 +141,9 @@ fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
 /// Mean latency of a window: the slope of the latency sum over the operations, so that its interval
 /// counts neighbouring slices as related, as the rate's does.
 fn mean_latency(window: &Window) -> Estimate {
-    let track: Vec<(u64, u64)> =
-        window.ticks.iter().map(|tick| (tick.ops, tick.latency_ns_sum)).collect();
+    let track: Track = window.ticks.iter().map(|tick| (tick.ops, tick.latency_ns_sum)).collect();
     rate(&track).map_or_else(
-        || {
+        |_| {
             let value = window.histogram.mean_ns();
             Estimate { value, low: 0.0, high: 2.0 * value, samples: 1, duration_ns: 0 }
         },
@@ -176,50 +171,63 @@ const ALL_CPU_TIME: [&str; 8] = [
     "cpu_steal_ns",
 ];
 
-/// Foreign processor time of the windows; `None` where it was not measured.
-pub fn foreign(windows: &[&Window]) -> Option<Foreign> {
+/// Foreign processor time of the windows.
+///
+/// # Errors
+/// When it was not measured in all of them.
+pub fn foreign(windows: &[&Window]) -> Result<Foreign, Missing> {
     let host = |columns: &[&str]| total(windows, |w| w.host.sum(columns));
     let process = |column: &str| total(windows, |w| w.process.get(column));
     let all = host(&ALL_CPU_TIME)?.max(1.0);
     let foreign_user = host(&["cpu_user_ns", "cpu_nice_ns"])? - process("cpu_user_ns")?;
     let foreign_system = host(&["cpu_system_ns"])? - process("cpu_system_ns")?;
-    Some(Foreign {
+    Ok(Foreign {
         busy_ratio: ((foreign_user + foreign_system) / all).max(0.0),
         user_ratio: (foreign_user / all).max(0.0),
     })
 }
 
-/// Share of time that the hypervisor gave to somebody else; `None` where it was not measured.
-pub fn steal_ratio(windows: &[&Window]) -> Option<f64> {
+/// Share of time in which the hypervisor ran other guests.
+///
+/// # Errors
+/// When it was not measured in all windows.
+pub fn steal_ratio(windows: &[&Window]) -> Known {
     host_share(windows, &["cpu_steal_ns"])
 }
 
-fn host_share(windows: &[&Window], columns: &[&str]) -> Option<f64> {
-    let all = total(windows, |w| w.host.sum(&ALL_CPU_TIME)).filter(|&all| all > 0.0)?;
-    Some(total(windows, |w| w.host.sum(columns))? / all)
+fn host_share(windows: &[&Window], columns: &[&str]) -> Known {
+    let all = total(windows, |w| w.host.sum(&ALL_CPU_TIME));
+    blockstone_figures::ratio(total(windows, |w| w.host.sum(columns)), all)
 }
 
 fn cpu(windows: &[&Window]) -> CpuCost {
     let ops = windows.iter().map(|window| window.completed_ops()).sum::<u64>().max(1) as f64;
-    let per_io = |column: &str| Some(total(windows, |w| w.process.get(column))? / ops);
+    let per_io = |column: &str| total(windows, |w| w.process.get(column)).map(|all| all / ops).ok();
     CpuCost {
         user_ns_per_io: per_io("cpu_user_ns"),
         system_ns_per_io: per_io("cpu_system_ns"),
         switches_voluntary_per_io: per_io("switches_voluntary"),
         switches_involuntary_per_io: per_io("switches_involuntary"),
         run_queue_ns_per_io: per_io("run_queue_ns"),
-        host_busy_ratio: host_share(windows, &ALL_CPU_TIME[..5]),
-        foreign_busy_ratio: foreign(windows).map(|foreign| foreign.busy_ratio),
-        steal_ratio: steal_ratio(windows),
+        host_busy_ratio: host_share(windows, &ALL_CPU_TIME[..5]).ok(),
+        foreign_busy_ratio: foreign(windows).map(|foreign| foreign.busy_ratio).ok(),
+        steal_ratio: steal_ratio(windows).ok(),
     }
 }
 
 fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
     let [bytes, ios, busy] = direction(load.op);
-    let count = |get: &dyn Fn(&Window) -> Option<u64>| -> Option<u64> {
-        windows.iter().map(|window| get(window)).sum()
+    let count = |get: &dyn Fn(&Window) -> Grown| -> Option<u64> {
+        windows.iter().map(|window| get(window)).sum::<Grown>().ok()
     };
-    let top = |column: &'static str| count(&|w| w.devices.first()?.1.get(column));
+    let top =
+        |column: &'static str| count(&|w| w.devices.first().ok_or(Missing::Unknown)?.1.get(column));
+    let most = |column: &'static str| {
+        count(&|w| {
+            let counted = w.devices.iter().filter_map(|(_, device)| device.get(column).ok());
+            counted.max().ok_or(Missing::Unknown)
+        })
+    };
     let sum = |get: fn(&Window) -> u64| windows.iter().map(|window| get(window)).sum::<u64>();
     let device_ios = top(ios);
     Evidence {
@@ -227,7 +235,7 @@ fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
         process_bytes: count(&|w| w.process.get(bytes)),
         device_bytes: top(bytes),
         device_ios,
-        device_flushes: count(&|w| w.devices.iter().filter_map(|d| d.1.get("flush_ios")).max()),
+        device_flushes: most("flush_ios"),
         device_ns_mean: device_ios
             .filter(|&ios| ios > 0)
             .and_then(|ios| Some(top(busy)? as f64 / ios as f64)),
@@ -247,14 +255,18 @@ pub const fn direction(op: Op) -> [&'static str; 3] {
     }
 }
 
-fn total(windows: &[&Window], get: impl Fn(&Window) -> Option<u64>) -> Option<f64> {
-    windows.first()?;
-    windows.iter().map(|window| get(window)).sum::<Option<u64>>().map(|sum| sum as f64)
+fn total(windows: &[&Window], get: impl Fn(&Window) -> Grown) -> Known {
+    windows.first().ok_or(Missing::Unknown)?;
+    windows.iter().map(|window| get(window)).sum::<Grown>().map(|sum| sum as f64)
 }
 
-/// The growth of the named device in a window.
-pub fn device<'a>(window: &'a Window, name: &str) -> Option<&'a Growth> {
-    window.devices.iter().find(|(device, _)| device == name).map(|(_, growth)| growth)
+/// The growth of a counter of the named device in a window.
+///
+/// # Errors
+/// When it was not measured.
+pub fn device(window: &Window, name: &str, column: &str) -> Grown {
+    let device = window.devices.iter().find(|(device, _)| device == name);
+    device.ok_or(Missing::Unknown)?.1.get(column)
 }
 
 #[cfg(test)]

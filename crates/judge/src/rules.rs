@@ -212,11 +212,6 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// A boolean of the settings; false when absent.
-    pub fn is_set(&self, name: &str) -> bool {
-        self.manifest.settings.get(name).and_then(serde_json::Value::as_bool).unwrap_or(false)
-    }
-
     /// The target's file system type; empty for a device.
     pub fn file_system(&self) -> &'a str {
         self.manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())

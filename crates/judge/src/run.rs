@@ -14,6 +14,7 @@ mod window;
 
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
+use blockstone_figures::History;
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest, Stop};
 use serde::Serialize;
@@ -280,7 +281,8 @@ pub fn find_run(
     recording: &Recording,
     calibration: Option<&Manifest>,
 ) -> Result<RunFindings, JudgeError> {
-    let windows = RunWindow::all(recording)?;
+    let history = History::read_probes(recording, |probe| window::PROBES.contains(&probe))?;
+    let windows = RunWindow::all(&recording.manifest, &history);
     let mut each: Vec<RunFindings> =
         windows.iter().map(|window| derived(window, calibration)).collect();
     for (window, findings) in windows.iter().zip(&mut each) {

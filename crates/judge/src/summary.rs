@@ -4,6 +4,7 @@
 use blockstone_base::load::{Access, Op, SyncMethod};
 use blockstone_base::stats::Estimate;
 use blockstone_record::manifest::{Figure, Group, Manifest};
+use blockstone_record::parameters::CalibrateParameters;
 
 use crate::findings::Point;
 
@@ -129,8 +130,8 @@ pub fn with_drift(estimate: Estimate, drift_ratio: Option<f64>) -> Estimate {
 
 /// The `max_latency` of the settings, in nanoseconds.
 pub fn max_latency_ns(manifest: &Manifest) -> f64 {
-    let set = manifest.settings.get("max_latency_ns").and_then(serde_json::Value::as_f64);
-    set.unwrap_or(MAX_LATENCY_NS)
+    let set = manifest.parameters::<CalibrateParameters>().max_latency_ns;
+    set.map_or(MAX_LATENCY_NS, |set| set.get() as f64)
 }
 
 struct Select<'a> {
@@ -209,9 +210,9 @@ impl<'a> Select<'a> {
 
     /// Commits of one block.
     fn commits(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
-        let block = self.manifest.settings.get("block_bytes").and_then(serde_json::Value::as_u64);
+        let block = self.manifest.parameters::<CalibrateParameters>().block_bytes;
         self.in_group(Group::Commit).filter(move |p| {
-            p.load.op == Op::Commit && block.is_none_or(|b| b == p.load.block_bytes)
+            p.load.op == Op::Commit && block.is_none_or(|b| b.get() == p.load.block_bytes)
         })
     }
 

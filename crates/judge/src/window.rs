@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::LatencyHistogram;
+use blockstone_figures::{Grown, History, Interval, Missing, Track};
 use blockstone_record::manifest::{Manifest, Phase};
-use blockstone_record::{LatencyClock, Recording, Series};
+use blockstone_record::{LatencyClock, Recording};
 
 use crate::JudgeError;
 
@@ -20,7 +21,7 @@ pub struct Window {
     /// The load generator at each tick from edge to edge, edges included, ascending.
     pub ticks: Vec<Tick>,
     /// (`t_ns`, bytes completed) of the second load, where one ran.
-    pub background: Vec<(u64, u64)>,
+    pub background: Track,
     /// Windowed latencies of the main load from the intended start.
     pub histogram: LatencyHistogram,
     /// Sum of submission delays in the window.
@@ -60,25 +61,41 @@ pub struct Checks {
     pub mismatches: u64,
 }
 
-/// By how much counters grew between the edges; a column that was not measured is absent.
+/// By how much counters grew between the edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Growth(BTreeMap<&'static str, u64>);
+pub struct Growth(BTreeMap<&'static str, Grown>);
 
 impl Growth {
-    /// The growth of `column`; `None` where it was not measured.
-    pub fn get(&self, column: &str) -> Option<u64> {
-        self.0.get(column).copied()
+    /// What an interval says of `columns` of an object.
+    pub fn of(
+        interval: &Interval<'_>,
+        (probe, object): (&str, &str),
+        columns: &[&'static str],
+    ) -> Self {
+        let column = |&name: &&'static str| (name, interval.grown(probe, object, name));
+        Self(columns.iter().map(column).collect())
+    }
+
+    /// The growth of `column`.
+    ///
+    /// # Errors
+    /// The reason why it was not measured.
+    pub fn get(&self, column: &str) -> Grown {
+        self.0.get(column).copied().unwrap_or(Err(Missing::NotInVersion))
     }
 
     /// Counts `value` to `column` too, where that was measured.
     pub fn add(&mut self, column: &str, value: u64) {
-        if let Some(sum) = self.0.get_mut(column) {
+        if let Some(Ok(sum)) = self.0.get_mut(column) {
             *sum += value;
         }
     }
 
-    /// The sum over `columns`; `None` unless all were measured.
-    pub fn sum(&self, columns: &[&str]) -> Option<u64> {
+    /// The sum over `columns`.
+    ///
+    /// # Errors
+    /// The reason of the first that was not measured.
+    pub fn sum(&self, columns: &[&str]) -> Grown {
         columns.iter().map(|column| self.get(column)).sum()
     }
 }
@@ -86,13 +103,13 @@ impl Growth {
 #[cfg(test)]
 impl Growth {
     pub(crate) fn set(&mut self, column: &'static str, grown: u64) {
-        self.0.insert(column, grown);
+        self.0.insert(column, Ok(grown));
     }
 }
 
 impl FromIterator<(&'static str, u64)> for Growth {
     fn from_iter<I: IntoIterator<Item = (&'static str, u64)>>(columns: I) -> Self {
-        Self(columns.into_iter().collect())
+        Self(columns.into_iter().map(|(column, grown)| (column, Ok(grown))).collect())
     }
 }
 
@@ -124,7 +141,7 @@ impl Window {
     }
 
     /// (`t_ns`, operations) at each tick.
-    pub fn ops_track(&self) -> Vec<(u64, u64)> {
+    pub fn ops_track(&self) -> Track {
         self.ticks.iter().map(|tick| (tick.t_ns, tick.ops)).collect()
     }
 
@@ -147,6 +164,9 @@ impl Window {
         }
     }
 }
+
+/// The probes that are read.
+const PROBES: [&str; 4] = ["load", "process", "host", "block"];
 
 /// Columns that later steps read; the probes record more.
 pub(crate) const PROCESS: [&str; 7] = [
@@ -177,99 +197,59 @@ pub(crate) const BLOCK: [&str; 7] =
 /// When a series or the histograms cannot be read.
 pub fn read(recording: &Recording) -> Result<Vec<Window>, JudgeError> {
     let manifest = &recording.manifest;
-    let Some(load) = series(recording, "load")? else { return Ok(Vec::new()) };
-    let process = series(recording, "process")?;
-    let host = series(recording, "host")?;
-    let block = series(recording, "block")?;
-    let mut histograms = histograms(recording)?;
-    let mut windows = Vec::new();
-    for (index, phase) in manifest.phases.iter().enumerate() {
-        if phase.load.is_none() || phase.window_end_ns <= phase.window_start_ns {
-            continue;
-        }
-        let row = index as i32;
-        let edges = Edges { row, phase };
-        let mut window = edges.load(&load);
-        window.phase = index;
-        window.histogram = histograms.remove(&row).unwrap_or_default();
-        window.process = edges.growth(process.as_ref(), "", &PROCESS);
-        window.host = edges.growth(host.as_ref(), "", &HOST);
-        window.devices = manifest
-            .target
-            .devices
-            .iter()
-            .map(|device| (device.name.clone(), edges.growth(block.as_ref(), &device.name, &BLOCK)))
-            .collect();
-        windows.push(window);
-    }
-    Ok(windows)
+    let history = History::read_probes(recording, |probe| PROBES.contains(&probe))?;
+    let held = |(_, phase): &(usize, &Phase)| {
+        phase.load.is_some() && phase.window_end_ns > phase.window_start_ns
+    };
+    let phases = manifest.phases.iter().enumerate().filter(held);
+    let windows = phases.map(|(index, phase)| Window {
+        phase: index,
+        ..Window::of(&history.window(index, phase), manifest)
+    });
+    let loaded = history.probes().any(|info| info.probe == "load");
+    Ok(if loaded { windows.collect() } else { Vec::new() })
 }
 
-/// The series of `probe`; none when the recording does not have it.
-pub(crate) fn series(recording: &Recording, probe: &str) -> Result<Option<Series>, JudgeError> {
-    let recorded = |manifest: &Manifest| manifest.probes.iter().any(|info| info.probe == probe);
-    Ok(if recorded(&recording.manifest) { Some(recording.series(probe)?) } else { None })
-}
-
-/// Windowed latencies of each phase's main load, from the intended start.
-fn histograms(recording: &Recording) -> Result<BTreeMap<i32, LatencyHistogram>, JudgeError> {
-    let mut out: BTreeMap<i32, LatencyHistogram> = BTreeMap::new();
-    for row in recording.histograms()? {
-        if row.windowed && row.clock == LatencyClock::Intended && row.role != BACKGROUND {
-            out.entry(row.phase).or_default().merge(&row.histogram);
-        }
-    }
-    Ok(out)
-}
-
-struct Edges<'a> {
-    row: i32,
-    phase: &'a Phase,
-}
-
-impl Edges<'_> {
-    fn load(&self, series: &Series) -> Window {
-        let (from, to) = (self.phase.window_start_ns, self.phase.window_end_ns);
-        let track = |column| series.track(self.row, "", from, to, column);
-        let bytes: BTreeMap<u64, u64> = track("completed_bytes").into_iter().collect();
-        let latency: BTreeMap<u64, u64> = track("latency_ns_sum").into_iter().collect();
-        let at = |map: &BTreeMap<u64, u64>, t_ns| map.get(&t_ns).copied().unwrap_or(0);
-        let ticks = track("completed_ops")
-            .into_iter()
-            .map(|(t_ns, ops)| Tick {
-                t_ns,
-                ops,
-                bytes: at(&bytes, t_ns),
-                latency_ns_sum: at(&latency, t_ns),
-            })
-            .collect();
-        let total = |column| {
-            let track = series.track(self.row, "", self.phase.start_ns, u64::MAX, column);
-            track.last().map_or(0, |&(_, value)| value)
+impl Window {
+    fn of(interval: &Interval<'_>, manifest: &Manifest) -> Self {
+        let track = |column| interval.track("load", "", column).unwrap_or_default();
+        let at = |column| track(column).into_iter().collect::<BTreeMap<u64, u64>>();
+        let (bytes, latency) = (at("completed_bytes"), at("latency_ns_sum"));
+        let tick = |(t_ns, ops)| Tick {
+            t_ns,
+            ops,
+            bytes: bytes.get(&t_ns).copied().unwrap_or(0),
+            latency_ns_sum: latency.get(&t_ns).copied().unwrap_or(0),
         };
-        let lag_ns_max = series.value_at(self.row, "", to, "lag_ns_max").unwrap_or(0);
-        Window {
-            ticks,
-            background: series.track(self.row, BACKGROUND, from, to, "completed_bytes"),
-            lag_ns_sum: series.delta(self.row, "", from, to, "lag_ns_sum").unwrap_or(0),
-            lag_ns_max: u64::try_from(lag_ns_max).unwrap_or(0),
-            checks: Checks {
-                failed_ops: total("failed_ops"),
-                stamps_verified: total("stamps_verified"),
-                checksums_verified: total("checksums_verified"),
-                mismatches: total("mismatches"),
-            },
-            ..Window::default()
+        let in_phase = |column| interval.in_phase("load", "", column).unwrap_or(0);
+        let lag_ns_max = interval.level("load", "", "lag_ns_max").unwrap_or(0.0);
+        let mut histogram = LatencyHistogram::new();
+        let of_main_load = |(role, clock, _): &(&str, LatencyClock, _)| {
+            *role != BACKGROUND && *clock == LatencyClock::Intended
+        };
+        for (.., all) in interval.histograms().filter(of_main_load) {
+            histogram.merge(all);
         }
-    }
-
-    fn growth(&self, series: Option<&Series>, object: &str, columns: &[&'static str]) -> Growth {
-        let (from, to) = (self.phase.window_start_ns, self.phase.window_end_ns);
-        let Some(series) = series else { return Growth::default() };
-        columns
-            .iter()
-            .filter_map(|&column| Some((column, series.delta(self.row, object, from, to, column)?)))
-            .collect()
+        let device =
+            |name: &String| (name.clone(), Growth::of(interval, ("block", name.as_str()), &BLOCK));
+        let devices = manifest.target.devices.iter();
+        Self {
+            phase: 0,
+            ticks: track("completed_ops").into_iter().map(tick).collect(),
+            background: interval.track("load", BACKGROUND, "completed_bytes").unwrap_or_default(),
+            histogram,
+            lag_ns_sum: interval.grown("load", "", "lag_ns_sum").unwrap_or(0),
+            lag_ns_max: lag_ns_max as u64,
+            checks: Checks {
+                failed_ops: in_phase("failed_ops"),
+                stamps_verified: in_phase("stamps_verified"),
+                checksums_verified: in_phase("checksums_verified"),
+                mismatches: in_phase("mismatches"),
+            },
+            process: Growth::of(interval, ("process", ""), &PROCESS),
+            host: Growth::of(interval, ("host", ""), &HOST),
+            devices: devices.map(|device_at| device(&device_at.name)).collect(),
+        }
     }
 }
 
@@ -322,7 +302,8 @@ mod tests {
 
     /// Counters that stood at some number before they grew.
     fn grown(growth: &Growth, names: &[&'static str], at_end: bool) -> Vec<Cell> {
-        let value = |column: &&str| growth.get(column).map(|g| 1_000 + if at_end { g } else { 0 });
+        let value =
+            |column: &&str| growth.get(column).ok().map(|g| 1_000 + if at_end { g } else { 0 });
         names.iter().map(|column| value(column).into()).collect()
     }
 

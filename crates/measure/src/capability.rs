@@ -7,9 +7,7 @@ use blockstone_record::manifest::NamedCapability;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("require `{name}`: no such capability\nhint: known are {known}")]
 pub struct UnknownCapability {
-    /// What was named.
     pub name: String,
-    /// What there is.
     pub known: String,
 }
 

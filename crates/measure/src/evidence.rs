@@ -1,6 +1,6 @@
 //! A look at a file before it is measured. Does all of it lie on the device, or would reads of
-//! holes be answered by nobody? Could the storage shrink its data, and so answer faster than it
-//! could answer for a database's real data?
+//! holes be answered without the device? Could the storage shrink its data, and so answer faster
+//! than it could answer for a database's real data?
 
 use std::collections::HashSet;
 use std::fs::File;

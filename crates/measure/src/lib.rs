@@ -1,10 +1,10 @@
-//! What every measurement has in common: a recording with its clock and its ticks, somebody who
-//! watches it, the names of the files it makes and how they lie on the device, and the account of
-//! what the machine can do.
+//! What every measurement has in common: a recording with its clock and ticks, an observer, what it
+//! claims before it writes, how a load is held until it is measured, the names of temporary files,
+//! how files lie on the device, and the capabilities of this user on this machine.
 //!
-//! It must not know what is measured: whoever measures hands in readings of its own at each tick,
-//! and they are recorded beside those of all probes, under one instant. The main type is
-//! [`Session`].
+//! This crate must not know what is measured: the caller passes its own readings at each tick, and
+//! they are recorded under the same instant as those of all probes. The main types are [`Session`]
+//! and [`hold::Loaded`].
 //!
 //! ```no_run
 //! use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit};
@@ -45,7 +45,9 @@
 //! ```
 
 pub mod capability;
+pub mod claim;
 pub mod evidence;
+pub mod hold;
 mod observer;
 mod opening;
 pub mod scratch;

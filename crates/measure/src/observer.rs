@@ -1,10 +1,9 @@
-//! What a measurement tells whoever watches it run.
+//! What a measurement reports to its observer.
 
 use blockstone_base::units::Nanos;
 
 /// Follows a measurement. Every method has a default that does nothing.
 pub trait Observer {
-    /// A phase begins.
     fn phase(&mut self, label: &str) {
         let _ = label;
     }
@@ -28,7 +27,6 @@ pub trait Observer {
 /// The moment, for a progress line: never a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Live<'a> {
-    /// The phase.
     pub label: &'a str,
     /// What happens a second, since the last tick; empty before anything did.
     pub rates: &'a [Rate],
@@ -41,7 +39,6 @@ pub struct Live<'a> {
 /// How much of something happens a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// How much.
     pub value: f64,
     /// Of what: `IOPS`, `MB/s`, `commits/s`.
     pub unit: &'static str,

@@ -10,17 +10,13 @@ use serde_json::Value;
 pub struct Opening<'a> {
     /// The identity that the recording's directory was given.
     pub id: &'a str,
-    /// The command.
     pub verb: &'a str,
-    /// The command line.
     pub argv: &'a [String],
-    /// The settings after defaults.
-    pub settings: BTreeMap<&'static str, Value>,
+    /// The settings after defaults: those of its [`Parameters`](blockstone_record::Parameters).
+    pub settings: BTreeMap<String, Value>,
     /// Seed of all random choices and data.
     pub seed: u64,
-    /// The machine.
     pub host: &'a Host,
-    /// The storage.
     pub target: &'a StorageTarget,
     /// What can be measured, and what not and why.
     pub capabilities: &'a [NamedCapability],
@@ -29,14 +25,13 @@ pub struct Opening<'a> {
 impl Opening<'_> {
     /// The manifest of a recording that starts now.
     pub fn manifest(self) -> Manifest {
-        let settings = self.settings.into_iter().map(|(name, value)| (name.to_owned(), value));
         Manifest {
             format: FORMAT.to_owned(),
             id: self.id.to_owned(),
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             verb: self.verb.to_owned(),
             argv: self.argv.to_owned(),
-            settings: settings.collect(),
+            settings: self.settings,
             seed: self.seed,
             started_at: jiff::Timestamp::now().to_string(),
             ended_at: None,

@@ -1,4 +1,4 @@
-//! The files a measurement makes in somebody's directory: how they are named, and how those of a
+//! The files a measurement makes in a user's directory: how they are named, and how those of a
 //! killed run are found again.
 //!
 //! Such a file carries an exclusive lock (flock) for as long as its run lives. A run that was
@@ -71,8 +71,8 @@ fn remove(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Whether it is a file or directory, no link or pipe, whose lock nobody holds. One that was
-/// touched a moment ago may belong to a run that has created it and not locked it yet.
+/// Whether it is a file or directory, no link or pipe, whose lock is free. One that was touched a
+/// moment ago may belong to a run that has created it and not locked it yet.
 fn is_orphan(path: &Path, patience: Instant) -> bool {
     let Ok(found) = std::fs::symlink_metadata(path) else { return false };
     let age = found.modified().ok().and_then(|at| at.elapsed().ok());

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use blockstone_base::clock::Clock;
 use blockstone_base::column::{Reading, Schema};
 use blockstone_base::units::Nanos;
 use blockstone_probe::{Context, Probe, Row, registry};
 use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{RecordError, Recorder};
-use blockstone_sys::clock;
+use blockstone_sys::clock::MonotonicClock;
 
 use crate::ticks::Ticks;
 
@@ -19,6 +20,7 @@ pub struct Session {
     rows: Vec<Row>,
     readings: Vec<Reading>,
     tick: Nanos,
+    clock: Box<dyn Clock>,
     origin_ns: u64,
     ticks: Ticks,
 }
@@ -44,6 +46,14 @@ impl Session {
     /// # Errors
     /// When the directory cannot be written.
     pub fn start(spec: SessionSpec<'_>) -> Result<Self, RecordError> {
+        Self::start_on(Box::new(MonotonicClock), spec)
+    }
+
+    /// Starts a recording whose time is that of `clock`.
+    ///
+    /// # Errors
+    /// When the directory cannot be written.
+    pub fn start_on(clock: Box<dyn Clock>, spec: SessionSpec<'_>) -> Result<Self, RecordError> {
         let SessionSpec { dir, manifest, devices, series, tick } = spec;
         let context = Context::of_target(Path::new("/"), devices);
         let probes: Vec<_> = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
@@ -61,10 +71,10 @@ impl Session {
                 }
             }
         }
-        let origin_ns = clock::now_ns();
+        let origin_ns = clock.now_ns();
         let (rows, readings) = (Vec::new(), Vec::new());
-        let ticks = Ticks::start(tick);
-        Ok(Self { recorder, probes, series, rows, readings, tick, origin_ns, ticks })
+        let ticks = Ticks::start(clock.as_ref(), tick);
+        Ok(Self { recorder, probes, series, rows, readings, tick, clock, origin_ns, ticks })
     }
 
     /// The instant all `_ns` of the recording count from, on the monotonic clock.
@@ -74,7 +84,7 @@ impl Session {
 
     /// Nanoseconds since the recording began.
     pub fn now_ns(&self) -> u64 {
-        clock::now_ns() - self.origin_ns
+        self.clock.now_ns() - self.origin_ns
     }
 
     /// Time since the recording began.
@@ -94,13 +104,13 @@ impl Session {
 
     /// Sets the first deadline of a series of ticks.
     pub fn start_ticks(&mut self) {
-        self.ticks = Ticks::start(self.tick);
+        self.ticks = Ticks::start(self.clock.as_ref(), self.tick);
     }
 
     /// Sleeps until the next tick is due. Deadlines that passed while this thread could not run are
     /// counted as missed.
     pub fn wait_for_tick(&mut self) {
-        let missed = self.ticks.wait();
+        let missed = self.ticks.wait(self.clock.as_ref());
         if let Some(first) = self.series.first() {
             self.recorder.missed_ticks(first.probe, missed);
         }

@@ -1,7 +1,7 @@
 //! The instants at which everything is looked at.
 
+use blockstone_base::clock::Clock;
 use blockstone_base::units::Nanos;
-use blockstone_sys::clock;
 
 /// Deadlines at equal distances on the monotonic clock. They are absolute: a late tick delays no
 /// other.
@@ -13,9 +13,9 @@ pub struct Ticks {
 
 impl Ticks {
     /// The first deadline is one `tick` from now.
-    pub fn start(tick: Nanos) -> Self {
+    pub fn start(clock: &dyn Clock, tick: Nanos) -> Self {
         let tick_ns = tick.get().max(1);
-        Self { tick_ns, deadline_ns: clock::now_ns() + tick_ns }
+        Self { tick_ns, deadline_ns: clock.now_ns() + tick_ns }
     }
 
     /// When the next tick is due, on the monotonic clock.
@@ -25,15 +25,15 @@ impl Ticks {
 
     /// Sleeps until it is due, and sets the next one. Returns how many deadlines passed before
     /// this thread could run again.
-    pub fn wait(&mut self) -> u64 {
-        clock::sleep_until_ns(self.deadline_ns);
-        self.pass()
+    pub fn wait(&mut self, clock: &dyn Clock) -> u64 {
+        clock.sleep_until_ns(self.deadline_ns);
+        self.pass(clock)
     }
 
     /// Sets the next deadline after this instant. Returns how many were missed.
-    pub fn pass(&mut self) -> u64 {
+    pub fn pass(&mut self, clock: &dyn Clock) -> u64 {
         self.deadline_ns += self.tick_ns;
-        let late_ns = clock::now_ns().checked_sub(self.deadline_ns);
+        let late_ns = clock.now_ns().checked_sub(self.deadline_ns);
         let missed = late_ns.map_or(0, |late_ns| late_ns / self.tick_ns + 1);
         self.deadline_ns += missed * self.tick_ns;
         missed
@@ -42,18 +42,20 @@ impl Ticks {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::clock::ManualClock;
+
     use super::*;
 
     #[test]
     fn a_late_tick_delays_no_other_and_what_passed_is_counted() {
-        let mut ticks = Ticks::start(Nanos::millis(10));
-        let first_ns = ticks.deadline_ns();
-        assert_eq!(ticks.wait(), 0);
-        assert_eq!(ticks.deadline_ns(), first_ns + 10_000_000);
-        clock::sleep_until_ns(first_ns + 35_000_000);
-        let missed = ticks.wait();
-        assert!((2..100).contains(&missed), "{missed}");
-        assert_eq!((ticks.deadline_ns() - first_ns) % 10_000_000, 0);
-        assert!(ticks.deadline_ns() > clock::now_ns());
+        let clock = ManualClock::default();
+        let mut ticks = Ticks::start(&clock, Nanos(10));
+        assert_eq!(ticks.wait(&clock), 0);
+        assert_eq!((clock.now_ns(), ticks.deadline_ns()), (10, 20));
+        clock.advance_to(45);
+        assert_eq!(ticks.wait(&clock), 2, "those due at 30 and 40");
+        assert_eq!(ticks.deadline_ns(), 50);
+        assert_eq!(ticks.wait(&clock), 0);
+        assert_eq!(clock.now_ns(), 50);
     }
 }

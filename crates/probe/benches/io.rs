@@ -99,7 +99,6 @@ fn run(path: &Path, engine: &[&str], tracing: Tracing) -> Result<(f64, f64)> {
     Ok((spent_ns / (iops * f64::from(SECONDS)), iops))
 }
 
-/// The peer, at work.
 fn bpftrace() -> Result<Child> {
     let mut command = Command::new("bpftrace");
     // What fits into the limit of locked memory is enough.

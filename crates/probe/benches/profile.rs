@@ -39,14 +39,14 @@ fn main() {
         println!("{rate:?} a second: {median:.0} ns ({more:+.2} %), {each:.0} ns a sample");
     }
     let mut probe = profile::open(ProfileSpec::everybody());
-    let (begun, before_ns) = (Instant::now(), process_ns());
+    let (started, before_ns) = (Instant::now(), process_ns());
     let mut rows: Vec<Row> = Vec::new();
-    while begun.elapsed() < REST {
+    while started.elapsed() < REST {
         thread::sleep(Duration::from_secs(1));
         rows.clear();
         probe.sample(&mut rows);
     }
-    let share = (process_ns() - before_ns) / begun.elapsed().as_nanos() as f64;
+    let share = (process_ns() - before_ns) / started.elapsed().as_nanos() as f64;
     println!("adding up and looking: {:.2} % of a processor, {} rows", 100.0 * share, rows.len());
 }
 

@@ -26,9 +26,9 @@ pub const SCHEMA: Schema = Schema {
         state("device_kind", "What it is: `disk`, `partition`, `loop`, `dm`, `md` or `zram`."),
         state(
             "beneath",
-            "Kernel names of the devices that it lies on, with blanks between: what these count \
-             contains what it counts. The file of a loop device; the paths of an NVMe disk that \
-             has several.",
+            "Kernel names of the devices that it lies on, separated by blanks: their counters \
+             include its I/O. The file of a loop device; the paths of an NVMe disk that has \
+             several.",
         ),
         counter("read_ios", Unit::Count, "Reads completed."),
         counter("read_merges", Unit::Count, "Reads merged into a queued neighbour."),
@@ -171,7 +171,7 @@ pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
     named.or_else(|| parts.into_iter().find_map(|prefix| after(prefix).and_then(parted)))
 }
 
-/// What lies beneath a disk so far as these names tell, with blanks between: its paths, where an
+/// What lies beneath a disk so far as these names tell, separated by blanks: its paths, where an
 /// `NVMe` disk has them.
 pub fn paths_by_name(name: &str, among: Vec<String>) -> Option<String> {
     let paths = survey::nvme_paths(name, among);
@@ -336,7 +336,6 @@ fn states(root: &Path, name: &str) -> [Cell; STATES] {
     [kind_cell(device.kind), Cell::Text(device.beneath.join(" "))]
 }
 
-/// The cell of `device_kind`.
 pub fn kind_cell(kind: DeviceKind) -> Cell {
     let word = match kind {
         DeviceKind::Disk => "disk",

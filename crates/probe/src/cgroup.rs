@@ -21,11 +21,11 @@ pub const SCHEMA: Schema = Schema {
             "throttled_ns",
             Unit::Nanoseconds,
             CPU,
-            "Time in which the group was not let run for want of quota.",
+            "Time during which the group was throttled by its CPU quota.",
         ),
-        counter("throttled_periods", Unit::Count, CPU, "Periods in which that happened."),
+        counter("throttled_periods", Unit::Count, CPU, "Quota periods in which it was throttled."),
         level("memory_bytes", "memory.current", "Memory in use, page cache included."),
-        level("memory_limit_bytes", "memory.max", "The limit on it; empty without one."),
+        level("memory_limit_bytes", "memory.max", "Its memory limit; empty without one."),
         counter("read_bytes", Unit::Bytes, IO, "Bytes read from devices."),
         counter("write_bytes", Unit::Bytes, IO, "Bytes written to devices."),
         counter("read_ios", Unit::Count, IO, "Reads from devices."),
@@ -54,7 +54,6 @@ const fn level(name: &'static str, source: &'static str, doc: &'static str) -> C
     Column { name, unit: Unit::Bytes, kind: Kind::Gauge, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let roles = match &context.scope {
         Scope::Host(roles) => roles.clone(),

@@ -19,7 +19,7 @@ pub const SCHEMA: Schema = Schema {
         cpu("cpu_softirq_ns", "In software interrupts, where I/O completes."),
         cpu("cpu_iowait_ns", "Idle while a task that ran here waits for I/O."),
         cpu("cpu_idle_ns", "Idle."),
-        cpu("cpu_steal_ns", "Ready to run while the hypervisor ran somebody else."),
+        cpu("cpu_steal_ns", "Ready to run while the hypervisor ran another guest."),
     ],
 };
 
@@ -38,7 +38,6 @@ const fn cpu(name: &'static str, doc: &'static str) -> Column {
     }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let stat = Source::of(context, "/proc/stat", "procfs is not mounted");
     Box::new(Cpu { stat, counters: Vec::new() })

@@ -1,5 +1,5 @@
 //! The host: where the processors' time went, what waits in memory to be written, and how long
-//! tasks stood still for want of a processor or of I/O.
+//! tasks stalled for lack of a processor or of I/O.
 
 use blockstone_base::column::{Column, Kind, Unit};
 use blockstone_sys::proc::{numbers, numbers_after};
@@ -8,7 +8,6 @@ use crate::rising::Rising;
 use crate::source::Source;
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records.
 pub const SCHEMA: Schema = Schema {
     probe: "host",
     doc: "The whole machine: processor time by use, run queue, dirty memory, pressure stalls.",
@@ -20,7 +19,7 @@ pub const SCHEMA: Schema = Schema {
         cpu("cpu_softirq_ns", "Processors in software interrupts, where I/O completes."),
         cpu("cpu_iowait_ns", "Processors idle while a task they ran waits for I/O."),
         cpu("cpu_idle_ns", "Processors idle."),
-        cpu("cpu_steal_ns", "Processors ready to run while the hypervisor ran somebody else."),
+        cpu("cpu_steal_ns", "Processors ready to run while the hypervisor ran another guest."),
         Column {
             name: "switches",
             unit: Unit::Count,
@@ -35,7 +34,7 @@ pub const SCHEMA: Schema = Schema {
             source: "/proc/stat procs_running",
             doc: "Tasks running or ready to run, the reader of this number included.",
         },
-        memory("dirty_bytes", "/proc/meminfo Dirty", "Memory that waits to be written to storage."),
+        memory("dirty_bytes", "/proc/meminfo Dirty", "Memory waiting to be written to storage."),
         memory("writeback_bytes", "/proc/meminfo Writeback", "Memory being written to storage."),
         memory(
             "cached_bytes",
@@ -82,7 +81,6 @@ const fn pressure(name: &'static str, source: &'static str, doc: &'static str) -
     Column { name, unit: Unit::Nanoseconds, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
     let source = |path, absent| Source::of(context, path, absent);

@@ -3,7 +3,7 @@
 //! What exactly is counted stands in docs/bpf.md.
 //!
 //! It is not among the probes that always run: it needs privileges, costs a little for each I/O,
-//! and wants to be told whom to watch and what a thread's role is.
+//! and is given the processes to watch and the roles of threads.
 
 mod columns;
 mod file_type;
@@ -43,14 +43,12 @@ pub struct IoSpec {
     pub system_calls: bool,
     /// Names of files in rows, at most; what exceeds them counts as `other files` of its type.
     pub files_max: usize,
-    /// The processes to watch.
     pub wanted: Wanted,
-    /// What threads do.
     pub resolve: Resolve,
 }
 
 impl IoSpec {
-    /// Everybody on this machine, by the names of threads.
+    /// All processes of this machine, by the names of threads.
     pub fn everybody() -> Self {
         Self {
             root: "/".into(),
@@ -71,7 +69,7 @@ impl fmt::Debug for IoSpec {
     }
 }
 
-/// The processes to watch: a handle that stays with whoever opened the probe. Children that a
+/// The processes to watch: a handle that stays with the opener of the probe. Children that a
 /// watched process begins are watched from their first moment, also without being named here.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted(Arc<Mutex<BTreeSet<u32>>>);
@@ -89,7 +87,7 @@ impl Wanted {
 }
 
 /// Whether the probe can watch here, and what would enable it, as far as that can be known without
-/// starting it. What a start tells beyond that is among the reasons of [`Probe::unmeasured`].
+/// starting it. What only a start reveals is among the reasons of [`Probe::unmeasured`].
 pub fn capability() -> Capability {
     bpf::capability(Path::new("/"))
 }

@@ -51,7 +51,6 @@ pub use roles::Roles;
 pub struct Context {
     /// Root of `/proc` and `/sys`: `/` on a machine, a fixture tree in a test.
     pub root: PathBuf,
-    /// How much of it.
     pub scope: Scope,
 }
 

@@ -1,4 +1,4 @@
-//! Main memory: what fills it, what moves in and out, how long tasks stood still for want of it.
+//! Main memory: what fills it, what moves in and out, how long tasks stalled for lack of it.
 
 use blockstone_base::column::{Column, Kind, Unit};
 use blockstone_sys::proc::{numbers, numbers_after};
@@ -6,13 +6,12 @@ use blockstone_sys::proc::{numbers, numbers_after};
 use crate::source::Source;
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records.
 pub const SCHEMA: Schema = Schema {
     probe: "memory",
     doc: "Main memory: what fills it, paging and swapping, pressure stalls.",
     columns: &[
         level("memory_bytes", "/proc/meminfo MemTotal", "Memory of the machine."),
-        level("free_bytes", "/proc/meminfo MemFree", "Memory in no use at all."),
+        level("free_bytes", "/proc/meminfo MemFree", "Unused memory."),
         level(
             "available_bytes",
             "/proc/meminfo MemAvailable",
@@ -21,11 +20,11 @@ pub const SCHEMA: Schema = Schema {
         level("buffers_bytes", "/proc/meminfo Buffers", "Page cache of block devices."),
         level("file_cache_bytes", "/proc/meminfo Cached", "Page cache of files, tmpfs included."),
         level("shared_bytes", "/proc/meminfo Shmem", "Shared memory and tmpfs."),
-        level("anonymous_bytes", "/proc/meminfo AnonPages", "Memory of processes without a file."),
+        level("anonymous_bytes", "/proc/meminfo AnonPages", "Anonymous memory of processes."),
         level("slab_bytes", "/proc/meminfo Slab", "The kernel's own objects."),
-        level("page_tables_bytes", "/proc/meminfo PageTables", "Tables of virtual memory."),
+        level("page_tables_bytes", "/proc/meminfo PageTables", "Page tables."),
         level("swap_total_bytes", "/proc/meminfo SwapTotal", "Swap space."),
-        level("swap_free_bytes", "/proc/meminfo SwapFree", "Swap space in no use."),
+        level("swap_free_bytes", "/proc/meminfo SwapFree", "Unused swap space."),
         level("huge_pages_bytes", "/proc/meminfo Hugetlb", "Memory set aside as huge pages."),
         kib("paged_in_bytes", "/proc/vmstat pgpgin", "Bytes read from block devices."),
         kib("paged_out_bytes", "/proc/vmstat pgpgout", "Bytes written to block devices."),
@@ -36,7 +35,7 @@ pub const SCHEMA: Schema = Schema {
         event(
             "direct_reclaims",
             "/proc/vmstat allocstall_normal",
-            "Allocations that had to free memory first.",
+            "Allocations that stalled to reclaim memory.",
         ),
         event("dirtied_pages", "/proc/vmstat nr_dirtied", "Pages made dirty."),
         event("written_pages", "/proc/vmstat nr_written", "Dirty pages written."),
@@ -67,7 +66,6 @@ const fn stall(name: &'static str, kind: &'static str, doc: &'static str) -> Col
     Column { name, unit: Unit::Nanoseconds, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let source = |path, absent| Source::of(context, path, absent);
     Box::new(Memory {

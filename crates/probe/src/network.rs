@@ -1,4 +1,4 @@
-//! The network: what each interface carried, and how often TCP had to send again.
+//! The network: what each interface carried, and how often TCP had to retransmit.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 /// What the probe records, one row an interface.
 pub const SCHEMA: Schema = Schema {
     probe: "network",
-    doc: "Each network interface of this network namespace; the object `tcp` has what TCP sent \
-          and sent again.",
+    doc: "Each network interface of this network namespace; the object `tcp` has what TCP sent and \
+          retransmitted.",
     columns: &[
         counter("received_bytes", Unit::Bytes, "Bytes received."),
-        counter("received_packets", Unit::Count, "Packets received, or segments of TCP."),
-        counter("receive_errors", Unit::Count, "Packets received damaged, or segments of TCP."),
+        counter("received_packets", Unit::Count, "Packets received, or TCP segments."),
+        counter("receive_errors", Unit::Count, "Packets received damaged, or TCP segments."),
         counter("receive_drops", Unit::Count, "Packets dropped on their way in."),
         counter("sent_bytes", Unit::Bytes, "Bytes sent."),
-        counter("sent_packets", Unit::Count, "Packets sent, or segments of TCP."),
+        counter("sent_packets", Unit::Count, "Packets sent, or TCP segments."),
         counter("send_errors", Unit::Count, "Packets that could not be sent."),
         counter("send_drops", Unit::Count, "Packets dropped on their way out."),
         Column {
@@ -28,7 +28,7 @@ pub const SCHEMA: Schema = Schema {
             unit: Unit::Count,
             kind: Kind::Counter,
             source: "/proc/net/snmp Tcp",
-            doc: "Segments of TCP that were sent again.",
+            doc: "TCP segments retransmitted.",
         },
     ],
 };
@@ -44,7 +44,6 @@ const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let source = |path| Source::of(context, path, "procfs is not mounted");
     Box::new(Network {

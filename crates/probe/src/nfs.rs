@@ -18,16 +18,16 @@ pub const SCHEMA: Schema = Schema {
         counter("read_bytes", Unit::Bytes, "Bytes read from the server."),
         time("read_queue_ns", "Time READ requests waited to be sent, summed."),
         time("read_server_ns", "Time from sending a READ request to its answer, summed."),
-        time("read_ns", "Time from the making of a READ request to its end, summed."),
+        time("read_ns", "Time from creating a READ request to its completion, summed."),
         counter("write_ios", Unit::Count, "WRITE requests completed."),
         counter("write_bytes", Unit::Bytes, "Bytes written to the server."),
         time("write_queue_ns", "Time WRITE requests waited to be sent, summed."),
         time("write_server_ns", "Time from sending a WRITE request to its answer, summed."),
-        time("write_ns", "Time from the making of a WRITE request to its end, summed."),
+        time("write_ns", "Time from creating a WRITE request to its completion, summed."),
         counter("flush_ios", Unit::Count, "COMMIT requests completed."),
-        time("flush_ns", "Time from the making of a COMMIT request to its end, summed."),
-        counter("retransmits", Unit::Count, "READ, WRITE and COMMIT requests sent again."),
-        counter("timeouts", Unit::Count, "READ, WRITE and COMMIT requests that took too long."),
+        time("flush_ns", "Time from creating a COMMIT request to its completion, summed."),
+        counter("retransmits", Unit::Count, "READ, WRITE and COMMIT requests retransmitted."),
+        counter("timeouts", Unit::Count, "READ, WRITE and COMMIT requests that timed out."),
     ],
 };
 
@@ -49,7 +49,6 @@ const fn time(name: &'static str, doc: &'static str) -> Column {
     }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let absent = "the kernel is built without an NFS client";
     let stats = Source::open(&context.root, SOURCE, absent);
@@ -86,7 +85,7 @@ impl Probe for Nfs {
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
         let all = |why: &Unmeasured| SCHEMA.columns.iter().map(|c| (c.name, why.clone())).collect();
         let lacking = |index: &usize| {
-            let why = format!("{SOURCE} of this kernel does not tell it of any mount");
+            let why = format!("{SOURCE} of this kernel does not report it for any mount");
             (SCHEMA.columns[*index].name, Unmeasured::NotInVersion(why))
         };
         let some = || self.lacking.iter().map(lacking).collect();

@@ -39,7 +39,7 @@ not measured; the manifest says why.
 ";
 
 const ON_REQUEST: &str = "
-Those that follow run only when asked for. Of a histogram's columns, which each count what lies
+The following probes run only on request. Of a histogram's columns, which each count what lies
 between the number in their name and that of the next column, the first and the last are shown.
 ";
 

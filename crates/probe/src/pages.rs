@@ -1,10 +1,10 @@
-//! Files of `/proc` and `/sys` that somebody else wrote down, in the place of a machine's.
+//! Saved files of `/proc` and `/sys`, in the place of this machine's.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Texts of files by their path on the machine they came from, as of one instant. Clones share
-/// them: whoever holds one turns the page, and a probe opened on another reads it.
+/// them: one holder turns the page, and a probe opened on another clone reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Pages(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 

@@ -8,7 +8,6 @@ use crate::rising::Rising;
 use crate::source::{Source, reason};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records.
 pub const SCHEMA: Schema = Schema {
     probe: "process",
     doc: "This process: processor time, context switches, waiting for a processor, storage I/O.",
@@ -37,7 +36,7 @@ pub const SCHEMA: Schema = Schema {
             "switches_involuntary",
             Unit::Count,
             RUSAGE,
-            "Context switches because another task was let run.",
+            "Context switches because another task was scheduled.",
         ),
         counter(
             "read_bytes",
@@ -64,8 +63,8 @@ pub const SCHEMA: Schema = Schema {
             "run_queue_ns",
             Unit::Nanoseconds,
             "/proc/self/task/*/schedstat",
-            "Time the threads were ready to run but did not, summed over all of them; an ended \
-             thread counts with what it had at the last tick.",
+            "Time the threads were ready to run but did not, summed over all of them; a thread \
+             that ended counts with its value at the last tick.",
         ),
         Column {
             name: "threads",
@@ -92,7 +91,6 @@ const fn counter(
     Column { name, unit, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(Process {
         io: Source::open(

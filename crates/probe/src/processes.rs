@@ -30,11 +30,11 @@ pub const SCHEMA: Schema = Schema {
             SCHEDSTAT,
             "Time ready to run but waiting for a processor.",
         ),
-        counter("requested_read_bytes", Unit::Bytes, IO, "Bytes that reading system calls gave."),
-        counter("requested_write_bytes", Unit::Bytes, IO, "Bytes that writing system calls took."),
-        counter("read_calls", Unit::Count, IO, "Reading system calls; io_uring makes none."),
-        counter("write_calls", Unit::Count, IO, "Writing system calls; io_uring makes none."),
-        counter("read_bytes", Unit::Bytes, IO, "Bytes that storage had to deliver."),
+        counter("requested_read_bytes", Unit::Bytes, IO, "Bytes returned by read system calls."),
+        counter("requested_write_bytes", Unit::Bytes, IO, "Bytes passed to write system calls."),
+        counter("read_calls", Unit::Count, IO, "Read system calls; io_uring makes none."),
+        counter("write_calls", Unit::Count, IO, "Write system calls; io_uring makes none."),
+        counter("read_bytes", Unit::Bytes, IO, "Bytes that had to be fetched from storage."),
         counter(
             "write_bytes",
             Unit::Bytes,
@@ -62,7 +62,6 @@ const fn counter(
     Column { name, unit, kind: Kind::Counter, source, doc }
 }
 
-/// Starts the probe.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let roles = match &context.scope {
         Scope::Host(roles) => roles.clone(),

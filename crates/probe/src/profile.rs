@@ -3,7 +3,7 @@
 //! docs/profile.md.
 //!
 //! It is not among the probes that always run: it needs privileges, interrupts every processor at
-//! its rate, and wants to be told what a thread's role is.
+//! its rate, and is given the roles of threads.
 
 mod code;
 mod columns;
@@ -35,7 +35,6 @@ pub struct ProfileSpec {
     /// Samples a second of each processor. A number that shares no divisor with the kernel's tick
     /// (100, 250, 1000) does not see the same moment of a tick again and again.
     pub per_second: u32,
-    /// What threads do.
     pub resolve: Resolve,
 }
 
@@ -44,7 +43,7 @@ impl ProfileSpec {
     /// samples.
     pub const PER_SECOND: u32 = 99;
 
-    /// Everybody on this machine, by the names of threads.
+    /// All processes of this machine, by the names of threads.
     pub fn everybody() -> Self {
         let resolve = Box::new(|_: u32, _: u32, name: &str| name.to_owned());
         Self { root: "/".into(), per_second: Self::PER_SECOND, resolve }
@@ -151,7 +150,7 @@ impl Drop for Profile {
         if let Some(Running { shared, drainer }) = self.running.take() {
             shared.stop.store(true, Ordering::Relaxed);
             drainer.thread().unpark();
-            // It fails only when it panicked, which was told when it happened.
+            // It fails only when it panicked, which was reported when it happened.
             let _ = drainer.join();
         }
     }

@@ -12,7 +12,7 @@ impl Rising {
     ///
     /// A fall of more than half the range is a wrap, seen at least once each half range. A smaller
     /// fall is the kernel setting the counter back, by a little (idle time of a processor that
-    /// wakes) or to zero (a device attached anew): nothing is added then, rather than guessed.
+    /// wakes) or to zero (a device attached again): nothing is added then, rather than guessed.
     pub fn at(&mut self, raw: u64) -> u64 {
         const RANGE: u64 = 1 << 32;
         if raw >= self.last {

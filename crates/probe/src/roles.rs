@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use blockstone_sys::account::{self, Process};
 use regex::Regex;
 
-/// The rules by which processes have roles. Clones share what databases told.
+/// The rules by which processes have roles. Clones share what databases reported.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     pids: Vec<u32>,
@@ -20,7 +20,6 @@ pub struct Roles {
 /// A process, or one thread of it.
 pub type Member = (u32, Option<u32>);
 
-/// What a process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// All of it has one role.
@@ -86,7 +85,7 @@ impl Roles {
         }
     }
 
-    /// What a process is; none when nobody asked for it.
+    /// What a process is; none when it is not watched.
     pub fn of(&self, process: &Process) -> Option<Role> {
         if let Some(role) = self.told(process.pid, None) {
             return Some(Role::Process(role));

@@ -75,7 +75,6 @@ impl Source {
         }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &str {
         &self.path
     }

@@ -256,7 +256,7 @@ fn buffered_writes_are_charged_to_their_file_when_they_are_synced() {
     assert_eq!(of("system call", "flush | sync").ios, 1);
 }
 
-/// Reads the file with dd once it is told to; `forks` says whether a child of it does.
+/// Reads the file with dd once it gets a line; `forks` says whether a child of it does.
 fn dd(path: &Path, count: u32, forks: bool) -> Child {
     let exec = if forks { "" } else { "exec " };
     let script = format!(
@@ -283,7 +283,7 @@ fn only_wanted_processes_and_their_children_are_counted() {
         let (mut first, mut second) = (dd(&one, 101, true), dd(&other, 103, false));
         let (mut probe, wanted) = watch(&[first.id()]);
         go([&mut first, &mut second]);
-        // Another one is wanted now, and then everybody.
+        // Another process is wanted now, and then all of them.
         let (mut first, mut second) = (dd(&one, 107, false), dd(&other, 109, false));
         wanted.set([second.id()]);
         rows(&mut *probe);

@@ -146,7 +146,7 @@ fn assert_complete(rows: &[Row], stolen_ns: f64) {
     assert!(value(sampling(rows), "lost") == 0.0, "{text}");
 }
 
-/// Each of so many samples is found there or not, so their number has a standard deviation of its
+/// Each of these samples is found there or not, so their number has a standard deviation of its
 /// root at most; six of them and three percent for clocks that differ are not exceeded by chance.
 fn assert_agrees(sampled_ns: f64, kept_ns: f64, rows: &[Row], what: &str) {
     let expected = kept_ns * coverage(rows);
@@ -167,8 +167,8 @@ fn processor_time_is_found_in_its_role_mode_module_and_function() {
     let uses_before = uses_ns();
     let before_ns = [&kernel, &user].map(Burner::cpu_ns);
     let own = || [0, 1].map(|i| [&kernel, &user][i].cpu_ns() - before_ns[i]);
-    let begun = Instant::now();
-    while own().iter().min() < Some(&1_500_000_000) && begun.elapsed() < Duration::from_mins(1) {
+    let started = Instant::now();
+    while own().iter().min() < Some(&1_500_000_000) && started.elapsed() < Duration::from_mins(1) {
         thread::sleep(Duration::from_millis(50));
     }
     let kept_ns = own().map(|ns| ns as f64);
@@ -251,8 +251,8 @@ fn programs_that_live_shorter_than_a_look_are_found_by_name() {
         let children = account::children(Path::new("/"), shell.0.id());
         !stat.is_empty() && children.iter().any(|child| child.title.starts_with("sleep"))
     };
-    let begun = Instant::now();
-    while !resting() && begun.elapsed() < Duration::from_mins(1) {
+    let started = Instant::now();
+    while !resting() && started.elapsed() < Duration::from_mins(1) {
         thread::sleep(Duration::from_millis(50));
     }
     let kept_ns = children_ns();

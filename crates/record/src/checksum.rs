@@ -72,7 +72,7 @@ pub(crate) fn verify(path: &Path) -> Result<(), RecordError> {
     let error = || RecordError::io("read", path);
     let mut file = File::open(path).map_err(RecordError::io("open", path))?;
     let len = file.metadata().map_err(error())?.len();
-    let not_whole = || RecordError::damaged(path, "it is truncated or no Parquet file");
+    let not_whole = || RecordError::damaged(path, "it is truncated or not a Parquet file");
     let tail_at = len.checked_sub(TAIL).ok_or_else(not_whole)?;
     file.seek(SeekFrom::Start(tail_at)).map_err(error())?;
     let mut tail = [0; TAIL as usize];

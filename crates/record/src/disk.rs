@@ -25,7 +25,6 @@ pub(crate) trait Disk: Send {
     fn create(&self, path: &Path) -> io::Result<Box<dyn Output>>;
     /// Renames a file over another.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;

@@ -13,7 +13,6 @@ pub enum RecordError {
         verb: &'static str,
         /// On which file or directory.
         path: PathBuf,
-        /// The system's answer.
         source: io::Error,
     },
     /// A recording was to be created where something is already.
@@ -22,30 +21,21 @@ pub enum RecordError {
          hint: name a directory that does not exist yet, or an empty one",
         path.display()
     )]
-    NotEmpty {
-        /// The directory.
-        path: PathBuf,
-    },
+    NotEmpty { path: PathBuf },
     /// Another process is recording into the same directory.
     #[error(
         "create recording {}: another run is recording there\n\
          hint: give each run its own --out, or none: the default directories never collide",
         path.display()
     )]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// The directory holds no manifest.
     #[error(
-        "open recording {}: there is no manifest.json in it\n\
+        "open recording {}: it has no manifest.json\n\
          hint: name the directory of one run; `blockstone runs` lists them",
         path.display()
     )]
-    NotARecording {
-        /// The directory.
-        path: PathBuf,
-    },
+    NotARecording { path: PathBuf },
     /// The recording was written by a later version.
     #[error(
         "open recording {}: its format is {format}, this version reads up to {}\n\
@@ -56,13 +46,11 @@ pub enum RecordError {
     NewerFormat {
         /// The manifest or table.
         path: PathBuf,
-        /// The format it names.
         format: String,
     },
     /// A file is not what Blockstone wrote.
     #[error("read {}: {why}\nhint: {hint}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -72,29 +60,22 @@ pub enum RecordError {
     /// A file is sound but does not belong here.
     #[error(
         "read {}: {why}\n\
-         hint: a recording is copied as a whole directory; put the file back where it belongs",
+         hint: copy a recording as a whole directory; put the file back where it belongs",
         path.display()
     )]
     Foreign {
-        /// The file.
         path: PathBuf,
         /// What shows that it does not belong.
         why: String,
     },
     /// A probe was asked for that the recording does not have.
     #[error("read series {probe}: not in this recording\nhint: it has {}", known.join(", "))]
-    UnknownProbe {
-        /// The probe asked for.
-        probe: String,
-        /// The probes recorded.
-        known: Vec<String>,
-    },
+    UnknownProbe { probe: String, known: Vec<String> },
     /// A row, a schema or a manifest cannot be recorded as it is.
-    #[error("record {what}: {why}\nhint: this is a fault in Blockstone; please report it")]
+    #[error("record {what}: {why}\nhint: this is a bug in Blockstone; please report it")]
     Rejected {
         /// The table and row, or the file.
         what: String,
-        /// Why not.
         why: String,
     },
 }

@@ -48,6 +48,7 @@
 //! ```
 
 pub mod manifest;
+pub mod parameters;
 pub mod scan;
 
 mod checksum;
@@ -67,6 +68,7 @@ mod tests;
 
 pub use error::RecordError;
 pub use manifest::{End, Manifest};
+pub use parameters::Parameters;
 pub use recorder::{Recorder, keep_judgement};
 pub use recording::{Recording, read_manifest};
 pub use rows::{Event, HistogramRow, LatencyClock};

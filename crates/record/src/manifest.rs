@@ -1,5 +1,5 @@
-//! The manifest: everything about a recording that is not a series. Written anew, atomically, each
-//! time a phase ends, so that a crash leaves a manifest that is true up to that phase.
+//! The manifest: everything about a recording that is not a series. Rewritten atomically, each time
+//! a phase ends, so that a crash leaves a manifest that is true up to that phase.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Manifest {
     pub verb: String,
     /// The command line, as given.
     pub argv: Vec<String>,
-    /// The settings after defaults, by option name.
+    /// The settings after defaults, as the [`Parameters`](crate::Parameters) of the verb name them.
     pub settings: BTreeMap<String, serde_json::Value>,
     /// Seed of all random choices and data.
     pub seed: u64,
@@ -39,14 +39,11 @@ pub struct Manifest {
     pub started_at: String,
     /// Wall-clock end, RFC 3339; none while running or after a crash.
     pub ended_at: Option<String>,
-    /// How it ended.
     pub end: End,
-    /// The machine.
     pub host: Host,
     /// Whose measurements these are, if they are not Blockstone's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
-    /// The storage.
     pub target: StorageTarget,
     /// The file that was read and written, as it lay on the device.
     pub file: Option<FileEvidence>,
@@ -60,15 +57,12 @@ pub struct Manifest {
     pub capabilities: Vec<NamedCapability>,
     /// The phases in order; a row's `phase` is an index into them.
     pub phases: Vec<Phase>,
-    /// The recorded probes.
     pub probes: Vec<ProbeInfo>,
     /// The figures that were derived, by name.
     pub summary: BTreeMap<String, Figure>,
-    /// The judgements.
     pub verdicts: Vec<Verdict>,
 }
 
-/// How a recording ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum End {
@@ -78,15 +72,9 @@ pub enum End {
     #[default]
     Complete,
     /// A signal ended it early; all that was measured until then is here.
-    Interrupted {
-        /// The signal's name.
-        signal: String,
-    },
+    Interrupted { signal: String },
     /// An error ended it early; all that was measured until then is here.
-    Failed {
-        /// The error.
-        error: String,
-    },
+    Failed { error: String },
 }
 
 /// Where a recording comes from that Blockstone did not measure.
@@ -132,7 +120,6 @@ pub struct NamedCapability {
 /// The file under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileEvidence {
-    /// Its path.
     pub path: String,
     /// Whether Blockstone wrote it (only then is it ever written to, and stamps can be verified).
     pub ours: bool,
@@ -165,11 +152,8 @@ pub enum Group {
     Layout,
     /// The same reference point at several times of the run: drift.
     Reference,
-    /// Random block reads.
     RandomRead,
-    /// Large reads.
     LargeRead,
-    /// Random block writes.
     RandomWrite,
     /// Durable writes.
     Commit,
@@ -198,7 +182,6 @@ pub enum Group {
 pub struct Phase {
     /// Names the point, the same in every repeat: `random-read/psync/8K/x4`.
     pub label: String,
-    /// Which question it answers.
     pub group: Group,
     /// 0 for the first time this label is measured, 1 for the second …
     pub repeat: u32,
@@ -215,7 +198,6 @@ pub struct Phase {
     pub window_end_ns: u64,
     /// When the load had stopped.
     pub end_ns: u64,
-    /// Why the window closed.
     pub stop: Stop,
     /// The first I/O error, if any, with operation, offset and cause.
     pub first_error: Option<String>,
@@ -223,32 +205,26 @@ pub struct Phase {
     pub note: Option<String>,
 }
 
-/// Why a window closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// The 95 % interval of the rate became narrower than asked for.
     IntervalReached,
-    /// Its time was up.
     TimeLimit,
     /// All its work was done (a layout, an append that reached its size).
     WorkDone,
-    /// The run was interrupted.
     Interrupted,
     /// It could not go on.
     Failed,
 }
 
-/// A probe as recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeInfo {
     /// Its name, and its file in `series/`.
     pub probe: String,
     /// What it observes.
     pub doc: String,
-    /// Its columns.
     pub columns: Vec<ColumnInfo>,
-    /// Ticks taken.
     pub ticks: u64,
     /// Ticks whose deadline passed before they could be taken.
     pub missed_ticks: u64,
@@ -275,18 +251,13 @@ impl ProbeInfo {
     }
 }
 
-/// A column as recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnInfo {
-    /// Its name.
     pub name: String,
-    /// Its unit.
     pub unit: Unit,
     /// How it behaves in time.
     pub kind: Kind,
-    /// Where it comes from.
     pub source: String,
-    /// What it means.
     pub doc: String,
     /// Why its cells are empty, when they are.
     pub unmeasured: Option<Unmeasured>,

@@ -11,14 +11,11 @@ use jiff::Timestamp;
 use crate::disk::{Disk, System, publish};
 use crate::error::RecordError;
 use crate::manifest::{End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
-use crate::parquet_file::Meta;
+use crate::parquet_file::{KEY_COLUMNS, Meta};
 use crate::recording::read_manifest;
 use crate::rows::{self, EVENTS, HISTOGRAMS, HistogramRow};
 use crate::segments::TableFiles;
 use crate::table::{Field, OBJECT, PHASE, T_NS, Table, Type, Value, column_type};
-
-/// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
-pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
 /// A recording being written.
 ///
@@ -67,7 +64,6 @@ struct Open {
     next: u32,
 }
 
-/// A probe's table.
 struct ProbeTable {
     probe: &'static str,
     open: Open,
@@ -119,7 +115,6 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The recording's directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -218,7 +213,7 @@ impl Recorder {
     }
 
     /// Puts all buffered rows on disk. When a table cannot be written its rows stay buffered, the
-    /// other tables are written all the same, and the first error is returned.
+    /// other tables are still written, and the first error is returned.
     ///
     /// # Errors
     /// When a segment cannot be written.

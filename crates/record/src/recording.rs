@@ -9,8 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::RecordError;
 use crate::manifest::{ColumnInfo, End, MANIFEST, Manifest};
-use crate::parquet_file::Reader;
-use crate::recorder::KEY_COLUMNS;
+use crate::parquet_file::{KEY_COLUMNS, Reader};
 use crate::rows::{self, EVENTS, Event, HISTOGRAMS, HistogramRow};
 use crate::segments::{Found, TableFiles, check_format};
 use crate::series::Series;
@@ -26,7 +25,6 @@ const LOOKS: usize = 3;
 pub struct Recording {
     /// What the recording says about itself.
     pub manifest: Manifest,
-    /// Its directory.
     pub dir: PathBuf,
     warnings: Mutex<BTreeSet<String>>,
 }
@@ -164,7 +162,7 @@ impl Recording {
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default();
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        warnings.insert(format!("{line}; its rows are left out"));
+        warnings.insert(format!("{line}; its rows are omitted"));
     }
 
     fn series_files(&self, probe: &str) -> TableFiles {

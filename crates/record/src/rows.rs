@@ -34,7 +34,6 @@ pub struct HistogramRow {
     pub phase: i32,
     /// Whole seconds from the recording's start to the second in which the operations completed.
     pub second: u32,
-    /// The operation.
     pub op: Op,
     /// Whose operations: empty for the main load, `background` for the second. Of a run, what was
     /// timed: an object of the series `operation` or `event`.
@@ -48,7 +47,6 @@ pub struct HistogramRow {
     pub histogram: LatencyHistogram,
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When, in nanoseconds since the recording began.
@@ -61,9 +59,7 @@ pub struct Event {
     pub detail: String,
 }
 
-/// The table of histograms.
 pub(crate) const HISTOGRAMS: &str = "histograms";
-/// The table of events.
 pub(crate) const EVENTS: &str = "events";
 
 pub(crate) fn histogram_fields() -> Vec<Field> {

@@ -31,17 +31,12 @@ pub struct RunDir {
 /// One run of a directory of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEntry {
-    /// Its directory.
     pub path: PathBuf,
-    /// Its id.
     pub id: String,
-    /// Its command.
     pub verb: String,
-    /// When it started.
     pub started_at: Option<Timestamp>,
     /// The path that was measured.
     pub target_path: Option<String>,
-    /// How it ended.
     pub state: RunState,
     /// Its figures by name; empty before the end.
     pub summary: BTreeMap<String, Figure>,

@@ -50,7 +50,6 @@ pub struct FingerprintRow {
 pub struct FileSetRow {
     /// The other set; 0 is the empty one. Sets are numbered from 1 in the order of their rows.
     pub parent: u32,
-    /// The file.
     pub file: u32,
 }
 
@@ -89,7 +88,6 @@ pub fn write(
 
 /// A saved scan, opened: both tables are there and whole.
 pub struct SavedScan {
-    /// `scan.json`.
     pub document: Json,
     fingerprints: (PathBuf, Reader),
     sets: (PathBuf, Reader),
@@ -118,7 +116,7 @@ impl SavedScan {
             return if format.starts_with("blockstone.scan/") {
                 Err(RecordError::NewerFormat { path, format: format.to_owned() })
             } else {
-                Err(damaged("it is no saved scan".to_owned()))
+                Err(damaged("it is not a saved scan".to_owned()))
             };
         }
         if !checksum::is_sealed(&text) {

@@ -3,8 +3,8 @@
 //! A Parquet file cannot be read without its footer, so rows that must survive a crash have to be
 //! in a file that is complete. `series/host.0001.parquet`, `series/host.0002.parquet` … each appear
 //! whole, by rename. Closing writes `series/host.parquet` from all of them, by rename again, and
-//! removes them. Whoever finds `series/host.parquet` therefore finds all rows in it and ignores any
-//! segment that is left; whoever does not, reads the segments.
+//! removes them. A reader that finds `series/host.parquet` therefore finds all rows in it and
+//! ignores any segment that is left; any other reader takes the segments.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,6 @@ pub(crate) struct TableFiles {
 
 /// Where a table's rows are.
 pub(crate) enum Found {
-    /// All in one file.
     Compacted(PathBuf),
     /// In these segments, by ascending number; none when nothing was recorded yet.
     Segments(Vec<(u32, PathBuf)>),

@@ -93,7 +93,6 @@ impl Series {
         self.instants.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.instants.is_empty()
     }

@@ -29,14 +29,11 @@ const CUT: u64 = !(u64::MAX >> 13);
 static GEAR: LazyLock<[u64; 256]> =
     LazyLock::new(|| std::array::from_fn(|byte| rng::mix(0x6765_6172 ^ rng::mix(byte as u64))));
 
-/// One chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// First byte, from the beginning of the segment.
     pub start: u32,
-    /// Bytes of it.
     pub len: u32,
-    /// Its fingerprint.
     pub print: Fingerprint,
 }
 
@@ -73,7 +70,7 @@ fn cut(bytes: &[u8]) -> usize {
     end
 }
 
-/// That one file holds what another does, so many bytes further on.
+/// That one file holds what another does, shifted by some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Displacement {
     /// Where the chunks occurred first.

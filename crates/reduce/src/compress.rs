@@ -21,17 +21,12 @@ pub enum Codec {
     },
 }
 
-/// A compressor that cannot be had.
+/// An unavailable compressor.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// No compressor has this name.
-    #[error(
-        "find compressor `{name}`: there is none of that name\nhint: lz4, or zstd:1 to zstd:22"
-    )]
-    Unknown {
-        /// The name asked for.
-        name: String,
-    },
+    #[error("find compressor `{name}`: no such compressor\nhint: use lz4, or zstd:1 to zstd:22")]
+    Unknown { name: String },
     /// More than one scan can compare.
     #[error("compare {count} compressors: at most {CODECS_MAX} in one scan\nhint: name fewer")]
     TooMany {
@@ -40,17 +35,12 @@ pub enum CodecError {
     },
     /// Its library failed, which takes lack of memory.
     #[error("start compressor {codec}: {source}\nhint: there may be too little memory")]
-    Start {
-        /// The compressor.
-        codec: Codec,
-        /// Its library's answer.
-        source: std::io::Error,
-    },
+    Start { codec: Codec, source: std::io::Error },
 }
 
 impl Codec {
-    /// Memory that it takes to compress blocks of up to so many bytes, about, in bytes: measured
-    /// for level 22 of Zstandard, which has the largest tables, and a little more.
+    /// Memory in bytes to compress blocks of up to `block_bytes`, approximately: measured for level
+    /// 22 of Zstandard, which has the largest tables, and a little more.
     pub const fn memory_bytes(self, block_bytes: u64) -> u64 {
         match self {
             Self::Lz4 => 64 << 10,

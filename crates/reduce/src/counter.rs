@@ -44,7 +44,6 @@ pub struct CountedFile {
 pub struct Wanted {
     /// Its grid, as an index into the plan's.
     pub grid: usize,
-    /// Its fingerprint.
     pub print: Fingerprint,
     /// Its first byte in the file. What of it lies behind the end of the file is zeros.
     pub start_bytes: u64,
@@ -53,9 +52,7 @@ pub struct Wanted {
 /// The counts of one grid.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GridCount {
-    /// The grid.
     pub grid: Grid,
-    /// All blocks.
     pub blocks: u64,
     /// Blocks of nothing but zeros.
     pub zero_blocks: u64,
@@ -166,7 +163,7 @@ impl Counter {
     /// # Panics
     /// Before the first file.
     pub fn feed(&mut self, hashed: &Hashed, wanted: &mut Vec<Wanted>) {
-        let file = self.files.last_mut().expect("a file has begun");
+        let file = self.files.last_mut().expect("a file has started");
         let start_bytes = file.bytes;
         file.bytes += hashed.len_bytes();
         match hashed {
@@ -223,7 +220,6 @@ impl Counter {
         self.grids[grid].sample.put(print, sizes);
     }
 
-    /// What it counts.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -243,12 +239,10 @@ impl Counter {
         &self.sets
     }
 
-    /// The files so far.
     pub fn files(&self) -> &[CountedFile] {
         &self.files
     }
 
-    /// Chunks.
     pub fn chunks(&self) -> &Chunks {
         &self.chunks
     }
@@ -399,7 +393,6 @@ pub(crate) enum Copied {
 
 /// Where counting a grid's blocks leads.
 struct To<'a> {
-    /// The grid's index.
     index: usize,
     sets: &'a mut Sets,
     wanted: &'a mut Vec<Wanted>,

@@ -1,4 +1,4 @@
-//! Fingerprints: what stands for the content of a block.
+//! Fingerprints: what represents the content of a block.
 //!
 //! Content is hashed once, a sector of 512 bytes at a time; everything larger is made of these
 //! digests, so that twelve grids of blocks over the same bytes cost little more than one:
@@ -17,10 +17,9 @@ use twox_hash::XxHash3_128;
 pub const SECTOR_BYTES: usize = 512;
 /// Bytes of a unit: the smallest block that is counted.
 pub const UNIT_BYTES: usize = 4096;
-/// Sectors of a unit.
 pub const UNIT_SECTORS: usize = UNIT_BYTES / SECTOR_BYTES;
 
-/// Stands for the content of a sector, a unit or a block.
+/// Represents the content of a sector, a unit or a block.
 pub type Fingerprint = u128;
 
 /// The digest of any bytes.

@@ -13,7 +13,6 @@ pub const Z_99: f64 = 2.575_829;
 /// A figure with the interval that holds its true value in 99 of 100 cases; exact ones have none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The figure.
     pub value: f64,
     /// What it is at least.
     pub low: f64,
@@ -108,7 +107,7 @@ pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interv
     Some(Interval { value: mean, low: (mean - half_width).max(0.0), high: mean + half_width })
 }
 
-/// The mean of values of which each stands for so many blocks: Σ count × value ÷ Σ count, with the
+/// The mean of values, each weighted by its number of blocks: Σ count × value ÷ Σ count, with the
 /// interval of a ratio estimate (Cochran, Sampling Techniques, 1977, section 2.11).
 pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval> {
     let (mut drawn, mut blocks, mut sum) = (0_u64, 0_u64, 0_u64);

@@ -25,7 +25,6 @@ pub use usage::Usage;
 /// What is known of a file beside its blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileNote {
-    /// Its path.
     pub path: String,
     /// The format of its pages, if it has any.
     pub format: Option<&'static str>,
@@ -34,9 +33,7 @@ pub struct FileNote {
 /// The figures of one grid. All blocks = zero + unique + same-file + cross-file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridFigures {
-    /// The grid.
     pub grid: Grid,
-    /// All blocks.
     pub blocks: u64,
     /// Blocks of nothing but zeros; they count as one content.
     pub zero_blocks: u64,
@@ -92,7 +89,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// All classes.
     pub const ALL: [Self; 5] =
         [Self::All, Self::Once, Self::SameFile, Self::CrossFile, Self::NeverUsed];
 
@@ -130,7 +126,6 @@ pub struct BlockSample {
     pub dedup_ratio: f64,
 }
 
-/// All figures.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// The model that says what is stored.
@@ -159,9 +154,7 @@ pub struct Findings {
     pub chunk_ratio: Option<f64>,
     /// Used and never used.
     pub usage: Usage,
-    /// A sample of blocks.
     pub block_sample: Option<BlockSample>,
-    /// Judgements.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -458,7 +451,7 @@ mod tests {
         assert!((80..=84).contains(&all), "{all}");
         // Two heads lose as many blocks as lie before the offset.
         assert_eq!(used(16 * 8192, &files), all - 2 * 16);
-        // A copy that nobody recognises has the same empty blocks.
+        // A copy of unknown format has the same empty blocks.
         let mut copy = vec![7; 8192];
         copy.extend_from_slice(&files[0]);
         let with_copy = used(0, &[files[0].clone(), copy]);

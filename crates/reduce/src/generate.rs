@@ -1,5 +1,5 @@
-//! Data sets whose numbers are known before anybody counts, made block by block as they are read:
-//! a block depends on its data set, its file and its place alone, so that nothing is stored.
+//! Data sets whose numbers are known before counting, made block by block as they are read: a block
+//! depends on its data set, its file and its place alone, so that nothing is stored.
 //!
 //! A kind is a file here and a line in [`registry::ALL`].
 //!
@@ -29,9 +29,7 @@ use blockstone_base::rng;
 /// The size of a data set, and what its content depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How many files.
     pub files: u32,
-    /// Blocks of each file.
     pub blocks_per_file: u64,
     /// Bytes of a block: 2K to 32K.
     pub block_bytes: usize,
@@ -49,12 +47,10 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Bytes of a file.
     pub const fn file_bytes(&self) -> u64 {
         self.blocks_per_file * self.block_bytes as u64
     }
 
-    /// Blocks of all files.
     pub const fn blocks(&self) -> u64 {
         self.files as u64 * self.blocks_per_file
     }
@@ -124,7 +120,6 @@ impl Distinct {
 /// A kind of data set.
 #[derive(Debug)]
 pub struct Kind {
-    /// Its name.
     pub name: &'static str,
     /// What it is like, in one sentence.
     pub doc: &'static str,

@@ -12,7 +12,7 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS};
 /// The largest block that is counted, in bytes.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
-/// A grid of blocks, as it was asked for, that cannot be.
+/// An invalid grid of blocks.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
     /// Blocks of a size that is not counted.
@@ -20,10 +20,7 @@ pub enum GridError {
         "count blocks of {size}: a block is 4K times a power of two, up to 1M\n\
          hint: for example --block-size 4K,8K,16K,32K"
     )]
-    Size {
-        /// The size asked for.
-        size: Bytes,
-    },
+    Size { size: Bytes },
     /// A beginning between sectors.
     #[error(
         "count blocks from offset {offset_bytes}: an offset is a multiple of 512 below 1M\n\
@@ -35,16 +32,11 @@ pub enum GridError {
     },
     /// Nothing to count.
     #[error("count blocks: no {what} is given\nhint: name at least one")]
-    None {
-        /// What is missing.
-        what: &'static str,
-    },
+    None { what: &'static str },
 }
 
-/// One grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Grid {
-    /// Bytes of a block.
     pub block_bytes: u32,
     /// Where the first block of a file begins, in bytes. What is before it belongs to no block.
     pub offset_bytes: u32,
@@ -66,7 +58,7 @@ impl Grid {
 /// All grids of a scan: every size at every offset that differs from the others.
 ///
 /// # Errors
-/// A size or an offset that cannot be, or none.
+/// An invalid size or offset, or none.
 pub fn grids(sizes: &[Bytes], offsets: &[u64]) -> Result<Vec<Grid>, GridError> {
     if sizes.is_empty() || offsets.is_empty() {
         let what = if sizes.is_empty() { "block size" } else { "offset" };
@@ -124,12 +116,7 @@ impl Tower {
         }
     }
 
-    /// Whether a block of any size has begun and is not complete.
-    pub fn is_open(&self) -> bool {
-        self.halves.iter().any(Option::is_some)
-    }
-
-    /// Forgets what has begun: the next unit is the first of a file.
+    /// Forgets what has started: the next unit is the first of a file.
     pub fn reset(&mut self) {
         self.halves.fill(None);
     }
@@ -172,11 +159,6 @@ impl Units {
         for sectors in whole {
             emit(digest::unit(sectors));
         }
-    }
-
-    /// Sectors of a unit that is not complete.
-    pub fn pending_sectors(&self) -> usize {
-        self.pending.len()
     }
 
     /// The next sector is the first of a file.

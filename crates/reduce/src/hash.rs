@@ -24,9 +24,8 @@ pub struct Depth {
 /// A segment after hashing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hashed {
-    /// Nothing but zeros, or a hole: so many bytes.
+    /// Nothing but zeros, or a hole: its length in bytes.
     Zeros(u64),
-    /// Anything else.
     Data(Prints),
 }
 
@@ -45,11 +44,9 @@ impl Hashed {
 pub struct Prints {
     /// Bytes of the segment.
     pub len_bytes: u64,
-    /// Its sectors.
     pub sectors: Arc<[Fingerprint]>,
     /// Its units with their fields apart, if its file's format is known.
     pub masked: Vec<MaskedUnit>,
-    /// Its chunks.
     pub chunks: Vec<Chunk>,
 }
 

@@ -22,7 +22,6 @@ impl Mask {
         Self((1 << count) - 1)
     }
 
-    /// All but one.
     pub const fn all_but(field: Field) -> Self {
         Self(Self::ALL.0 & !(1 << field.index()))
     }
@@ -78,7 +77,7 @@ impl Parts {
 pub struct MaskedUnit {
     /// `None` where no field lies in it: it is the same under every mask.
     pub parts: Option<Parts>,
-    /// Whether its database ever used it, as far as anybody can tell.
+    /// Whether its database ever used it, as far as can be told.
     pub used: bool,
 }
 

@@ -6,7 +6,7 @@
 //! about = "an array of mine"
 //! block_size = "8K"      # what is deduplicated and compressed
 //! codec = "lz4"          # lz4, zstd:1 … zstd:22, or none
-//! granule = "1K"         # compressed blocks are stored in steps of so many bytes
+//! granule = "1K"         # compressed blocks are stored in steps of this size
 //! smallest = "1K"        # and take no less            [the granule]
 //! counted_below = 0.75   # what does not shrink below this part stays whole   [1.0]
 //! deduplicates = true    # whether a content is stored once                   [true]
@@ -30,7 +30,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The text is no model.
-    #[error("read model {name}: {why}\nhint: `blockstone reduce --help` shows what a model says")]
+    #[error("read model {name}: {why}\nhint: `blockstone reduce --help` describes models")]
     Unreadable {
         /// Its name or file.
         name: String,
@@ -42,9 +42,7 @@ pub enum ModelError {
     Nonsense {
         /// Its name or file.
         name: String,
-        /// What it says.
         what: String,
-        /// What would be sensible.
         hint: &'static str,
     },
 }
@@ -52,7 +50,6 @@ pub enum ModelError {
 /// What an array does with a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// Its name.
     pub name: String,
     /// What it stands for, in one line.
     pub about: String,
@@ -112,7 +109,7 @@ impl Model {
     pub fn built_in(name: &str) -> Result<Self, ModelError> {
         let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-            let why = format!("there is none of that name; built in are {}", known.join(", "));
+            let why = format!("no such model; built in are {}", known.join(", "));
             return Err(ModelError::Unreadable { name: name.to_owned(), why });
         };
         Self::parse(name, text)
@@ -121,7 +118,7 @@ impl Model {
     /// A model from its text; `name` is for messages and reports.
     ///
     /// # Errors
-    /// When the text is no model, or says what no array does.
+    /// When the text is no model, or describes an impossible array.
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
         let unreadable = |why: String| ModelError::Unreadable { name: name.to_owned(), why };
         let file: File = toml::from_str(text).map_err(|e| unreadable(one_line(&e.to_string())))?;

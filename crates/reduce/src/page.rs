@@ -25,7 +25,7 @@ pub enum Field {
     Address,
     /// Which transactions touched it: xmin, xmax, cid, interested transactions.
     Transaction,
-    /// Hint bits and flags that are set when somebody reads: infomask, page flags.
+    /// Hint bits and flags that reads set: infomask, page flags.
     Flags,
 }
 
@@ -98,17 +98,15 @@ pub struct Format {
     /// Bytes of a page, if the file with this beginning (at least 64 KiB of it, or all) is of this
     /// format.
     pub recognise: fn(&[u8]) -> Option<usize>,
-    /// What a page is, and where its fields lie. A page that makes no sense is
-    /// [`PageUse::Unknown`] and has none; nothing in a page can make this fail.
+    /// What a page is, and where its fields lie. A malformed page is [`PageUse::Unknown`] and has
+    /// none; nothing in a page can make this fail.
     pub look: fn(&[u8], &mut Fields) -> PageUse,
 }
 
 /// The format of a file, and the bytes of its pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Recognised {
-    /// The format.
     pub format: &'static Format,
-    /// Bytes of a page.
     pub page_bytes: usize,
 }
 

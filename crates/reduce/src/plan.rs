@@ -10,15 +10,13 @@ use crate::hash::Depth;
 use crate::mask::{Mask, masks};
 use crate::sets::Sets;
 
-/// Which contents are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compress {
     /// None.
     Not,
-    /// All while there are at most so many in the primary grid, and an eighth of them in each other
-    /// one; then a fixed share of hash space.
+    /// All up to this number in the primary grid, and an eighth of them in each other one; then a
+    /// fixed share of hash space.
     Sample(usize),
-    /// All.
     Every,
 }
 
@@ -30,9 +28,7 @@ pub struct Plan {
     /// Compressors. The first one sees every block that is compressed, the others those of the
     /// primary grid.
     pub codecs: Vec<Codec>,
-    /// Which contents are compressed.
     pub compress: Compress,
-    /// Which masks are counted.
     pub masks: Vec<Mask>,
     /// Whether chunks are cut and counted.
     pub chunks: bool,
@@ -90,7 +86,6 @@ impl Plan {
         if grid == self.primary { self.codecs.len() } else { self.codecs.len().min(1) }
     }
 
-    /// All grids.
     pub fn grids(&self) -> &[Grid] {
         &self.grids
     }
@@ -158,6 +153,5 @@ pub struct Memory {
     pub plain: Vec<usize>,
     /// Of the masked grids: by mask, then by level.
     pub masked: Vec<usize>,
-    /// Of the chunks.
     pub chunks: usize,
 }

@@ -1,9 +1,8 @@
-//! What was scanned: the files, and what was not as it should be with them. Whoever reads files
-//! fills this in; reports show it beside the findings.
+//! What was scanned: the files, and what was wrong with them. The reader of the files fills this
+//! in; reports show it beside the findings.
 
 use serde::{Deserialize, Serialize};
 
-/// How a file ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum FileState {
@@ -23,13 +22,10 @@ pub enum FileState {
         #[serde(rename = "changed_bytes")]
         bytes: u64,
     },
-    /// Its size stayed, but somebody wrote to it meanwhile.
+    /// Its size stayed, but it was written to meanwhile.
     Written,
     /// It could not be read to its end.
-    Unreadable {
-        /// Why not.
-        why: String,
-    },
+    Unreadable { why: String },
 }
 
 impl FileState {
@@ -42,7 +38,6 @@ impl FileState {
 /// A file that was scanned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScannedFile {
-    /// Its path.
     pub path: String,
     /// Bytes counted.
     pub bytes: u64,
@@ -50,7 +45,6 @@ pub struct ScannedFile {
     pub hole_bytes: u64,
     /// The format of its pages, if it has any.
     pub format: Option<String>,
-    /// How it ended.
     #[serde(flatten)]
     pub state: FileState,
 }
@@ -58,15 +52,12 @@ pub struct ScannedFile {
 /// Something met on the way that was not scanned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Its path.
     pub path: String,
-    /// Why not.
     pub why: String,
     /// Whether it has content that the figures now lack.
     pub matters: bool,
 }
 
-/// A scan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scanned {
     /// Files, in the order in which they were read.
@@ -77,7 +68,6 @@ pub struct Scanned {
     pub read_bytes: u64,
     /// Seconds from the first read to the last count.
     pub elapsed_s: f64,
-    /// Seconds of processor time.
     pub cpu_s: f64,
     /// Most memory that the process had, in bytes.
     pub memory_bytes: u64,

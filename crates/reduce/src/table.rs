@@ -20,19 +20,16 @@ const AT_BITS: u32 = 44;
 pub const FILES_MAX: usize = 1 << (64 - AT_BITS);
 
 impl Place {
-    /// Position `at` of `file`.
     #[inline]
     pub const fn new(file: FileId, at: u64) -> Self {
         Self((file as u64) << AT_BITS | at & ((1 << AT_BITS) - 1))
     }
 
-    /// The file.
     #[inline]
     pub const fn file(self) -> FileId {
         (self.0 >> AT_BITS) as FileId
     }
 
-    /// The position in it.
     #[inline]
     pub const fn at(self) -> u64 {
         self.0 & ((1 << AT_BITS) - 1)
@@ -44,7 +41,6 @@ const NEVER_USED: u32 = 1 << 31;
 /// A content that occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its fingerprint.
     pub print: Fingerprint,
     /// Where it occurred first.
     pub first: Place,
@@ -203,12 +199,10 @@ impl Table {
         }
     }
 
-    /// Contents that are kept.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

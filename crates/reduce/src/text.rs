@@ -33,12 +33,10 @@ impl Text for Option<Fingerprint> {
     }
 }
 
-/// Writes a list.
 pub(crate) fn serialize<S: Serializer, T: Text>(all: &[T], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(all.iter().map(|text| text.print().map(|print| format!("{print:032x}"))))
 }
 
-/// Reads a list.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Text>(from: D) -> Result<Vec<T>, D::Error> {
     let texts: Vec<Option<String>> = Vec::deserialize(from)?;
     let print = |text: Option<String>| {

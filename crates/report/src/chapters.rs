@@ -3,6 +3,7 @@
 use blockstone_base::Nanos;
 use blockstone_base::units::format_ns;
 use blockstone_record::manifest::Manifest;
+use blockstone_record::parameters::WatchParameters;
 use blockstone_view::{Interval, Measure, Value, View, registry};
 
 use crate::format;
@@ -49,8 +50,8 @@ pub fn facts(manifest: &Manifest, interval: &Interval<'_>) -> Vec<(&'static str,
     let at = |ns: u64| Nanos(ns.saturating_sub(first_ns)).to_string();
     let host = &manifest.host;
     let mut facts = Vec::new();
-    let server = manifest.settings.get("server").and_then(|server| server.as_str());
-    facts.extend(server.map(|server| ("database", server.to_owned())));
+    let server = manifest.parameters::<WatchParameters>().server;
+    facts.extend(server.map(|server| ("database", server)));
     let processors = format!("{} × {}", format::processors(host), host.cpu_model);
     facts.push(("host", format!("{}, {processors}", host.hostname)));
     facts.push(("began", format::instant(&manifest.started_at)));

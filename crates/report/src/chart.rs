@@ -166,6 +166,26 @@ impl Chart {
         Self { width: Width::Whole, height, ..self }
     }
 
+    /// The same chart over a third of the width.
+    #[must_use]
+    pub fn third(self) -> Self {
+        Self { width: Width::Third, ..self }
+    }
+
+    /// The same chart with a named height.
+    #[must_use]
+    pub fn level(mut self, y: f64, name: impl Into<String>) -> Self {
+        self.levels.push(Level { y, name: name.into() });
+        self
+    }
+
+    /// The same chart with a named span of the horizontal axis.
+    #[must_use]
+    pub fn band(mut self, from: f64, to: f64, name: impl Into<String>) -> Self {
+        self.bands.push(Band { from, to, name: name.into() });
+        self
+    }
+
     /// The same chart with one more layer.
     #[must_use]
     pub fn layer(mut self, name: impl Into<String>, color: Color, form: Form) -> Self {

@@ -25,6 +25,7 @@ mod chapters;
 mod flash;
 pub mod format;
 mod reduce;
+mod timeline;
 
 pub use format::{short, value as cell};
 pub use report::{Block, Card, Detail, Headline, Report, Section, Timeline, Tone};

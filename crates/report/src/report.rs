@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::stats::Estimate;
-use blockstone_base::table::{Row, Table, Text};
+use blockstone_base::table::{Table, Text};
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_record::manifest::{End, Figure};
 use serde_json::{Map, Value as Json};
 
 use crate::chart::Chart;
+pub use crate::timeline::Timeline;
 
 /// The answer of a verb.
 #[derive(Clone, Debug, Default)]
@@ -130,15 +131,6 @@ pub enum Block {
     Text(String),
     /// Lines whose columns are aligned already.
     Preformatted(Vec<String>),
-}
-
-/// Tables of consecutive slices of time, from which a page makes the table of any window.
-#[derive(Clone, Debug, Default)]
-pub struct Timeline {
-    /// Edges of the slices in nanoseconds since the recording began: one more than there are slices.
-    pub edges_ns: Vec<u64>,
-    /// Name of a table in the report, and its rows in each slice.
-    pub tables: Vec<(Text, Vec<Vec<Row>>)>,
 }
 
 impl Report {

@@ -31,6 +31,9 @@ pub enum RunError {
     /// `--require` names something unknown.
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
+    /// What was asked for is refused, or cannot be given back.
+    #[error(transparent)]
+    Claim(#[from] blockstone_measure::claim::ClaimError),
     /// Nowhere to run.
     #[error("run: no disk is named\nhint: blockstone run . uses the storage of this directory")]
     NoDisk,
@@ -73,17 +76,6 @@ pub enum RunError {
         /// What is asked for.
         asked: String,
     },
-    /// A device was named once.
-    #[error(
-        "use {} as a disk: that would destroy what is on this device\n\
-         hint: --destroy {} allows it",
-        path.display(),
-        path.display()
-    )]
-    DeviceNamedOnce {
-        /// The device.
-        path: PathBuf,
-    },
     /// `--destroy` names something that is not used.
     #[error(
         "destroy {}: it is none of the devices that are used\n\
@@ -93,56 +85,6 @@ pub enum RunError {
     DestroyOther {
         /// What was named.
         path: PathBuf,
-    },
-    /// A device in use was to be overwritten.
-    #[error(
-        "destroy {}: it is in use: {usage}\n\
-         hint: use a directory on it instead, or take it out of use first",
-        path.display()
-    )]
-    InUse {
-        /// The device.
-        path: PathBuf,
-        /// By what.
-        usage: String,
-    },
-    /// A device with content was to be overwritten.
-    #[error(
-        "destroy {}: it is not empty (its first or last MiB holds data)\n\
-         hint: clear it with `wipefs -a` and `blkdiscard` if nothing on it is needed",
-        path.display()
-    )]
-    NotEmpty {
-        /// The device.
-        path: PathBuf,
-    },
-    /// The directory has too little room.
-    #[error(
-        "create {asked} of files in {}: only {free} are free\n\
-         hint: free some space, or ask for less with --scale or --schemas",
-        path.display()
-    )]
-    NoSpace {
-        /// The directory.
-        path: PathBuf,
-        /// What was to be created.
-        asked: Bytes,
-        /// What there is.
-        free: Bytes,
-    },
-    /// The device is too small.
-    #[error(
-        "use {} as a disk: it has {size}, {asked} are needed\n\
-         hint: ask for less with --scale or --schemas",
-        path.display()
-    )]
-    TooSmall {
-        /// The device.
-        path: PathBuf,
-        /// What is needed.
-        asked: Bytes,
-        /// What there is.
-        size: Bytes,
     },
     /// A window of no length.
     #[error("run for no time: nothing would be measured\nhint: give --run-time at least 1s")]
@@ -237,15 +179,6 @@ pub enum RunError {
     Session {
         /// The session, its operation and the target's answer.
         why: String,
-    },
-    /// Sessions did not come back.
-    #[error(
-        "{sessions} sessions still wait for an operation that does not complete\n\
-         hint: the device hangs; see dmesg"
-    )]
-    Stuck {
-        /// How many.
-        sessions: u32,
     },
     /// A kept file could not be renamed.
     #[error(

@@ -1,5 +1,5 @@
-//! The sessions under load: started, watched until they have settled, measured, stopped. One after
-//! the other, they may be measured in several windows: alone first, then with noise beside them.
+//! The sessions of a workload: started, held, stopped, each window recorded as a phase. The same
+//! sessions may be held in several windows: alone first, then with noise beside them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,9 @@ use std::time::Duration;
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::INSTANCE;
 use blockstone_base::load::{self, LoadSpec};
-use blockstone_base::stats;
 use blockstone_base::units::{Bytes, Nanos};
+use blockstone_measure::claim::ClaimError;
+use blockstone_measure::hold::{self, Loaded, Progress, Stage, Window};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
@@ -22,8 +23,6 @@ use crate::latencies::{Collector, Taken};
 
 /// How long all sessions together may be silent after they were told to stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// Ticks over which the rate of visited rows must show no trend before the window opens.
-const SETTLED_TICKS: usize = 20;
 /// A warm-up takes at most this share of the window's length.
 const WARM_UP_SHARE: u64 = 2;
 /// … and at most this long.
@@ -103,9 +102,18 @@ pub fn hold(
         let start_ns = session.now_ns();
         let noise = step.noise.map(|areas| areas.start(session.origin_ns())).transpose();
         let noise = noise.map_err(blockstone_workload::noise::NoiseError::from)?;
-        let beside = noise.as_ref();
-        let mut holding = Holding::new(session, observer, load, (sessions, beside), ends_ns);
-        let window = holding.warm_up_and_measure(&step.label);
+        let mut held = Held {
+            label: &step.label,
+            running: sessions,
+            noise: noise.as_ref(),
+            load,
+            latencies: Collector::new(start_ns),
+            ends_ns,
+            segment_ns: start_ns + SEGMENT_NS,
+            shown: Moment { t_ns: start_ns, ..Moment::default() },
+            rates: Vec::new(),
+        };
+        let window = held.measure(session, observer);
         let noise = noise.map(|noise| noise.stop(GRACE)).unwrap_or_default();
         let goes_on = matches!(&window, Ok(window) if window.stop == Stop::TimeLimit);
         let outcome = if goes_on && index + 1 < steps.len() && noise.first_error.is_none() {
@@ -166,7 +174,8 @@ fn failure(outcome: Option<&Outcome>, noise: &NoiseOutcome) -> Option<RunError> 
         return Some(RunError::NoiseFailed { why });
     }
     let sessions = outcome.map_or(0, |outcome| outcome.stuck_sessions) + noise.stuck_writers;
-    (sessions > 0).then_some(RunError::Stuck { sessions })
+    let waiting = format!("{sessions} sessions");
+    (sessions > 0).then(|| ClaimError::Stuck { waiting }.into())
 }
 
 /// The latencies of the noise, under the name that its series has.
@@ -186,175 +195,53 @@ fn record_noise(session: &mut Session, noise: &NoiseOutcome) -> Result<(), Recor
     Ok(())
 }
 
-struct Window {
-    start_ns: u64,
-    end_ns: u64,
-    stop: Stop,
-}
-
 /// What was counted at an instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     t_ns: u64,
-    rows: u64,
     commits: u64,
     physical_reads: u64,
     physical_writes: u64,
 }
 
-struct Holding<'a, 'b> {
-    session: &'a mut Session,
-    observer: &'a mut dyn Observer,
+/// The sessions during one step.
+struct Held<'a, 'b> {
+    label: &'a str,
     running: &'a Running,
     noise: Option<&'a Noise>,
     load: &'a Load<'b>,
     latencies: Collector,
     ends_ns: u64,
     segment_ns: u64,
-    last: Moment,
     /// What the rates that are shown were made of, and these.
     shown: Moment,
     rates: Vec<Rate>,
 }
 
-impl<'a, 'b> Holding<'a, 'b> {
-    fn new(
-        session: &'a mut Session,
-        observer: &'a mut dyn Observer,
-        load: &'a Load<'b>,
-        (running, noise): (&'a Running, Option<&'a Noise>),
-        ends_ns: u64,
-    ) -> Self {
-        let now_ns = session.now_ns();
-        Self {
-            running,
-            noise,
-            load,
-            latencies: Collector::new(now_ns),
-            ends_ns,
-            segment_ns: now_ns + SEGMENT_NS,
-            last: Moment::default(),
-            shown: Moment { t_ns: now_ns, ..Moment::default() },
-            rates: Vec::new(),
-            session,
-            observer,
-        }
-    }
-
-    fn warm_up_and_measure(&mut self, label: &str) -> Result<Window, RunError> {
-        self.session.start_ticks();
-        self.warm_up(label)?;
-        self.noise.iter().for_each(|noise| noise.open_window());
-        let start_ns = self.tick(label, true)?.t_ns;
-        self.latencies.set_windowed(true);
-        let stop = loop {
-            self.session.wait_for_tick();
-            let over = self.window_over(self.session.now_ns() - start_ns);
-            let now = self.tick(label, over.is_some())?;
-            if let Some(stop) = over {
-                break stop;
-            }
-            if now.t_ns >= self.segment_ns {
-                self.session.recorder().end_segment()?;
-                self.segment_ns = now.t_ns + SEGMENT_NS;
-            }
-        };
-        self.noise.iter().for_each(|noise| noise.close_window());
-        self.latencies.set_windowed(false);
-        let end_ns = self.last.t_ns;
-        if stop == Stop::WorkDone {
-            // The other sessions finish their loops outside of the window. The last look comes
-            // after the last of them has ended, else what it did would be missing.
-            loop {
-                let ended = self.running.all_ended() || self.observer.interrupted().is_some();
-                self.tick("last loops", false)?;
-                if ended {
-                    break;
-                }
-                self.session.wait_for_tick();
+impl Held<'_, '_> {
+    /// Holds the sessions for one window. Those that still work through their loops are read on
+    /// until the last has ended, outside of the window: their counts belong to the phase.
+    fn measure(
+        &mut self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+    ) -> Result<Window, RunError> {
+        let window = hold::hold(session, observer, self)?;
+        let mut ended = window.stop != Stop::WorkDone;
+        while !ended {
+            // Asked before the last tick, which else would miss what the last session did.
+            ended = self.running.all_ended() || observer.interrupted().is_some();
+            self.tick(session, observer, Stage::After)?;
+            if !ended {
+                session.wait_for_tick();
             }
         }
-        Ok(Window { start_ns, end_ns, stop })
+        Ok(window)
     }
 
-    /// Until the sessions visit rows at a rate without a trend, or the limit.
-    fn warm_up(&mut self, label: &str) -> Result<(), RunError> {
-        let label = format!("warm up {label}");
-        let limit_ns = self.session.now_ns() + self.load.warm_up().get();
-        let mut ticks = Vec::new();
-        while self.session.now_ns() < limit_ns {
-            self.session.wait_for_tick();
-            let now = self.tick(&label, false)?;
-            // Many sessions take long to scan a part: the blocks they read tell more.
-            let moved = if self.load.only_scans() { now.physical_reads } else { now.rows };
-            ticks.push((now.t_ns, moved));
-            if stats::settled(&ticks, SETTLED_TICKS)
-                || self.running.any_ended()
-                || self.observer.interrupted().is_some()
-            {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn window_over(&self, length_ns: u64) -> Option<Stop> {
-        let noise_failed = self.noise.is_some_and(|noise| noise.first_error().is_some());
-        if noise_failed || self.running.first_error().is_some() {
-            Some(Stop::Failed)
-        } else if self.observer.interrupted().is_some() {
-            Some(Stop::Interrupted)
-        } else if self.running.any_ended() {
-            Some(Stop::WorkDone)
-        } else {
-            let over =
-                self.load.parameters.loops.is_none() && length_ns >= self.load.run_time.get();
-            over.then_some(Stop::TimeLimit)
-        }
-    }
-
-    /// Reads and records everything; latencies too at an edge of the window, and when a second is
-    /// over.
-    fn tick(&mut self, label: &str, edge: bool) -> Result<Moment, RecordError> {
-        let (running, target, noise) = (self.running, self.load.target.as_ref(), self.noise);
-        let teller = self.load.teller;
-        let due = edge || self.latencies.is_due(self.session.now_ns());
-        let (t_ns, (totals, taken, [physical_reads, physical_writes])) =
-            self.session.tick(|readings| {
-                let totals: Totals = running.totals();
-                let taken = due.then(|| Taken::now(running, target));
-                totals.readings(readings);
-                readings.extend(noise.map(noise_reading));
-                target.sample(edge, readings);
-                if let Some(teller) = teller {
-                    teller.tell(readings);
-                }
-                let counted = ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
-                (totals, taken, counted)
-            })?;
-        if let Some(taken) = taken {
-            self.latencies.record(self.session, t_ns, taken)?;
-        }
-        for news in target.take_news() {
-            let phase = self.session.phase();
-            self.session.recorder().event(t_ns, phase, "storage", &news)?;
-            self.observer.note(&news);
-        }
-        let now = Moment {
-            t_ns,
-            rows: totals.rows(),
-            commits: totals.commits(),
-            physical_reads,
-            physical_writes,
-        };
-        self.last = now;
-        self.show(label);
-        Ok(now)
-    }
-
-    /// Rates of about a second: those between two ticks jump.
-    fn show(&mut self, label: &str) {
-        let (now, before) = (self.last, self.shown);
+    /// Shows rates of about a second: those between two ticks jump.
+    fn show(&mut self, now: Moment, stage: Stage, session: &Session, observer: &mut dyn Observer) {
+        let before = self.shown;
         let elapsed_ns = now.t_ns - before.t_ns;
         if elapsed_ns >= SHOW_NS {
             let rate = |now: u64, before: u64, unit| Rate {
@@ -371,13 +258,93 @@ impl<'a, 'b> Holding<'a, 'b> {
             };
             self.shown = now;
         }
-        let ends_ns = self.ends_ns;
-        self.observer.tick(&Live {
-            label,
+        let warm_up = format!("warm up {}", self.label);
+        observer.tick(&Live {
+            label: match stage {
+                Stage::WarmUp => &warm_up,
+                Stage::Start | Stage::Inside | Stage::End => self.label,
+                Stage::After => "last loops",
+            },
             rates: &self.rates,
-            elapsed: self.session.elapsed(),
-            left: Nanos(ends_ns.saturating_sub(now.t_ns)),
+            elapsed: session.elapsed(),
+            left: Nanos(self.ends_ns.saturating_sub(now.t_ns)),
         });
+    }
+}
+
+impl Loaded for Held<'_, '_> {
+    type Error = RunError;
+
+    const SETTLED_TICKS: usize = 20;
+
+    fn warm_up(&self) -> Nanos {
+        self.load.warm_up()
+    }
+
+    /// Latencies are taken too at an edge of the window, and when a second is over.
+    fn tick(
+        &mut self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+        stage: Stage,
+    ) -> Result<Progress, RunError> {
+        let (running, target, noise) = (self.running, self.load.target.as_ref(), self.noise);
+        let teller = self.load.teller;
+        let due = stage.is_edge() || self.latencies.is_due(session.now_ns());
+        let (t_ns, (totals, taken, [physical_reads, physical_writes])) =
+            session.tick(|readings| {
+                let totals: Totals = running.totals();
+                let taken = due.then(|| Taken::now(running, target));
+                totals.readings(readings);
+                readings.extend(noise.map(noise_reading));
+                target.sample(stage.is_edge(), readings);
+                if let Some(teller) = teller {
+                    teller.tell(readings);
+                }
+                let counted = ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
+                (totals, taken, counted)
+            })?;
+        if let Some(taken) = taken {
+            self.latencies.record(session, t_ns, taken, stage.ends_windowed())?;
+        }
+        for news in target.take_news() {
+            let phase = session.phase();
+            session.recorder().event(t_ns, phase, "storage", &news)?;
+            observer.note(&news);
+        }
+        if stage == Stage::Inside && t_ns >= self.segment_ns {
+            session.recorder().end_segment()?;
+            self.segment_ns = t_ns + SEGMENT_NS;
+        }
+        let (rows, commits) = (totals.rows(), totals.commits());
+        let now = Moment { t_ns, commits, physical_reads, physical_writes };
+        self.show(now, stage, session, observer);
+        // Many sessions take long to scan a part: the blocks they read tell more.
+        let count = if self.load.only_scans() { physical_reads } else { rows };
+        Ok(Progress { t_ns, count })
+    }
+
+    fn open_window(&mut self) {
+        self.noise.iter().for_each(|noise| noise.open_window());
+    }
+
+    fn close_window(&mut self) {
+        self.noise.iter().for_each(|noise| noise.close_window());
+    }
+
+    fn failed(&self) -> bool {
+        let noise_failed = self.noise.is_some_and(|noise| noise.first_error().is_some());
+        noise_failed || self.running.first_error().is_some()
+    }
+
+    /// The others no longer are the load that was asked for.
+    fn finished(&self) -> bool {
+        self.running.any_ended()
+    }
+
+    fn enough(&self, length: Nanos) -> Option<Stop> {
+        let over = self.load.parameters.loops.is_none() && length >= self.load.run_time;
+        over.then_some(Stop::TimeLimit)
     }
 }
 

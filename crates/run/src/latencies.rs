@@ -1,8 +1,6 @@
 //! Latencies by the second: taken from the sessions and from the target when a second is over and
 //! at the edges of the window, so that no row lies on both sides of an edge.
 
-use blockstone_base::LatencyHistogram;
-use blockstone_base::load::Op;
 use blockstone_measure::Session;
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
 use blockstone_target::{Latencies, Target};
@@ -15,7 +13,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub struct Collector {
     /// The second whose latencies were not taken yet, since the recording began.
     second: u64,
-    windowed: bool,
 }
 
 /// What sessions and target measured since the last time.
@@ -32,9 +29,9 @@ impl Taken {
 }
 
 impl Collector {
-    /// A collector for a phase that starts now, outside of its window.
+    /// A collector for a phase that starts now.
     pub fn new(now_ns: u64) -> Self {
-        Self { second: now_ns / SECOND_NS, windowed: false }
+        Self { second: now_ns / SECOND_NS }
     }
 
     /// Whether a second is over, so that its latencies are to be taken.
@@ -42,48 +39,30 @@ impl Collector {
         now_ns / SECOND_NS > self.second
     }
 
-    /// What is taken from now on lies inside the window, or outside.
-    pub fn set_windowed(&mut self, windowed: bool) {
-        self.windowed = windowed;
-    }
-
-    /// Records what was taken at `t_ns`.
+    /// Records what was taken at `t_ns`, inside the window or outside.
     pub fn record(
         &mut self,
         session: &mut Session,
         t_ns: u64,
         taken: Taken,
+        windowed: bool,
     ) -> Result<(), RecordError> {
+        let (phase, second) = (session.phase(), self.second as u32);
+        let mut row = |role: &str, op, clock, histogram| {
+            let role = role.to_owned();
+            let row = HistogramRow { phase, second, op, role, windowed, clock, histogram };
+            session.recorder().histogram(row)
+        };
         for sent in taken.sent {
-            self.row(session, sent.name, sent.op, LatencyClock::Intended, sent.latency)?;
+            row(sent.name, sent.op, LatencyClock::Intended, sent.latency)?;
             if let Some(service) = sent.service {
-                self.row(session, sent.name, sent.op, LatencyClock::Submitted, service)?;
+                row(sent.name, sent.op, LatencyClock::Submitted, service)?;
             }
         }
         for Latencies { name, op, histogram } in taken.waited {
-            self.row(session, &name, op, LatencyClock::Submitted, histogram)?;
+            row(&name, op, LatencyClock::Submitted, histogram)?;
         }
         self.second = t_ns / SECOND_NS;
         Ok(())
-    }
-
-    fn row(
-        &self,
-        session: &mut Session,
-        name: &str,
-        op: Op,
-        clock: LatencyClock,
-        histogram: LatencyHistogram,
-    ) -> Result<(), RecordError> {
-        let phase = session.phase();
-        session.recorder().histogram(HistogramRow {
-            phase,
-            second: self.second as u32,
-            op,
-            role: name.to_owned(),
-            windowed: self.windowed,
-            clock,
-            histogram,
-        })
     }
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use blockstone_base::load::Pacing;
 use blockstone_measure::Opening;
+use blockstone_record::Parameters as _;
 use blockstone_record::manifest::Manifest;
+use blockstone_record::parameters::{DiskParameter, RunParameters};
 use blockstone_target::RedoStress;
+use blockstone_target::registry::Family;
 use blockstone_workload::noise::WRITE;
-use blockstone_workload::{Population, checksum};
-use serde_json::{Value, json};
+use blockstone_workload::{Parameters, Population, checksum};
 
 use crate::prepare::Prepared;
 
@@ -18,7 +20,7 @@ pub fn begin(prepared: &Prepared<'_>) -> Manifest {
         id: &prepared.settings.recording.id,
         verb: "run",
         argv: &prepared.settings.argv,
-        settings: settings(prepared),
+        settings: parameters(prepared).settings(),
         seed: prepared.parameters.seed,
         host: &prepared.host,
         target: &prepared.storage,
@@ -27,85 +29,86 @@ pub fn begin(prepared: &Prepared<'_>) -> Manifest {
     .manifest()
 }
 
-fn settings(prepared: &Prepared<'_>) -> BTreeMap<&'static str, Value> {
-    let Prepared { settings, parameters, spec, .. } = prepared;
-    let disks: Vec<Value> = spec
-        .places
-        .iter()
-        .map(|place| json!({ "path": place.name, "failure_group": place.failure_group }))
-        .collect();
-    let mut map = BTreeMap::from([
-        ("target", json!(settings.target)),
-        ("disks", json!(disks)),
-        ("block_bytes", json!(spec.block)),
-        ("cache_bytes", json!(spec.cache)),
-        ("redundancy", json!(spec.redundancy.name())),
-        ("allocation_unit_bytes", json!(spec.allocation_unit)),
-        ("torn_protection", json!(spec.torn_protection.name())),
-        ("redo_log_bytes", json!(spec.redo)),
-        ("database_writers", json!(spec.writers)),
-        ("keep", json!(settings.keep)),
-        ("reused", json!(spec.reuse)),
-        ("schemas", json!(spec.schemas)),
-        ("sessions", json!(spec.sessions)),
-        ("rows_per_schema", json!(parameters.rows)),
-        ("work_unit", json!(parameters.work_unit)),
-        ("update_work_unit", json!(parameters.update_work_unit)),
-        ("scan_pct", json!(parameters.scan_pct)),
-        ("scan_rows", json!(parameters.scan_rows)),
-        ("redo_stress", json!(redo_stress(spec.redo_stress))),
-        ("obfuscate", json!(spec.obfuscate)),
-        // As text: JSON numbers are exact only to 53 bits.
-        ("schedule_checksum", json!(format!("{:016x}", checksum(parameters)))),
-    ]);
+fn parameters(prepared: &Prepared<'_>) -> RunParameters {
+    let Prepared { settings, parameters, spec, entry, .. } = prepared;
+    let disks = spec.places.iter().map(|place| DiskParameter {
+        path: place.name.clone(),
+        failure_group: place.failure_group.clone(),
+    });
+    let (hotspot, think) = (parameters.hotspot, parameters.think);
+    let run = RunParameters {
+        target: Some(settings.target.clone()),
+        in_process: Some(entry.family.in_process),
+        durable_settings: Some(durable_settings(entry.family)),
+        disks: Some(disks.collect()),
+        block_bytes: Some(spec.block),
+        cache_bytes: Some(spec.cache),
+        redundancy: Some(spec.redundancy.name().to_owned()),
+        allocation_unit_bytes: Some(spec.allocation_unit),
+        torn_protection: Some(spec.torn_protection.name().to_owned()),
+        redo_log_bytes: Some(spec.redo),
+        database_writers: Some(spec.writers),
+        keep: Some(settings.keep),
+        reused: Some(spec.reuse),
+        schemas: Some(spec.schemas),
+        sessions: Some(spec.sessions),
+        rows_per_schema: Some(parameters.rows),
+        work_unit: Some(parameters.work_unit),
+        update_work_unit: Some(parameters.update_work_unit),
+        scan_pct: Some(parameters.scan_pct),
+        scan_rows: Some(parameters.scan_rows),
+        redo_stress: Some(redo_stress(spec.redo_stress).to_owned()),
+        obfuscate: Some(spec.obfuscate),
+        schedule_checksum: Some(format!("{:016x}", checksum(parameters))),
+        loops: parameters.loops,
+        run_time_ns: parameters.loops.is_none().then_some(settings.run_time),
+        hotspot_first_row: hotspot.map(|hotspot| hotspot.first),
+        hotspot_rows: hotspot.map(|hotspot| hotspot.rows),
+        hotspot_every: hotspot.map(|hotspot| hotspot.every.0),
+        hot_schema_every: parameters.hot_schema.map(|every| every.0),
+        think_ns_min: think.map(|think| think.min),
+        think_ns_max: think.map(|think| think.max),
+        think_every: think.map(|think| think.every.0),
+        rate_per_s: match parameters.pacing {
+            Pacing::Open { rate_per_s, .. } => Some(rate_per_s),
+            Pacing::Closed => None,
+        },
+        ..RunParameters::default()
+    };
+    of_form(prepared, of_population(parameters, run))
+}
+
+fn durable_settings(family: &Family) -> BTreeMap<String, Vec<String>> {
+    let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+    let settings = family.durable_settings.iter();
+    settings.map(|&(name, values)| (name.to_owned(), owned(values))).collect()
+}
+
+fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {
     match parameters.population {
         Population::Mixed { threads, .. } => {
-            map.insert("threads", json!(threads));
-            map.insert("update_pct", json!(parameters.update_pct));
+            RunParameters { threads: Some(threads), update_pct: Some(parameters.update_pct), ..run }
         }
         Population::Apart { readers, writers } => {
-            map.insert("readers", json!(readers));
-            map.insert("writers", json!(writers));
+            RunParameters { readers: Some(readers), writers: Some(writers), ..run }
         }
-        Population::Scanning { .. } => {}
+        Population::Scanning { .. } => run,
     }
-    form(prepared, &mut map);
-    match parameters.loops {
-        Some(loops) => map.insert("loops", json!(loops)),
-        None => map.insert("run_time_ns", json!(settings.run_time)),
-    };
-    if let Some(hotspot) = parameters.hotspot {
-        map.insert("hotspot_first_row", json!(hotspot.first));
-        map.insert("hotspot_rows", json!(hotspot.rows));
-        map.insert("hotspot_every", json!(hotspot.every.0));
-    }
-    if let Some(every) = parameters.hot_schema {
-        map.insert("hot_schema_every", json!(every.0));
-    }
-    if let Some(think) = parameters.think {
-        map.insert("think_ns_min", json!(think.min));
-        map.insert("think_ns_max", json!(think.max));
-        map.insert("think_every", json!(think.every.0));
-    }
-    if let Pacing::Open { rate_per_s, .. } = parameters.pacing {
-        map.insert("rate_per_s", json!(rate_per_s));
-    }
-    map
 }
 
 /// What is not the method by itself: a matrix of scans, or noise beside the sessions.
-fn form(prepared: &Prepared<'_>, map: &mut BTreeMap<&'static str, Value>) {
-    if let Some(plan) = &prepared.scan {
-        map.insert("profile", json!("scan"));
-        map.insert("scan_multiblock", json!(plan.multiblock));
-        map.insert("scan_parallel", json!(plan.parallel));
-        map.insert("scan_slots", json!(plan.slots));
-        map.insert("scan_bytes", json!(plan.bytes(prepared.spec.block)));
-    }
-    if let Some(noise) = &prepared.noise {
-        map.insert("noise_writers", json!(noise.writers));
-        map.insert("noise_area_bytes", json!(noise.area));
-        map.insert("noise_write_bytes", json!(WRITE));
+fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
+    let (plan, noise) = (prepared.scan.as_ref(), prepared.noise.as_ref());
+    RunParameters {
+        profile: plan.map(|_| "scan".to_owned()),
+        scan_multiblock: plan.map(|plan| plan.multiblock.clone()),
+        scan_parallel: plan.map(|plan| plan.parallel.clone()),
+        scan_slots: plan.map(|plan| plan.slots),
+        scan_bytes: plan.map(|plan| plan.bytes(prepared.spec.block)),
+        noise_writers: noise.map(|noise| noise.writers),
+        noise_area_bytes: noise.map(|noise| noise.area),
+        noise_write_bytes: noise.map(|_| WRITE),
+        ..run
     }
 }
 

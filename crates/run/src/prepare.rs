@@ -8,6 +8,7 @@ use blockstone_base::Capability;
 use blockstone_base::identity::{DirectIo, Host, PathKind, StorageTarget};
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
+use blockstone_measure::claim::{ClaimError, Device};
 use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
 use blockstone_sys::survey;
@@ -33,6 +34,9 @@ const REDO_SHARE: u64 = 16;
 const REDO_LIMITS: (Bytes, Bytes) = (Bytes::mib(8), Bytes::mib(256));
 /// Of the free space, schemas that nobody sized take at most one part in this many.
 const FREE_SHARE: u64 = 4;
+
+/// What asks for less space.
+const LESS: &str = "--scale or --schemas";
 
 /// A run that can start.
 #[derive(Debug)]
@@ -226,23 +230,13 @@ fn check_disks(settings: &Settings, surveys: &[StorageTarget]) -> Result<(), Run
         match survey.kind {
             PathKind::Directory => {}
             PathKind::File => return Err(RunError::NotADisk { path }),
-            PathKind::BlockDevice if settings.destroy.contains(&path) => check_device(&path)?,
-            PathKind::BlockDevice => return Err(RunError::DeviceNamedOnce { path }),
+            PathKind::BlockDevice => {
+                let destroy = settings.destroy.contains(&path);
+                Device { path: &path, destroy, instead: None }.claim(|_| Ok(false))?;
+            }
         }
     }
     Ok(())
-}
-
-/// A device may be overwritten when it is neither mounted nor holds data.
-fn check_device(path: &Path) -> Result<(), RunError> {
-    if let Some(usage) = survey::is_mounted(Path::new("/"), path)? {
-        return Err(RunError::InUse { path: path.to_owned(), usage });
-    }
-    if survey::device_is_empty(path)? {
-        Ok(())
-    } else {
-        Err(RunError::NotEmpty { path: path.to_owned() })
-    }
 }
 
 /// A scale that leaves most of the free space free.
@@ -275,7 +269,7 @@ fn check_data(
     let (asked, free) = (Bytes(rows.saturating_mul(row)), Bytes(free_bytes(surveys)));
     match settings.disks.first() {
         Some(disk) if asked > free => {
-            Err(RunError::NoSpace { path: disk.path.clone(), asked, free })
+            Err(ClaimError::NoSpace { path: disk.path.clone(), asked, free, less: LESS }.into())
         }
         _ => Ok(()),
     }
@@ -293,9 +287,15 @@ fn check_space(
         let asked = Bytes(beside.map(|(_, bytes)| bytes.get()).sum());
         if asked > free {
             return Err(match survey.kind {
-                PathKind::BlockDevice => RunError::TooSmall { path, asked, size: free },
-                PathKind::Directory | PathKind::File => RunError::NoSpace { path, asked, free },
-            });
+                PathKind::BlockDevice => {
+                    let hint = format!("ask for less with {LESS}");
+                    ClaimError::TooSmall { path, least: asked, size: free, hint }
+                }
+                PathKind::Directory | PathKind::File => {
+                    ClaimError::NoSpace { path, asked, free, less: LESS }
+                }
+            }
+            .into());
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The run: load, sessions, end.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::thread;
@@ -7,15 +8,15 @@ use std::thread;
 use blockstone_base::column::Schema;
 use blockstone_base::units::Nanos;
 use blockstone_base::{database, load};
+use blockstone_measure::claim::ClaimError;
 use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
+use blockstone_record::parameters::RunParameters;
 use blockstone_sys::file::{Access, BlockFile};
 use blockstone_target::Target;
-use blockstone_target::live::{Teller, Told};
+use blockstone_target::live::{Answer, Teller};
 use blockstone_workload::Parameters;
 use blockstone_workload::noise::Areas;
-
-use serde_json::{Map, Value};
 
 use crate::error::RunError;
 use crate::hold::{Load, Step, hold};
@@ -94,7 +95,7 @@ impl Prepared<'_> {
             Some(plan) => self.matrix(session, observer, on, plan),
             None => self.windows(session, observer, on, areas.as_ref()),
         };
-        if matches!(held, Err(RunError::Stuck { .. })) {
+        if matches!(held, Err(RunError::Claim(ClaimError::Stuck { .. }))) {
             // It still is in the hands of sessions that hang.
             return held;
         }
@@ -115,7 +116,7 @@ impl Prepared<'_> {
         target: &dyn Target,
     ) -> Result<Option<Teller>, RunError> {
         let unmeasured = target.describe()?.unmeasured.into_iter();
-        let about = Told {
+        let about = Answer {
             target: self.settings.target.clone(),
             pid: std::process::id(),
             unmeasured: unmeasured.map(|(p, c, why)| (p.to_owned(), c.to_owned(), why)).collect(),
@@ -235,11 +236,12 @@ fn note_description(
         return Ok(described.files);
     }
     let manifest = session.recorder().manifest();
-    let server_settings: Map<String, Value> =
-        described.settings.into_iter().map(|(name, value)| (name, value.into())).collect();
-    manifest.settings.insert("server".to_owned(), described.server.into());
-    manifest.settings.insert("server_settings".to_owned(), server_settings.into());
-    manifest.settings.insert("plans".to_owned(), plans(described.plans));
+    manifest.set_parameters(&RunParameters {
+        server: Some(described.server),
+        server_settings: Some(described.settings.into_iter().collect()),
+        plans: Some(plans(described.plans)),
+        ..RunParameters::default()
+    });
     for (probe, column, why) in described.unmeasured {
         let infos = manifest.probes.iter_mut().filter(|info| info.probe == probe);
         let columns = infos.flat_map(|info| &mut info.columns);
@@ -254,14 +256,13 @@ fn note_description(
 fn note_plans_after(session: &mut Session, target: &dyn Target) -> Result<(), RunError> {
     let described = target.describe()?;
     if !described.server.is_empty() {
-        let settings = &mut session.recorder().manifest().settings;
-        settings.insert("plans_after".to_owned(), plans(described.plans));
+        let plans_after = Some(plans(described.plans));
+        let after = RunParameters { plans_after, ..RunParameters::default() };
+        session.recorder().manifest().set_parameters(&after);
     }
     Ok(())
 }
 
-fn plans(plans: Vec<(&'static str, String)>) -> Value {
-    let plans: Map<String, Value> =
-        plans.into_iter().map(|(kind, plan)| (kind.to_owned(), plan.into())).collect();
-    plans.into()
+fn plans(plans: Vec<(&'static str, String)>) -> BTreeMap<String, String> {
+    plans.into_iter().map(|(kind, plan)| (kind.to_owned(), plan)).collect()
 }

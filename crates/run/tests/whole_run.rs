@@ -434,7 +434,7 @@ fn the_same_seed_visits_the_same_rows_in_every_database() {
 fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     type Change = fn(&mut Settings);
     let cases: &[(Change, &str)] = &[
-        (|s| s.target = "oracle".to_owned(), "no such target"),
+        (|s| s.target = "oracle".to_owned(), "unknown target"),
         (|s| s.disks.clear(), "no disk is named"),
         (|s| s.disks[0].path = "/nowhere".into(), "/nowhere"),
         (|s| s.destroy.push("/dev/null".into()), "none of the devices"),

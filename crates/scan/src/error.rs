@@ -12,28 +12,16 @@ use blockstone_sys::buffer::ArenaError;
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// A path that leads nowhere.
-    #[error("scan {}: {source}\nhint: check the spelling and who may read it", path.display())]
-    Path {
-        /// The path.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
+    #[error("scan {}: {source}\nhint: check the path and its permissions", path.display())]
+    Path { path: PathBuf, source: io::Error },
     /// A path that has no content to scan.
     #[error(
         "scan {}: it is a {what}\nhint: name files, directories or block devices",
         path.display()
     )]
-    Kind {
-        /// The path.
-        path: PathBuf,
-        /// What is there.
-        what: &'static str,
-    },
-    /// Nothing to scan.
+    Kind { path: PathBuf, what: &'static str },
     #[error("scan {what}: there is no file to scan\nhint: {hint}")]
     Empty {
-        /// The paths.
         what: String,
         /// Why there may be none.
         hint: String,
@@ -43,67 +31,41 @@ pub enum ScanError {
         "scan {files} files: at most {FILES_MAX} in one scan\n\
          hint: scan parts with --save and merge them"
     )]
-    TooMany {
-        /// How many.
-        files: usize,
-    },
+    TooMany { files: usize },
     /// A data set that cannot be written.
     #[error(
         "generate {}: {source}\n\
-         hint: name a directory that does not exist yet, where there is room",
+         hint: name a directory that does not exist yet, with enough free space",
         path.display()
     )]
-    Generate {
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Generate { path: PathBuf, source: io::Error },
     /// A data set that is larger than what is free.
     #[error(
         "generate {asked} in {}: only {free} are free\n\
          hint: name a directory on another disk, or lower --size or --files",
         path.display()
     )]
-    Room {
-        /// The directory.
-        path: PathBuf,
-        /// What was asked for.
-        asked: blockstone_base::Bytes,
-        /// What is free there.
-        free: blockstone_base::Bytes,
-    },
+    Room { path: PathBuf, asked: blockstone_base::Bytes, free: blockstone_base::Bytes },
     /// Too little memory to count in.
     #[error(
         "count within {memory}: at least {least} are needed\n\
          hint: raise --memory, or lower --threads"
     )]
     Memory {
-        /// What was given.
         memory: blockstone_base::Bytes,
         /// What it takes.
         least: blockstone_base::Bytes,
     },
-    /// No memory for reading.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// No compressor.
     #[error(transparent)]
     Codec(#[from] CodecError),
-    /// No thread.
     #[error(
         "start thread {number} of {threads}: {source}\nhint: raise ulimit -u or lower --threads"
     )]
-    Thread {
-        /// Its number.
-        number: usize,
-        /// How many were wanted.
-        threads: usize,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Thread { number: usize, threads: usize, source: io::Error },
     /// A worker ended early.
-    #[error("scan: a worker ended without a word\nhint: this is a defect; please report it")]
+    #[error("scan: a worker terminated unexpectedly\nhint: this is a bug; please report it")]
     Vanished,
     /// A saved scan that cannot be written or read.
     #[error(transparent)]
@@ -113,11 +75,8 @@ pub enum ScanError {
     Saved {
         /// What was to be done with it: `read`, `resume`, `merge`.
         verb: &'static str,
-        /// Its directory.
         path: PathBuf,
-        /// What is wrong.
         why: String,
-        /// What helps.
         hint: &'static str,
     },
 }

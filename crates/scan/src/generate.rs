@@ -38,7 +38,7 @@ pub fn generate(
     let all = shape.file_bytes().saturating_mul(shape.files.into());
     if let Err(error) = room(dir, all) {
         if !was_there {
-            // That there is no room is what is told.
+            // The error to report is that there is no room.
             let _ = fs::remove_dir(dir);
         }
         return Err(error);
@@ -68,7 +68,7 @@ pub fn generate(
     })();
     if !matches!(result, Ok(true)) {
         for path in made {
-            // The reason for removing it is what is told.
+            // The error to report is the reason for removing it.
             let _ = fs::remove_file(path);
         }
         if !was_there {
@@ -78,7 +78,7 @@ pub fn generate(
     result.map(|_| done)
 }
 
-/// Writing until a file system is full hurts everybody on it.
+/// Filling a file system affects all of its users.
 fn room(dir: &Path, bytes: u64) -> Result<(), ScanError> {
     // Where the system does not tell, writing will.
     let Ok(place) = target(Path::new("/"), dir) else { return Ok(()) };

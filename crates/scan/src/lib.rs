@@ -22,6 +22,7 @@
 
 mod error;
 mod generate;
+mod resume;
 mod saved;
 mod scan;
 mod survey;
@@ -29,6 +30,7 @@ mod workers;
 
 pub use error::ScanError;
 pub use generate::generate;
-pub use saved::{Position, merge, read, resume};
+pub use resume::{merge, read, resume};
+pub use saved::Position;
 pub use scan::{Outcome, Progress, Settings, notes, scan, table_bytes};
 pub use survey::{Found, Survey, survey};

@@ -21,8 +21,8 @@ use blockstone_sys::usage;
 
 use crate::error::ScanError;
 use crate::saved::{self, Position};
-use crate::survey::Survey;
-use crate::workers::{Bytes, Compressed, Job, Piece, Pool, Segment, Told, Work, work};
+use crate::survey::{Survey, shown};
+use crate::workers::{Bytes, Compressed, Job, Message, Piece, Pool, Segment, Work, work};
 
 /// How a scan goes about it.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct Settings {
     pub threads: usize,
     /// Past the page cache.
     pub direct: bool,
-    /// At most so many bytes a second.
+    /// Limit in bytes a second.
     pub rate: Option<u64>,
     /// Where the scan is saved, now and then and at its end.
     pub save: Option<PathBuf>,
@@ -59,16 +59,13 @@ pub struct Progress<'a> {
     pub done_bytes: u64,
     /// Bytes of all files.
     pub all_bytes: u64,
-    /// The file at hand.
     pub file: &'a str,
 }
 
 /// A scan that was made, or a part of one.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The counts.
     pub counter: Counter,
-    /// What was scanned.
     pub scanned: Scanned,
     /// Why it could not be saved at its end, if it could not: what was counted is here even so.
     pub unsaved: Option<ScanError>,
@@ -99,7 +96,7 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 /// ended early gives what was counted.
 ///
 /// # Errors
-/// When there is no memory or no thread, or the scan cannot be saved on its way.
+/// When there is no memory or no thread, or the scan cannot be saved meanwhile.
 pub fn scan(
     survey: &Survey,
     plan: Plan,
@@ -123,20 +120,6 @@ pub fn scan(
     go_on(survey, start, settings, watch)
 }
 
-/// A path as text that a terminal can be given: whoever names a file does not command it.
-pub(crate) fn shown(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    let mut shown = String::new();
-    for c in text.chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
 /// Where a scan begins: with nothing, or where an earlier one was saved.
 pub(crate) struct Start {
     pub counter: Counter,
@@ -144,7 +127,6 @@ pub(crate) struct Start {
     pub position: Position,
 }
 
-/// Scans on from `start`.
 pub(crate) fn go_on(
     survey: &Survey,
     start: Start,
@@ -168,7 +150,7 @@ pub(crate) fn go_on(
         depth: counter.plan().depth(),
         pool: Arc::clone(&pool),
     });
-    let (tell, told) = channel();
+    let (tell, messages) = channel();
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     for number in 0..settings.threads {
         let compressors = Compressors::new(&counter.plan().codecs)?;
@@ -199,21 +181,21 @@ pub(crate) fn go_on(
         before: None,
         jobs: 0,
         file: None,
-        begun: Instant::now(),
+        started: Instant::now(),
         saved_at: Instant::now(),
         save_after: settings.save_every,
     };
     let cpu_before_ns = usage::process().cpu_ns();
-    let counted = counting.all(&told, watch);
+    let counted = counting.all(&messages, watch);
     pool.end();
     shared.stream.end();
-    // Workers that still tell something find nobody listening.
-    drop(told);
+    // Workers that still send something find the receiver gone.
+    drop(messages);
     for thread in threads {
         thread.join().map_err(|_| ScanError::Vanished)?;
     }
     counted?;
-    counting.scanned.elapsed_s += counting.begun.elapsed().as_secs_f64();
+    counting.scanned.elapsed_s += counting.started.elapsed().as_secs_f64();
     counting.scanned.cpu_s += (usage::process().cpu_ns() - cpu_before_ns) as f64 / 1e9;
     counting.scanned.memory_bytes = usage::peak_memory_bytes();
     let unsaved = counting.save(true).err();
@@ -242,11 +224,10 @@ struct Counting<'a> {
     grids: Arc<[(Grid, usize)]>,
     /// The segment before the next one, if it has bytes.
     before: Option<Arc<Bytes>>,
-    /// Jobs that are not told of yet.
+    /// Jobs whose result has not arrived yet.
     jobs: usize,
-    /// The file at hand.
     file: Option<Arc<Open>>,
-    begun: Instant,
+    started: Instant,
     saved_at: Instant,
     save_after: Duration,
 }
@@ -254,7 +235,7 @@ struct Counting<'a> {
 impl Counting<'_> {
     fn all(
         &mut self,
-        told: &Receiver<Told>,
+        messages: &Receiver<Message>,
         watch: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<(), ScanError> {
         let mut waiting: BTreeMap<u64, Box<Piece>> = BTreeMap::new();
@@ -286,12 +267,12 @@ impl Counting<'_> {
                     if self.position.file < self.survey.files.len() {
                         self.scanned.ended_by = Some("interrupted".to_owned());
                     }
-                    return self.drain(told);
+                    return self.drain(messages);
                 }
             }
-            match told.recv_timeout(LOOK) {
-                Ok(Told::Piece(piece)) => drop(waiting.insert(piece.number, piece)),
-                Ok(Told::Compressed(sizes)) => self.compressed(sizes),
+            match messages.recv_timeout(LOOK) {
+                Ok(Message::Piece(piece)) => drop(waiting.insert(piece.number, piece)),
+                Ok(Message::Compressed(sizes)) => self.compressed(sizes),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(ScanError::Vanished),
             }
@@ -300,11 +281,11 @@ impl Counting<'_> {
     }
 
     /// Waits for what is being compressed, so that what is saved is whole.
-    fn drain(&mut self, told: &Receiver<Told>) -> Result<(), ScanError> {
+    fn drain(&mut self, messages: &Receiver<Message>) -> Result<(), ScanError> {
         while self.jobs > 0 {
-            match told.recv().map_err(|_| ScanError::Vanished)? {
-                Told::Compressed(sizes) => self.compressed(sizes),
-                Told::Piece(_) => {}
+            match messages.recv().map_err(|_| ScanError::Vanished)? {
+                Message::Compressed(sizes) => self.compressed(sizes),
+                Message::Piece(_) => {}
             }
         }
         Ok(())
@@ -387,7 +368,7 @@ impl Counting<'_> {
             found => {
                 // What was counted before can no longer be read; the file ends where it was.
                 if found.is_ok() {
-                    *found = Err("it became shorter while the scan was interrupted".to_owned());
+                    *found = Err("it shrank while the scan was interrupted".to_owned());
                 }
                 piece.start_bytes = self.position.bytes;
                 Ok(piece)
@@ -462,15 +443,15 @@ impl Counting<'_> {
 
     fn save(&mut self, whole: bool) -> Result<(), ScanError> {
         let Some(dir) = &self.settings.save else { return Ok(()) };
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut scanned = self.scanned.clone();
         if !whole {
-            scanned.elapsed_s += self.begun.elapsed().as_secs_f64();
+            scanned.elapsed_s += self.started.elapsed().as_secs_f64();
         }
         let whole = whole && self.position.file == self.survey.files.len();
         saved::write(dir, &self.counter, &scanned, &self.survey.files, self.position, whole)?;
         self.saved_at = Instant::now();
-        self.save_after = self.settings.save_every.max(begun.elapsed() * SAVING_PART);
+        self.save_after = self.settings.save_every.max(started.elapsed() * SAVING_PART);
         Ok(())
     }
 }
@@ -493,7 +474,7 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
         let blocks = grids.clone().filter(|&(grid, _)| place < plan.compressors(grid));
         blocks.map(|(_, grid)| u64::from(grid.block_bytes)).max().unwrap_or(0)
     };
-    // Who compresses nothing needs nothing for it.
+    // Without compression no memory is needed for it.
     let compresses = plan.compress != Compress::Not;
     let compressors = plan.codecs.iter().enumerate().filter(|_| compresses);
     let compressors: u64 = compressors.map(|(place, codec)| codec.memory_bytes(seen(place))).sum();

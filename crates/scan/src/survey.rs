@@ -14,7 +14,6 @@ use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::{Access, BlockFile};
 
 use crate::error::ScanError;
-use crate::scan::shown;
 
 /// Bytes of a file by which its format is recognised.
 const HEAD_BYTES: usize = 64 << 10;
@@ -22,9 +21,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// A file to be scanned.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Its path.
     pub path: PathBuf,
-    /// Its size in bytes.
     pub bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,
@@ -87,7 +84,7 @@ struct Walk {
 impl Walk {
     fn directory(&mut self, path: &Path, found: &Metadata) {
         if !self.seen.insert((found.dev(), found.ino())) {
-            self.skip(path, "this directory was walked already", false);
+            self.skip(path, "this directory was already scanned", false);
             return;
         }
         let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
@@ -173,4 +170,18 @@ fn kind_name(found: &Metadata) -> &'static str {
     } else {
         "node of unknown kind"
     }
+}
+
+/// A path as text that a terminal can be given: a file name must not control it.
+pub(crate) fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    let mut shown = String::new();
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }

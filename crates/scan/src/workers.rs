@@ -1,6 +1,6 @@
 //! The threads of a scan: they read and hash segments in any order, and compress what the counter
-//! asks them to. Segments are memory of one pool; a segment goes back to it when nobody looks at it
-//! any more.
+//! asks them to. Segments are memory of one pool; a segment goes back to it when nothing refers to
+//! it any more.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -18,17 +18,14 @@ use blockstone_sys::buffer::Slot;
 
 /// A segment that was read.
 pub struct Piece {
-    /// Its number.
     pub number: u64,
     /// Its file, as an index into the sources.
     pub source: usize,
-    /// First byte.
     pub start_bytes: u64,
     /// Bytes that were to be there.
     pub expected_bytes: u64,
     /// Whether the file ends with it.
     pub is_last: bool,
-    /// What was found.
     pub found: Result<Segment, String>,
     /// Memory that nothing was read into. It goes back to the pool with this piece, so that holes
     /// and failures are no further ahead of the counter than what is read.
@@ -38,9 +35,7 @@ pub struct Piece {
 
 /// What a segment holds.
 pub struct Segment {
-    /// Its file.
     pub open: Arc<Open>,
-    /// Its fingerprints.
     pub hashed: Hashed,
     /// Its bytes; none of a hole.
     pub bytes: Option<Arc<Bytes>>,
@@ -72,9 +67,8 @@ impl Drop for Bytes {
     }
 }
 
-/// Blocks to be compressed: in a segment, or begun in the one before it.
+/// Blocks to be compressed: in a segment, or started in the one before it.
 pub struct Job {
-    /// Which blocks.
     pub wanted: Vec<Wanted>,
     /// The plan's grids, and how many compressors see the blocks of each.
     pub grids: Arc<[(Grid, usize)]>,
@@ -87,7 +81,7 @@ pub struct Job {
 }
 
 /// What workers tell.
-pub enum Told {
+pub enum Message {
     /// A segment was read and hashed.
     Piece(Box<Piece>),
     /// Blocks were compressed.
@@ -97,7 +91,6 @@ pub enum Told {
 /// A block that was compressed: its grid, its fingerprint, how large it is behind each compressor.
 pub type Compressed = (usize, Fingerprint, Sizes);
 
-/// What workers share.
 pub struct Pool {
     state: Mutex<State>,
     changed: Condvar,
@@ -117,7 +110,7 @@ impl Pool {
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// Gives a job to whoever is free first.
+    /// Gives a job to the first idle worker.
     pub fn compress(&self, job: Job) {
         self.lock().jobs.push_back(job);
         self.changed.notify_one();
@@ -134,15 +127,11 @@ impl Pool {
     }
 }
 
-/// What every worker knows.
 pub struct Work {
-    /// What is read.
     pub stream: Stream,
     /// The formats of its sources.
     pub formats: Vec<Option<Recognised>>,
-    /// What is looked for.
     pub depth: Depth,
-    /// Memory and jobs.
     pub pool: Arc<Pool>,
 }
 
@@ -151,13 +140,15 @@ enum Next {
     Read(Slot),
 }
 
-/// Works until there is nothing left to do, or nobody listens.
-pub fn work(work: &Work, mut compressors: Compressors, told: &Sender<Told>) {
+/// Works until there is nothing left to do, or the receiver is gone.
+pub fn work(work: &Work, mut compressors: Compressors, messages: &Sender<Message>) {
     let mut hasher = Hasher::default();
     let mut block = Vec::new();
     while let Some(next) = next(&work.pool) {
         let tell = match next {
-            Next::Compress(job) => Told::Compressed(compress(&job, &mut compressors, &mut block)),
+            Next::Compress(job) => {
+                Message::Compressed(compress(&job, &mut compressors, &mut block))
+            }
             Next::Read(slot) => {
                 let Some(claim) = work.stream.claim() else {
                     let mut state = work.pool.lock();
@@ -167,10 +158,10 @@ pub fn work(work: &Work, mut compressors: Compressors, told: &Sender<Told>) {
                     work.pool.changed.notify_all();
                     continue;
                 };
-                Told::Piece(Box::new(read(work, claim, slot, &mut hasher)))
+                Message::Piece(Box::new(read(work, claim, slot, &mut hasher)))
             }
         };
-        if told.send(tell).is_err() {
+        if messages.send(tell).is_err() {
             return;
         }
     }

@@ -39,7 +39,7 @@ impl State {
     /// Goes down to what the chosen row is about. False where samples of sessions do not know it.
     pub fn enter(&mut self, history: &History) -> bool {
         let chosen = self.chosen(history);
-        let Some(focus) = chosen.and_then(|(view, row)| Focus::of(view, &row)) else {
+        let Some(focus) = chosen.and_then(|(view, row)| view.focus(&row)) else {
             return false;
         };
         self.go_down(focus);

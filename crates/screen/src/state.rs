@@ -236,7 +236,7 @@ impl State {
     pub fn pin(&mut self, history: &History) {
         let chosen = self.chosen(history);
         let of_place = self.focus().and_then(Timed::of_focus);
-        let timed = of_place.or_else(|| chosen.as_ref().and_then(|(v, row)| Timed::of(v, row)));
+        let timed = of_place.or_else(|| chosen.as_ref().and_then(|(v, row)| v.timed(row)));
         let name = chosen.map(|(view, row)| view.name_of(&row)).unwrap_or_default();
         self.pinned = Some(Pinned { name, timed });
     }

@@ -1,5 +1,5 @@
 //! What the kernel charges to a process or a thread, this program's or another's: processor time,
-//! run queue and I/O, each number as far as this user may see it.
+//! run queue and I/O, each number as far as this user may read it.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -24,24 +24,20 @@ pub struct Account {
 pub struct Io {
     /// Bytes that reading system calls returned, from the page cache or not.
     pub requested_read_bytes: u64,
-    /// Bytes that writing system calls took.
+    /// Bytes passed to write system calls.
     pub requested_write_bytes: u64,
-    /// Reading system calls.
     pub read_calls: u64,
-    /// Writing system calls.
     pub write_calls: u64,
-    /// Bytes that storage had to deliver.
+    /// Bytes that had to be fetched from storage.
     pub read_bytes: u64,
     /// Bytes that go to storage, now or later.
     pub write_bytes: u64,
 }
 
-/// A process of this machine, as somebody else's program runs in it.
+/// A process of this machine that runs another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: u32,
-    /// Who started it.
     pub parent: u32,
     /// Its command line, with blanks between the arguments; the program's name for one without.
     pub title: String,
@@ -147,9 +143,7 @@ pub fn thread_name(root: &Path, pid: u32, thread: u32) -> Option<String> {
 /// Code that a process has in its memory: an executable file or library, mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Where it begins.
     pub start: u64,
-    /// Where it ends.
     pub end: u64,
     /// The name of its file without its folder, `[vdso]` and the like, or `anonymous` for code that
     /// was made while the process ran.

@@ -20,7 +20,6 @@ const REFUSED_PAUSE_NS: u64 = 1_000_000;
 /// One write of a batch: its parts lie behind each other in the file, wherever they are in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GatherWrite<'a> {
-    /// Where to.
     pub file: &'a BlockFile,
     /// First byte in the file.
     pub offset_bytes: u64,

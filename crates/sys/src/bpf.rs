@@ -4,7 +4,7 @@
 //! carried in the binary; the kernel's own type information (BTF) fits them to the running kernel
 //! when they are loaded. They attach to tracepoints only, never to functions of the kernel.
 //!
-//! Without the feature `bpf` this module is there all the same and says that it can do nothing.
+//! Without the feature `bpf` this module still exists and reports that it can do nothing.
 
 pub mod io;
 #[cfg_attr(feature = "bpf", path = "bpf/load.rs")]
@@ -31,24 +31,12 @@ pub enum BpfError {
     /// The kernel refused a program.
     #[error(
         "start the kernel program {program}: {message}\n\
-         hint: Linux 6.5 or later has all tracepoints it needs"
+         hint: it needs tracepoints of Linux 6.5 or later"
     )]
-    Refused {
-        /// Its name.
-        program: String,
-        /// The kernel's answer.
-        message: String,
-    },
+    Refused { program: String, message: String },
     /// A table of the programs could not be read or written.
     #[error("{operation} the kernel table {table}: {source}")]
-    Table {
-        /// What was tried.
-        operation: &'static str,
-        /// The table's name.
-        table: &'static str,
-        /// The kernel's answer.
-        source: Error,
-    },
+    Table { operation: &'static str, table: &'static str, source: Error },
 }
 
 /// Whether programs can run in the kernel, as far as that can be known without trying. `root` is

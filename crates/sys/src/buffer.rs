@@ -58,7 +58,7 @@ impl Deref for Slot {
     fn deref(&self) -> &[u8] {
         let start = self.arena.slot_ptr(self.index);
         // SAFETY: the slot lies inside the mapping, which lives as long as `arena`; its bytes are
-        // initialised, and only this `Slot` has this index, so nobody else writes to them.
+        // initialised, and only this `Slot` has this index, so nothing else writes to them.
         unsafe { std::slice::from_raw_parts(start, self.arena.slot_bytes) }
     }
 }
@@ -72,7 +72,7 @@ impl DerefMut for Slot {
     }
 }
 
-/// Why memory could not be had.
+/// Why memory could not be allocated.
 #[derive(Debug, thiserror::Error)]
 pub enum ArenaError {
     /// The kernel refused the mapping.
@@ -80,12 +80,7 @@ pub enum ArenaError {
         "map {bytes} bytes of I/O memory: {source}\n\
          hint: use fewer workers, a lower depth or a smaller block"
     )]
-    Map {
-        /// What was asked for.
-        bytes: usize,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
+    Map { bytes: usize, source: std::io::Error },
 }
 
 impl Arena {
@@ -134,23 +129,20 @@ impl Arena {
         let _ =
             unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         for offset in (0..bytes).step_by(SLOT_ALIGN_BYTES) {
-            // SAFETY: `offset` is inside the mapping, which nobody else has seen yet; a volatile
-            // write is not removed although the memory already reads as zero.
+            // SAFETY: `offset` is inside the mapping, which no other thread has seen yet; a
+            // volatile write is not removed although the memory already reads as zero.
             unsafe { self.base.as_ptr().add(offset).write_volatile(0) };
         }
     }
 
-    /// Number of slots.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Bytes of a slot.
     pub fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
 
-    /// What backs the arena.
     pub fn pages(&self) -> Pages {
         self.pages
     }

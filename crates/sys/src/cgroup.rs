@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use blockstone_base::identity::{CapKind, CgroupCap};
 use procfs::{FromRead, ProcessCGroups};
 
+use crate::mounts::Mounts;
 use crate::proc::{number, numbers_after, text, under};
-use crate::survey::Mounts;
 
 /// Limits above this mean "none": version 1 prints the largest page-aligned number instead.
 const UNLIMITED_BYTES: u64 = 1 << 62;
@@ -18,7 +18,6 @@ const UNLIMITED_BYTES: u64 = 1 << 62;
 /// Memory that a control group allows and has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// The limit in bytes.
     pub limit_bytes: u64,
     /// Used of it in bytes, page cache included.
     pub used_bytes: u64,
@@ -29,9 +28,8 @@ pub struct MemoryLimit {
 /// not keep, or whose controller is off, is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
-    /// Processor time in nanoseconds.
     pub cpu_ns: Option<u64>,
-    /// Time in which it was not let run for want of quota, in nanoseconds.
+    /// Time during which it was throttled by its quota, in nanoseconds.
     pub throttled_ns: Option<u64>,
     /// Periods of the quota in which that happened.
     pub throttled_periods: Option<u64>,

@@ -11,9 +11,7 @@ pub use rustix::process::Signal;
 /// A user without privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Its name.
     pub name: String,
-    /// Its number.
     pub uid: u32,
     /// The number of its group.
     pub gid: u32,

@@ -16,6 +16,10 @@ impl Clock for MonotonicClock {
     fn now_ns(&self) -> u64 {
         now_ns()
     }
+
+    fn sleep_until_ns(&self, deadline_ns: u64) {
+        sleep_until_ns(deadline_ns);
+    }
 }
 
 /// Nanoseconds on `CLOCK_MONOTONIC` since boot.

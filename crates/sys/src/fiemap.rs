@@ -67,7 +67,7 @@ struct Request {
 }
 
 /// How `file` lies on its device. Dirty pages are written out first; a block device is one written
-/// extent. The file's offset is used and put back, so nobody else may seek in it meanwhile.
+/// extent. The file's offset is used and put back, so nothing else may seek in it meanwhile.
 ///
 /// # Errors
 /// When the file can be neither mapped nor searched for holes.

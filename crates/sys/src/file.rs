@@ -15,7 +15,6 @@ use rustix::io::{Errno, ReadWriteFlags};
 pub enum Access {
     /// Reads only.
     Read,
-    /// Reads and writes.
     ReadWrite,
 }
 
@@ -33,21 +32,17 @@ pub enum FileError {
     /// It could not be opened.
     #[error("open {}: {source}\nhint: {}", path.display(), open_hint(source, *direct))]
     Open {
-        /// The file.
         path: PathBuf,
         /// Whether `O_DIRECT` was asked for.
         direct: bool,
-        /// The kernel's answer.
         source: io::Error,
     },
     /// It could not be created.
     #[error("create {}: {source}\nhint: {}", path.display(), create_hint(source, *direct))]
     Create {
-        /// The file.
         path: PathBuf,
         /// Whether `O_DIRECT` was asked for.
         direct: bool,
-        /// The kernel's answer.
         source: io::Error,
     },
     /// Another process holds its lock.
@@ -55,26 +50,20 @@ pub enum FileError {
         "lock {}: another process holds it\nhint: is another Blockstone running there?",
         path.display()
     )]
-    Locked {
-        /// The file.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// Any other operation on the open file.
     #[error("{operation} {}: {source}\nhint: {}", path.display(), io_hint(source))]
     Io {
         /// The operation, as a verb.
         operation: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The kernel's answer.
         source: io::Error,
     },
 }
 
-/// What shows that somebody changed a file.
+/// What shows that a file was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
-    /// Its size in bytes.
     pub bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,
@@ -201,7 +190,7 @@ impl BlockFile {
     /// When the kernel does not tell.
     pub fn size_bytes(&self) -> Result<u64, FileError> {
         // The end of a block device is its size; `stat` would say zero. The cursor that this moves
-        // is used by nobody.
+        // is not used by anything else.
         rustix::fs::seek(&self.file, SeekFrom::End(0)).map_err(|e| self.error("size", e.into()))
     }
 
@@ -222,7 +211,7 @@ impl BlockFile {
     pub fn reserve(&self, size_bytes: u64) -> Result<(), FileError> {
         let error = |source| self.error("reserve room in", source);
         // fallocate takes what there is before it says that there is too little, and a full file
-        // system hurts everybody on it.
+        // system affects all of its users.
         let found = rustix::fs::fstatvfs(&self.file).map_err(|e| error(e.into()))?;
         let held_bytes = self.file.metadata().map_err(error)?.blocks() * 512;
         if size_bytes > held_bytes.saturating_add(found.f_bavail.saturating_mul(found.f_frsize)) {
@@ -235,7 +224,7 @@ impl BlockFile {
     }
 
     /// Whether its path still leads to it: a file that was removed or replaced goes on answering
-    /// whoever has it open, and is gone for everybody else.
+    /// processes that have it open, and is gone for all others.
     pub fn is_at_its_path(&self) -> bool {
         let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
             (here.dev(), here.ino()) == (there.dev(), there.ino())
@@ -249,7 +238,7 @@ impl BlockFile {
     /// The first byte at or behind `offset_bytes` that lies in no hole; nothing if all that follows
     /// is one. File systems that do not know holes, and devices, have none.
     pub fn next_data(&self, offset_bytes: u64) -> Option<u64> {
-        // The cursor that this moves is used by nobody.
+        // The cursor that this moves is not used by anything else.
         match rustix::fs::seek(&self.file, SeekFrom::Data(offset_bytes)) {
             Ok(data) => Some(data),
             Err(Errno::NXIO) => None,
@@ -328,7 +317,7 @@ fn open_hint(source: &io::Error, direct: bool) -> &'static str {
             "this file system does not offer O_DIRECT; choose another or measure the page cache \
              with --buffered"
         }
-        Some(libc::ENOENT) => "check the spelling; nothing of that name exists",
+        Some(libc::ENOENT) => "nothing of that name exists; check the spelling",
         Some(libc::EBUSY) => "the device is in use",
         Some(libc::EISDIR) => "name a file or a block device, not a directory",
         _ => io_hint(source),
@@ -346,12 +335,14 @@ fn create_hint(source: &io::Error, direct: bool) -> &'static str {
 /// What usually helps against an errno of any file operation.
 pub(crate) fn io_hint(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => "run as a user who may do this, or choose another path",
+        Some(libc::EACCES | libc::EPERM) => {
+            "run as a user with the permission, or choose another path"
+        }
         Some(libc::EROFS) => "the file system is mounted read-only; choose a writable one",
         Some(libc::ENOSPC | libc::EDQUOT) => "free some space, or ask for less with --size",
         Some(libc::EFBIG) => "the file system or ulimit -f limits the file size",
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
-        Some(libc::EINVAL) => "offset, length or memory is not aligned to what the device asks for",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
+        Some(libc::EINVAL) => "offset, length or memory is not aligned as the device requires",
         Some(libc::EIO) => "the device reported an error; see dmesg",
         _ => "see the kernel's log (dmesg) for the cause",
     }

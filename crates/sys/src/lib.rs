@@ -33,6 +33,7 @@ pub mod clock;
 pub mod fiemap;
 pub mod file;
 pub mod memory;
+mod mounts;
 pub mod perf;
 pub mod proc;
 pub mod process;

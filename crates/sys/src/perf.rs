@@ -2,8 +2,8 @@
 //! which thread it runs, and where in which code (`perf_event_open(2)` with the software event
 //! `cpu-clock`, which needs no hardware counter and works in virtual machines).
 //!
-//! Nothing is written and nobody is woken: the kernel puts samples into one buffer a processor,
-//! which [`Sampler::drain`] empties. What finds no room there is lost, and told.
+//! Nothing is written and no thread is woken: the kernel puts samples into one buffer a processor,
+//! which [`Sampler::drain`] empties. Records that find no room are lost, and counted.
 
 mod buffer;
 mod record;
@@ -39,18 +39,12 @@ pub enum PerfError {
          hint: run as root, `setcap cap_perfmon+ep` on the binary, or set \
          kernel.perf_event_paranoid to 0"
     )]
-    NotPermitted {
-        /// The setting.
-        paranoid: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    NotPermitted { paranoid: String, source: io::Error },
     /// The kernel has no such events.
-    #[error("sample the processors: {source}\nhint: a kernel built with CONFIG_PERF_EVENTS can")]
-    Absent {
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    #[error(
+        "sample the processors: {source}\nhint: the kernel must be built with CONFIG_PERF_EVENTS"
+    )]
+    Absent { source: io::Error },
 }
 
 /// What `perf_event_open(2)` takes, in its second version; `linux/perf_event.h`.
@@ -118,13 +112,13 @@ impl Sampler {
         Ok(Self { processors, period_ns, copied: Vec::new() })
     }
 
-    /// The time that one sample stands for.
+    /// The time that one sample represents.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// Time for which processors were sampled, all of them together. Samples stand for a little
-    /// less: a processor that a hypervisor took away takes none meanwhile.
+    /// Time during which processors were sampled, summed over all. Samples represent a little less:
+    /// a processor that a hypervisor took away takes none meanwhile.
     pub fn watched_ns(&self) -> u64 {
         self.processors.iter().filter_map(Processor::enabled_ns).sum()
     }
@@ -169,7 +163,7 @@ impl Processor {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call has just given this descriptor, and nobody else has it.
+        // SAFETY: the call has just given this descriptor, and nothing else owns it.
         let event = unsafe { File::from_raw_fd(fd as libc::c_int) };
         let buffer = SharedBuffer::map(&event)?;
         Ok(Self { event, buffer })

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const FIRST_BUFFER_BYTES: usize = 4096;
 
 /// A file under `/proc` or `/sys` that consists of one record, kept open and read again and again
-/// into one buffer. The kernel renders such a file anew at each read from offset 0, as a whole, so
+/// into one buffer. The kernel renders such a file again at each read from offset 0, as a whole, so
 /// one system call gives one consistent state.
 #[derive(Debug)]
 pub struct PseudoFile {

@@ -42,7 +42,7 @@ pub fn favour_thread_at_once() -> Capability {
 /// Output that the child writes into pipes must be read first, or it never ends.
 ///
 /// # Errors
-/// When somebody else has waited for it (`ECHILD`).
+/// When it was already waited for (`ECHILD`).
 pub fn wait(mut child: Child) -> io::Result<(ExitStatus, CpuUsage)> {
     // A child that reads its input to the end would wait for us.
     drop(child.stdin.take());

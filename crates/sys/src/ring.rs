@@ -19,9 +19,7 @@ use crate::file::BlockFile;
 /// What a slot is submitted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// Read into the slot.
     Read,
-    /// Write from the slot.
     Write,
     /// Write from the slot, complete when durable (`RWF_DSYNC`).
     WriteDsync,
@@ -48,7 +46,6 @@ pub enum RingError {
     /// The kernel gave no ring of any kind.
     #[error("set up an io_uring of {entries} entries: {source}\nhint: {}", setup_hint(source))]
     Setup {
-        /// Entries asked for.
         entries: u32,
         /// The kernel's answer to the plainest request.
         source: io::Error,
@@ -57,12 +54,7 @@ pub enum RingError {
     #[error(
         "enter the io_uring of {path}: {source}\nhint: see the kernel's log (dmesg) for the cause"
     )]
-    Enter {
-        /// The file.
-        path: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    Enter { path: String, source: io::Error },
 }
 
 /// An io_uring, its file and its slots. Belongs to the thread that made it (`SINGLE_ISSUER`).
@@ -125,7 +117,6 @@ impl Ring {
         }
     }
 
-    /// What the kernel gave.
     pub fn features(&self) -> &RingFeatures {
         &self.features
     }
@@ -152,7 +143,7 @@ impl Ring {
             .entry(transfer, slot, offset_bytes, len_bytes)
             .flags(self.entry_flags)
             .user_data(slot as u64);
-        // SAFETY: the entry points into the slot, which `held` keeps from everyone until its
+        // SAFETY: the entry points into the slot, which `held` keeps from all other users until its
         // completion is reaped, and at the file, which `self.file` keeps open.
         let pushed = unsafe { self.uring.submission().push(&entry) };
         pushed.expect("the queue has an entry for every slot");
@@ -300,9 +291,9 @@ fn setup_hint(source: &io::Error) -> &'static str {
              profile)"
         }
         Some(libc::ENOMEM) => "raise ulimit -l (RLIMIT_MEMLOCK)",
-        Some(libc::ENOSYS) => "this kernel has no io_uring; the psync engine works without",
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
-        _ => "the psync engine works without io_uring",
+        Some(libc::ENOSYS) => "this kernel has no io_uring; use the psync engine",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
+        _ => "use the psync engine, which does not need io_uring",
     }
 }
 

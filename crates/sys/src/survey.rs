@@ -8,7 +8,6 @@
 mod devices;
 mod host;
 mod link;
-mod mounts;
 mod place;
 
 use std::fs::File;
@@ -20,10 +19,10 @@ use blockstone_base::capability::Capability;
 use blockstone_base::identity::{BlockDevice, DirectIo, FileSystem, PathKind, StorageTarget};
 
 use crate::cgroup::Groups;
+pub use crate::mounts::{Mount, Mounts};
 use crate::proc::{self, PseudoFile};
 
 pub use host::host;
-pub use mounts::{Mount, Mounts};
 use place::{Alignment, Place};
 
 /// Bytes at each end of a device that must be zero for it to count as empty: partition tables,
@@ -33,37 +32,23 @@ const EMPTY_EDGE_BYTES: u64 = 1 << 20;
 /// Why a survey could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// Nothing has this path.
     #[error(
-        "survey {path}: there is nothing at this path\n\
+        "survey {path}: nothing exists at this path\n\
          hint: name a directory, file or block device that exists"
     )]
-    NotFound {
-        /// The path as given.
-        path: PathBuf,
-    },
+    NotFound { path: PathBuf },
     /// It is a socket, a pipe or a character device.
     #[error(
         "survey {path}: this is a {what}, which holds no data\n\
          hint: name a directory, a regular file or a block device"
     )]
-    NotStorage {
-        /// The path as given.
-        path: PathBuf,
-        /// What it is.
-        what: &'static str,
-    },
+    NotStorage { path: PathBuf, what: &'static str },
     /// The system would not tell.
     #[error(
         "survey {path}: {source}\nhint: the user needs read access to the path and execute access \
          to the directories above it"
     )]
-    Io {
-        /// The path as given.
-        path: PathBuf,
-        /// Its answer.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// What lies beneath `path`: the file system, the chain of devices, direct I/O and limits.
@@ -110,8 +95,8 @@ fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDe
         file_system.filter(|fs| matches!(fs.kind.as_str(), "tmpfs" | "ramfs" | "hugetlbfs"));
     let refused = match (memory_file_system, place.alignment) {
         (Some(fs), _) => Some(format!(
-            "{} keeps files in memory; O_DIRECT is accepted and bypasses nothing; choose a path on \
-             a storage device",
+            "{} keeps files in memory; O_DIRECT is accepted but has no effect; choose a path on a \
+             storage device",
             fs.kind
         )),
         (None, Alignment::Refused) => Some(

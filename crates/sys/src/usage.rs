@@ -19,7 +19,7 @@ pub struct CpuUsage {
     pub cpu_system_ns: u64,
     /// Switches because a thread had to wait.
     pub switches_voluntary: u64,
-    /// Switches because somebody else was let run.
+    /// Switches because another task was scheduled.
     pub switches_involuntary: u64,
 }
 
@@ -32,7 +32,7 @@ pub fn process() -> CpuUsage {
 /// `/proc/self/status`, and 0 where the kernel does not tell.
 ///
 /// getrusage(2) is no source for it: what it tells is kept across execve(2), so that it is that of
-/// whoever started the program if that was larger.
+/// the parent process if that was larger.
 pub fn peak_memory_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     peak_in(&status).unwrap_or_default()
@@ -50,7 +50,6 @@ impl CpuUsage {
         Self::of(libc::RUSAGE_THREAD)
     }
 
-    /// Processor time in all.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns + self.cpu_system_ns
     }
@@ -102,7 +101,6 @@ pub struct ThreadUsage {
 }
 
 impl ThreadId {
-    /// The calling thread.
     pub fn current() -> Self {
         Self(rustix::thread::gettid().as_raw_nonzero().get())
     }

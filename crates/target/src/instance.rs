@@ -18,6 +18,7 @@ use blockstone_instance::{
     Instance, InstanceError, InstanceSpec, OpenSpec, Recovery, RedoStress, Scan, Session, Snapshot,
 };
 
+use crate::family::Family;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
@@ -26,13 +27,17 @@ use crate::target::{
 
 /// Redo logs that are written in turn.
 const REDO_LOGS: u32 = 3;
-/// A scan reads so many bytes at a time, as databases do.
+/// Bytes that a scan reads at a time, as databases do.
 const MULTIBLOCK: Bytes = Bytes::mib(1);
-/// The processor time of sessions is read from a file each; that takes at most one part in so many
-/// of the time.
+/// The processor time of sessions is read from a file each; that takes at most one part in this
+/// many of the time.
 const PROCESSOR_SHARE: u32 = 200;
-/// How often progress of laying out is told.
+/// How often progress of the layout is reported.
 const TELL: Duration = Duration::from_millis(50);
+
+/// The miniature instance, as a target.
+pub const FAMILY: Family =
+    Family { name: "instance", in_process: true, options: &[], durable_settings: &[] };
 
 /// What it would take of each place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
@@ -86,7 +91,7 @@ pub fn open(
         match instance {
             Ok(instance) => (group, instance),
             Err(error) => {
-                // Whoever opens a target that fails finds its places as they were.
+                // A target that fails to open leaves its places as they were.
                 drop(group);
                 let _ = DiskGroup::remove(&paths);
                 return Err(own(error));
@@ -115,7 +120,7 @@ fn recovered(recovery: &Recovery) -> Option<String> {
     let redo = Bytes(recovery.to.0.saturating_sub(recovery.from.0));
     (recovery.records > 0).then(|| {
         format!(
-            "recovered what an earlier run left: {redo} of redo, {} blocks written in {}",
+            "recovered the files of an earlier run: {redo} of redo, {} blocks written in {}",
             recovery.blocks_written,
             format_ns(recovery.elapsed_ns as f64)
         )
@@ -182,7 +187,7 @@ fn lay_out(
         }
         let group = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let group = match group {
-            Err(GroupError::GivenUp) => return Err(TargetError::Interrupted),
+            Err(GroupError::Aborted) => return Err(TargetError::Interrupted),
             group => group.map_err(TargetError::own)?,
         };
         if !given_up.load(Ordering::Relaxed) {
@@ -233,8 +238,8 @@ impl InstanceTarget {
 
     fn sample_processor(&self, instance: &Instance, exact: bool, readings: &mut Vec<Reading>) {
         let mut processor = self.processor();
-        let begun = Instant::now();
-        if exact || begun >= processor.due {
+        let started = Instant::now();
+        if exact || started >= processor.due {
             processor.readings.clear();
             for &role in Role::ALL {
                 let used = instance.processor(role);
@@ -245,7 +250,7 @@ impl InstanceTarget {
                     cells: vec![Cell::Value(0), Cell::from(ns)],
                 }));
             }
-            processor.due = begun + begun.elapsed() * PROCESSOR_SHARE;
+            processor.due = started + started.elapsed() * PROCESSOR_SHARE;
         }
         readings.extend(processor.readings.iter().cloned());
     }
@@ -420,7 +425,7 @@ impl TargetSession for InstanceSession {
         Ok(())
     }
 
-    fn heed(&mut self, stop: &Arc<AtomicBool>) {
-        self.session.heed(Arc::clone(stop));
+    fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
+        self.session.set_stop_flag(Arc::clone(stop));
     }
 }

@@ -6,7 +6,7 @@
 //! cumulative counters in the series of [`blockstone_base::database`]. It knows nothing of
 //! schedules, windows or recordings.
 //!
-//! A database that somebody else drives is only looked at: see [`monitor`].
+//! A database that others use is only monitored: see [`monitor`].
 //!
 //! To add a target: one file, one line in `registry.rs`; the contract suite then runs on it.
 //!
@@ -26,6 +26,7 @@
 //! # Ok::<(), blockstone_target::TargetError>(())
 //! ```
 
+pub mod family;
 mod instance;
 pub mod live;
 mod mariadb;

@@ -1,8 +1,8 @@
-//! What a run in progress tells whoever watches it from another process on this host: all that its
-//! target and its sessions last counted, over a socket in the directory of its recording.
+//! What a run in progress reports to another process on this host: all that its target and its
+//! sessions last counted, over a socket in the directory of its recording.
 //!
-//! Who listens sends a line break and is answered with one line of JSON, a [`Told`]. Nobody
-//! listening costs the run one look at a counter for each of its ticks.
+//! A client sends a line break and is answered with one line of JSON, an [`Answer`]. Without
+//! clients it costs the run one look at a counter for each of its ticks.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,15 +20,14 @@ use serde::{Deserialize, Serialize};
 /// The socket's name in the directory of a recording.
 pub const SOCKET: &str = "live.sock";
 
-/// How long an answer waits for the first tick of a run that has just begun.
+/// How long an answer waits for the first tick of a run that has just started.
 const FIRST_TICK: Duration = Duration::from_secs(5);
 
 /// What a run is, and what it counted last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct Answer {
     /// What it drives, as in `instance`.
     pub target: String,
-    /// Its process.
     pub pid: u32,
     /// Columns that it cannot measure: series, column, reason.
     pub unmeasured: Vec<(String, String, Unmeasured)>,
@@ -45,7 +44,7 @@ pub struct Teller {
 
 #[derive(Debug)]
 struct Shared {
-    about: Told,
+    about: Answer,
     rows: Mutex<Vec<Reading>>,
     ticked: Condvar,
     listeners: Mutex<HashMap<u64, UnixStream>>,
@@ -61,7 +60,7 @@ impl Teller {
     /// # Errors
     /// When there can be no socket in `dir`: its path has more than about 100 bytes, or its file
     /// system has no sockets.
-    pub fn start(dir: &Path, about: Told) -> io::Result<Self> {
+    pub fn start(dir: &Path, about: Answer) -> io::Result<Self> {
         let path = dir.join(SOCKET);
         let listener = UnixListener::bind(&path)?;
         let shared = Arc::new(Shared {
@@ -111,7 +110,7 @@ impl Shared {
             self.count.fetch_add(1, Ordering::Relaxed);
             let shared = Arc::clone(self);
             let answering = thread::Builder::new().name("teller".to_owned()).spawn(move || {
-                // Who listened is gone: nobody is left to be told why.
+                // The client is gone: there is no one to report to.
                 let _ = shared.answer(&stream);
                 shared.leave(id);
             });
@@ -124,7 +123,7 @@ impl Shared {
     fn leave(&self, id: u64) {
         lock(&self.listeners).remove(&id);
         if self.count.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // Nobody keeps them up to date any more.
+            // They are no longer kept up to date.
             lock(&self.rows).clear();
         }
     }
@@ -132,8 +131,8 @@ impl Shared {
     fn answer(&self, stream: &UnixStream) -> io::Result<()> {
         for line in BufReader::new(stream).lines() {
             line?;
-            let told = Told { rows: self.last_rows(), ..self.about.clone() };
-            let mut text = serde_json::to_string(&told)?;
+            let answer = Answer { rows: self.last_rows(), ..self.about.clone() };
+            let mut text = serde_json::to_string(&answer)?;
             text.push('\n');
             (&*stream).write_all(text.as_bytes())?;
         }
@@ -175,7 +174,7 @@ impl Asker {
     ///
     /// # Errors
     /// When the run is over, or is of a version that tells something else.
-    pub fn ask(&mut self) -> io::Result<Told> {
+    pub fn ask(&mut self) -> io::Result<Answer> {
         self.lines.get_mut().write_all(b"\n")?;
         let mut line = String::new();
         if self.lines.read_line(&mut line)? == 0 {
@@ -197,9 +196,9 @@ mod tests {
     #[test]
     fn who_asks_is_told_the_last_tick_and_that_it_is_over() {
         let dir = tempfile::tempdir().unwrap();
-        let why = Unmeasured::Off("nobody asked for it".to_owned());
+        let why = Unmeasured::Off("it was not requested".to_owned());
         let unmeasured = vec![("instance".to_owned(), "hits".to_owned(), why)];
-        let about = Told { target: "null".to_owned(), pid: 7, unmeasured, rows: Vec::new() };
+        let about = Answer { target: "null".to_owned(), pid: 7, unmeasured, rows: Vec::new() };
         let teller = Teller::start(dir.path(), about.clone()).unwrap();
         teller.tell(&[reading(1)]);
         let mut askers: Vec<_> = (0..2).map(|_| Asker::connect(dir.path()).unwrap()).collect();
@@ -209,10 +208,10 @@ mod tests {
         for value in [5, 6] {
             teller.tell(&[reading(value)]);
             for asker in &mut askers {
-                let told = asker.ask().unwrap();
+                let answer = asker.ask().unwrap();
                 let row = reading(value);
                 let rows = vec![(row.probe.to_owned(), row.object, row.cells)];
-                assert_eq!(told, Told { rows, ..about.clone() });
+                assert_eq!(answer, Answer { rows, ..about.clone() });
             }
         }
         drop(teller);
@@ -224,6 +223,6 @@ mod tests {
     #[test]
     fn a_directory_that_cannot_hold_a_socket_is_an_error() {
         let dir = tempfile::tempdir().unwrap().path().join("x".repeat(120));
-        assert!(Teller::start(&dir, Told::default()).is_err());
+        assert!(Teller::start(&dir, Answer::default()).is_err());
     }
 }

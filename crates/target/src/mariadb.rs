@@ -22,8 +22,7 @@ use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
 
-use crate::registry::Storage;
-use crate::spec::TargetSpec;
+use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::host::{NAME_HINT, resolve, without_password};
@@ -33,6 +32,7 @@ use crate::sql::{
     Chunk, Database, Member, SCHEMA, Table, Texts, Watcher, columns, removed_left, table_name, with,
 };
 use crate::target::{Demand, Description, Progress, Target, TargetError};
+pub use server::FAMILY;
 use server::Programs;
 use session::Session;
 
@@ -65,7 +65,7 @@ const ASIDE: u64 = 400 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE_MS: u32 = 30_000;
 
-/// What a session is told before its first statement.
+/// The settings of a session before its first statement.
 const PIN: [&str; 2] = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION optimizer_switch = 'mrr=off'",
@@ -75,7 +75,6 @@ const PIN: [&str; 2] = [
 /// changed under a snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
 
-/// Where its data are.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address == SCRATCH {
         return Ok(Storage::Named);
@@ -97,7 +96,7 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     };
     let page = spec.block.get();
     if !PAGES.contains(&page) {
-        let why = format!("two rows do not fit into its pages of {page} bytes, if there are such");
+        let why = format!("two rows do not fit into pages of {page} bytes");
         return Err(unsuitable(why, "--block-size is 8K, 16K or 32K"));
     }
     let mut places = vec![Bytes(0); spec.places.len()];
@@ -107,7 +106,7 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
             *first = Bytes(rows.saturating_mul(page + page / 8).saturating_add(ASIDE));
         }
     } else if !spec.settings.is_empty() {
-        let why = "a server that runs already is not told settings".to_owned();
+        let why = "settings cannot be given to a running server".to_owned();
         return Err(unsuitable(why, "--mariadb-conf is for mariadb:scratch"));
     }
     Ok(Demand { places })
@@ -183,18 +182,19 @@ impl Address {
         Self { opts: opts.into(), ..self }
     }
 
-    /// Connects.
     pub fn connect(&self) -> Result<Conn, SqlError> {
         Conn::new(self.opts.clone()).map_err(|error| {
             let hint = match &error {
                 mysql::Error::MySqlError(said) if said.code == 1045 => {
-                    "the password stands in the address or in MYSQL_PWD"
+                    "give the password in the address or in MYSQL_PWD"
                 }
                 mysql::Error::MySqlError(said) if said.code == 1040 => {
                     "raise max_connections of the server, or ask for fewer sessions"
                 }
-                mysql::Error::MySqlError(_) => "may this user connect from here, without TLS?",
-                _ => "is the server running, and does it listen there?",
+                mysql::Error::MySqlError(_) => {
+                    "check that this user may connect from here without TLS"
+                }
+                _ => "check that the server is running and listens there",
             };
             let (server, hint) = (self.name.clone(), hint.to_owned());
             SqlError::Connect { server, why: said(&error), hint }
@@ -472,7 +472,7 @@ fn make_tables(owner: &mut Conn, content: &Content, page_bytes: u64) -> Result<(
 
 /// Whether the schema is there, and whether a run made it.
 fn found_schema(owner: &mut Conn) -> Result<Option<bool>, SqlError> {
-    let failed = |error: mysql::Error| statement("look for what a run left", &error);
+    let failed = |error: mysql::Error| statement("look for leftovers of a run", &error);
     let ask = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?";
     let found: Option<u32> = owner.exec_first(ask, (SCHEMA,)).map_err(failed)?;
     if found.is_none() {
@@ -494,7 +494,7 @@ fn drop_schema(owner: &mut Conn) -> Result<(), SqlError> {
 fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, SqlError> {
     let asked = link.query_first("SELECT @@version, @@read_only, @@innodb_page_size");
     let asked: Option<(String, u32, u64)> =
-        asked.map_err(|error| statement("ask what it is", &error))?;
+        asked.map_err(|error| statement("query its version", &error))?;
     let (version, read_only, page) = asked.unwrap_or_default();
     let unsuitable = |why: String, hint: String| {
         Err(SqlError::Unsuitable { server: address.name.clone(), why, hint })
@@ -514,8 +514,8 @@ fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, 
     }
     if page != spec.block.get() {
         return unsuitable(
-            format!("its pages have {}", Bytes(page)),
-            format!("say so: --block-size {page}"),
+            format!("its pages are {}", Bytes(page)),
+            format!("use --block-size {page}"),
         );
     }
     Ok(is_mariadb)

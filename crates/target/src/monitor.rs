@@ -1,5 +1,5 @@
-//! Looking at a database that somebody else drives: its counters at each tick, samples of its
-//! sessions in between.
+//! Monitoring a database that others use: its counters at each tick, samples of its sessions in
+//! between.
 //!
 //! A [`Monitor`] is opened from an address through the [`registry`]. It makes nothing in the
 //! server and needs no schema there; what its user may not see, or the server does not count, is
@@ -24,10 +24,10 @@ mod pace;
 mod postgres;
 mod recent;
 pub mod registry;
+mod reported;
 mod run;
 mod steady;
 mod text;
-mod told;
 mod values;
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
@@ -39,7 +39,6 @@ use crate::sql::host::without_password;
 /// What the sessions of monitors call themselves.
 pub const APPLICATION: &str = "blockstone watch";
 
-/// Looks at one server.
 pub trait Monitor: Send {
     /// The series that it tells, as [`blockstone_base::database`] declares them.
     fn series(&self) -> &'static [&'static Schema];
@@ -49,14 +48,14 @@ pub trait Monitor: Send {
     /// is due again.
     ///
     /// # Errors
-    /// When the server does not answer. Then only [`Monitor::reconnect`] makes sense.
+    /// When the server does not answer. Then only [`Monitor::reconnect`] may be called.
     fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Appends what each session that works does now, how many there are, and the text of
     /// statements that were not seen before. One query, meant for up to ten times a second.
     ///
     /// # Errors
-    /// When the server does not answer. Then only [`Monitor::reconnect`] makes sense.
+    /// When the server does not answer. Then only [`Monitor::reconnect`] may be called.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Columns of its series that were not measured, as of the last call: probe, column, reason.
@@ -69,20 +68,21 @@ pub trait Monitor: Send {
     /// machine.
     fn processes(&mut self) -> Vec<(Member, String)>;
 
-    /// Connects anew, after the server went away. Counters go on where they were.
+    /// Reconnects after the server went away. Counters continue where they were.
     ///
     /// # Errors
     /// When the server is not back yet, or is another one that cannot be watched.
     fn reconnect(&mut self) -> Result<(), SqlError>;
 }
 
-/// What a server is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// Its address, without the password.
     pub address: String,
     /// The product, as in `PostgreSQL`.
     pub product: String,
+    /// What stands before the roles of its processes.
+    pub family: &'static str,
     /// Its version, as it says it itself.
     pub version: String,
     /// Settings that decide what it does with its storage.
@@ -103,7 +103,7 @@ pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
         Some(entry) => (entry.open)(rest),
         None => Err(SqlError::Address {
             address: without_password(address),
-            why: format!("no monitor knows {scheme:?}"),
+            why: format!("no monitor for {scheme:?}"),
             hint: "postgres://user@host/database, mysql://user@host or run:last",
         }),
     }

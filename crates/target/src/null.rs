@@ -10,17 +10,21 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::INSTANCE;
 use blockstone_base::units::Bytes;
 
+use crate::family::Family;
 use crate::spec::TargetSpec;
 use crate::target::{
     Demand, Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession,
 };
+
+/// Nothing, as a target.
+pub const FAMILY: Family =
+    Family { name: "null", in_process: true, options: &[], durable_settings: &[] };
 
 /// It needs nothing.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
 }
 
-/// Opens it.
 pub fn open(
     spec: &TargetSpec,
     _progress: &mut Progress<'_>,

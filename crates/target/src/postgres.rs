@@ -20,8 +20,8 @@ use blockstone_sys::account;
 use postgres::error::SqlState;
 use postgres::{Client, NoTls};
 
-use crate::registry::Storage;
-use crate::spec::TargetSpec;
+use crate::family::{Family, OptionValue, TargetOption};
+use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::host::without_password;
@@ -55,12 +55,35 @@ const CHUNK: u64 = 4096;
 /// A fresh cluster with its log, and the index of the rows.
 const ASIDE: u64 = 1200 << 20;
 
-/// What a session is told before its first statement: one page after the other, by the index, and
-/// always the same way.
+/// The settings of a session before its first statement: one page after the other, by the index,
+/// and always the same way.
 const PIN: &str = "
     SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off;
     SET max_parallel_workers_per_gather = 0; SET jit = off;
     SET plan_cache_mode = force_generic_plan; SET lock_timeout = 0; SET statement_timeout = 0";
+
+/// PostgreSQL, as targets.
+pub const FAMILY: Family = Family {
+    name: "postgres",
+    in_process: false,
+    options: &[
+        TargetOption {
+            name: "pg-conf",
+            doc: "Start the private PostgreSQL cluster with this setting",
+            value: OptionValue::Setting,
+        },
+        TargetOption {
+            name: "pg-bin",
+            doc: "Where the programs of PostgreSQL are [default: the highest version in the usual \
+                  places]",
+            value: OptionValue::Programs,
+        },
+    ],
+    durable_settings: &[
+        ("fsync", &["on"]),
+        ("synchronous_commit", &["on", "remote_apply", "remote_write", "local"]),
+    ],
+};
 
 /// Where its data are.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
@@ -79,8 +102,8 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     if spec.block != Bytes::kib(8) {
         return Err(TargetError::own(SqlError::Unsuitable {
             server: "PostgreSQL".to_owned(),
-            why: format!("its pages have 8K, not {}", spec.block),
-            hint: "leave --block-size away".to_owned(),
+            why: format!("its pages are 8K, not {}", spec.block),
+            hint: "omit --block-size".to_owned(),
         }));
     }
     let mut places = vec![Bytes(0); spec.places.len()];
@@ -93,7 +116,7 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     } else if !spec.settings.is_empty() {
         return Err(TargetError::own(SqlError::Unsuitable {
             server: format!("postgres:{}", without_password(&spec.address)),
-            why: "a server that runs already is not told settings".to_owned(),
+            why: "settings cannot be given to a running server".to_owned(),
             hint: "--pg-conf is for postgres:scratch".to_owned(),
         }));
     }
@@ -176,7 +199,7 @@ impl Postgres {
             None => {}
             Some(comment) if comment == MARK => {
                 let left = owner.batch_execute(&format!("DROP SCHEMA {SCHEMA} CASCADE"));
-                left.map_err(|error| statement("remove what a run left", &error))?;
+                left.map_err(|error| statement("remove leftovers of a run", &error))?;
                 notes.push(removed_left(&address.name));
             }
             Some(_) => return Err(SqlError::not_ours(&address.name)),
@@ -189,7 +212,7 @@ impl Postgres {
     }
 
     fn make_tables(owner: &mut Client, content: &Content) -> Result<(), SqlError> {
-        // Made and marked at one stroke: no schema is left that nobody knows.
+        // Made and marked at one stroke: no unmarked schema can be left behind.
         let schema = format!(
             "BEGIN; CREATE SCHEMA {SCHEMA}; COMMENT ON SCHEMA {SCHEMA} IS '{MARK}'; COMMIT"
         );
@@ -361,15 +384,14 @@ impl Database for Postgres {
     }
 }
 
-/// Connects.
 pub fn connect(address: &Address) -> Result<Client, SqlError> {
     address.config.connect(NoTls).map_err(|error| {
         let hint = match error.code() {
             Some(code) if *code == SqlState::INVALID_PASSWORD => {
-                "the password stands in the address or in PGPASSWORD"
+                "give the password in the address or in PGPASSWORD"
             }
             Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-                "see pg_hba.conf of the server: it must let this user in from here, without TLS"
+                "see pg_hba.conf of the server: it must allow this user from here without TLS"
             }
             Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
                 "raise max_connections of the server, or ask for fewer sessions"
@@ -380,7 +402,9 @@ pub fn connect(address: &Address) -> Result<Client, SqlError> {
             Some(code) if *code == SqlState::CANNOT_CONNECT_NOW => {
                 "the server starts, stops or recovers; wait until it is ready"
             }
-            _ => "is the server running, and does it listen there? See listen_addresses and port",
+            _ => {
+                "check that the server is running and listens there; see listen_addresses and port"
+            }
         };
         SqlError::Connect { server: address.name.clone(), why: said(&error), hint: hint.to_owned() }
     })
@@ -391,7 +415,7 @@ fn check(address: &Address, link: &mut Client, spec: &TargetSpec) -> Result<u32,
     const ASK: &str = "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
         has_database_privilege(current_database(), 'CREATE'), current_setting('block_size')::bigint,
         current_setting('server_version'), current_user::text, current_database()::text";
-    let row = link.query_one(ASK, &[]).map_err(|error| statement("ask what it is", &error))?;
+    let row = link.query_one(ASK, &[]).map_err(|error| statement("query its version", &error))?;
     let version = row.get::<_, i32>(0) as u32 / 10_000;
     let unsuitable = |why: String, hint: String| {
         Err(SqlError::Unsuitable { server: address.name.clone(), why, hint })
@@ -419,7 +443,7 @@ fn check(address: &Address, link: &mut Client, spec: &TargetSpec) -> Result<u32,
     let block = row.get::<_, i64>(3) as u64;
     if block != spec.block.get() {
         return unsuitable(
-            format!("its pages have {}", Bytes(block)),
+            format!("its pages are {}", Bytes(block)),
             "servers with pages of 8K are supported".to_owned(),
         );
     }
@@ -445,7 +469,7 @@ fn schema_comment(owner: &mut Client) -> Result<Option<String>, SqlError> {
     const ASK: &str = "SELECT coalesce(obj_description(oid, 'pg_namespace'), '')
         FROM pg_namespace WHERE nspname = $1";
     let found = owner.query_opt(ASK, &[&SCHEMA]);
-    let found = found.map_err(|error| statement("look for what a run left", &error))?;
+    let found = found.map_err(|error| statement("look for leftovers of a run", &error))?;
     Ok(found.map(|row| row.get(0)))
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use crate::family::{Family, OptionValue, TargetOption};
+pub use crate::spec::Storage;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{Demand, Progress, Target, TargetError};
 use crate::{instance, mariadb, null, postgres, sqlite};
@@ -16,9 +18,11 @@ pub struct Entry {
     pub address: &'static str,
     /// What it is, in one sentence.
     pub doc: &'static str,
+    /// The database that it is.
+    pub family: &'static Family,
     /// Whether its rows take space in the places it is given.
     pub takes_space: bool,
-    /// Whether its sessions can be told to scan past the buffer cache.
+    /// Whether its sessions can scan past the buffer cache.
     pub direct_scans: bool,
     /// Where its data are, or will be. May ask its server.
     pub storage: fn(&TargetSpec) -> Result<Storage, TargetError>,
@@ -33,17 +37,6 @@ pub struct Entry {
     /// Sets it up, empty, or opens what was kept. When it fails or is interrupted, nothing new of
     /// it is left behind.
     pub open: Open,
-}
-
-/// Where a target's data are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Storage {
-    /// In the places that the user names.
-    Named,
-    /// In this directory, in which its place is made.
-    At(PathBuf),
-    /// Behind a server, in this directory if that is on this machine and may be known.
-    Served(Option<PathBuf>),
 }
 
 /// Removes what a killed run left behind an address.
@@ -67,6 +60,7 @@ pub const ALL: &[Entry] = &[
         name: "instance",
         address: "",
         doc: "The miniature database instance inside this process.",
+        family: &instance::FAMILY,
         takes_space: true,
         direct_scans: true,
         storage: named,
@@ -79,6 +73,7 @@ pub const ALL: &[Entry] = &[
         name: "null",
         address: "",
         doc: "Nothing: what remains is the cost of the workload itself.",
+        family: &null::FAMILY,
         takes_space: false,
         direct_scans: false,
         storage: named,
@@ -91,6 +86,7 @@ pub const ALL: &[Entry] = &[
         name: "sqlite",
         address: "DIRECTORY",
         doc: "SQLite inside this process, with a write-ahead log, in a file in that directory.",
+        family: &sqlite::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: sqlite::storage,
@@ -103,6 +99,7 @@ pub const ALL: &[Entry] = &[
         name: "postgres",
         address: "//user@host/db, scratch",
         doc: "PostgreSQL 13 or later: a server, or a private cluster made for the run.",
+        family: &postgres::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: postgres::storage,
@@ -115,6 +112,7 @@ pub const ALL: &[Entry] = &[
         name: "mariadb",
         address: "//user@host, scratch",
         doc: "MariaDB 10.11 or later: a server, or a private one made for the run.",
+        family: &mariadb::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: mariadb::storage,
@@ -127,6 +125,7 @@ pub const ALL: &[Entry] = &[
         name: "mysql",
         address: "//user@host",
         doc: "MySQL 8 or MariaDB: a server.",
+        family: &mariadb::FAMILY,
         takes_space: true,
         direct_scans: false,
         storage: mariadb::storage,
@@ -155,6 +154,14 @@ pub fn find(text: &str) -> Result<&'static Entry, TargetError> {
     })
 }
 
+/// Every family, in the order of its first target.
+pub fn families() -> impl Iterator<Item = &'static Family> {
+    let is_first = |(index, entry): &(usize, &Entry)| {
+        ALL[..*index].iter().all(|before| before.family.name != entry.family.name)
+    };
+    ALL.iter().enumerate().filter(is_first).map(|(_, entry)| entry.family)
+}
+
 /// The name of a target and its address, from `name:address`.
 pub fn parts(text: &str) -> (&str, &str) {
     text.split_once(':').unwrap_or((text, ""))
@@ -166,6 +173,32 @@ impl Entry {
         match self.address {
             "" => self.name.to_owned(),
             address => format!("{}:{address}", self.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn an_option_belongs_to_one_family() {
+        let options: Vec<_> = families().flat_map(|family| family.options).collect();
+        let names: BTreeSet<_> = options.iter().map(|option| option.name).collect();
+        assert!(!names.is_empty() && names.len() == options.len(), "{options:?}");
+        let registered: BTreeSet<_> = ALL.iter().map(|entry| entry.family.name).collect();
+        assert_eq!(registered.len(), families().count());
+    }
+
+    #[test]
+    fn every_database_but_ours_says_what_makes_its_commits_durable() {
+        for family in families() {
+            let ours = ["instance", "null"].contains(&family.name);
+            assert_eq!(family.durable_settings.is_empty(), ours, "{}", family.name);
+            let empty = |(_, values): &(&str, &[&str])| values.is_empty();
+            assert!(!family.durable_settings.iter().any(empty), "{}", family.name);
         }
     }
 }

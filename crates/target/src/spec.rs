@@ -6,7 +6,7 @@ use blockstone_base::units::Bytes;
 pub use blockstone_instance::group::Redundancy;
 pub use blockstone_instance::{RedoStress, TornProtection};
 
-/// Everything a target is told before it is opened.
+/// Everything a target needs to be opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetSpec {
     /// What follows the name of the target on the command line: a path, or the address of a server
@@ -34,7 +34,6 @@ pub struct TargetSpec {
     pub redo_stress: RedoStress,
     /// The part of each row that does not compress, 0 to 1.
     pub obfuscate: f64,
-    /// The buffer cache.
     pub cache: Bytes,
     /// Copies of every block.
     pub redundancy: Redundancy,
@@ -50,8 +49,19 @@ pub struct TargetSpec {
     pub direct: bool,
     /// Seed of the data and of the order of the rows.
     pub seed: u64,
-    /// The places hold what an earlier run kept, which is opened instead of made anew.
+    /// The places hold what an earlier run kept, which is opened instead of made again.
     pub reuse: bool,
+}
+
+/// Where a target's data are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In the places that the user names.
+    Named,
+    /// In this directory, in which its place is made.
+    At(PathBuf),
+    /// Behind a server, in this directory if that is on this machine and may be known.
+    Served(Option<PathBuf>),
 }
 
 /// What an earlier run kept.
@@ -59,7 +69,6 @@ pub struct TargetSpec {
 pub struct Kept {
     /// Schemas that are loaded.
     pub schemas: u32,
-    /// Rows of each.
     pub rows: u64,
     /// Rows of the second table of each.
     pub scan_rows: u64,

@@ -1,6 +1,6 @@
-//! What all real databases have in common as targets: a row fills a page, key order is not
-//! physical order, statements are prepared, commits are timed on their own, a transaction that the
-//! database ends to untie sessions is sent again and counted.
+//! What all real databases have in common as targets: a row fills a page, key order is not physical
+//! order, statements are prepared, commits are timed on their own, a transaction that the database
+//! rolls back to resolve a conflict is retried and counted.
 //!
 //! A database is added by implementing [`Database`] and [`Link`] in a file of its own, with its
 //! statements in `sql/<target>/*.sql`.
@@ -56,11 +56,9 @@ pub enum Table {
 pub struct Chunk {
     /// The schema, from 0.
     pub schema: u32,
-    /// Its table.
     pub table: Table,
     /// The first place.
     pub first: u64,
-    /// How many.
     pub rows: u64,
 }
 
@@ -75,7 +73,7 @@ pub trait Database: Send + Sync + Debug + 'static {
     /// How tables are filled: by how many at a time, and how many places each takes on at once.
     fn loaders(&self) -> (usize, u64);
 
-    /// Fills `chunk`; `tell` is told of rows as they are written, and may end it.
+    /// Fills `chunk`; `tell` gets the number of rows as they are written, and may end it.
     fn fill(
         &self,
         chunk: &Chunk,
@@ -139,7 +137,6 @@ pub trait Link {
 /// A process of the server, or a thread of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// The process.
     pub pid: u32,
     /// The thread, where a session is one.
     pub thread: Option<u32>,
@@ -148,9 +145,8 @@ pub struct Member {
 /// Why a statement did not do what it was sent for.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The database ended the transaction to untie it from others: it may be sent again.
+    /// The database rolled the transaction back to resolve a conflict: it may be retried.
     Again,
-    /// It cannot be done.
     Failed(SqlError),
 }
 

@@ -15,8 +15,8 @@ use blockstone_base::units::Bytes;
 use blockstone_sys::account;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use crate::registry::Storage;
-use crate::spec::TargetSpec;
+use crate::family::{Family, OptionValue, TargetOption};
+use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, ROW_BYTES};
 use crate::sql::error::SqlError;
 use crate::sql::processes::{Processes, SESSION};
@@ -47,12 +47,24 @@ const BUSY_MS: u64 = 10_000;
 /// Space beside the rows: the index, the log at its usual size, half-filled pages.
 const ASIDE: u64 = 16 << 20;
 
+/// SQLite, as a target.
+pub const FAMILY: Family = Family {
+    name: "sqlite",
+    in_process: true,
+    options: &[TargetOption {
+        name: "pragma",
+        doc: "Set a pragma of SQLite on each connection",
+        value: OptionValue::Setting,
+    }],
+    durable_settings: &[("synchronous", &["2", "3"])],
+};
+
 /// Where it is.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {
         return Err(TargetError::own(SqlError::Address {
             address: "sqlite".to_owned(),
-            why: "it does not say where the database is to be".to_owned(),
+            why: "it does not name a directory for the database".to_owned(),
             hint: "sqlite:DIRECTORY makes it in that directory",
         }));
     }
@@ -65,7 +77,7 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     if !PAGES.contains(&page) {
         return Err(TargetError::own(SqlError::Unsuitable {
             server: "SQLite".to_owned(),
-            why: format!("its pages cannot have {page} bytes"),
+            why: format!("its pages cannot be {page} bytes"),
             hint: "--block-size is 4K, 8K, 16K, 32K or 64K".to_owned(),
         }));
     }
@@ -77,7 +89,6 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places })
 }
 
-/// Makes an empty database.
 pub fn open(
     spec: &TargetSpec,
     _progress: &mut Progress<'_>,
@@ -113,7 +124,7 @@ impl Sqlite {
         };
         let made = sqlite.make_tables();
         if made.is_err() {
-            // Whoever opens a target that fails finds its place as it was.
+            // A target that fails to open leaves its place as it was.
             let _ = std::fs::remove_dir_all(&place);
         }
         made.map(|()| sqlite)
@@ -136,7 +147,7 @@ impl Sqlite {
         let failed = |error: rusqlite::Error| SqlError::Connect {
             server: self.file.display().to_string(),
             why: error.to_string(),
-            hint: "is the directory still there, and on a local file system?".to_owned(),
+            hint: "check that the directory exists and is on a local file system".to_owned(),
         };
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -322,7 +333,7 @@ fn statement(what: &str, error: &rusqlite::Error) -> SqlError {
     let hint = if full {
         "free some space, or ask for less with --scale or --schemas"
     } else {
-        "a wrong --pragma, a full disk or a file that was taken away are the usual causes"
+        "a wrong --pragma, a full disk or a removed file are the usual causes"
     };
     SqlError::Statement { what: what.to_owned(), why: error.to_string(), hint: hint.to_owned() }
 }

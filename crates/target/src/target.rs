@@ -64,12 +64,10 @@ pub struct DirectScan {
     pub slots: u32,
 }
 
-/// What an operation did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Rows visited: counted where they were visited, not copied from the request.
     pub rows: u64,
-    /// Commits that were acknowledged.
     pub commits: u64,
 }
 
@@ -82,7 +80,7 @@ pub struct Loading {
     pub total: u64,
 }
 
-/// Is told how far something is, and may end it.
+/// Receives progress, and may end the work.
 pub type Progress<'a> = dyn FnMut(Loading) -> ControlFlow<()> + 'a;
 
 /// Latencies that a target measured itself since it was last asked.
@@ -90,9 +88,7 @@ pub type Progress<'a> = dyn FnMut(Loading) -> ControlFlow<()> + 'a;
 pub struct Latencies {
     /// What of: the name of a wait event.
     pub name: String,
-    /// The direction.
     pub op: Op,
-    /// The latencies.
     pub histogram: LatencyHistogram,
 }
 
@@ -122,7 +118,7 @@ pub struct Description {
 
 /// A database, as far as a workload sees it.
 pub trait Target: Send + Sync + Debug {
-    /// Fills the schemas. `progress` is told how far it is, and may end it.
+    /// Fills the schemas. `progress` receives how far it is, and may end it.
     ///
     /// # Errors
     /// When it cannot be written, and [`TargetError::Interrupted`] when `progress` ended it.
@@ -155,8 +151,8 @@ pub trait Target: Send + Sync + Debug {
         Ok(Description::default())
     }
 
-    /// What happened to it since this was last called that whoever watches should know: a disk that
-    /// left, or one that is back. Asked at every tick.
+    /// What happened to it since this was last called that the user should know: a disk that left,
+    /// or one that is back. Asked at every tick.
     fn take_news(&self) -> Vec<String> {
         Vec::new()
     }
@@ -187,7 +183,7 @@ pub trait TargetSession {
     }
 
     /// Once `stop` is set, what takes long may end early, with the rows visited until then.
-    fn heed(&mut self, stop: &Arc<AtomicBool>) {
+    fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
         let _ = stop;
     }
 }
@@ -196,18 +192,13 @@ pub trait TargetSession {
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// No target has this name.
-    #[error("aim at `{name}`: no such target\nhint: known are {known}")]
-    Unknown {
-        /// What was named.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-    /// Its scans cannot be told how to read.
+    #[error("unknown target `{name}`\nhint: known targets are {known}")]
+    Unknown { name: String, known: String },
+    /// Its scans have no options for reading.
     #[error(
         "scan past the cache, {multiblock} blocks a read and {slots} reads outstanding: this \
-         target does not do that\n\
-         hint: use --target instance, or let it scan as it does with --scan-pct"
+         target does not support that\n\
+         hint: use --target instance, or scan through the cache with --scan-pct"
     )]
     NoDirectScan {
         /// Blocks of a read.

@@ -22,7 +22,7 @@ fn directory() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap()
 }
 
-/// A PostgreSQL server with a port, as somebody else would run it.
+/// A PostgreSQL server with a port, as a user would run it.
 struct Server {
     child: Child,
     dir: tempfile::TempDir,
@@ -180,7 +180,7 @@ fn a_server_that_cannot_be_used_is_refused_and_says_why() {
     server.admin("CREATE ROLE poor LOGIN PASSWORD 'secret'");
     let poor = format!("//poor:secret@127.0.0.1:{port}/postgres");
     refused(open(&poor), &["poor may not create a schema", "GRANT CREATE"]);
-    // Somebody's own schema of that name is not touched.
+    // A user's own schema of that name is not touched.
     server.admin("CREATE SCHEMA blockstone; CREATE TABLE blockstone.precious (n int)");
     refused(open(&server.address()), &["did not make", "blockstone teardown"]);
     server.admin("INSERT INTO blockstone.precious VALUES (1)");
@@ -248,11 +248,11 @@ fn a_server_killed_under_load_fails_the_session_and_is_cleaned_once_it_is_back()
     let update = Operation::Update { schema: 0, first_key: 0, rows: 64 };
     session.execute(&update).unwrap();
     server.kill();
-    let begun = Instant::now();
+    let started = Instant::now();
     refused(session.execute(&update), &["update", "the server ended"]);
     let mut readings = Vec::new();
     target.sample(true, &mut readings);
-    assert!(begun.elapsed() < Duration::from_secs(10), "nobody waits for a server that is gone");
+    assert!(started.elapsed() < Duration::from_secs(10), "a server that is gone is not waited for");
     drop(session);
     refused(target.shutdown(), &["could not be removed", "blockstone teardown"]);
     server.start_again();

@@ -46,7 +46,9 @@ pub use device::{DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;
 pub use file::{FileKind, ScratchDir};
 pub use hog::CpuHog;
-pub use need::{Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed, skipped_without};
+pub use need::{
+    FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed, skipped_without,
+};
 pub use postgres::{POSTGRES_VERSIONS, PostgresVersion, postgres_programs};
 pub use postgres_server::PostgresServer;
 pub use throttle::Caps;

@@ -20,6 +20,9 @@ pub const REQUIRE_VARIABLE: &str = "BLOCKSTONE_REQUIRE";
 /// Names a file to which each skipped test appends one line: test, tab, reason.
 pub const SKIP_LOG_VARIABLE: &str = "BLOCKSTONE_SKIP_LOG";
 
+/// Set: tests that ask anything of the machine are skipped.
+pub const FAST_VARIABLE: &str = "BLOCKSTONE_FAST";
+
 /// Something that a test asks of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
@@ -63,11 +66,13 @@ pub enum Need {
     Fincore,
     /// The compiler of such programs, in the one version whose output is the same everywhere.
     Clang,
+    /// The tool that reads Debian packages.
+    DpkgDeb,
 }
 
 impl Need {
     /// Every need.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Root,
         Self::Loop,
         Self::Blkio,
@@ -88,6 +93,7 @@ impl Need {
         Self::Perf,
         Self::Fincore,
         Self::Clang,
+        Self::DpkgDeb,
     ];
 
     /// Its name in `BLOCKSTONE_REQUIRE`.
@@ -113,6 +119,7 @@ impl Need {
             Self::Perf => "perf",
             Self::Fincore => "fincore",
             Self::Clang => "clang",
+            Self::DpkgDeb => "dpkg-deb",
         }
     }
 
@@ -133,6 +140,7 @@ impl Need {
             Self::Prometheus => &["prometheus", "curl"],
             Self::Fincore => &["util-linux-extra"],
             Self::Clang => &["clang-14", "llvm-14"],
+            Self::DpkgDeb => &["dpkg"],
             Self::Root
             | Self::Blkio
             | Self::Zram
@@ -208,6 +216,7 @@ impl Need {
             }),
             Self::Fincore => from(programs(&["fincore"])),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
+            Self::DpkgDeb => from(programs(&["dpkg-deb"])),
         }
     }
 }
@@ -239,6 +248,10 @@ macro_rules! require {
 pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
     let required = std::env::var(REQUIRE_VARIABLE).unwrap_or_default();
     let test = test_name(type_name_of_val(here));
+    if std::env::var_os(FAST_VARIABLE).is_some() && !needs.is_empty() {
+        skip(&test, "a fast run asks nothing of the machine");
+        return false;
+    }
     for &need in needs {
         match decide(need, &capability_once(need), &required) {
             Decision::Run => {}

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::stats::{self, Estimate};
+use blockstone_figures::Interval;
 use serde_json::{Value as Json, json};
 
-use crate::interval::Interval;
 use crate::registry;
 use crate::table::{Heading, Value, View};
 
@@ -166,10 +166,10 @@ fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Differen
 #[cfg(test)]
 mod tests {
     use blockstone_base::column::Cell;
+    use blockstone_figures::History;
     use blockstone_record::manifest::ProbeInfo;
 
     use super::*;
-    use crate::history::History;
 
     /// A network interface that receives about `rate` bytes a second, with noise, over 60 ticks.
     fn history(rate: u64) -> History {

@@ -4,9 +4,9 @@
 use blockstone_base::column::{Kind, Unit};
 use serde_json::{Map, Value as Json, json};
 
-use crate::interval::{Interval, Known, Missing};
 use crate::registry;
 use blockstone_base::table::Row;
+use blockstone_figures::{Interval, Known, Missing};
 
 use crate::table::{Table, Value};
 

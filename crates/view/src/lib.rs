@@ -1,13 +1,11 @@
 //! What happened on a host between two instants, as tables: rates, sizes, times and shares, derived
 //! from the raw counters of a [`History`].
 //!
-//! A history is filled by probes as they look, or from a recording; an [`Interval`] of it knows how
-//! far every counter moved; a [`View`] makes a [`Table`] of that. There is no other way from
-//! counters to figures, so a replay shows to the last digit what was on the screen. A [`Focus`]
-//! narrows samples of sessions down; [`Latencies`] say how many operations took how long.
+//! A [`View`] makes a [`Table`] of an [`Interval`]; there is no other way from counters to figures
+//! than the crate `figures`, so a replay shows to the last digit what was on the screen.
 //!
 //! Must not know: the machine, where its rows come from, and how tables are drawn. A cell is a
-//! number, a text, empty where nothing happened that it could be about, or missing with the reason.
+//! number, a text, empty where nothing happened that it could describe, or missing with the reason.
 //!
 //! ```
 //! use blockstone_base::column::Cell;
@@ -26,22 +24,19 @@
 //! assert!(registry::ALL.iter().any(|view| view.name == "network"));
 //! ```
 
+mod about;
 mod difference;
 mod document;
-mod focus;
-mod history;
-mod interval;
-mod latencies;
 mod page;
 pub mod registry;
 mod table;
 mod views;
 
+pub use blockstone_figures::{
+    Bucket, Condition, ConditionError, Focus, History, Interval, Known, Latencies, Missing,
+    OCTAVES, Sample, Timed, octave_bounds,
+};
 pub use difference::{Difference, Outcome, difference_document, differences};
 pub use document::document;
-pub use focus::{Condition, ConditionError, Focus};
-pub use history::History;
-pub use interval::{Interval, Known, Missing, Sample};
-pub use latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
 pub use page::views_page;
 pub use table::{Heading, Measure, Shape, Table, Value, View};

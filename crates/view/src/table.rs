@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use blockstone_base::database::SESSION;
 use blockstone_base::table::{self, Row};
 pub use blockstone_base::table::{
-    Heading, Measure, Shape, Table, Value, bytes, count, flow, share, text, time,
+    Heading, Measure, Shape, Table, Value, count, flow, level, mean_of, share, text, time, total,
+    unmerged,
 };
-
-use crate::interval::Interval;
+use blockstone_figures::Interval;
 
 /// A way to look at an interval: one table.
 #[derive(Debug)]

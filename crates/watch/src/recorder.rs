@@ -6,10 +6,10 @@ use blockstone_base::column::{Cell, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_measure::{Opening, capability};
 use blockstone_record::manifest::{End, Group, Phase, Stop};
-use blockstone_record::{RecordError, Recorder};
+use blockstone_record::parameters::WatchParameters;
+use blockstone_record::{Parameters, RecordError, Recorder};
 use blockstone_sys::survey;
 use blockstone_target::monitor::Server;
-use serde_json::Value;
 
 use crate::watch::Settings;
 
@@ -48,14 +48,16 @@ impl Written {
         series: &[&'static Schema],
     ) -> Result<Self, RecordError> {
         let root = std::path::Path::new("/");
-        let interval = ("interval_ns", Value::from(settings.interval.get()));
-        let server = server.map(|server| format!("{} {}", server.product, server.version));
-        let server = server.map(|server| ("server", Value::from(server)));
+        let parameters = WatchParameters {
+            interval_ns: Some(settings.interval),
+            server: server.map(|server| format!("{} {}", server.product, server.version)),
+            ..WatchParameters::default()
+        };
         let manifest = Opening {
             id: &destination.id,
             verb: "watch",
             argv: &settings.argv,
-            settings: std::iter::once(interval).chain(server).collect(),
+            settings: parameters.settings(),
             seed: 0,
             host: &survey::host(root),
             target: &survey::whole_host(root),

@@ -10,7 +10,7 @@ use blockstone_probe::io::{self, IoSpec, Wanted};
 use blockstone_probe::profile::{self, ProfileSpec};
 use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
 use blockstone_record::manifest::{End, ProbeInfo};
-use blockstone_sys::clock;
+use blockstone_sys::clock::{self, MonotonicClock};
 use blockstone_target::monitor::Server;
 use blockstone_view::History;
 
@@ -133,7 +133,7 @@ impl Watch {
             keep_ns: settings.keep.get(),
             written,
             origin_ns,
-            ticks: Ticks::start(settings.interval),
+            ticks: Ticks::start(&MonotonicClock, settings.interval),
             clocks: Clocks::now(),
             jumps: Vec::new(),
             listener: None,
@@ -189,7 +189,7 @@ impl Watch {
     /// # Errors
     /// When the recording cannot be written.
     pub fn look_when_due(&mut self) -> Result<(), WatchError> {
-        let missed = self.ticks.pass();
+        let missed = self.ticks.pass(&MonotonicClock);
         if let Some(written) = &mut self.written {
             written.missed(SCHEMA.probe, missed);
         }
@@ -250,7 +250,7 @@ impl Watch {
     /// Takes what the database's thread said.
     fn hear(&mut self) -> Result<(), WatchError> {
         let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
-        let family = self.server().map(|server| family(&server.product));
+        let family = self.server().map(|server| server.family);
         for answer in answers {
             for Reading { probe, object, cells } in answer.readings {
                 self.add(probe, answer.t_ns, &object, cells)?;
@@ -258,7 +258,7 @@ impl Watch {
             for (probe, column, why) in &answer.unmeasured {
                 note(&mut self.history, &mut self.written, probe, column, why);
             }
-            if let (Some(members), Some(family)) = (answer.processes, &family) {
+            if let (Some(members), Some(family)) = (answer.processes, family) {
                 self.wanted.set(members.iter().map(|(member, _)| member.pid));
                 let members = members.into_iter().map(|(member, role)| {
                     ((member.pid, member.thread), format!("{family}/{role}"))
@@ -316,11 +316,6 @@ fn sampled(settings: &Settings, per_second: u32) -> ProfileSpec {
         per_second,
         resolve: Box::new(move |pid, thread, name| roles.of_program(root, pid, thread, name)),
     }
-}
-
-/// What stands before the roles of a product's processes, as probes recognise them too.
-fn family(product: &str) -> String {
-    if product == "PostgreSQL" { "postgres".to_owned() } else { product.to_lowercase() }
 }
 
 fn note(

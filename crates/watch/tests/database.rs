@@ -65,13 +65,13 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     assert!((2.9..=3.0).contains(&average), "{average} of 3: {:?}", waits.rows);
     assert_eq!(number(&asleep[4]).round() as u64, 3, "and no session of our own");
     assert_eq!(table("sessions").rows.len(), 3);
-    let focus = Focus::of(waits.view, asleep).unwrap();
+    let focus = registry::find("active-sessions").unwrap().focus(asleep).unwrap();
     sleepers_are_found_by_their_wait(&whole, &focus);
     let load = table("load");
     let told = |name: &str| load.rows.iter().any(|row| row[0] == Value::Text(name.to_owned()));
     assert!(told("commits") && told("redo (bytes)"), "{:?}", load.rows);
     let processes = table("processes");
-    let is_role = |row: &Vec<Value>, role: &str| row[0] == Value::Text(role.to_owned());
+    let is_role = |row: &[Value], role: &str| row[0] == Value::Text(role.to_owned());
     for role in ["postgres/checkpointer", "postgres/session"] {
         assert!(processes.rows.iter().any(|row| is_role(row, role)), "{:?}", processes.rows);
     }

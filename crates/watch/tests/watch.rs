@@ -42,13 +42,15 @@ fn views_have_names_of_their_own_and_rows_as_wide_as_their_headings() {
         assert!(names.insert(view.name), "two views are called {}", view.name);
         let mut keys = HashSet::new();
         for column in view.columns {
-            assert!(keys.insert(column.key), "{} has {} twice", view.name, column.key);
+            assert!(keys.insert(&column.key), "{} has {} twice", view.name, column.key);
             let unit = match column.measure {
                 Measure::Nanoseconds => column.key.contains("_ns"),
                 Measure::Bytes => column.key.contains("_bytes"),
                 Measure::BytesPerS => column.key.ends_with("_bytes_per_s"),
                 Measure::Share => column.key.ends_with("_share"),
-                Measure::Text | Measure::Count => !column.key.contains("_ns"),
+                Measure::Text | Measure::Count | Measure::Ratio | Measure::OfRow => {
+                    !column.key.contains("_ns")
+                }
             };
             assert!(unit && column.doc.ends_with('.'), "{}.{}", view.name, column.key);
         }

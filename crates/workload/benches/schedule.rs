@@ -25,20 +25,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     for (name, parameters) in [("plain", &plain), ("everything", &all)] {
         let mut schedule = Schedule::new(parameters, 0);
-        let begun = Instant::now();
+        let started = Instant::now();
         for _ in 0..STEPS {
             black_box(schedule.step());
         }
-        let ns = begun.elapsed().as_secs_f64() * 1e9 / f64::from(STEPS);
+        let ns = started.elapsed().as_secs_f64() * 1e9 / f64::from(STEPS);
         writeln!(out, "schedule, {name:11} {ns:5.1} ns an operation")?;
     }
     let go_on = &mut |_| ControlFlow::Continue(());
     let target = (registry::find("null")?.open)(&TargetSpec::default(), go_on)?;
     let parameters = Parameters { loops: Some(5_000_000), ..plain };
-    let begun = Instant::now();
+    let started = Instant::now();
     let running = start(&Arc::clone(&target), &parameters, &mut || false)?;
     running.wait(Duration::from_mins(1));
-    let ns = begun.elapsed().as_secs_f64() * 1e9 / 5e6;
+    let ns = started.elapsed().as_secs_f64() * 1e9 / 5e6;
     writeln!(out, "session on nothing     {ns:5.1} ns an operation, timed and counted")?;
     Ok(())
 }

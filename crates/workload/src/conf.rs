@@ -13,9 +13,7 @@ use crate::wanted::{HotspotWanted, Wanted};
 /// What a file asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conf {
-    /// Whose file it is.
     pub dialect: Dialect,
-    /// The parameters.
     pub wanted: Wanted,
     /// What has no counterpart here, one sentence each.
     pub without_counterpart: Vec<String>,
@@ -34,11 +32,10 @@ pub enum Dialect {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfError {
     /// A line is no setting.
-    #[error("read line {line}: `{text}` is no NAME=value\nhint: remove it, or comment it out")]
+    #[error("read line {line}: `{text}` is not NAME=value\nhint: remove it, or comment it out")]
     Line {
         /// The line, from 1.
         line: usize,
-        /// What it says.
         text: String,
     },
     /// A value cannot be understood.
@@ -46,17 +43,16 @@ pub enum ConfError {
     Value {
         /// The line, from 1.
         line: usize,
-        /// The setting.
         name: String,
-        /// Its value.
         value: String,
-        /// Why not.
         why: String,
-        /// What helps.
         hint: String,
     },
     /// No setting of either tool was found.
-    #[error("read settings: none is of slob.conf or pgio.conf\nhint: name one of these files")]
+    #[error(
+        "read settings: no setting of slob.conf or pgio.conf is in it\n\
+         hint: name one of these files"
+    )]
     Nothing,
 }
 
@@ -231,15 +227,15 @@ fn slob_reason(name: &str) -> &'static str {
         }
         "DBA_PRIV_USER" | "SYSDBA_PASSWD" => "there is no server to log in to",
         "EXTERNAL_SCRIPT" => "run it around this command",
-        _ => "it is no setting of slob.conf that is known here",
+        _ => "it is not a known setting of slob.conf",
     }
 }
 
 fn pgio_reason(name: &str) -> &'static str {
     match name {
         "DBNAME" | "CONNECT_STRING" => "there is no server to connect to",
-        "CREATE_BASE_TABLE" => "schemas are always filled anew",
-        _ => "it is no setting of pgio.conf that is known here",
+        "CREATE_BASE_TABLE" => "schemas are always reloaded",
+        _ => "it is not a known setting of pgio.conf",
     }
 }
 
@@ -292,12 +288,14 @@ impl Assignment<'_> {
             name: self.name.to_owned(),
             value: hidden(self.name, self.value).to_owned(),
             why: why.into(),
-            hint: "correct the value; options on the command line go before the file".to_owned(),
+            hint: "correct the value; command-line options take precedence over the file"
+                .to_owned(),
         }
     }
 
     fn number(&self, most: u32) -> Result<u32, ConfError> {
-        let number: u32 = self.value.parse().map_err(|_| self.unusable("it is no whole number"))?;
+        let number: u32 =
+            self.value.parse().map_err(|_| self.unusable("it is not a whole number"))?;
         if number > most { Err(self.unusable(format!("it is above {most}"))) } else { Ok(number) }
     }
 
@@ -306,7 +304,7 @@ impl Assignment<'_> {
             Ok(seconds) if (0.0..1e9).contains(&seconds) => {
                 Ok(Nanos((seconds * 1e9).round() as u64))
             }
-            _ => Err(self.unusable("it is no number of seconds")),
+            _ => Err(self.unusable("it is not a number of seconds")),
         }
     }
 
@@ -413,11 +411,11 @@ export UPDATE_PCT RUN_TIME
             ("UPDATE_PCT=101", "above 100"),
             ("SCALE=80Q", "80Q"),
             ("REDO_STRESS=MEDIUM", "neither LITE nor HEAVY"),
-            ("RUN_TIME=-1", "no number of seconds"),
+            ("RUN_TIME=-1", "not a number of seconds"),
             ("SCALE=$SIZE", "computed by a shell"),
             ("UPDATE_PCT=1\nDO_HOTSPOT=maybe", "neither TRUE nor FALSE"),
-            ("listen_port=5432", "none is of slob.conf"),
-            ("", "none is of slob.conf"),
+            ("listen_port=5432", "no setting of slob.conf"),
+            ("", "no setting of slob.conf"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("\nhint: "), "{text}: {error}");

@@ -1,6 +1,6 @@
-//! What the sessions count. Each session has counters of its own, on cache lines of its own, and
-//! is their only writer; whoever reads them disturbs nobody. Latencies go into one histogram a
-//! kind of operation, which the reader empties: memory does not grow with sessions or time.
+//! What the sessions count. Each session has counters of its own, on cache lines of its own, and is
+//! their only writer; reading them disturbs no session. Latencies go into one histogram a kind of
+//! operation, which the reader empties: memory does not grow with sessions or time.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::thread;
@@ -18,7 +18,7 @@ const COLUMNS: usize = OPERATION.columns.len();
 /// Counters of one kind of operation, summed over all sessions since they started: the columns of
 /// [`OPERATION`], where each is described.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "described once, in OPERATION")]
+// Described once, in `OPERATION`.
 pub struct KindTotals {
     pub completed_ops: u64,
     pub failed_ops: u64,
@@ -64,17 +64,14 @@ impl KindTotals {
 }
 
 impl Totals {
-    /// Rows visited.
     pub fn rows(&self) -> u64 {
         self.0.iter().map(|kind| kind.rows).sum()
     }
 
-    /// Operations completed.
     pub fn completed_ops(&self) -> u64 {
         self.0.iter().map(|kind| kind.completed_ops).sum()
     }
 
-    /// Commits acknowledged.
     pub fn commits(&self) -> u64 {
         self.0.iter().map(|kind| kind.commits).sum()
     }
@@ -153,7 +150,7 @@ impl SessionCounters {
             if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
                 return values;
             }
-            // The session may have been put off its processor right there.
+            // The session may have been descheduled right there.
             thread::yield_now();
         }
     }

@@ -3,8 +3,8 @@
 //!
 //! [`Parameters`] say what is sent, [`Schedule`] turns them and a seed into each session's
 //! operations, [`start`] lets the sessions run on any [`Target`](blockstone_target::Target), and
-//! [`noise`] writes beside them. This crate knows no target by name and records nothing: whoever
-//! runs it reads its counters.
+//! [`noise`] writes beside them. This crate knows no target by name and records nothing: what runs
+//! it reads its counters.
 //!
 //! ```
 //! use blockstone_workload::{Parameters, Schedule};

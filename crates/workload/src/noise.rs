@@ -1,5 +1,5 @@
-//! Noise beside a load: writers that go through an area of their own again and again, each write
-//! durable before the next, as the log writers of other databases on the same storage are.
+//! Noise beside a load: writers that cycle through an area of their own, each write durable before
+//! the next, as the log writers of other databases on the same storage do.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,15 +20,14 @@ pub const WRITE: Bytes = Bytes::kib(128);
 const LAY_OUT: Bytes = Bytes::mib(1);
 /// Bytes of a stamped block.
 const STAMPED: u64 = 8192;
-/// How often progress of laying out is told.
+/// How often progress of the layout is reported.
 const TELL: Duration = Duration::from_millis(50);
-/// How long a layout that was given up may take to end.
+/// How long an interrupted layout may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// What the noise consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoiseSpec {
-    /// Writers.
     pub writers: u32,
     /// The area that each goes through; whole writes of [`WRITE`].
     pub area: Bytes,
@@ -50,14 +49,13 @@ pub enum NoiseError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// An area could not be written.
-    #[error("lay out the area of the noise: {why}\nhint: is there room, and does dmesg say more?")]
+    #[error("prepare the noise file: {why}\nhint: check free space and the kernel's log (dmesg)")]
     LayOut {
         /// Operation, offset and cause.
         why: String,
     },
-    /// It was given up.
-    #[error("lay out the area of the noise: given up\nhint: it was interrupted")]
-    GivenUp,
+    #[error("prepare the noise file: interrupted\nhint: nothing was measured; run it again")]
+    Interrupted,
 }
 
 /// The areas, written once so that no later write has to allocate. They are removed when this is
@@ -122,8 +120,8 @@ impl NoiseSpec {
 }
 
 impl Areas {
-    /// Makes the areas and writes each of them once. `told` hears how many bytes of how many are
-    /// written, and may give up.
+    /// Makes the areas and writes each of them once. `told` gets how many bytes of how many are
+    /// written, and may end the work.
     ///
     /// # Errors
     /// When an area cannot be made or written; none is left behind.
@@ -169,7 +167,7 @@ impl Areas {
             thread::sleep(TELL);
             if !told(running.totals().completed_bytes) {
                 running.stop(GRACE);
-                return Err(NoiseError::GivenUp);
+                return Err(NoiseError::Interrupted);
             }
         }
         match running.stop(GRACE).first_error {
@@ -208,12 +206,10 @@ pub struct Noise {
     running: Vec<Running>,
 }
 
-/// What the writers did.
 #[derive(Debug, Default)]
 pub struct NoiseOutcome {
     /// Every latency, by second and window.
     pub histograms: Vec<SecondHistogram>,
-    /// The first failure.
     pub first_error: Option<String>,
     /// Writers that still wait for their write.
     pub stuck_writers: u32,
@@ -301,7 +297,7 @@ mod tests {
     fn what_is_given_up_or_cannot_be_made_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
         let given_up = Areas::lay_out(spec(dir.path()), &mut |_, _| false).unwrap_err();
-        assert!(matches!(given_up, NoiseError::GivenUp), "{given_up}");
+        assert!(matches!(given_up, NoiseError::Interrupted), "{given_up}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
         std::fs::write(dir.path().join("b"), b"somebody's").unwrap();
         let taken = Areas::lay_out(spec(dir.path()), &mut |_, _| true).unwrap_err();

@@ -6,10 +6,8 @@ use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::DirectScan;
 
-/// What the sessions send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Who sends.
     pub population: Population,
     /// `SCALE`: rows of a schema, one a block.
     pub rows: u64,
@@ -27,7 +25,7 @@ pub struct Parameters {
     pub direct_scan: Option<DirectScan>,
     /// `DO_HOTSPOT`: a range of rows that is visited more often.
     pub hotspot: Option<Hotspot>,
-    /// `HOT_SCHEMA_FREQUENCY`: one of so many operations goes to the first schema.
+    /// `HOT_SCHEMA_FREQUENCY`: one in this many operations goes to the first schema.
     pub hot_schema: Option<Every>,
     /// `THINK_TM_*`: pauses.
     pub think: Option<Think>,
@@ -44,7 +42,6 @@ pub struct Parameters {
 pub enum Population {
     /// `THREADS_PER_SCHEMA` sessions on each schema, all alike.
     Mixed {
-        /// Schemas.
         schemas: u32,
         /// Sessions on each.
         threads: u32,
@@ -59,15 +56,14 @@ pub enum Population {
     /// Sessions that share one large scan and do nothing else: its table is cut into one part a
     /// schema, and session `i` of `n` takes the parts `i`, `i + n`, … in turn, again and again.
     Scanning {
-        /// Sessions.
         sessions: u32,
         /// Schemas, each with its part of the table.
         schemas: u32,
     },
 }
 
-/// One of so many operations. Which one of them is drawn anew each time, so that no two
-/// frequencies lock into step.
+/// On average one in N operations, drawn at random each time, so that no two frequencies lock into
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every(pub u32);
 
@@ -76,7 +72,6 @@ pub struct Every(pub u32);
 pub struct Hotspot {
     /// Its first row.
     pub first: u64,
-    /// Its rows.
     pub rows: u64,
     /// How often it is visited.
     pub every: Every,
@@ -85,9 +80,7 @@ pub struct Hotspot {
 /// Pauses, uniformly distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
-    /// The shortest.
     pub min: Nanos,
-    /// The longest.
     pub max: Nanos,
     /// After how many operations.
     pub every: Every,
@@ -98,31 +91,22 @@ pub struct Think {
 pub enum Scale {
     /// A number of blocks.
     Blocks(u64),
-    /// A size.
     Bytes(Bytes),
 }
 
-/// What contradicts itself or the size of the schemas.
+/// Contradictions among the parameters, or with the size of the schemas.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// A number that must not be zero is.
+    /// A number that must not be zero.
     #[error("set {parameter} to 0: nothing would run\nhint: give at least 1")]
-    Zero {
-        /// Which.
-        parameter: &'static str,
-    },
+    Zero { parameter: &'static str },
     /// A percentage above 100.
     #[error("set {parameter} to {value}: it is a percentage\nhint: give 0 to 100")]
-    Percentage {
-        /// Which.
-        parameter: &'static str,
-        /// What was given.
-        value: u32,
-    },
+    Percentage { parameter: &'static str, value: u32 },
     /// A statement would need more rows than there are.
     #[error(
         "visit {work_unit} rows at a time: the {range} has only {rows}\n\
-         hint: make it larger with {option}, or the work unit smaller"
+         hint: enlarge it with {option}, or reduce the work unit"
     )]
     WorkUnit {
         /// Rows of a statement.
@@ -142,46 +126,34 @@ pub enum ParameterError {
     Hotspot {
         /// First row of the range.
         first: u64,
-        /// Its rows.
         rows: u64,
         /// Rows of a schema.
         scale: u64,
     },
     /// The shortest pause is longer than the longest.
-    #[error("think {min} to {max}: that is no range\nhint: write --think MIN..MAX/N")]
-    Think {
-        /// The shortest.
-        min: Nanos,
-        /// The longest.
-        max: Nanos,
-    },
+    #[error("think {min} to {max}: not a range\nhint: write --think MIN..MAX/N")]
+    Think { min: Nanos, max: Nanos },
     /// Pauses in an open loop.
     #[error(
         "think between operations at a fixed rate: the rate already says when each starts\n\
-         hint: leave out --think or --rate"
+         hint: omit --think or --rate"
     )]
     ThinkAtRate,
     /// The sessions cannot be spread evenly.
     #[error(
-        "spread {sessions} sessions over {schemas} schemas: it does not come out even\n\
+        "spread {sessions} sessions over {schemas} schemas: they do not divide evenly\n\
          hint: make --sessions a multiple of --schemas"
     )]
-    Uneven {
-        /// Sessions asked for.
-        sessions: u32,
-        /// Schemas.
-        schemas: u32,
-    },
+    Uneven { sessions: u32, schemas: u32 },
     /// More sessions than a number holds.
     #[error("run {schemas} x {threads} sessions: too many\nhint: ask for fewer --threads")]
     TooMany {
-        /// Schemas.
         schemas: u32,
         /// Sessions on each.
         threads: u32,
     },
     /// The open loop has no rate.
-    #[error("start {rate_per_s} operations a second: that is no rate\nhint: give more than 0")]
+    #[error("start {rate_per_s} operations a second: not a rate\nhint: give more than 0")]
     Rate {
         /// What was given, as text.
         rate_per_s: String,
@@ -189,7 +161,6 @@ pub enum ParameterError {
 }
 
 impl Population {
-    /// Sessions.
     pub fn sessions(self) -> u32 {
         match self {
             Self::Mixed { schemas, threads } => schemas * threads,
@@ -198,7 +169,6 @@ impl Population {
         }
     }
 
-    /// Schemas.
     pub fn schemas(self) -> u32 {
         match self {
             Self::Mixed { schemas, .. } | Self::Scanning { schemas, .. } => schemas,
@@ -218,7 +188,6 @@ impl Parameters {
         }
     }
 
-    /// Whether anything updates.
     pub fn updates(&self) -> bool {
         match self.population {
             Population::Mixed { .. } => self.update_pct > 0,
@@ -355,7 +324,9 @@ impl FromStr for Scale {
             return Ok(Self::Blocks(blocks));
         }
         let why = || {
-            format!("`{text}` is no scale; write a number of blocks, or a size such as 80M or 10G")
+            format!(
+                "`{text}` is not a scale; write a number of blocks, or a size such as 80M or 10G"
+            )
         };
         text.parse().map(Self::Bytes).map_err(|_| why())
     }

@@ -18,7 +18,6 @@ const STACK_BYTES: usize = 256 << 10;
 /// Why the sessions could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// The parameters contradict themselves.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
     /// The system gives no more threads.
@@ -27,11 +26,9 @@ pub enum WorkloadError {
          hint: raise ulimit -u and the control group's pids.max, or ask for fewer sessions"
     )]
     Thread {
-        /// Which.
         index: u32,
         /// Of how many.
         sessions: u32,
-        /// The system's answer.
         source: std::io::Error,
     },
     /// A session could not be connected.
@@ -40,12 +37,11 @@ pub enum WorkloadError {
         /// The session and the target's answer.
         why: String,
     },
-    /// It was given up while the sessions connected.
-    #[error("start the sessions: given up\nhint: it was interrupted")]
-    GivenUp,
+    /// It was interrupted while the sessions connected.
+    #[error("start the sessions: interrupted\nhint: nothing was measured; run it again")]
+    Interrupted,
 }
 
-/// Sessions that run.
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -53,21 +49,18 @@ pub struct Running {
     sessions: u32,
 }
 
-/// What the sessions did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Counters from the start to the end of the last session.
     pub totals: Totals,
-    /// The first failure.
     pub first_error: Option<String>,
-    /// Sessions that failed.
     pub failed_sessions: u32,
     /// Sessions that did not end in time: they still wait for their operation.
     pub stuck_sessions: u32,
 }
 
 /// Connects every session on its own thread, then starts them all at one moment. `give_up` is
-/// asked from time to time while they connect.
+/// polled while they connect.
 ///
 /// # Errors
 /// When the parameters are wrong or a session cannot be connected; the others end at once then,
@@ -96,7 +89,7 @@ pub fn start(
     }
     if !shared.all_connected(sessions, give_up) {
         let why = shared.first_error();
-        return Err(why.map_or(WorkloadError::GivenUp, |why| WorkloadError::Connect { why }));
+        return Err(why.map_or(WorkloadError::Interrupted, |why| WorkloadError::Connect { why }));
     }
     shared.open();
     Ok(running)
@@ -130,15 +123,15 @@ impl Running {
 
     /// Lets sessions that have a number of loops go on to their end, for at most `limit`.
     pub fn wait(&self, limit: Duration) {
-        let begun = Instant::now();
-        while !self.all_ended() && begun.elapsed() < limit {
+        let started = Instant::now();
+        while !self.all_ended() && started.elapsed() < limit {
             thread::sleep(Duration::from_micros(500));
         }
     }
 
     /// Tells the sessions to stop and waits for the operations under way. Thousands of sessions may
-    /// take long, so it waits as long as one after the other ends, and gives up when none has ended
-    /// for as long as `grace`.
+    /// take long, so it waits as long as one after the other ends, and stops waiting when none has
+    /// ended for as long as `grace`.
     pub fn stop(mut self, grace: Duration) -> Outcome {
         self.end();
         let (mut ended, mut since) = (0, Instant::now());

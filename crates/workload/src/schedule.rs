@@ -4,7 +4,7 @@
 //! What the parameters promise holds exactly, not on average. Of any 100 consecutive operations
 //! `update_pct` update, spread as evenly as whole operations can be (Bresenham 1965); of any 100
 //! consecutive selects `scan_pct` scan. One of every `n` goes to the hot range, to the hot schema
-//! or is followed by a pause: which one is drawn for each `n` anew, so that updates, say, are not
+//! or is followed by a pause: which one is drawn again for each `n`, so that updates, say, are not
 //! by accident all hot or none. A statement's rows lie within the schema or the hot range as a
 //! whole, and every row of it is as likely as its place allows, odd and even alike.
 
@@ -37,14 +37,12 @@ pub struct Schedule {
 /// What a session does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The operation.
     pub operation: Operation,
     /// The pause after it, in nanoseconds.
     pub think_ns: u64,
 }
 
 impl Step {
-    /// Whether it changes rows.
     pub fn updates(&self) -> bool {
         matches!(self.operation, Operation::Update { .. })
     }
@@ -174,7 +172,7 @@ impl PerHundred {
     }
 }
 
-/// One of each `n`, at a place drawn anew for each.
+/// One of each `n`, at a place drawn again for each.
 #[derive(Clone, Debug)]
 struct OneIn {
     n: u32,

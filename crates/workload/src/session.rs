@@ -50,8 +50,7 @@ impl Shared {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until all sessions are connected or one has failed; `false` then. `give_up` is asked
-    /// from time to time.
+    /// Waits until all sessions are connected or one has failed; `false` then. `give_up` is polled.
     pub fn all_connected(&self, sessions: u32, give_up: &mut dyn FnMut() -> bool) -> bool {
         let mut gate = self.gate();
         loop {
@@ -126,7 +125,7 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let index = self.index;
-            self.shared.fail(|| format!("session {index} panicked: this is a defect"));
+            self.shared.fail(|| format!("session {index} panicked: this is a bug"));
         }
         self.shared.ended.fetch_add(1, Ordering::Release);
     }
@@ -139,7 +138,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         Ok(session) => session,
         Err(error) => return shared.fail(|| format!("connect session {index}: {error}")),
     };
-    session.heed(&shared.stop);
+    session.set_stop_flag(&shared.stop);
     let direct = parameters.direct_scan.map_or(Ok(()), |scan| session.scan_directly(scan));
     if let Err(error) = direct {
         return shared.fail(|| format!("connect session {index}: {error}"));

@@ -1,49 +1,119 @@
-//! What somebody asked for, on the command line or in a file of settings: any part of the
-//! parameters. Layers are laid over each other, and the last gaps are filled with defaults.
+//! What a user asks for, on the command line or in a file of settings: any part of the parameters.
+//! Layers are laid over each other, and the last gaps are filled with defaults.
 
 use std::str::FromStr;
 
 use blockstone_base::load::Pacing;
-use blockstone_base::units::{Bytes, Nanos};
+use blockstone_base::units::{Bytes, Nanos, positive};
 use blockstone_target::RedoStress;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
 
-/// Any part of the parameters; what is none was not said.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(missing_docs, reason = "described once, in Parameters")]
-pub struct Wanted {
-    pub schemas: Option<u32>,
-    pub threads: Option<u32>,
-    /// Sessions over all schemas, in place of `threads`.
-    pub sessions: Option<u32>,
-    pub readers: Option<u32>,
-    pub writers: Option<u32>,
-    pub scale: Option<Scale>,
-    pub work_unit: Option<u32>,
-    pub update_work_unit: Option<u32>,
-    pub update_pct: Option<u32>,
-    pub scan_pct: Option<u32>,
-    pub scan_size: Option<Scale>,
-    /// `REDO_STRESS`: a property of the data rather than of the schedule.
-    pub redo_stress: Option<RedoStress>,
-    /// `OBFUSCATE_COLUMNS`: the part of a row that does not compress, 0 to 1.
-    pub obfuscate: Option<f64>,
-    pub hotspot: Option<HotspotWanted>,
-    pub hot_schema: Option<u32>,
-    pub think: Option<Think>,
-    /// `RUN_TIME`.
-    pub run_time: Option<Nanos>,
-    pub loops: Option<u64>,
-    /// Operations a second of an open loop.
-    pub rate_per_s: Option<f64>,
-    pub seed: Option<u64>,
+/// Declares wishes, each of which may be missing.
+macro_rules! wanted {
+    ($(#[$about:meta])* pub struct $wanted:ident {
+        $($(#[$field:meta])* pub $name:ident: $type:ty,)*
+    }) => {
+        $(#[$about])*
+        pub struct $wanted {
+            $($(#[$field])* pub $name: Option<$type>,)*
+        }
+
+        impl $wanted {
+            /// These wishes, and those of `below` where there are none.
+            fn or(self, below: Self) -> Self {
+                Self { $($name: self.$name.or(below.$name),)* }
+            }
+
+            /// The names of those that are there.
+            pub fn names(&self) -> impl Iterator<Item = &'static str> {
+                let all = [$((stringify!($name), self.$name.is_some()),)*];
+                all.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name)
+            }
+        }
+    };
 }
+
+wanted! {
+/// Any part of the parameters; what is none was not asked for. These are the options of `run` too,
+/// so the text on each is its help.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
+#[command(next_help_heading = "What is sent")]
+pub struct Wanted {
+    /// Schemas, each with a table of its own [default: 4]
+    #[arg(long, value_name = "N")]
+    pub schemas: u32,
+    /// Sessions on each schema [default: 4]
+    #[arg(long, value_name = "N", conflicts_with = "sessions")]
+    pub threads: u32,
+    /// Sessions over all schemas, in place of --threads
+    #[arg(long, value_name = "N")]
+    pub sessions: u32,
+    /// Sessions that only select, each on its own schema
+    #[arg(long, value_name = "N", conflicts_with_all = MIX)]
+    pub readers: u32,
+    /// Sessions that only update, each on its own schema
+    #[arg(long, value_name = "N", conflicts_with_all = MIX)]
+    pub writers: u32,
+    /// Size of a schema, or its number of blocks [default: 256M, or less where there are many or
+    /// little is free]
+    #[arg(long, value_name = "SIZE")]
+    pub scale: Scale,
+    /// Rows that a select visits; each is one block [default: 64]
+    #[arg(long, value_name = "ROWS")]
+    pub work_unit: u32,
+    /// Rows that an update changes [default: the work unit]
+    #[arg(long, value_name = "ROWS")]
+    pub update_work_unit: u32,
+    /// Of 100 operations, how many update: any number from 0 to 100 [default: 10]
+    #[arg(long, value_name = "PCT")]
+    pub update_pct: u32,
+    /// Of 100 selects, how many scan a second table [default: 0]
+    #[arg(long, value_name = "PCT")]
+    pub scan_pct: u32,
+    /// Size of that table, or its number of blocks [default: 1M]; with --profile scan the size of
+    /// the one table that all sessions share [default: 1G, or less where little is free]
+    #[arg(long, value_name = "SIZE")]
+    pub scan_size: Scale,
+    /// What an update changes: two columns or all nineteen [default: lite]
+    #[arg(long, value_parser = redo_stress())]
+    pub redo_stress: RedoStress,
+    /// The part of each row that does not compress, 0 to 1 [default: 1]
+    #[arg(long, value_name = "RATIO", value_parser = ratio)]
+    pub obfuscate: f64,
+    /// A hot range: 8M@16M/3 sends one of 3 operations to 8 MiB from 16 MiB on
+    #[arg(long, value_name = "SIZE@OFFSET/N")]
+    pub hotspot: HotspotWanted,
+    /// Send one of N operations to the first schema
+    #[arg(long, value_name = "N")]
+    pub hot_schema: u32,
+    /// Pause after one of N operations, as in 100ms..500ms/10
+    #[arg(long, value_name = "MIN..MAX/N", conflicts_with = "rate_per_s")]
+    pub think: Think,
+    /// Start operations at this rate a second over all sessions, whatever the storage does
+    #[arg(long = "rate", value_name = "OPS", value_parser = positive)]
+    pub rate_per_s: f64,
+    /// How long each window is; a warm-up of at most half as long comes before [default: 30s; 15s
+    /// with --noise; 4s with --profile scan]
+    #[arg(long, value_name = "TIME", conflicts_with = "loops")]
+    pub run_time: Nanos,
+    /// Stop after so many operations a session instead
+    #[arg(long, value_name = "N")]
+    pub loops: u64,
+    /// Seed of all choices and data [default: drawn, and written to the manifest]
+    #[arg(long)]
+    pub seed: u64,
+}
+}
+
+/// What --readers and --writers decide by themselves.
+const MIX: [&str; 4] = ["schemas", "threads", "sessions", "update_pct"];
 
 /// A hot range as it is written: `8M@16M/3` is 8 MiB from 16 MiB on, one of three operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HotspotWanted {
-    /// Its size.
     pub size: Scale,
     /// Where it begins.
     pub offset: Scale,
@@ -51,7 +121,7 @@ pub struct HotspotWanted {
     pub every: u32,
 }
 
-/// What is used where nobody asked for anything else.
+/// The defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// Schemas and sessions on each.
@@ -80,28 +150,7 @@ impl Wanted {
         } else {
             below
         };
-        Self {
-            schemas: self.schemas.or(below.schemas),
-            threads: self.threads.or(below.threads),
-            sessions: self.sessions.or(below.sessions),
-            readers: self.readers.or(below.readers),
-            writers: self.writers.or(below.writers),
-            scale: self.scale.or(below.scale),
-            work_unit: self.work_unit.or(below.work_unit),
-            update_work_unit: self.update_work_unit.or(below.update_work_unit),
-            update_pct: self.update_pct.or(below.update_pct),
-            scan_pct: self.scan_pct.or(below.scan_pct),
-            scan_size: self.scan_size.or(below.scan_size),
-            redo_stress: self.redo_stress.or(below.redo_stress),
-            obfuscate: self.obfuscate.or(below.obfuscate),
-            hotspot: self.hotspot.or(below.hotspot),
-            hot_schema: self.hot_schema.or(below.hot_schema),
-            think: self.think.or(below.think),
-            run_time: self.run_time.or(below.run_time),
-            loops: self.loops.or(below.loops),
-            rate_per_s: self.rate_per_s.or(below.rate_per_s),
-            seed: self.seed.or(below.seed),
-        }
+        self.or(below)
     }
 
     /// Who sends.
@@ -172,8 +221,8 @@ impl FromStr for HotspotWanted {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is no hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
-                     operations, one in the 8 MiB from 16 MiB on"
+                "`{text}` is not a hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
+                 operations, one in the 8 MiB from 16 MiB on"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;
@@ -192,8 +241,8 @@ impl FromStr for Think {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is no pause; write MIN..MAX/N, as in 100ms..500ms/10: after one of \
-                     10 operations, 0.1 to 0.5 s"
+                "`{text}` is not a pause; write MIN..MAX/N, as in 100ms..500ms/10: after one of 10 \
+                 operations, 0.1 to 0.5 s"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;
@@ -203,6 +252,20 @@ impl FromStr for Think {
             max: max.parse().map_err(|_| why())?,
             every: Every(every.parse().map_err(|_| why())?),
         })
+    }
+}
+
+fn redo_stress() -> impl TypedValueParser<Value = RedoStress> {
+    PossibleValuesParser::new(["lite", "heavy"]).map(|text| match text.as_str() {
+        "heavy" => RedoStress::Heavy,
+        _ => RedoStress::Lite,
+    })
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("it must be a number from 0 to 1".to_owned()),
     }
 }
 

@@ -226,10 +226,10 @@ fn a_session_that_hangs_is_counted_and_not_waited_for() {
     let orders = Orders { hang: AtomicBool::new(true), ..Orders::default() };
     let (scripted, running) = begin(orders, &mixed(1));
     wait_until("both have sent", || scripted.first.lock().unwrap().len() == 2);
-    let begun = Instant::now();
+    let started = Instant::now();
     let outcome = running.stop(Duration::from_millis(100));
     assert_eq!(outcome.stuck_sessions, 2);
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(2));
     scripted.orders.hang.store(false, Ordering::SeqCst);
 }
 
@@ -250,10 +250,10 @@ fn pauses_are_taken_and_do_not_delay_the_end() {
         loops: Some(5),
         ..mixed(1)
     };
-    let begun = Instant::now();
+    let started = Instant::now();
     let (_, running) = begin(Orders::default(), &short);
     wait_until("loops end", || running.all_ended());
-    assert!(begun.elapsed() >= Duration::from_millis(100), "{:?}", begun.elapsed());
+    assert!(started.elapsed() >= Duration::from_millis(100), "{:?}", started.elapsed());
     let thought: u64 = running.totals().0.iter().map(|kind| kind.think_ns_sum).sum();
     assert_eq!(thought, 2 * 5 * 20_000_000);
 
@@ -261,9 +261,9 @@ fn pauses_are_taken_and_do_not_delay_the_end() {
         Parameters { think: pause(Nanos::millis(60_000), Nanos::millis(60_000)), ..mixed(1) };
     let (scripted, running) = begin(Orders::default(), &long);
     wait_until("both think", || scripted.first.lock().unwrap().len() == 2);
-    let begun = Instant::now();
+    let started = Instant::now();
     let outcome = running.stop(GRACE);
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     assert_eq!(outcome.stuck_sessions, 0);
 }
 

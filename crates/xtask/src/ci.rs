@@ -7,13 +7,13 @@ use anyhow::{Result, bail};
 
 use crate::test::{self, Account};
 use crate::workspace::{cargo, show};
-use crate::{generate, packages, tidy};
+use crate::{format, generate, packages, tidy};
 
 /// A step's name and what it does.
 type Step = (&'static str, fn(&mut Account) -> Result<()>);
 
 const STEPS: &[Step] = &[
-    ("format", |_| show(&mut cargo(["fmt", "--all", "--check"]))),
+    ("format", |_| format::check()),
     ("tidy", |_| tidy::check()),
     ("lint", |_| {
         show(cargo(["clippy", "--workspace", "--all-targets"]).args(["--", "-D", "warnings"]))

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, anyhow, bail};
 use blockstone_testkit::{Need, build, skipped_without};
 
+use crate::dist::{command, man_pages};
 use crate::workspace::{output_of, root, scratch, show};
 
 /// How generated files are dealt with.
@@ -44,8 +45,6 @@ const GENERATORS: &[Generator] = &[
     plain("docs/probes.md", || printed_by("columns_page")),
     plain("docs/views.md", || printed_by("views_page")),
     plain("docs/cli.md", || Ok(single(cli_page()?))),
-    plain("completions/", completions),
-    plain("man/", man_pages),
 ];
 
 const fn plain(output: &'static str, make: fn() -> Result<Files>) -> Generator {
@@ -190,11 +189,12 @@ fn cli_page() -> Result<String> {
          not edit. -->\n",
     );
     let words_of = |verb: &str| verb.split('-').map(str::to_owned).collect::<Vec<_>>();
-    let verbs = man_pages()?.into_keys().filter_map(|name| verb_of(&name).map(words_of));
+    let blockstone = build(&["--workspace", "--bin", "blockstone"])?;
+    let verbs = man_pages(&blockstone)?.into_keys().filter_map(|name| verb_of(&name).map(words_of));
     for words in std::iter::once(Vec::new()).chain(verbs) {
         let heading = ["blockstone"].into_iter().chain(words.iter().map(String::as_str));
         let heading = heading.collect::<Vec<_>>().join(" ");
-        let help = output_of(blockstone()?.args(&words).arg("--help"))?;
+        let help = output_of(command(&blockstone).args(&words).arg("--help"))?;
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
         let _ = write!(page, "\n## {heading}\n```text\n{}\n```\n", help.join("\n").trim_end());
     }
@@ -205,37 +205,6 @@ fn cli_page() -> Result<String> {
 /// `flash-cliff` for the page of `flash cliff`.
 fn verb_of(page: &str) -> Option<&str> {
     page.strip_prefix("blockstone-")?.strip_suffix(".1").filter(|verb| !verb.ends_with("help"))
-}
-
-fn completions() -> Result<Files> {
-    let shells = ["bash", "elvish", "fish", "zsh"];
-    let script = |shell: &str| {
-        let text = output_of(blockstone()?.args(["completions", shell]))?;
-        Ok((format!("blockstone.{shell}"), text.into_bytes()))
-    };
-    shells.into_iter().map(script).collect()
-}
-
-fn man_pages() -> Result<Files> {
-    let dir = scratch("man")?;
-    if dir.exists() {
-        fs::remove_dir_all(&dir).with_context(|| format!("empty {}", dir.display()))?;
-    }
-    output_of(blockstone()?.arg("man").arg(&dir))?;
-    let mut pages = Files::new();
-    for name in file_names(&dir)? {
-        let path = dir.join(&name);
-        let text = fs::read(&path);
-        pages.insert(name, text.with_context(|| format!("read {}", path.display()))?);
-    }
-    Ok(pages)
-}
-
-/// The built binary, at a width and without colours that do not depend on who generates.
-fn blockstone() -> Result<Command> {
-    let mut command = Command::new(build(&["--workspace", "--bin", "blockstone"])?);
-    command.env("COLUMNS", "100").env("NO_COLOR", "1").stdin(Stdio::null());
-    Ok(command)
 }
 
 #[cfg(test)]
@@ -250,15 +219,15 @@ mod tests {
     #[test]
     fn a_changed_a_missing_and_a_surplus_file_are_found() {
         let dir = ScratchDir::on_disk().unwrap();
-        fs::create_dir(dir.path().join("man")).unwrap();
+        fs::create_dir(dir.path().join("pages")).unwrap();
         for (name, text) in [("same", "1"), ("changed", "old"), ("surplus", "3")] {
-            fs::write(dir.path().join("man").join(name), text).unwrap();
+            fs::write(dir.path().join("pages").join(name), text).unwrap();
         }
         let made = made([("same", "1"), ("changed", "new"), ("missing", "4")]);
-        let mut found = differences(dir.path(), "man/", made).unwrap();
+        let mut found = differences(dir.path(), "pages/", made).unwrap();
         found.sort_by(|a, b| a.path.cmp(&b.path));
         let change = |name: &str, text: Option<&str>| Change {
-            path: Path::new("man").join(name),
+            path: Path::new("pages").join(name),
             content: text.map(Into::into),
         };
         let expected =

@@ -1,11 +1,13 @@
 //! `cargo xtask lab`: experiments that show, on devices whose limits the kernel enforces, that the
-//! product finds what storage practice says it must find. Each is one file and one line in the
-//! registry, states its goals in figures, and leaves nothing behind.
+//! product finds what storage practice says it must find, and what the house promises of itself.
+//! Each is one file and one line in the registry, states its goals in figures, and leaves nothing
+//! behind.
 
 mod measure;
 mod reduce;
 mod redundancy;
 mod registry;
+mod verb_cost;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,7 +4,6 @@
 //! measurement is, it leaves to the crates. Each job is one module; [`Job`] lists them.
 //!
 //! ```text
-//! cargo xtask test        # installs what the tests need, runs them, says what was skipped and why
 //! cargo xtask ci          # all that must hold before a change lands
 //! ```
 
@@ -13,6 +12,8 @@
 mod bench;
 mod ci;
 mod device;
+mod dist;
+mod format;
 mod generate;
 mod goals;
 mod interrupt;
@@ -27,7 +28,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The jobs of those who work on Blockstone.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
 struct Arguments {
@@ -41,10 +41,14 @@ enum Job {
     Ci,
     /// Run all tests, and say what ran, what was skipped and why
     Test(test::Options),
+    /// Format all Rust files
+    Fmt(format::Options),
     /// Check the house style that no compiler checks
     Tidy,
     /// Write the files that derive from the code
     Generate(generate::Options),
+    /// Package the release binary with its documents: a tarball, a Debian package, checksums
+    Dist,
     /// Make a disk of known limits, and run a command under them
     #[command(subcommand)]
     Device(device::Action),
@@ -58,8 +62,10 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().job {
         Job::Ci => Ok(ci::run()),
         Job::Test(options) => test::run(&options),
+        Job::Fmt(options) => format::run(&options),
         Job::Tidy => tidy::run(),
         Job::Generate(options) => generate::run(&options),
+        Job::Dist => dist::run(),
         Job::Device(action) => device::run(action),
         Job::Bench(options) => bench::run(&options),
         Job::Lab(options) => lab::run(options),

@@ -8,10 +8,16 @@ use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use blockstone_testkit::SKIP_LOG_VARIABLE;
+use blockstone_testkit::{FAST_VARIABLE, SKIP_LOG_VARIABLE};
 
 use crate::packages;
 use crate::workspace::{cargo, line, scratch};
+
+/// Tells the canary to fail.
+const CANARY_VARIABLE: &str = "BLOCKSTONE_CANARY";
+
+/// What needs only a processor and a temporary directory.
+const FAST: &[&str] = &["--lib", "--bins", "--test", "recordings", "--no-fail-fast"];
 
 /// How the tests are run.
 #[derive(Debug, clap::Args)]
@@ -19,6 +25,9 @@ pub struct Options {
     /// Name the packages that the tests need and are missing, instead of installing them
     #[arg(long)]
     no_install: bool,
+    /// Only what needs no root, device, server or load: under four minutes, for whoever edits
+    #[arg(long)]
+    fast: bool,
     /// Run only tests whose name contains this
     filter: Option<String>,
 }
@@ -67,10 +76,15 @@ impl Account {
 
 /// `cargo xtask test`.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    packages::provide(!options.no_install)?;
     let filter = options.filter.as_deref();
-    let mut account = tests(filter)?;
-    account.add(doctests(filter)?);
+    let account = if options.fast {
+        counted(FAST, filter, &[(FAST_VARIABLE, "1")])?
+    } else {
+        packages::provide(!options.no_install)?;
+        let mut account = tests(filter)?;
+        account.add(doctests(filter)?);
+        account
+    };
     account.print();
     println!("{}", account.closing_line());
     Ok(if account.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -79,17 +93,17 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// The unit and integration tests of the workspace, after the canary.
 pub fn tests(filter: Option<&str>) -> Result<Account> {
     canary()?;
-    counted(&["--tests", "--no-fail-fast"], filter, false)
+    counted(&["--tests", "--no-fail-fast"], filter, &[])
 }
 
 /// The examples in the documentation.
 pub fn doctests(filter: Option<&str>) -> Result<Account> {
-    counted(&["--doc", "--no-fail-fast"], filter, false)
+    counted(&["--doc", "--no-fail-fast"], filter, &[])
 }
 
 /// Tells a test to fail and insists on seeing it fail.
 fn canary() -> Result<()> {
-    let account = counted(&["--test", "canary"], None, true)?;
+    let account = counted(&["--quiet", "--test", "canary"], None, &[(CANARY_VARIABLE, "1")])?;
     ensure!(
         account.failed == 1 && account.passed == 0,
         "the canary was told to fail and the run says {}; no result of it can be believed",
@@ -101,13 +115,19 @@ fn canary() -> Result<()> {
 
 /// Runs `cargo test` over the workspace and counts. Always the whole workspace, also for one test:
 /// a selection of packages could select other features, and build everything anew.
-fn counted(arguments: &[&str], filter: Option<&str>, canary: bool) -> Result<Account> {
+fn counted(
+    arguments: &[&str],
+    filter: Option<&str>,
+    variables: &[(&str, &str)],
+) -> Result<Account> {
+    let canary = variables.iter().any(|(name, _)| *name == CANARY_VARIABLE);
     let log = scratch("skipped.tsv")?;
     fs::write(&log, "").with_context(|| format!("write {}", log.display()))?;
     let mut command = cargo(["test", "--workspace"]);
-    command.args(arguments).args(filter).env(SKIP_LOG_VARIABLE, &log).stdout(Stdio::piped());
+    command.args(arguments).args(filter).stdout(Stdio::piped());
+    command.env(SKIP_LOG_VARIABLE, &log).envs(variables.iter().copied());
     if canary {
-        command.env("BLOCKSTONE_CANARY", "1").arg("--quiet").stderr(Stdio::null());
+        command.stderr(Stdio::null());
     }
     let mut child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
     let output = child.stdout.take().context("its output was piped")?;

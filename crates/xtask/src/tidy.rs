@@ -3,6 +3,7 @@
 
 mod dependencies;
 mod documents;
+mod imports;
 mod sources;
 mod tree;
 
@@ -46,6 +47,7 @@ const CHECKS: &[Check] = &[
     sources::registries,
     documents::present,
     documents::links,
+    imports::circles,
 ];
 
 /// `cargo xtask tidy`.

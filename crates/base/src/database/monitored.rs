@@ -1,6 +1,6 @@
-//! What a database tells whoever watches it from outside, beside the series that a run records of
-//! the one it drives. A server's counters live as long as the server; where they fall, because they
-//! were set back or a database was dropped, nothing is added. The session that asks is in none.
+//! What an outside monitor sees of a database, beside the series that a run records of the one it
+//! drives. A server's counters live as long as the server; where they fall, because they were set
+//! back or a database was dropped, nothing is added. The session that asks is in none.
 
 use crate::column::{Column, Kind, Schema, Unit};
 
@@ -11,41 +11,41 @@ pub const DATABASE: Schema = Schema {
     probe: "database",
     doc: "The load profile of a database server as a whole, beside `instance` and `sql`.",
     columns: &[
-        seen("rollbacks", Unit::Count, "Transactions that ended without effect."),
-        seen("statements", Unit::Count, "Statements that clients sent."),
+        seen("rollbacks", Unit::Count, "Transactions rolled back."),
+        seen("statements", Unit::Count, "Statements sent by clients."),
         seen("logons", Unit::Count, "Sessions that began."),
-        seen("rows_read", Unit::Count, "Rows and entries of indexes that scans read."),
-        seen("rows_fetched", Unit::Count, "Rows fetched by way of an index."),
+        seen("rows_read", Unit::Count, "Rows and index entries read by scans."),
+        seen("rows_fetched", Unit::Count, "Rows fetched through an index."),
         seen("rows_sent", Unit::Count, "Rows sent to clients."),
         seen("rows_inserted", Unit::Count, "Rows inserted."),
         seen("rows_updated", Unit::Count, "Rows updated."),
         seen("rows_deleted", Unit::Count, "Rows deleted."),
         seen("temp_files", Unit::Count, "Temporary files made for sorts, hashes and the like."),
         seen("temp_bytes", Unit::Bytes, "Bytes written to them."),
-        seen("deadlocks", Unit::Count, "Deadlocks that the database untied."),
-        seen("row_lock_waits", Unit::Count, "Waits for a lock on a row that ended."),
+        seen("deadlocks", Unit::Count, "Deadlocks detected and resolved."),
+        seen("row_lock_waits", Unit::Count, "Completed waits for row locks."),
         seen("row_lock_ns", Unit::Nanoseconds, "Time of these waits."),
-        seen("read_ns", Unit::Nanoseconds, "Time of sessions in reading data files."),
-        seen("write_ns", Unit::Nanoseconds, "Time of sessions in writing data files."),
+        seen("read_ns", Unit::Nanoseconds, "Time sessions spent reading data files."),
+        seen("write_ns", Unit::Nanoseconds, "Time sessions spent writing data files."),
         seen(
             "idle_in_transaction_ns",
             Unit::Nanoseconds,
-            "Time of sessions inside a transaction and outside of a call.",
+            "Time sessions were idle inside a transaction.",
         ),
-        seen("redo_records", Unit::Count, "Records of redo generated."),
-        seen("redo_flushes", Unit::Count, "Flushes of the redo; none by wal_sync_method=open_*."),
-        seen("redo_write_ns", Unit::Nanoseconds, "Time of the writes of redo."),
-        seen("redo_flush_ns", Unit::Nanoseconds, "Time of the flushes of redo."),
+        seen("redo_records", Unit::Count, "Redo records generated."),
+        seen("redo_flushes", Unit::Count, "Redo flushes; none with wal_sync_method=open_*."),
+        seen("redo_write_ns", Unit::Nanoseconds, "Time spent writing redo."),
+        seen("redo_flush_ns", Unit::Nanoseconds, "Time spent flushing redo."),
         seen("redo_buffer_full", Unit::Count, "Times that sessions found the redo buffer full."),
-        seen("checkpoints_timed", Unit::Count, "Checkpoints begun because their time had come."),
-        seen("checkpoints_requested", Unit::Count, "Checkpoints begun for another reason."),
+        seen("checkpoints_timed", Unit::Count, "Checkpoints started by the timer."),
+        seen("checkpoints_requested", Unit::Count, "Checkpoints started for another reason."),
         seen(
             "checkpoint_write_ns",
             Unit::Nanoseconds,
-            "Time in which checkpoints wrote, pauses included.",
+            "Time checkpoints spent writing, pauses included.",
         ),
-        seen("checkpoint_sync_ns", Unit::Nanoseconds, "Time in which checkpoints flushed files."),
-        seen("checkpoint_written_blocks", Unit::Count, "Blocks that checkpoints wrote."),
+        seen("checkpoint_sync_ns", Unit::Nanoseconds, "Time checkpoints spent flushing files."),
+        seen("checkpoint_written_blocks", Unit::Count, "Blocks written by checkpoints."),
         seen("writer_written_blocks", Unit::Count, "Blocks written to make room in the cache."),
         seen(
             "session_written_blocks",
@@ -57,7 +57,7 @@ pub const DATABASE: Schema = Schema {
             Unit::Bytes,
             "Redo since the last checkpoint: what a recovery would have to read.",
         ),
-        level("history_length", Unit::Count, "Old versions of rows that are not purged yet."),
+        level("history_length", Unit::Count, "Old row versions not yet purged."),
     ],
 };
 
@@ -65,8 +65,8 @@ pub const DATABASE: Schema = Schema {
 /// empty cell that the manifest does not explain is of a request that cannot happen there.
 pub const IO: Schema = Schema {
     probe: "io",
-    doc: "I/O requests of the database, by kind of process, what it was on and in which context; \
-          empty where there can be none.",
+    doc: "I/O requests of the database, by kind of process, object and context; empty where there \
+          can be none.",
     columns: &[
         TRANSFERS[0],
         TRANSFERS[1],
@@ -74,16 +74,16 @@ pub const IO: Schema = Schema {
         TRANSFERS[3],
         TRANSFERS[4],
         TRANSFERS[5],
-        seen("extend_ios", Unit::Count, "Requests that made a file longer."),
-        seen("extend_bytes", Unit::Bytes, "Bytes that files became longer."),
+        seen("extend_ios", Unit::Count, "Requests that extended a file."),
+        seen("extend_bytes", Unit::Bytes, "Bytes by which files were extended."),
         seen("extend_ns", Unit::Nanoseconds, "Time of these requests."),
-        seen("writeback_ios", Unit::Count, "Requests to the kernel to begin to write."),
+        seen("writeback_ios", Unit::Count, "Requests to the kernel to start writeback."),
         seen("writeback_ns", Unit::Nanoseconds, "Time of these requests."),
         seen("flushes", Unit::Count, "Flushes of files."),
         seen("flush_ns", Unit::Nanoseconds, "Time of these flushes."),
         seen("hits", Unit::Count, "Blocks found in the cache."),
-        seen("evictions", Unit::Count, "Blocks that had to leave the cache for another."),
-        seen("reuses", Unit::Count, "Blocks of a ring of its own that were used again."),
+        seen("evictions", Unit::Count, "Blocks evicted from the cache to make room."),
+        seen("reuses", Unit::Count, "Blocks reused within a ring buffer."),
     ],
 };
 
@@ -91,25 +91,25 @@ pub const IO: Schema = Schema {
 /// which the database knows it: the process of PostgreSQL, the connection of MariaDB.
 pub const SESSION: Schema = Schema {
     probe: "session",
-    doc: "Samples of the sessions that worked or were idle in a transaction, and of background \
-          processes that did not rest.",
+    doc: "Samples of sessions that were active or idle in a transaction, and of background \
+          processes that were active.",
     columns: &[
-        state("role", "What kind of process it is: `session`, or the kind of background process."),
-        state("user", "Who it works for."),
+        state("role", "Kind of process: `session`, or the kind of background process."),
+        state("user", "The user it works for."),
         state("database", "The database that it is connected to."),
-        state("application", "What the client calls itself."),
+        state("application", "Application name given by the client."),
         state("state", "`active`, `idle in transaction`, or as the database calls it."),
         state(
             "wait_class",
             "What it does: `On CPU`, or waits of one kind: `IO`, `Lock` (queues, on tables and \
              rows), `LWLock` (latches, on memory), `Client`, `IPC`, `Timeout` and others.",
         ),
-        state("event", "What it waits for, as the database calls it."),
+        state("event", "What it waits for, in the database's terms."),
         state("query_id", "Its statement: the object of `statement` and `statement_text`."),
-        state("blockers", "Who holds the lock it waits for: their objects, with commas."),
-        level("thread", Unit::Count, "The process or thread of the operating system."),
-        level("transaction_age_ns", Unit::Nanoseconds, "Since its transaction began."),
-        level("statement_age_ns", Unit::Nanoseconds, "Since its statement began."),
+        state("blockers", "Holders of the lock it waits for: their objects, separated by commas."),
+        level("thread", Unit::Count, "Number of its process or thread in the operating system."),
+        level("transaction_age_ns", Unit::Nanoseconds, "Time since its transaction began."),
+        level("statement_age_ns", Unit::Nanoseconds, "Time since its statement began."),
     ],
 };
 
@@ -118,11 +118,15 @@ pub const SESSIONS: Schema = Schema {
     probe: "sessions",
     doc: "Sessions of clients, at each sample.",
     columns: &[
-        level("connected", Unit::Count, "All of them."),
-        level("active", Unit::Count, "Those inside a call."),
-        level("idle", Unit::Count, "Those outside of a call and of a transaction."),
-        level("idle_in_transaction", Unit::Count, "Those outside of a call in a transaction."),
-        level("waiting_for_locks", Unit::Count, "Those that wait for a lock."),
+        level("connected", Unit::Count, "All sessions."),
+        level("active", Unit::Count, "Sessions executing a call."),
+        level("idle", Unit::Count, "Sessions outside a call and outside a transaction."),
+        level(
+            "idle_in_transaction",
+            Unit::Count,
+            "Sessions inside a transaction but outside a call.",
+        ),
+        level("waiting_for_locks", Unit::Count, "Sessions waiting for a lock."),
     ],
 };
 
@@ -130,9 +134,9 @@ pub const SESSIONS: Schema = Schema {
 /// [`SESSION`], and for a thread in the background `thread` and its number.
 pub const SESSION_STATISTICS: Schema = Schema {
     probe: "session_statistics",
-    doc: "Statistics of sessions that worked lately and of background processes, one by one.",
+    doc: "Statistics of each recently active session and of each background process.",
     columns: &[
-        state("role", "What kind of process it is, as in `session`."),
+        state("role", "Kind of process, as in `session`."),
         TRANSFERS[0],
         TRANSFERS[1],
         TRANSFERS[2],
@@ -140,14 +144,14 @@ pub const SESSION_STATISTICS: Schema = Schema {
         TRANSFERS[4],
         TRANSFERS[5],
         seen("hits", Unit::Count, "Blocks found in the cache."),
-        seen("redo_records", Unit::Count, "Records of redo generated."),
+        seen("redo_records", Unit::Count, "Redo records generated."),
         seen("redo_bytes", Unit::Bytes, "Redo generated."),
         seen("full_page_images", Unit::Count, "Whole pages written to the redo."),
         charged("cpu_ns", Unit::Nanoseconds, "Time on a processor."),
         charged("run_queue_ns", Unit::Nanoseconds, "Time ready to run but waiting for one."),
-        charged("requested_read_bytes", Unit::Bytes, "Bytes that reading system calls returned."),
-        charged("requested_write_bytes", Unit::Bytes, "Bytes that writing system calls took."),
-        charged("charged_read_bytes", Unit::Bytes, "Bytes that storage had to deliver."),
+        charged("requested_read_bytes", Unit::Bytes, "Bytes returned by read system calls."),
+        charged("requested_write_bytes", Unit::Bytes, "Bytes passed to write system calls."),
+        charged("charged_read_bytes", Unit::Bytes, "Bytes that had to be fetched from storage."),
         charged("charged_write_bytes", Unit::Bytes, "Bytes sent, or to be sent, to storage."),
     ],
 };
@@ -156,26 +160,26 @@ pub const SESSION_STATISTICS: Schema = Schema {
 /// the statement.
 pub const STATEMENT: Schema = Schema {
     probe: "statement",
-    doc: "The statements that took most time or were seen at work, by their identity.",
+    doc: "The statements that took most time or were sampled, by identifier.",
     columns: &[
-        seen("calls", Unit::Count, "Times that it ended."),
-        seen("total_ns", Unit::Nanoseconds, "Time of its executions."),
-        seen("rows", Unit::Count, "Rows that it returned or changed."),
+        seen("calls", Unit::Count, "Completed executions."),
+        seen("total_ns", Unit::Nanoseconds, "Total execution time."),
+        seen("rows", Unit::Count, "Rows returned or changed."),
         seen("blocks_hit", Unit::Count, "Blocks found in the cache."),
         seen("blocks_read", Unit::Count, "Blocks read into the cache."),
-        seen("blocks_dirtied", Unit::Count, "Blocks that it was the first to change."),
-        seen("blocks_written", Unit::Count, "Blocks that it had to write itself."),
+        seen("blocks_dirtied", Unit::Count, "Blocks it dirtied."),
+        seen("blocks_written", Unit::Count, "Blocks it had to write itself."),
         seen("temp_blocks_written", Unit::Count, "Blocks written to temporary files."),
-        seen("read_ns", Unit::Nanoseconds, "Time of its reads."),
-        seen("write_ns", Unit::Nanoseconds, "Time of its writes."),
-        seen("redo_bytes", Unit::Bytes, "Redo that it generated."),
+        seen("read_ns", Unit::Nanoseconds, "Time it spent reading."),
+        seen("write_ns", Unit::Nanoseconds, "Time it spent writing."),
+        seen("redo_bytes", Unit::Bytes, "Redo it generated."),
     ],
 };
 
 /// What a statement says: a row when it is first seen. The object is that of [`STATEMENT`].
 pub const STATEMENT_TEXT: Schema = Schema {
     probe: "statement_text",
-    doc: "The text of each statement that was seen, once: with placeholders, in one line, cut.",
+    doc: "The text of each statement seen, once: with placeholders, on one line, truncated.",
     columns: &[state("text", "The statement.")],
 };
 

@@ -26,13 +26,11 @@ impl Default for SharedHistogram {
 }
 
 impl SharedHistogram {
-    /// An empty histogram.
     pub fn new() -> Self {
         let buckets = (0..BUCKETS).map(|_| AtomicU64::new(0)).collect();
         Self { buckets, beyond: AtomicU64::new(0), sum_ns: AtomicU64::new(0) }
     }
 
-    /// Records one latency.
     #[inline]
     pub fn record(&self, latency_ns: u64) {
         if latency_ns > HIGHEST_NS {

@@ -17,7 +17,8 @@ use args::{Arrivals, CalibrateArgs};
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
-    about: "Find the most IOPS, MB/s and commits a storage can do, at what latency, and whether to believe it",
+    about: "Find the most IOPS, MB/s and commits a storage can do, at what latency, and \
+            whether to believe it",
     alias: "cal",
     options: CalibrateArgs::augment_args,
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
@@ -29,7 +30,6 @@ pub const VERB: Verb = Verb {
         let findings = blockstone_judge::find(&recording)?;
         Ok((recording.manifest, findings))
     }),
-    ..Verb::PLAIN
 };
 
 fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {

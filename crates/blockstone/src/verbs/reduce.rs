@@ -27,7 +27,8 @@ use args::{CompressWhat, ReduceArgs};
 
 pub const VERB: Verb = Verb {
     name: "reduce",
-    about: "Count how far an array would shrink files: deduplication, compression, and what stops them",
+    about: "Count how far an array would shrink files: deduplication, compression, and \
+            what stops them",
     options: ReduceArgs::augment_args,
     run: |options, context| {
         run(&ReduceArgs::from_arg_matches(options)?, &context.global, context.printer)

@@ -4,6 +4,7 @@ mod args;
 pub(super) mod awr;
 pub(super) mod matrix;
 pub(crate) mod report;
+mod target;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
 use blockstone_run::{DiskSetting, ScanMatrix, Settings};
 use blockstone_workload::{Wanted, conf};
-use clap::{Args, FromArgMatches};
+use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::cli::Global;
 use crate::exit::Exit;
@@ -22,11 +23,12 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{self, Verb};
 use crate::{finish, recordings};
-use args::{FormArgs, InstanceArgs, MethodArgs, Profile, RunArgs};
+use args::{FormArgs, Profile, RunArgs};
 
 pub const VERB: Verb = Verb {
     name: "run",
-    about: "Run the SLOB method on a miniature database instance: what a database gets from a storage",
+    about: "Run the SLOB method on a miniature database instance: what a database gets \
+            from a storage",
     options: RunArgs::augment_args,
     run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,
@@ -77,11 +79,12 @@ fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
 }
 
 pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Result<Settings> {
-    let (target_settings, programs) = of_target(&args.instance)?;
     let target = &args.instance.target;
-    let disks = blockstone_run::disks(target, programs.as_deref(), disks(args))?;
+    let of_target = &args.instance.of_target;
+    of_target.check(target)?;
+    let disks = blockstone_run::disks(target, of_target.programs.as_deref(), disks(args))?;
     check_form(args)?;
-    let mut wanted = wanted(&args.method);
+    let mut wanted = args.method;
     if let Some(file) = &args.conf {
         wanted = wanted.over(from_file(file, printer)?);
     }
@@ -90,8 +93,8 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     Ok(Settings {
         destroy: args.destroy.clone(),
         target: instance.target.clone(),
-        target_settings,
-        programs,
+        target_settings: of_target.settings.clone(),
+        programs: of_target.programs.clone(),
         run_time: wanted.run_time.unwrap_or(run_time(&args.form)),
         scan: scan(&args.form),
         noise: args.form.noise.map(|noise| noise.writers),
@@ -111,35 +114,6 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     })
 }
 
-/// Settings of a database, and where its programs are.
-type OfTarget = (Vec<(String, String)>, Option<PathBuf>);
-
-/// Settings of the target's database and where its programs are. Those of another are
-/// contradictions.
-fn of_target(args: &InstanceArgs) -> Result<OfTarget> {
-    let options = [
-        ("--pragma", ["sqlite"].as_slice(), !args.pragma.is_empty()),
-        ("--pg-conf", &["postgres"], !args.pg_conf.is_empty()),
-        ("--pg-bin", &["postgres"], args.pg_bin.is_some()),
-        ("--mariadb-conf", &["mariadb", "mysql"], !args.mariadb_conf.is_empty()),
-        ("--mariadb-bin", &["mariadb", "mysql"], args.mariadb_bin.is_some()),
-    ];
-    let name = args.target.split(':').next().unwrap_or_default();
-    for (option, targets, given) in options {
-        if given && !targets.contains(&name) {
-            bail!(
-                "use {option} with --target {}: it says nothing to that target\n\
-                 hint: it belongs to --target {}",
-                args.target,
-                targets[0]
-            );
-        }
-    }
-    let settings = [&args.pragma, &args.pg_conf, &args.mariadb_conf].into_iter().flatten();
-    let programs = args.pg_bin.as_ref().or(args.mariadb_bin.as_ref());
-    Ok((settings.cloned().collect(), programs.cloned()))
-}
-
 fn run_time(form: &FormArgs) -> Nanos {
     match (form.profile, form.noise) {
         (Profile::Scan, _) => RUN_TIME_OF_MANY,
@@ -156,58 +130,60 @@ fn scan(form: &FormArgs) -> Option<ScanMatrix> {
     })
 }
 
+/// Wishes that a scan has too.
+const OF_EVERY_FORM: [&str; 4] = ["scan_size", "obfuscate", "run_time", "seed"];
+
 /// Options that belong to another form of run are contradictions.
 fn check_form(args: &RunArgs) -> Result<()> {
     let (form, method) = (&args.form, &args.method);
     let of_scans = [
-        ("--multiblock", form.multiblock.is_some()),
-        ("--parallel", form.parallel.is_some()),
-        ("--slots", form.slots.is_some()),
+        ("multiblock", form.multiblock.is_some()),
+        ("parallel", form.parallel.is_some()),
+        ("slots", form.slots.is_some()),
     ];
-    let of_the_method = [
-        ("--conf", args.conf.is_some()),
-        ("--noise", form.noise.is_some()),
-        ("--schemas", method.schemas.is_some()),
-        ("--threads", method.threads.is_some()),
-        ("--sessions", method.sessions.is_some()),
-        ("--readers", method.readers.is_some()),
-        ("--writers", method.writers.is_some()),
-        ("--scale", method.scale.is_some()),
-        ("--work-unit", method.work_unit.is_some()),
-        ("--update-work-unit", method.update_work_unit.is_some()),
-        ("--update-pct", method.update_pct.is_some()),
-        ("--scan-pct", method.scan_pct.is_some()),
-        ("--redo-stress", method.redo_stress.is_some()),
-        ("--hotspot", method.hotspot.is_some()),
-        ("--hot-schema", method.hot_schema.is_some()),
-        ("--think", method.think.is_some()),
-        ("--rate", method.rate.is_some()),
-        ("--loops", method.loops.is_some()),
-        ("--awr-info", args.awr_info),
+    let beside_the_method = [
+        ("conf", args.conf.is_some()),
+        ("noise", form.noise.is_some()),
+        ("awr_info", args.awr_info),
     ];
-    let given = |options: &[(&'static str, bool)]| {
-        options.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+    let given = |options: [(&'static str, bool); 3]| {
+        options.into_iter().filter(|(_, given)| *given).map(|(name, _)| name)
     };
     match form.profile {
-        Profile::Scan => match given(&of_the_method) {
-            Some(option) => bail!(
-                "scan with {option}: the sessions of a scan only read its table\n\
-                 hint: leave out {option} or --profile scan; --scan-size says how large it is"
-            ),
-            None => Ok(()),
-        },
-        Profile::Slob => match (given(&of_scans), form.noise, method.loops) {
-            (Some(option), ..) => bail!(
-                "select and update with {option}: that is about scans past the cache\n\
-                 hint: add --profile scan"
-            ),
-            (None, Some(_), Some(_)) => bail!(
-                "add noise beside a number of loops: they may end before the noise begins\n\
-                 hint: leave out --loops, and give --run-time for the length of each window"
-            ),
-            _ => Ok(()),
-        },
+        Profile::Scan => {
+            let of_the_method = method.names().filter(|name| !OF_EVERY_FORM.contains(name));
+            if let Some(name) = given(beside_the_method).chain(of_the_method).next() {
+                let option = option(name);
+                bail!(
+                    "scan with {option}: the sessions of a scan only read its table\n\
+                     hint: leave out {option} or --profile scan; --scan-size says how large it is"
+                );
+            }
+        }
+        Profile::Slob => {
+            if let Some(name) = given(of_scans).next() {
+                bail!(
+                    "select and update with {}: that is about scans past the cache\n\
+                     hint: add --profile scan",
+                    option(name)
+                );
+            }
+            if form.noise.is_some() && method.loops.is_some() {
+                bail!(
+                    "add noise beside a number of loops: they may end before the noise begins\n\
+                     hint: leave out --loops, and give --run-time for the length of each window"
+                );
+            }
+        }
     }
+    Ok(())
+}
+
+/// How the option of this name is written.
+fn option(name: &str) -> String {
+    let command = RunArgs::augment_args(Command::new("run"));
+    let named = command.get_arguments().find(|arg| arg.get_id() == name);
+    format!("--{}", named.and_then(Arg::get_long).unwrap_or(name))
 }
 
 /// The disks that are named, with the group that each fails with.
@@ -223,31 +199,6 @@ fn disks(args: &RunArgs) -> Vec<DiskSetting> {
         }
     }
     paths.into_iter().map(|path| DiskSetting { failure_group: group_of(&path), path }).collect()
-}
-
-fn wanted(args: &MethodArgs) -> Wanted {
-    Wanted {
-        schemas: args.schemas,
-        threads: args.threads,
-        sessions: args.sessions,
-        readers: args.readers,
-        writers: args.writers,
-        scale: args.scale,
-        work_unit: args.work_unit,
-        update_work_unit: args.update_work_unit,
-        update_pct: args.update_pct,
-        scan_pct: args.scan_pct,
-        scan_size: args.scan_size,
-        redo_stress: args.redo_stress,
-        obfuscate: args.obfuscate,
-        hotspot: args.hotspot,
-        hot_schema: args.hot_schema,
-        think: args.think,
-        run_time: args.run_time,
-        loops: args.loops,
-        rate_per_s: args.rate,
-        seed: args.seed,
-    }
 }
 
 /// The wishes of a slob.conf or pgio.conf. What has no counterpart is said.

@@ -1,83 +1,171 @@
 //! `blockstone runs`: the recordings there are, newest first.
 
-use anyhow::Result;
-use blockstone_base::units::{format_ns, three_digits};
-use blockstone_record::manifest::{End, Figure};
-use blockstone_record::{RunEntry, RunState};
-use comfy_table::{ContentArrangement, Table, presets};
-use jiff::{Timestamp, tz::TimeZone};
-use serde_json::json;
+mod args;
 
-use crate::cli::Global;
+use anyhow::Result;
+use blockstone_base::table::{Heading, Missing, Table, Value, count, text, time};
+use blockstone_record::manifest::End;
+use blockstone_record::{RunEntry, RunState};
+use blockstone_report::{Report, Section};
+use clap::{Args, FromArgMatches};
+use jiff::{Timestamp, Zoned, tz::TimeZone};
+use serde_json::{Map, Value as Json, json};
+
 use crate::exit::Exit;
-use crate::printer::{Printer, answer};
-use crate::verb::Verb;
+use crate::finish::finish;
+use crate::verb::{Context, Verb};
+use args::RunsArgs;
 
 pub const VERB: Verb = Verb {
     name: "runs",
     about: "List the recordings",
-    run: |_, context| run(&context.global, context.printer),
+    options: RunsArgs::augment_args,
+    run: |options, context| run(&RunsArgs::from_arg_matches(options)?, context),
     reports: true,
     ..Verb::PLAIN
 };
 
-/// What the columns show: of a calibration the most, of a run what its sessions got.
+/// A figure that the table has no room to strike through.
+const CONDEMNED: &str = "✗";
+
+const COLUMNS: &[Heading] = &[
+    text("id", "ID", "What names the recording to other verbs."),
+    text("started_at", "started", "When it started."),
+    text("verb", "verb", "What made it."),
+    text("target", "target", "What was measured; a long path loses its beginning."),
+    text("state", "state", "How it ended."),
+    count("iops", "IOPS", "Of a calibration the most it reached, of a run what it read."),
+    // Megabytes per second as such: a column headed by its unit is narrower.
+    count("mbps", "MB/s", "Likewise in megabytes per second."),
+    time("commit_latency_ns_p50", "commit", "Median latency of a commit."),
+];
+
+/// What the columns of figures show, in the order in which it is looked for.
 const SHOWN: [&[&str]; 3] =
     [&["max_iops", "read_iops"], &["max_mbps", "read_mbps"], &["commit_latency_ns_p50"]];
 
-fn run(global: &Global, printer: Printer) -> Result<Exit> {
-    let runs = blockstone_record::list_runs(&global.runs_dir)?;
-    if printer.json {
-        let entries: Vec<_> = runs.iter().map(entry).collect();
-        let document = json!({ "schema": "blockstone.runs/1", "runs": entries });
-        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
-    } else if runs.is_empty() {
-        printer.note(&format!(
-            "no recordings in {}\nhint: blockstone run . makes one",
-            global.runs_dir.display()
-        ));
-    } else {
-        answer(&format!("{}\n", table(&runs, printer.style().width)))?;
+fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
+    let dir = &context.global.runs_dir;
+    let mut runs = blockstone_record::list_runs(dir)?;
+    let recorded = runs.len();
+    runs.retain(|run| is_wanted(run, args));
+    let global = &context.global;
+    let on_screen = !global.json && global.csv.is_none() && global.html.is_none();
+    if runs.is_empty() && on_screen {
+        let dir = dir.display();
+        context.printer.note(&match recorded {
+            0 => format!("no recordings in {dir}\nhint: blockstone run . makes one"),
+            all => format!(
+                "none of the {all} recordings in {dir} matches\nhint: blockstone runs lists all"
+            ),
+        });
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    // Documents and pages have room for whole paths and times.
+    let width = on_screen.then(|| context.printer.style().width);
+    finish(&report(&runs, width), context)
 }
 
-fn table(runs: &[RunEntry], width: usize) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(width as u16);
-    table.set_header(["ID", "STARTED", "VERB", "TARGET", "IOPS", "MB/s", "COMMIT p50", "END"]);
+fn is_wanted(run: &RunEntry, args: &RunsArgs) -> bool {
+    let target = run.target_path.as_deref().unwrap_or_default();
+    args.verb.as_ref().is_none_or(|verb| run.verb == *verb)
+        && args.path.as_ref().is_none_or(|path| target.contains(path.as_str()))
+        && args.since.is_none_or(|since| run.started_at.is_some_and(|at| at >= since))
+}
+
+/// One row for each recording, at most `width` columns wide where that is given.
+fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
+    let mut table = Table::new("runs", "", COLUMNS);
+    let now = Zoned::now();
+    let time = |at: Timestamp| if width.is_some() { local_time(at, &now) } else { at.to_string() };
     for run in runs {
-        let [iops, mbps, commit] = SHOWN.map(|names| figure(run, names));
-        let started = run.started_at.map_or_else(|| "–".to_owned(), local_time);
-        let target = run.target_path.clone().unwrap_or_else(|| "–".to_owned());
-        let row = [run.id.clone(), started, run.verb.clone(), target];
-        table.add_row(row.into_iter().chain([iops, mbps, commit, end(run)]));
+        let started = run.started_at.map_or_else(String::new, time);
+        let mut row: Vec<Value> = vec![run.id.as_str().into(), started.into()];
+        row.extend([run.verb.as_str(), "", state_word(&run.state)].map(Value::from));
+        row.extend(SHOWN.map(|names| figure(run, names)));
+        table.push(row);
     }
-    table
+    name_targets(&mut table, runs, width);
+    if table.rows.iter().any(|row| row.contains(&Value::from(CONDEMNED))) {
+        table.notes.push(format!("{CONDEMNED} condemned by a rule: blockstone report ID says why"));
+    }
+    let explained =
+        runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, reason(&run.state)?)));
+    table.notes.extend(explained);
+    let entries: Vec<Json> = runs.iter().map(entry).collect();
+    Report {
+        verb: "runs".into(),
+        version: 1,
+        sections: vec![Section::new("runs", "").with([table])],
+        document: Map::from_iter([("runs".to_owned(), entries.into())]),
+        ..Report::default()
+    }
 }
 
-fn local_time(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+/// Puts the targets into the room that the other columns leave.
+fn name_targets(table: &mut Table, runs: &[RunEntry], width: Option<usize>) {
+    const TARGET: usize = 3;
+    const GAP: usize = 2;
+    const NARROWEST: usize = 10;
+    let written = |index: usize| {
+        let column = &table.columns[index];
+        let cells =
+            table.rows.iter().map(|row| blockstone_report::cell(&row[index], column.measure));
+        let widths = cells.map(|cell| cell.chars().count());
+        widths.max().unwrap_or(0).max(column.heading.chars().count()) + GAP
+    };
+    let others: usize =
+        (0..table.columns.len()).filter(|&index| index != TARGET).map(written).sum();
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(others + GAP).max(NARROWEST));
+    for (row, run) in table.rows.iter_mut().zip(runs) {
+        row.cells[TARGET] = Value::Text(shortened(run.target_path.as_deref().unwrap_or("–"), room));
+    }
 }
 
-fn figure(run: &RunEntry, names: &[&str]) -> String {
+/// The end of a path, from a directory on where one fits: `…/pgdata`.
+fn shortened(path: &str, room: usize) -> String {
+    let length = path.chars().count();
+    if length <= room {
+        return path.to_owned();
+    }
+    let tail: String = path.chars().skip(length + 1 - room).collect();
+    let from = tail.find('/').filter(|&at| at + 1 < tail.len()).unwrap_or(0);
+    format!("…{}", &tail[from..])
+}
+
+/// The time of day within this year, otherwise the date.
+fn local_time(at: Timestamp, now: &Zoned) -> String {
+    let at = at.to_zoned(TimeZone::system());
+    let format = if at.year() == now.year() { "%m-%d %H:%M" } else { "%Y-%m-%d" };
+    at.strftime(format).to_string()
+}
+
+fn figure(run: &RunEntry, names: &[&str]) -> Value {
     match names.iter().find_map(|name| run.summary.get(*name)) {
-        None => "–".to_owned(),
-        Some(figure) if !figure.condemned_by.is_empty() => "condemned".to_owned(),
-        Some(Figure { unit, estimate, .. }) if unit == "ns" => format_ns(estimate.value),
-        Some(figure) => three_digits(figure.estimate.value),
+        None => Value::Missing(Missing::Nothing),
+        Some(figure) if !figure.condemned_by.is_empty() => CONDEMNED.into(),
+        Some(figure) => figure.estimate.value.into(),
     }
 }
 
-fn end(run: &RunEntry) -> String {
-    match &run.state {
-        RunState::Running => "running".to_owned(),
-        RunState::Unfinished => "unfinished".to_owned(),
-        RunState::Damaged { reason } => format!("damaged: {}", first_line(reason)),
-        RunState::Ended(End::Complete | End::Running) => "complete".to_owned(),
-        RunState::Ended(End::Interrupted { signal }) => format!("interrupted ({signal})"),
-        RunState::Ended(End::Failed { error }) => format!("failed: {}", first_line(error)),
+fn state_word(state: &RunState) -> &'static str {
+    match state {
+        RunState::Running => "running",
+        RunState::Unfinished => "unfinished",
+        RunState::Damaged { .. } => "damaged",
+        RunState::Ended(End::Complete | End::Running) => "complete",
+        RunState::Ended(End::Interrupted { .. }) => "interrupted",
+        RunState::Ended(End::Failed { .. }) => "failed",
+    }
+}
+
+/// Why a recording is not complete, where that is known.
+fn reason(state: &RunState) -> Option<String> {
+    match state {
+        RunState::Damaged { reason } => Some(format!("damaged: {}", first_line(reason))),
+        RunState::Ended(End::Interrupted { signal }) => Some(format!("interrupted ({signal})")),
+        RunState::Ended(End::Failed { error }) => Some(format!("failed: {}", first_line(error))),
+        _ => None,
     }
 }
 
@@ -85,9 +173,84 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn entry(run: &RunEntry) -> serde_json::Value {
+fn entry(run: &RunEntry) -> Json {
+    let state = reason(&run.state).unwrap_or_else(|| state_word(&run.state).to_owned());
     json!({
         "id": run.id, "verb": run.verb, "started_at": run.started_at.map(|t| t.to_string()),
-        "target": run.target_path, "path": run.path, "state": end(run), "summary": run.summary,
+        "target": run.target_path, "path": run.path, "state": state, "summary": run.summary,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use blockstone_base::stats::Estimate;
+    use blockstone_record::manifest::Figure;
+    use blockstone_report::render::terminal::{self, Style};
+
+    use super::*;
+
+    fn run(id: &str, target: &str, condemned_by: &[&str]) -> RunEntry {
+        let figure = |unit: &str, value: f64| Figure {
+            unit: unit.to_owned(),
+            title: String::new(),
+            phase: String::new(),
+            estimate: Estimate { value, low: value, high: value, samples: 9, duration_ns: 1 },
+            condemned_by: condemned_by.iter().map(|rule| (*rule).to_owned()).collect(),
+        };
+        let summary = [
+            ("read_iops", figure("IOPS", 1_445_714.0)),
+            ("read_mbps", figure("MB/s", 11_843.0)),
+            ("commit_latency_ns_p50", figure("ns", 437_000.0)),
+        ];
+        RunEntry {
+            path: format!("/runs/{id}").into(),
+            id: id.to_owned(),
+            verb: "calibrate".to_owned(),
+            started_at: Some("2025-11-22T14:30:00Z".parse().unwrap()),
+            target_path: Some(target.to_owned()),
+            state: RunState::Ended(End::Complete),
+            summary: BTreeMap::from(summary.map(|(name, figure)| (name.to_owned(), figure))),
+        }
+    }
+
+    #[test]
+    fn rows_fit_a_narrow_terminal_and_lose_no_column() {
+        let long = "/srv/storage/volumes/0007/postgresql/16/main/pgdata";
+        let failed =
+            RunState::Ended(End::Failed { error: "open /x: no space\nhint: y".to_owned() });
+        let mut runs = vec![run("8fj2k1", long, &[]), run("9gh3m2", "/d", &["hole"])];
+        runs.push(RunEntry { state: failed, ..run("7xxxxx", long, &[]) });
+        for width in [80, 100] {
+            let style = Style { color: false, width };
+            let text = terminal::text(&report(&runs, Some(width)), false, &style);
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.iter().all(|line| line.chars().count() <= width), "{text}");
+            assert!(lines[0].ends_with("commit"), "{text}");
+            assert!(lines[1].contains("/pgdata ") && lines[1].contains("1,445,714"), "{text}");
+            assert!(lines[2].contains(" /d ") && lines[2].ends_with(CONDEMNED), "{text}");
+            assert!(text.contains("7xxxxx: failed: open /x: no space\n"), "{text}");
+            assert_eq!(lines.len(), 6, "one line for each run: {text}");
+        }
+    }
+
+    #[test]
+    fn paths_are_cut_at_their_beginning() {
+        assert_eq!(shortened("/a/b", 10), "/a/b");
+        assert_eq!(shortened("/srv/storage/pgdata", 10), "…/pgdata");
+        assert_eq!(shortened("/srv/a-name-that-is-long", 10), "…t-is-long");
+    }
+
+    #[test]
+    fn filters_select_by_verb_path_and_time() {
+        let entry = run("8fj2k1", "/srv/pgdata", &[]);
+        let wanted = |args: RunsArgs| is_wanted(&entry, &args);
+        let verb = |name: &str| RunsArgs { verb: Some(name.to_owned()), ..RunsArgs::default() };
+        let path = |text: &str| RunsArgs { path: Some(text.to_owned()), ..RunsArgs::default() };
+        let since = |at: &str| RunsArgs { since: Some(at.parse().unwrap()), ..RunsArgs::default() };
+        assert!(wanted(RunsArgs::default()) && wanted(verb("calibrate")) && !wanted(verb("run")));
+        assert!(wanted(path("/srv")) && wanted(path("pg")) && !wanted(path("/pg/")));
+        assert!(wanted(since("2025-11-22T14:30:00Z")) && !wanted(since("2025-11-22T14:31:00Z")));
+    }
 }

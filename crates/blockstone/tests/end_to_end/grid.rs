@@ -55,7 +55,7 @@ fn a_combination_that_cannot_be_is_refused_before_the_first_run() {
         ("update=0,many", "set update to many"),
         ("update=0,101", "101"),
         ("sessions=8,7", "7 sessions over 4 schemas"),
-        ("target=instance,oracle", "no such target"),
+        ("target=instance,oracle", "unknown target"),
     ];
     for (axis, expected) in cases {
         let mut command = place.command("run");

@@ -75,7 +75,7 @@ fn kept_files_are_used_again_also_after_a_run_on_them_was_killed() {
     child.wait().unwrap();
     let ran = run(&mut again(&["--run-time", "1s", "--json"]));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
-    assert!(ran.stderr.contains("recovered what an earlier run left"), "{ran:#?}");
+    assert!(ran.stderr.contains("recovered the files of an earlier run"), "{ran:#?}");
     assert_eq!(place.left_in_data().len(), 1, "the kept file stays, and no other");
     let what = run(&mut again(&["--scale", "4M"]));
     assert_eq!(what.code, Some(2));
@@ -280,5 +280,5 @@ fn a_snapshot_on_a_full_file_system_fails_the_run_and_the_kept_file_opens_once_t
     let mut command = place.command("run");
     let ran = run(command.args(["--cache", "8M", "--run-time", "1s"]).arg(&kept));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
-    assert!(ran.stderr.contains("recovered what an earlier run left"), "{ran:#?}");
+    assert!(ran.stderr.contains("recovered the files of an earlier run"), "{ran:#?}");
 }

@@ -1,7 +1,9 @@
 //! What scripts rely on: the JSON document, exit codes, listings, completions, manual pages.
 
+use std::process::Command;
+
 use blockstone_base::Bytes;
-use blockstone_testkit::run;
+use blockstone_testkit::{blockstone_binary, run};
 
 use super::{Place, keeps_to_its_schema};
 
@@ -31,6 +33,7 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     assert_eq!(again.json()["summary"], document["summary"], "a report derives the same figures");
 
     let listed = run(place.command("runs").arg("--json")).json();
+    keeps_to_its_schema(&listed);
     assert_eq!(listed["runs"][0]["id"], document["recording"]["id"]);
 
     let compared = run(place.command("compare").args(["--json", "last", "last"])).json();
@@ -69,18 +72,61 @@ fn a_missing_capability_ends_with_its_own_code() {
     assert_eq!(place.left_in_data(), Vec::<String>::new());
 }
 
+/// The verbs that help lists below `parents`, at every depth, each with its parents.
+fn verbs(parents: &[String]) -> Vec<Vec<String>> {
+    let help = run(Command::new(blockstone_binary()).args(parents).arg("--help")).stdout;
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let mut found = Vec::new();
+    for line in listed.take_while(|line| !line.is_empty()) {
+        // Lines that go on with a description are indented further.
+        let Some(verb) = line.strip_prefix("  ").and_then(|rest| rest.split(' ').next()) else {
+            continue;
+        };
+        if !["", "help"].contains(&verb) {
+            let words = [parents, &[verb.to_owned()]].concat();
+            found.extend(verbs(&words));
+            found.push(words);
+        }
+    }
+    found
+}
+
+/// How a script offers a verb.
+type Offer = fn(&str) -> String;
+
 #[test]
-fn completions_and_manual_pages_come_from_the_declarations() {
+fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
     let place = Place::new();
-    for shell in ["bash", "zsh", "fish"] {
-        let ran = run(place.command("completions").arg(shell));
-        assert_eq!(ran.code, Some(0));
-        assert!(ran.stdout.contains("max-latency"), "{shell}");
+    let verbs = verbs(&[]);
+    for known in [&["calibrate"][..], &["flash", "cliff"], &["man"]] {
+        assert!(verbs.iter().any(|verb| verb == known), "{known:?}: {verbs:?}");
     }
     let man = place.scratch.path().join("man");
     assert_eq!(run(place.command("man").arg(&man)).code, Some(0));
-    let page = std::fs::read_to_string(man.join("blockstone-calibrate.1")).unwrap();
-    assert!(page.contains("max\\-latency"));
+    let page = |words: &[String]| {
+        let name = [&["blockstone".to_owned()], words].concat().join("-");
+        std::fs::read_to_string(man.join(format!("{name}.1"))).unwrap_or_default()
+    };
+    for verb in &verbs {
+        let heading = format!(".SH NAME\nblockstone\\-{} \\- ", verb.join("\\-"));
+        assert!(page(verb).contains(&heading), "{verb:?}: {}", page(verb));
+    }
+    assert!(page(&["calibrate".to_owned()]).contains("max\\-latency"));
+    let shells: [(&str, Offer); 5] = [
+        ("bash", |verb| format!(",{verb})")),
+        ("elvish", |verb| format!("cand {verb} '")),
+        ("fish", |verb| format!("-a \"{verb}\" -d '")),
+        ("powershell", |verb| format!("::new('{verb}', '{verb}', ")),
+        ("zsh", |verb| format!("'{verb}:")),
+    ];
+    for (shell, offer) in shells {
+        let ran = run(place.command("completions").arg(shell));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        for verb in verbs.iter().filter_map(|verb| verb.last()) {
+            assert!(ran.stdout.contains(&offer(verb)), "{shell} does not offer {verb}");
+        }
+        assert!(ran.stdout.contains("max-latency"), "{shell}");
+    }
 }
 
 #[test]

@@ -426,7 +426,7 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--record", occupied], "not empty"),
         (&["--replay", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),
-        (&["--once", "--db", "oracle://x"], "no monitor knows"),
+        (&["--once", "--db", "oracle://x"], "no monitor for"),
         (&["--once", "--db", "postgres://nobody@127.0.0.1:1/x"], "127.0.0.1"),
         (&[], "without a terminal"),
     ] {

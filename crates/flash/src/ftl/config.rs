@@ -1,4 +1,4 @@
-//! What a translation layer is made of, and what makes no sense.
+//! What a translation layer is made of, and which combinations are invalid.
 
 use blockstone_base::rng::mix;
 
@@ -25,10 +25,9 @@ pub struct Pool {
     pub fold_into: Option<u32>,
 }
 
-/// How blocks wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Static levelling: a closed block that is so many erases behind the most worn one is moved.
+    /// Static levelling: a closed block that is this many erases behind the most worn one is moved.
     pub levelling_spread: Option<u32>,
     /// Erases that a block endures, ±10 %; then it is retired.
     pub endurance: Option<u32>,
@@ -36,7 +35,6 @@ pub struct Wear {
     pub bad_blocks: f64,
 }
 
-/// A translation layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Pages that the host sees.
@@ -51,40 +49,28 @@ pub struct Config {
     pub streams: Vec<u32>,
     /// What is moved gets open blocks of its own, apart from what the host writes.
     pub separate_moves: bool,
-    /// How victims are chosen.
     pub policy: Policy,
     /// Free blocks of each pool on each die that only collection may use; at least one.
     pub reserve_blocks: u32,
     /// How collection in the foreground is paced.
     pub pace: Pace,
-    /// How blocks wear.
     pub wear: Wear,
     /// Seed of choices and of which blocks are bad.
     pub seed: u64,
 }
 
-/// A configuration that makes no sense.
+/// An invalid configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A quantity is zero or beyond what the tables can hold.
     #[error("configure the device: {what} is {value}, it must be {least} to {most}\nhint: {hint}")]
-    Range {
-        /// The quantity.
-        what: &'static str,
-        /// What it is.
-        value: u64,
-        /// The least possible.
-        least: u64,
-        /// The most possible.
-        most: u64,
-        /// What to do.
-        hint: &'static str,
-    },
+    Range { what: &'static str, value: u64, least: u64, most: u64, hint: &'static str },
     /// There is no spare beyond what is bad, reserved and open.
     #[error(
-        "configure the device: {logical} logical pages need spare, but of {raw} pages only \
-         {usable} are left after bad blocks, the reserve and open blocks\nhint: raise the raw \
-         capacity, or lower the visible capacity, the reserve or the number of dies"
+        "configure the device: {logical} logical pages need spare, but only {usable} of {raw} \
+         pages remain after bad blocks, the reserve and open blocks\n\
+         hint: raise the raw capacity, or lower the visible capacity, the reserve or the number of \
+         dies"
     )]
     NoSpare {
         /// Pages the host sees.
@@ -95,15 +81,11 @@ pub enum ConfigError {
         usable: u64,
     },
     /// A stream, pool or fold names something that does not exist.
-    #[error("configure the device: {what} names number {index} of {count}\nhint: count from zero")]
-    Index {
-        /// What names it.
-        what: &'static str,
-        /// Which.
-        index: u32,
-        /// How many there are.
-        count: usize,
-    },
+    #[error(
+        "configure the device: {what} refers to number {index} of {count}\n\
+         hint: numbers start at zero"
+    )]
+    Index { what: &'static str, index: u32, count: usize },
     /// The classes of the counting engine are not all pages.
     #[error(
         "configure the device: classes cover {covered} pages of {logical}\nhint: every page \
@@ -181,10 +163,10 @@ impl Config {
         Some((mean - mean / 10 + drawn).max(1) as u32)
     }
 
-    /// Whether it makes sense as a whole.
+    /// Whether it is valid as a whole.
     ///
     /// # Errors
-    /// Names the first thing that makes none.
+    /// Names the first thing that is invalid.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         let pools = self.pools.len();
@@ -223,8 +205,8 @@ impl Config {
         let logical = u64::from(self.logical_pages);
         range("visible pages", logical, 1, u64::from(u32::MAX), "give it a capacity")?;
         let b = u64::from(self.pages_per_block);
-        range("pages a block", b, 1, 32_768, "a block has 64 to some thousand pages")?;
-        range("dies", u64::from(self.dies), 1, 4096, "a device has 1 to some hundred dies")?;
+        range("pages a block", b, 1, 32_768, "a block has 64 to a few thousand pages")?;
+        range("dies", u64::from(self.dies), 1, 4096, "a device has 1 to a few hundred dies")?;
         range("pools", self.pools.len() as u64, 1, 16, "one pool is the ordinary case")?;
         range("streams", self.streams.len() as u64, 1, 64, "one stream is the ordinary case")?;
         let slots = self.blocks() * b.next_power_of_two();
@@ -248,7 +230,7 @@ impl Config {
         let percent = if bad < 0.0 { u64::MAX } else { percent };
         range("percent of bad blocks", percent, 0, 50, "a device ships with at most a few")?;
         let endurance = u64::from(self.wear.endurance.unwrap_or(1));
-        range("P/E cycles", endurance, 1, most, "leave it out for blocks that do not wear out")
+        range("P/E cycles", endurance, 1, most, "omit it for blocks that do not wear out")
     }
 }
 

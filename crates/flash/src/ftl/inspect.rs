@@ -25,9 +25,7 @@ pub enum Fault {
     /// A block's count of valid pages is wrong.
     #[error("block {block} counts {counted} valid pages and has {bits}")]
     Valid {
-        /// The block.
         block: u32,
-        /// Its count.
         counted: u32,
         /// What the mapping has.
         bits: u32,
@@ -37,25 +35,20 @@ pub enum Fault {
     Sum {
         /// Sum over the blocks.
         counted: u64,
-        /// Mapped pages.
         mapped: u64,
     },
     /// Blocks disappeared or are in two states.
     #[error("group {group}: {found} blocks are free and {listed} are in its list")]
     Free {
-        /// The group.
         group: usize,
         /// By state.
         found: usize,
-        /// In the list.
         listed: usize,
     },
     /// Fewer free blocks than the reserve.
     #[error("group {group} has {free} free blocks, less than its reserve of {reserve}")]
     Reserve {
-        /// The group.
         group: usize,
-        /// Its free blocks.
         free: usize,
         /// What must be left.
         reserve: u32,

@@ -11,11 +11,8 @@ pub struct Totals {
     pub levelled_pages: u64,
     /// Pages moved from fast blocks to ordinary ones.
     pub folded_pages: u64,
-    /// Pages that were trimmed.
     pub trimmed_pages: u64,
-    /// Blocks erased.
     pub erased_blocks: u64,
-    /// Blocks that wore out.
     pub retired_blocks: u64,
 }
 

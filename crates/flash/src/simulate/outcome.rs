@@ -18,9 +18,7 @@ pub struct Point {
     pub write_iops: f64,
     /// Programs ÷ host pages; none without host pages.
     pub wa: Option<f64>,
-    /// Latency of reads.
     pub read: Option<Percentiles>,
-    /// Latency of writes.
     pub write: Option<Percentiles>,
     /// Fewest free blocks that a die has.
     pub free_blocks: usize,
@@ -34,17 +32,11 @@ pub struct Point {
 pub struct Percentiles {
     /// Requests.
     pub count: u64,
-    /// Mean.
     pub latency_ns_mean: f64,
-    /// Half of the requests.
     pub latency_ns_p50: u64,
-    /// 99 of 100.
     pub latency_ns_p99: u64,
-    /// 999 of 1,000.
     pub latency_ns_p999: u64,
-    /// 9,999 of 10,000.
     pub latency_ns_p9999: u64,
-    /// The longest.
     pub latency_ns_max: u64,
 }
 
@@ -85,23 +77,18 @@ pub struct Steady {
     pub wa: Option<f64>,
     /// What was moved in it, and why.
     pub totals: Totals,
-    /// Latency of reads.
     pub reads: LatencyHistogram,
-    /// Latency of writes.
     pub writes: LatencyHistogram,
     /// It passes the test of SNIA's performance test specification: five rounds within 20 % of
     /// their mean, their fitted line within 10 %.
     pub is_settled: bool,
 }
 
-/// A simulation's result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// `exact` or `counts`.
     pub engine: &'static str,
-    /// What was simulated.
     pub plan: Plan,
-    /// The translation layer.
     pub config: Config,
     /// The run in pieces.
     pub points: Vec<Point>,

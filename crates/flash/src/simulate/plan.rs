@@ -6,12 +6,11 @@ use crate::ftl::{Config, ConfigError, Full};
 use crate::theory::{self, Class};
 use crate::workload::{Part, Pattern, Workload, WorkloadError};
 
-/// How requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// The next one when one completes, with so many under way.
+    /// The next one when one completes, with this many in flight.
     Closed,
-    /// So many a second at exponential gaps, whatever the device does; zero is an idle window.
+    /// This many a second at exponential gaps, whatever the device does; zero is an idle window.
     Open(f64),
 }
 
@@ -46,10 +45,8 @@ pub enum Start {
     Empty,
 }
 
-/// A simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The device.
     pub device: Device,
     /// What is sent to it.
     pub workload: Workload,
@@ -59,7 +56,7 @@ pub struct Plan {
     pub queue_depth: u32,
     /// How much is written, in visible capacities.
     pub drive_fills: f64,
-    /// Ends earlier after so much time of the whole device, in nanoseconds.
+    /// Ends earlier after this much time of the whole device, in nanoseconds.
     pub time_limit_ns: u64,
     /// What is there at the beginning.
     pub start: Start,
@@ -78,7 +75,7 @@ pub struct Plan {
     pub memory_limit_bytes: u64,
 }
 
-/// A simulation that makes no sense.
+/// An invalid simulation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SimulationError {
     /// The device makes none.
@@ -89,18 +86,11 @@ pub enum SimulationError {
     Workload(#[from] WorkloadError),
     /// A rate, a time or a length makes none.
     #[error("simulate: {what} is {value}\nhint: {hint}")]
-    Quantity {
-        /// What.
-        what: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        hint: &'static str,
-    },
+    Quantity { what: &'static str, value: f64, hint: &'static str },
     /// Counting engine with a workload whose pages are not exchangeable.
     #[error(
-        "simulate by counts: the pages of this workload are not exchangeable\nhint: only uniform \
-         and hot-cold workloads are; leave --engine out"
+        "simulate by counts: the pages of this workload are not exchangeable\n\
+         hint: only uniform and hot-cold workloads are; omit --engine"
     )]
     NotExchangeable,
     /// The device became full where it must not.
@@ -111,12 +101,7 @@ pub enum SimulationError {
         "simulate: the tables need {needed} MiB, {available} MiB are available\nhint: simulate a \
          smaller part with --scale, or count with --engine counts"
     )]
-    Memory {
-        /// What is needed.
-        needed: u64,
-        /// What there is.
-        available: u64,
-    },
+    Memory { needed: u64, available: u64 },
 }
 
 impl From<ConfigError> for SimulationError {
@@ -147,10 +132,10 @@ impl Plan {
         }
     }
 
-    /// The translation layer, when everything makes sense.
+    /// The translation layer, when everything is valid.
     ///
     /// # Errors
-    /// Names the first thing that makes none.
+    /// Names the first thing that is invalid.
     pub fn check(&self) -> Result<Config, SimulationError> {
         let positive = "it must be more than zero";
         let at_rate = |phase: &Phase| match phase.pace {

@@ -18,10 +18,10 @@ use crate::workload::{Action, Request, Requests};
 const STEADY_FROM: f64 = 0.75;
 
 /// Simulates. `advise` is shown the large tables before they are touched (see [`Ftl::exact`]), and
-/// `watch` is told the part that is done and stops the run by answering false.
+/// `watch` gets the part that is done and stops the run by returning false.
 ///
 /// # Errors
-/// When the plan makes no sense or needs more memory than there is.
+/// When the plan is invalid or needs more memory than there is.
 pub fn simulate(
     plan: &Plan,
     advise: &dyn Fn(&mut [u32]),
@@ -105,7 +105,7 @@ impl Arrivals {
         if rate > 0.0 { -(1.0 - self.rng.unit()).ln() * 1e9 / rate } else { f64::INFINITY }
     }
 
-    /// The instant of the next arrival. In a closed loop its completion has to be told.
+    /// The instant of the next arrival. In a closed loop its completion must be reported.
     #[inline]
     fn next(&mut self) -> (u64, bool) {
         loop {

@@ -29,7 +29,7 @@ impl Reader {
         Self { format, fio: Fio::Unknown }
     }
 
-    /// A request, nothing where a line holds none, or why it makes no sense.
+    /// A request, nothing where a line holds none, or why it is invalid.
     pub fn line(&mut self, line: &str) -> Line {
         match self.format {
             _ if line.trim().is_empty() => Ok(None),
@@ -85,15 +85,15 @@ fn msr(line: &str) -> Line {
         if line.starts_with("Timestamp") {
             return Ok(None);
         }
-        return Err(format!("{} fields in place of 7", fields.len()));
+        return Err(format!("{} fields instead of 7", fields.len()));
     };
     let time = match time.parse::<u64>() {
         Ok(time) => time,
         Err(_) if *time == "Timestamp" => return Ok(None),
-        Err(_) => return Err(format!("timestamp `{time}` is no number")),
+        Err(_) => return Err(format!("timestamp `{time}` is not a number")),
     };
     if time < LEAST {
-        return Err(format!("timestamp {time} is no Windows file time in units of 100 ns"));
+        return Err(format!("timestamp {time} is not a Windows file time in units of 100 ns"));
     }
     let action = match kind.to_ascii_lowercase().as_str() {
         "read" => Action::Read,
@@ -141,11 +141,11 @@ fn blkparse(line: &str) -> Line {
 fn disksim(line: &str) -> Line {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [ms, _, block, count, flags] = fields.as_slice() else {
-        return Err(format!("{} fields in place of 5", fields.len()));
+        return Err(format!("{} fields instead of 5", fields.len()));
     };
-    let ms: f64 = ms.parse().map_err(|_| format!("time `{ms}` is no number"))?;
+    let ms: f64 = ms.parse().map_err(|_| format!("time `{ms}` is not a number"))?;
     if !(0.0..1e13).contains(&ms) {
-        return Err(format!("time {ms} ms makes no sense"));
+        return Err(format!("time {ms} ms is invalid"));
     }
     // The lowest bit says read.
     let flags = number(flags, "flags")?;
@@ -156,12 +156,12 @@ fn disksim(line: &str) -> Line {
 }
 
 fn number(text: &str, what: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("{what} `{text}` is no whole number"))
+    text.parse().map_err(|_| format!("{what} `{text}` is not a whole number"))
 }
 
 /// Seconds with nine digits behind the point, without going through floating point.
 fn seconds_ns(text: &str) -> Result<u64, String> {
-    let fail = || format!("time `{text}` is no number of seconds");
+    let fail = || format!("time `{text}` is not a number of seconds");
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let whole: u64 = whole.parse().map_err(|_| fail())?;
     if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -4,37 +4,23 @@ use std::str::FromStr;
 
 use super::{Part, Pattern, Workload};
 
-/// A workload that makes no sense.
+/// An invalid workload.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WorkloadError {
     /// A name that is not known, or a value that does not go with it.
     #[error(
-        "read workload: `{text}` is none\nhint: write uniform, sequential, zipf=0.99, \
-         hot-cold=20/80, oltp, lsm, or parts with their share of the writes as in \
-         redo=20+datafile=70+undo=10"
+        "read workload: unknown workload `{text}`\n\
+         hint: write uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with \
+         their share of the writes as in redo=20+datafile=70+undo=10"
     )]
-    Name {
-        /// What was given.
-        text: String,
-    },
+    Name { text: String },
     /// A share that is no number, negative, or of no page at all.
-    #[error(
-        "part {part}: its shares make no sense\nhint: shares are numbers, that of pages above 0"
-    )]
-    Share {
-        /// The part.
-        part: String,
-    },
-    /// The share of reads.
+    #[error("part {part}: its shares are invalid\nhint: shares are numbers, that of pages above 0")]
+    Share { part: String },
     #[error("{parts} parts with a share of {reads} reads make no workload\nhint: 0 to 1")]
-    Reads {
-        /// The share.
-        reads: f64,
-        /// Number of parts.
-        parts: usize,
-    },
+    Reads { reads: f64, parts: usize },
     /// Nothing would be read or written.
-    #[error("no part takes what is to be written or read\nhint: give a part a share of it")]
+    #[error("no part receives the writes or the reads\nhint: give a part a share of them")]
     Nothing,
     /// The region of a part is smaller than a request.
     #[error(
@@ -42,9 +28,7 @@ pub enum WorkloadError {
          and a larger device or smaller requests"
     )]
     Small {
-        /// The part.
         part: String,
-        /// Its pages.
         pages: u32,
         /// Pages of a request.
         request: u32,

@@ -13,12 +13,11 @@ pub enum Pattern {
     Circular,
     /// One after the other, and after the last all are trimmed: temporary segments.
     Temporary,
-    /// Whole segments of so many hundredths of the region in random order, each trimmed before it
-    /// is written again: the tables of a log-structured merge tree.
+    /// Whole segments of this percentage of the region in random order, each trimmed before it is
+    /// written again: the tables of a log-structured merge tree.
     Segments(u32),
 }
 
-/// Where a pattern stands.
 #[derive(Clone, Debug)]
 pub struct State {
     pattern: Pattern,

@@ -37,7 +37,7 @@ impl FileDisk {
     pub fn open(path: &Path, direct: bool) -> Result<Self, FileError> {
         let place = place(path);
         let (file, direct) = with_fallback(direct, |direct| {
-            // Whoever claims a device keeps mounts away as well, as long as it is open.
+            // Claiming a device also prevents mounts while it is open.
             if is_device(&place) {
                 BlockFile::open_device(&place, direct)
             } else {
@@ -169,7 +169,7 @@ fn write_all(
     Ok(())
 }
 
-/// Locks the file. One that a process held which was killed this moment is waited for.
+/// Locks the file. Waits for the lock of a process that was killed just now.
 fn lock(file: &BlockFile) -> Result<(), FileError> {
     let patience = Instant::now() + PATIENCE;
     loop {

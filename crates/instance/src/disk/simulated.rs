@@ -1,4 +1,4 @@
-//! A disk of the simulator: it passes no real time, fails as it was told to, and can lose power.
+//! A disk of the simulator: it takes no real time, fails on request, and can lose power.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -7,14 +7,31 @@ use std::sync::PoisonError;
 
 use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
 
+use super::map::Place;
 use super::state::{Present, Rings, Shared};
-use super::write::Part;
 use crate::disk::{Disk, DiskError};
 
 /// The longest write that adjacent blocks become.
 pub(super) const RUN_BYTES_MAX: usize = 1 << 20;
 /// The most blocks that it gathers.
 pub(super) const BATCH_PARTS_MAX: usize = PARTS_MAX;
+
+/// One copy of one piece.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<'a> {
+    pub place: Place,
+    /// First byte on the disk.
+    pub offset: u64,
+    pub data: &'a [u8],
+    /// Number of the piece that it is a copy of.
+    pub piece: u32,
+}
+
+impl Part<'_> {
+    pub fn disk(&self) -> usize {
+        usize::from(self.place.disk)
+    }
+}
 /// Writes in flight at once from one batch.
 const DEPTH: u32 = 256;
 
@@ -147,7 +164,7 @@ impl Shared {
         run.iter().map(|part| member.write(disk, part.offset, part.data, durable)).sum()
     }
 
-    /// A ring that nobody is using; none where the kernel has none.
+    /// An idle ring; none where the kernel has no io_uring.
     fn take_ring(&self) -> Option<BatchRing> {
         let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         let Rings::Idle(idle) = &mut *rings else { return None };

@@ -16,7 +16,6 @@ pub(super) enum Refusal {
     Damaged,
 }
 
-/// Writes numbers and texts.
 #[derive(Debug, Default)]
 pub(super) struct Encoder(Vec<u8>);
 

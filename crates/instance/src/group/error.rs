@@ -14,36 +14,17 @@ pub enum GroupError {
         "create disk group: {redundancy} redundancy keeps {copies} copies, and there are {disks} \
          disks\nhint: name more disks, or ask for less redundancy"
     )]
-    TooFewDisks {
-        /// What was asked for.
-        redundancy: &'static str,
-        /// Its copies.
-        copies: usize,
-        /// What was named.
-        disks: usize,
-    },
+    TooFewDisks { redundancy: &'static str, copies: usize, disks: usize },
     /// Fewer failure groups than copies.
     #[error(
         "create disk group: {redundancy} redundancy keeps {copies} copies, and the disks form \
          {failure_groups} failure groups\n\
          hint: put the disks into more failure groups, or ask for less redundancy"
     )]
-    TooFewFailureGroups {
-        /// What was asked for.
-        redundancy: &'static str,
-        /// Its copies.
-        copies: usize,
-        /// What the disks form.
-        failure_groups: usize,
-    },
+    TooFewFailureGroups { redundancy: &'static str, copies: usize, failure_groups: usize },
     /// A parameter has a value it cannot have.
     #[error("create disk group: {what}\nhint: {hint}")]
-    Parameter {
-        /// What is wrong.
-        what: String,
-        /// What would be right.
-        hint: &'static str,
-    },
+    Parameter { what: String, hint: &'static str },
     /// The files do not fit.
     #[error(
         "create disk group: disk {disk} has room for {units} allocation units, and the files need \
@@ -57,11 +38,10 @@ pub enum GroupError {
     },
     /// A disk that is to take the place of another is too small.
     #[error(
-        "replace disk {disk}: it has to hold {needed} and is smaller\n\
+        "replace disk {disk}: it must hold {needed} and is too small\n\
          hint: choose a disk at least as large as the one that is gone"
     )]
     TooSmall {
-        /// The disk.
         disk: String,
         /// What it has to hold.
         needed: Bytes,
@@ -69,30 +49,23 @@ pub enum GroupError {
     /// A device holds something.
     #[error(
         "use device {disk} as a disk: its first or last MiB holds data\n\
-         hint: choose another, or clear it with `wipefs -a` and `blkdiscard` if nobody needs it"
+         hint: choose another, or clear it with `wipefs -a` and `blkdiscard` if its data are not \
+         needed"
     )]
-    NotEmpty {
-        /// The device.
-        disk: String,
-    },
+    NotEmpty { disk: String },
     /// A device is used by something else.
     #[error(
         "use device {disk} as a disk: it is in use by {usage}\n\
          hint: name a directory on it instead, or take it out of use first"
     )]
-    InUse {
-        /// The device.
-        disk: String,
-        /// By what.
-        usage: String,
-    },
-    /// What a device is could not be found out.
+    InUse { disk: String, usage: String },
+    /// The state of a device could not be determined.
     #[error(transparent)]
     Survey(#[from] SurveyError),
     /// A file or device could not be opened, locked or laid out.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A disk failed and there was no other copy to turn to.
+    /// A disk failed and there was no other copy.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// There is no group on this disk.
@@ -100,39 +73,25 @@ pub enum GroupError {
         "open disk group: disk {disk} holds no Blockstone disk group\n\
          hint: check the path, or create the group first"
     )]
-    NotADisk {
-        /// The disk.
-        disk: String,
-    },
+    NotADisk { disk: String },
     /// Both headers of a disk are damaged.
     #[error(
         "open disk group: both headers of disk {disk} are damaged\n\
          hint: if its failure group has a mirror, open the group without this disk"
     )]
-    DamagedHeader {
-        /// The disk.
-        disk: String,
-    },
+    DamagedHeader { disk: String },
     /// The group was written by another version.
     #[error(
-        "open disk group: disk {disk} is of version {found}, this program knows version {known}\n\
-         hint: use the version that created the group, or create it anew"
+        "open disk group: disk {disk} is of version {found}, this program supports version \
+         {known}\nhint: use the version that created the group, or create it again"
     )]
-    OtherVersion {
-        /// The disk.
-        disk: String,
-        /// What it carries.
-        found: u32,
-        /// What is known.
-        known: u32,
-    },
+    OtherVersion { disk: String, found: u32, known: u32 },
     /// A disk of another group.
     #[error(
         "open disk group: disk {disk} belongs to another group than disk {other}\n\
          hint: name the disks of one group"
     )]
     OtherGroup {
-        /// The disk.
         disk: String,
         /// The disk it was compared with.
         other: String,
@@ -142,27 +101,19 @@ pub enum GroupError {
         "open disk group: disks {disk} and {other} are the same disk of the group, or one is a \
          copy\nhint: name every disk once"
     )]
-    Twice {
-        /// The one.
-        disk: String,
-        /// The other.
-        other: String,
-    },
+    Twice { disk: String, other: String },
     /// No map that can be read.
     #[error(
         "open disk group: no disk has an undamaged map\n\
-         hint: name the missing disks as well; a group without a map must be created anew"
+         hint: name the missing disks as well; a group without a map must be created again"
     )]
     NoMap,
-    /// Two parts of the group were used without each other.
+    /// Two parts of the group were changed independently.
     #[error(
-        "open disk group: disk {disk} was used without the others after they went on without it\n\
-         hint: decide which disks are right, and open the group without the others"
+        "open disk group: disk {disk} and the other disks were changed independently of each \
+         other\nhint: decide which disks to keep, and open the group without the others"
     )]
-    Diverged {
-        /// The disk.
-        disk: String,
-    },
+    Diverged { disk: String },
     /// Too many disks are gone.
     #[error(
         "use disk group without {missing}: file {file} has data with no other copy\n\
@@ -171,78 +122,60 @@ pub enum GroupError {
     CopiesMissing {
         /// The disks, with commas.
         missing: String,
-        /// A file that is hurt.
+        /// A file that would lose data.
         file: String,
-        /// The group's redundancy.
         redundancy: &'static str,
-        /// What it survives.
         survives: &'static str,
     },
     /// A disk that is not offline cannot return.
     #[error("return disk {disk} to its group: it is {state}\nhint: only an offline disk returns")]
-    NotOffline {
-        /// The disk.
-        disk: String,
-        /// Its state.
-        state: &'static str,
-    },
+    NotOffline { disk: String, state: &'static str },
     /// A disk that is to return and is not there.
     #[error(
-        "return disk {disk} to its group: nothing is there\n\
-         hint: plug it in or mount it; the group goes on without it"
+        "return disk {disk} to its group: it is missing\n\
+         hint: reconnect or mount it; the group continues without it"
     )]
-    StillAway {
-        /// The disk.
-        disk: String,
-    },
+    StillAway { disk: String },
     /// A disk that failed while it was given what it missed.
     #[error(
         "return disk {disk} to its group: it failed again\n\
-         hint: see the kernel's log (dmesg); the group goes on without it"
+         hint: see the kernel's log (dmesg); the group continues without it"
     )]
-    FailedAgain {
-        /// The disk.
-        disk: String,
-    },
-    /// A laying out or a resync was ended by whoever watched it.
-    #[error("disk group: given up\nhint: what was under way is begun anew the next time")]
-    GivenUp,
+    FailedAgain { disk: String },
+    /// The caller ended a layout or a resync through its progress function.
+    #[error("disk group: aborted\nhint: the unfinished part restarts on the next attempt")]
+    Aborted,
     /// A write after the group was closed.
     #[error(
-        "write to disk group: it was closed\n\
-         hint: this is a defect of the caller; please report it"
+        "write to disk group: it was closed\nhint: this is a bug in the caller; please report it"
     )]
     Closed,
     /// No such file in the group.
-    #[error("open file {name}: the disk group has no such file\nhint: was it set up completely?")]
-    NoSuchFile {
-        /// The name.
-        name: String,
-    },
+    #[error(
+        "open file {name}: the disk group has no such file\n\
+         hint: check that it was created completely"
+    )]
+    NoSuchFile { name: String },
     /// Beyond the end of a file, or not whole blocks.
     #[error(
-        "{operation} file {file}: {len} bytes at {offset} are not whole blocks of {block} inside it\
-         \nhint: this is a defect of the caller; please report it"
+        "{operation} file {file}: {len} bytes at {offset} are not whole blocks of {block} inside \
+         it\nhint: this is a bug in the caller; please report it"
     )]
     Range {
         /// What was tried, as a verb.
         operation: &'static str,
-        /// The file.
         file: String,
-        /// First byte.
         offset: u64,
-        /// Length.
         len: usize,
         /// The file's blocks.
         block: Bytes,
     },
-    /// Every copy of a block could be read and none is right.
+    /// No readable copy of a block is intact.
     #[error(
-        "read file {file} at byte {offset}: {copies} of its copies are readable and none is whole\n\
-         hint: the block is lost; a torn write without protection leaves such a block"
+        "read file {file} at byte {offset}: none of its {copies} readable copies is intact\n\
+         hint: the block is lost; a torn write without protection can cause this"
     )]
     Corrupt {
-        /// The file.
         file: String,
         /// First byte of the block.
         offset: u64,

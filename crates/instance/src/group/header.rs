@@ -1,5 +1,5 @@
-//! The header of a disk: who it is. It stands at the beginning and at the end of the disk, and is
-//! written once.
+//! The header of a disk: its identity. It stands at the beginning and at the end of the disk, and
+//! is written once.
 
 use crate::disk::{ALIGN_BYTES, Disk, DiskError};
 use blockstone_sys::buffer::Arena;
@@ -13,7 +13,7 @@ pub(super) const VERSION: u32 = 1;
 /// The size of a header.
 pub(super) const HEADER_BYTES: u64 = ALIGN_BYTES;
 
-/// Who a disk is, and where its map slots are.
+/// The identity of a disk, and where its map slots are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Identity of the group, drawn at random.

@@ -13,7 +13,6 @@ const MAGIC: [u8; 8] = *b"BLKSTMAP";
 /// Where a copy of an allocation unit lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Number of the disk.
     pub disk: u16,
     /// Number of the unit on it.
     pub unit: u32,
@@ -35,13 +34,11 @@ pub(super) struct FileMap {
 /// A part of a file that is in one piece on each of its disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The file's unit.
     pub unit: u64,
     /// First byte within the unit.
     pub unit_offset: u64,
     /// First byte of the piece, counted from the beginning of the request.
     pub at: usize,
-    /// Its length in bytes.
     pub len: usize,
 }
 
@@ -65,7 +62,6 @@ pub(super) struct Offline {
     pub exact: bool,
 }
 
-/// Everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub group_id: u64,
@@ -119,7 +115,7 @@ impl FileMap {
     }
 }
 
-/// A frame that holds no map.
+/// A frame without a map.
 fn undamaged(bytes: &[u8]) -> Result<Map, Refusal> {
     let mut from = Decoder::open(bytes, MAGIC, VERSION)?;
     Map::decode(&mut from).ok_or(Refusal::Damaged)
@@ -162,7 +158,7 @@ impl Map {
         write_aligned(disk, header.slot_offset(sequence % 2), image)
     }
 
-    /// The bytes of a map with so many copies of units, on disks of so many units.
+    /// The bytes of a map with this many copies of units, on disks of this many units.
     pub fn slot_bytes(disks: &[(String, String, u32)], files: &[FileMap]) -> u64 {
         let empty = |(name, failure_group, units): &(String, String, u32)| DiskMap {
             name: name.clone(),

@@ -40,7 +40,6 @@ impl DiskState {
 pub struct DiskCounters {
     /// The disk's path.
     pub name: String,
-    /// Its state now.
     pub state: DiskState,
     /// Reads that ended well.
     pub reads: u64,
@@ -132,7 +131,6 @@ impl Absence {
     }
 }
 
-/// A set of units.
 #[derive(Debug)]
 pub(super) struct Bitmap(Vec<AtomicU64>);
 
@@ -335,7 +333,6 @@ impl Slot {
         }
     }
 
-    /// What it did.
     pub fn counters(&self) -> DiskCounters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;

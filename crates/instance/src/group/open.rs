@@ -1,4 +1,4 @@
-//! Opening a group: which disks belong to it, which map holds, and who is missing.
+//! Opening a group: which disks belong to it, which map holds, and which disks are missing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::member::{DiskState, Slot};
 use super::state::{Identity, Record, Shared};
 use crate::disk::{Disk, FileDisk};
 
-/// A disk that said who it is.
+/// A disk with its header.
 struct Known {
     disk: Arc<dyn Disk>,
     header: Header,
@@ -46,7 +46,7 @@ pub(super) fn is_absent(error: &FileError) -> bool {
     }
 }
 
-/// Opens the group on `disks`; `refused` tells why others could not be had.
+/// Opens the group on `disks`; `refused` says why others could not be opened.
 pub(super) fn open_on(
     disks: Vec<Arc<dyn Disk>>,
     mut refused: Vec<GroupError>,
@@ -61,7 +61,7 @@ pub(super) fn open_on(
     let present = |number: usize| known.iter().find(|known| known.header.disk as usize == number);
     let complete = (0..map.disks.len()).all(|number| present(number).is_some());
     if complete && refused.len() > absent {
-        // Nobody is missing, so this disk was named by mistake.
+        // No disk is missing, so this one was named by mistake.
         return Err(refused.swap_remove(absent));
     }
     for (number, disk) in map.disks.iter().enumerate() {
@@ -129,7 +129,7 @@ fn members<'a>(map: &Map, present: &dyn Fn(usize) -> Option<&'a Known>, any: &He
     map.disks.iter().enumerate().map(slot).collect()
 }
 
-/// Records who is missing, before anything is written without them.
+/// Records which disks are missing, before anything is written without them.
 fn assemble(identity: Identity, map: Map, members: Vec<Slot>) -> Result<Shared, GroupError> {
     let since = map.sequence + 1;
     let mut changed = false;
@@ -153,7 +153,7 @@ fn assemble(identity: Identity, map: Map, members: Vec<Slot>) -> Result<Shared, 
                 shared.members[number].stale.insert_all(&disk.stale);
             }
             _ if gone(number) => shared.all_stale(number),
-            // Whoever used it before may have left anything in its cache.
+            // An earlier user may have left anything in its cache.
             _ => shared.all_unsynced(number),
         }
     }

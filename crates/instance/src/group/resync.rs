@@ -138,7 +138,7 @@ impl Shared {
                 continue;
             }
             if !go_on() {
-                return Err(GroupError::GivenUp);
+                return Err(GroupError::Aborted);
             }
             // A write to this unit waits for as long as one unit takes.
             let _alone = self.alone();

@@ -29,7 +29,6 @@ const CHUNKS: usize = 8;
 /// Units beyond the files' that a map has room to tell stale: those of header and map.
 const SPARE_UNITS: u32 = 4096;
 
-/// Where everything goes.
 struct Plan {
     identity: Identity,
     slot_bytes: u64,
@@ -101,7 +100,7 @@ fn build(
             room.units = room.next;
         }
         let disk_bytes = plan.header(number).disk_bytes();
-        Arc::get_mut(disk).expect("nobody else knows it yet").reserve(disk_bytes)?;
+        Arc::get_mut(disk).expect("it is not shared yet").reserve(disk_bytes)?;
     }
     let (done, total) = (AtomicU64::new(0), plan.bytes());
     let told = |bytes| progress(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
@@ -184,7 +183,7 @@ fn discard(disk: &FileDisk) {
         let len = CHUNK_BYTES.min(size);
         if let Ok(mut zeros) = arena(disk, len) {
             for offset in [0, size - len] {
-                // A device that fails here says so again to whoever uses it next.
+                // A device that fails here fails again at its next use.
                 let _ = disk.write_dsync_at(offset, zeros.slot(0));
             }
         }
@@ -215,7 +214,7 @@ pub(super) fn lay_out(
         }
         write_chunks(disk, ring.as_mut(), &chunks)?;
         if told(chunks.iter().map(|(_, chunk)| chunk.len() as u64).sum()).is_break() {
-            return Err(GroupError::GivenUp);
+            return Err(GroupError::Aborted);
         }
     }
     Ok(disk.sync()?)
@@ -333,7 +332,6 @@ impl Plan {
         }
     }
 
-    /// Bytes to lay out.
     fn bytes(&self) -> u64 {
         let units: u64 = self.rooms.iter().map(|room| u64::from(room.next)).sum();
         units * self.identity.unit_bytes - self.rooms.len() as u64 * HEADER_BYTES
@@ -386,7 +384,7 @@ fn validate(
     for file in files {
         let (name, block) = (&file.name, file.block.get());
         if name.is_empty() || !names.insert(name) {
-            return parameter(format!("file name `{name}`"), "give every file a name of its own");
+            return parameter(format!("file name `{name}`"), "give every file a unique name");
         }
         if !block.is_power_of_two() || !(512..=FINE_STRIPE.get()).contains(&block) {
             let what = format!("file {name} has blocks of {}", file.block);

@@ -12,7 +12,6 @@ use super::map::{DiskMap, FileMap, Map, Offline, Place};
 use super::member::{DiskState, Slot};
 use crate::disk::Disk;
 
-/// An open group.
 pub(super) struct Shared {
     pub group_id: u64,
     pub redundancy: Redundancy,
@@ -21,8 +20,8 @@ pub(super) struct Shared {
     pub members: Vec<Slot>,
     /// What the map on the disks says of them. Locked after `io`, where both are.
     pub record: Mutex<Record>,
-    /// Held shared by every write, and alone by whoever must see the copies of a block at rest: a
-    /// repair, the copying of one unit, the change of a disk's state.
+    /// Held shared by every write, and alone by those that must see the copies of a block at rest:
+    /// a repair, the copying of one unit, the change of a disk's state.
     io: RwLock<()>,
     /// Rings that no batch is using.
     pub rings: Mutex<Rings>,
@@ -30,7 +29,7 @@ pub(super) struct Shared {
     closed: AtomicBool,
 }
 
-/// What the disks were told last.
+/// What was last written to the disks' headers.
 pub(super) struct Record {
     pub sequence: u64,
     /// For each disk, since when it is offline.
@@ -73,13 +72,13 @@ impl Shared {
         }
     }
 
-    /// Held by whoever writes.
+    /// Held while writing.
     pub fn writing(&self) -> Result<RwLockReadGuard<'_, ()>, GroupError> {
         let guard = self.io.read().unwrap_or_else(PoisonError::into_inner);
         if self.closed.load(Ordering::Relaxed) { Err(GroupError::Closed) } else { Ok(guard) }
     }
 
-    /// Held by whoever must be alone.
+    /// Held by what must be alone.
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         self.io.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,8 +144,8 @@ impl Shared {
         }
     }
 
-    /// Takes a disk offline: tells all others, durably, and only then stops using it. Whoever
-    /// missed a write to it calls this before the write returns. One that is offline stays so.
+    /// Takes a disk offline: tells all others, durably, and only then stops using it. A write that
+    /// it missed calls this before it returns. One that is offline stays so.
     pub fn take_offline(&self, disk: usize) -> Result<(), GroupError> {
         let mut record = self.record();
         let member = &self.members[disk];

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::batch::{BATCH_PARTS_MAX, RUN_BYTES_MAX};
+use super::batch::{BATCH_PARTS_MAX, Part, RUN_BYTES_MAX};
 use super::error::GroupError;
 use super::map::{FileMap, Place};
 use super::member::DiskState;
@@ -11,23 +11,6 @@ use super::state::{Present, Shared};
 use super::{BatchInfo, BatchWrite};
 use crate::disk::DiskError;
 use blockstone_sys::clock;
-
-/// One copy of one piece.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
-    pub place: Place,
-    /// First byte on the disk.
-    pub offset: u64,
-    pub data: &'a [u8],
-    /// Number of the piece that it is a copy of.
-    piece: u32,
-}
-
-impl Part<'_> {
-    pub fn disk(&self) -> usize {
-        usize::from(self.place.disk)
-    }
-}
 
 impl Shared {
     pub(super) fn write(

@@ -6,14 +6,16 @@ use std::sync::atomic::Ordering;
 use blockstone_base::Bytes;
 use blockstone_sys::buffer::Arena;
 
-use super::{Instance, InstanceSpec, Shared};
+use super::Instance;
 use crate::block::{self, Identity, Table};
 use crate::error::InstanceError;
 use crate::group::BatchWrite;
+use crate::shared::Shared;
+use crate::spec::InstanceSpec;
 
 const BATCH: Bytes = Bytes::mib(4);
 
-/// Told how many blocks of how many are loaded.
+/// Receives how many blocks of how many are loaded.
 pub type LoadProgress<'a> = &'a mut dyn FnMut(u64, u64);
 
 impl Instance {
@@ -27,7 +29,7 @@ impl Instance {
         shared.health.check()?;
         if schemas > spec.schemas {
             let what = format!("load {schemas} schemas of {}", spec.schemas);
-            return Err(InstanceError::parameter(what, "set the instance up with more"));
+            return Err(InstanceError::parameter(what, "create the instance with more"));
         }
         let loaded = shared.loaded.load(Ordering::Acquire);
         let total = u64::from(schemas.saturating_sub(loaded)) * spec.schema_blocks();

@@ -74,12 +74,6 @@ impl Instance {
         snapshot
     }
 
-    /// What the waits of one session were so far.
-    pub fn session_waits(&self, session: u32, event: Event) -> Waits {
-        let ledgers = self.shared.sessions.lock();
-        ledgers.get(session as usize).map_or(Waits::default(), |ledger| ledger.waits(event))
-    }
-
     /// Processor time and run queue of the threads of a role so far. Reads a file of `/proc` for
     /// each thread, some microseconds each: with a thousand sessions, not for every tick.
     pub fn processor(&self, role: Role) -> ThreadUsage {

@@ -3,8 +3,8 @@
 use blockstone_sys::buffer::{Arena, Slot};
 
 use crate::error::InstanceError;
+use crate::files::Files;
 use crate::group::GroupError;
-use crate::instance::Files;
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, REDO_BLOCK_BYTES, REDO_HEADER_BYTES, RedoHeader};
 
@@ -37,8 +37,8 @@ impl<'a> Reader<'a> {
     /// The next chunk: the position of its first byte, and its records.
     pub fn next(&mut self) -> Result<Option<(Lsn, &[u8])>, InstanceError> {
         let here = self.next.place;
-        let begun = Place { sequence: here.sequence + 1, offset: 0 };
-        for place in [here, begun] {
+        let started = Place { sequence: here.sequence + 1, offset: 0 };
+        for place in [here, started] {
             if let Some(blocks) = self.chunk(place)? {
                 let first = self.next.first;
                 let offset = place.offset + u64::from(blocks) * REDO_BLOCK_BYTES as u64;

@@ -2,11 +2,11 @@
 //!
 //! What is in the buffer always has its place in a log: the chunk that gathers is bound to one from
 //! the start, and when the next log still holds redo that recovery would need, the buffer takes
-//! nothing more. So the log writer never waits for a checkpoint, and nobody who waits for the log
-//! writer (a database writer, a commit) can keep the checkpoint from advancing.
+//! nothing more. So the log writer never waits for a checkpoint, and no thread that waits for the
+//! log writer (a database writer, a commit) can keep the checkpoint from advancing.
 //!
-//! Who finds no room waits in a queue and is promised some in its turn; while anybody is queued,
-//! nobody else takes room, so no session starves and none is woken in vain.
+//! A session that finds no room waits in a queue and is promised some in its turn; while any is
+//! queued, no other session takes room, so none starves and none is woken in vain.
 //!
 //! The queue of changed blocks lives under the same lock, because its order must be that of the
 //! redo: the head of it is where recovery would begin.
@@ -29,12 +29,12 @@ use crate::wait::{Event, Histograms, Ledger};
 
 /// The longest append: an image of the largest block and a change of all columns.
 pub const APPEND_BYTES_MAX: usize = BLOCK_BYTES_MAX as usize + 16 + 32 + 2 * COLUMNS * COLUMN_BYTES;
-/// Redo that nobody waits for is written after this time.
+/// Redo that no session waits for is written after this time.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// How often the log writer tries to take the latch before it pauses, and how long then.
 const SPINS: u32 = 100;
 const PAUSE: Duration = Duration::from_micros(20);
-/// A checkpoint begins at a mark; they are so far apart.
+/// Distance between marks; a checkpoint begins at one.
 const MARK_EVERY_BYTES: u64 = 256 << 10;
 
 /// A place in the logs.
@@ -42,7 +42,6 @@ const MARK_EVERY_BYTES: u64 = 256 << 10;
 pub(crate) struct Place {
     /// Number of the log since the instance was created; it lies in file `sequence % logs`.
     pub sequence: u64,
-    /// Offset in it.
     pub offset: u64,
 }
 
@@ -86,13 +85,13 @@ pub(crate) struct Append<'a> {
     pub records: &'a [u8],
     /// A frame that they change first since it was last written, and where it notes since when.
     pub dirties: Option<(u32, &'a AtomicU64)>,
-    /// Whether somebody will wait until they are durable.
+    /// Whether a session will wait until they are durable.
     pub flush: bool,
 }
 
-/// Room in the buffer that was promised to somebody in the queue: for what they wanted to append.
-/// Should that have grown meanwhile, because a block was written and its image is needed again,
-/// they may have to wait once more.
+/// Room in the buffer that was promised to a session in the queue, for its append. Should that have
+/// grown meanwhile, because a block was written and its image is needed again, they may have to
+/// wait once more.
 #[derive(Debug)]
 pub(crate) struct Room<'a> {
     log: &'a Log,
@@ -114,18 +113,18 @@ pub(crate) struct Distance {
 #[derive(Debug)]
 pub(crate) struct Log {
     pub logs: Logs,
-    /// Of the standard library, which hands a lock to nobody: a lock that is kept for a thread
-    /// which does not run yet is kept for as long as hundreds of others run.
+    /// The standard library's mutex has no fair handoff, so a descheduled waiter cannot stall the
+    /// rest.
     state: Mutex<State>,
     /// The log writer, and whether it waits for something to do. It does so away from the latch: to
     /// wake it is not to let it in, and it must not queue there.
     writer: OnceLock<Thread>,
     idle: AtomicBool,
-    /// Calls who has been promised room.
+    /// Calls sessions that were promised room.
     rooms: Relay,
     durable: AtomicU64,
     waiters: Mutex<Vec<(Lsn, Arc<Seat>)>>,
-    /// Calls who waited for what is durable.
+    /// Calls sessions that waited for redo that is now durable.
     commits: Relay,
     health: Arc<Health>,
 }
@@ -140,7 +139,7 @@ struct State {
     room: usize,
     /// Room that was promised and not taken yet.
     promised: usize,
-    /// Who waits for room, and for how much.
+    /// Sessions that wait for room, and for how much.
     queue: VecDeque<(usize, Arc<Seat>)>,
     blocked: bool,
     switches: u64,
@@ -205,7 +204,7 @@ impl Log {
         waits: (&Ledger, &Histograms),
     ) -> Result<Lsn, NoRoom> {
         let mut state = self.latch(waits);
-        // Whoever was promised room takes it before anybody else: promises of a chunk that was
+        // A session that was promised room takes it before any other: promises of a chunk that was
         // taken meanwhile hold for the next.
         let taken = match room {
             Some(room) => {
@@ -267,7 +266,7 @@ impl Log {
                 }
                 std::hint::spin_loop();
             }
-            // Whoever holds it may need this processor to let go of it.
+            // Its holder may need this processor to release it.
             thread::sleep(PAUSE);
         }
     }
@@ -406,7 +405,7 @@ impl Log {
         Some(Chunk { memory, mark, payload_bytes, switches })
     }
 
-    /// The chunk is durable: its memory returns, and who waited for it goes on.
+    /// The chunk is durable: its memory returns, and sessions that waited for it continue.
     pub fn give_back(&self, chunk: Chunk) {
         let durable = Lsn(chunk.mark.first.0 + chunk.payload_bytes as u64);
         self.state_before_others().spare = Some(chunk.memory);
@@ -418,8 +417,8 @@ impl Log {
         self.commits.call(served);
     }
 
-    /// Sends everyone away who waits here: the instance has stopped, which whoever comes later sees
-    /// under the same locks.
+    /// Wakes all that wait here: the instance has stopped, which those that come later see under
+    /// the same locks.
     pub fn stop(&self) {
         let queue = std::mem::take(&mut self.state().queue);
         let waiters = std::mem::take(&mut *self.waiters());
@@ -438,7 +437,7 @@ impl Log {
         Distance { oldest, tail: state.tail(), blocked: state.blocked }
     }
 
-    /// The oldest changed frames that nobody is writing, claimed for the caller.
+    /// The oldest changed frames that are not being written, claimed for the caller.
     pub fn claim(&self, cache: &Cache, most: usize, claimed: &mut Vec<u32>) {
         let mut state = self.state();
         state.oldest(cache);
@@ -483,7 +482,7 @@ impl Room<'_> {
 }
 
 impl Drop for Room<'_> {
-    /// A promise that nobody needs any more.
+    /// A promise that is no longer needed.
     fn drop(&mut self) {
         let mut state = self.log.state();
         state.promised -= self.bytes;

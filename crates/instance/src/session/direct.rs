@@ -11,7 +11,7 @@ use blockstone_sys::clock;
 
 use crate::error::InstanceError;
 use crate::health::LOOK_AGAIN;
-use crate::instance::Shared;
+use crate::shared::Shared;
 
 const STACK_BYTES: usize = 128 << 10;
 
@@ -97,7 +97,7 @@ impl DirectReader {
         self.sent.push_back(index);
     }
 
-    /// The read that was sent first, if it has returned: nobody waits.
+    /// The read that was sent first, if it has returned; does not wait.
     pub fn returned(&mut self) -> Result<Option<DirectRead>, InstanceError> {
         let index = *self.sent.front().expect("a read is outstanding");
         match self.slots[index].reads.try_recv() {
@@ -132,12 +132,10 @@ impl DirectReader {
 }
 
 impl DirectRead {
-    /// Bytes read.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The blocks read.
     pub fn blocks(&self, block_bytes: usize) -> impl Iterator<Item = &[u8]> {
         self.memory[..self.bytes as usize].chunks_exact(block_bytes)
     }

@@ -90,7 +90,7 @@ impl Session {
 
     /// Reads up to `most` adjacent blocks that are not in the cache with one read; returns how
     /// many. Their frames are latched before, so that no older image can replace a newer one; a
-    /// frame that is not to be had at once ends the run, so nobody is waited for meanwhile.
+    /// frame that is not available at once ends the run, so nothing is waited for meanwhile.
     fn read_run(&self, first: u64, most: u64, memory: &mut [u8]) -> Result<u64, InstanceError> {
         let block_bytes = self.shared.block_bytes as usize;
         let mut run: Vec<Claimed<'_>> = Vec::with_capacity(most as usize);

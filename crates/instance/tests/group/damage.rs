@@ -125,7 +125,7 @@ fn groups_of_other_versions_and_other_groups_are_refused() {
     assert!(matches!(error, GroupError::NotADisk { .. }), "{error}");
     let with_blank = [media.clone(), blank].concat();
     let error = DiskGroup::open_on(disks(&with_blank)).unwrap_err();
-    assert!(matches!(error, GroupError::NotADisk { .. }), "nobody was missing: {error}");
+    assert!(matches!(error, GroupError::NotADisk { .. }), "no disk was missing: {error}");
 
     // The version follows the magic.
     for offset in [0, media[1].size_bytes() - 4096] {
@@ -135,5 +135,5 @@ fn groups_of_other_versions_and_other_groups_are_refused() {
         media[1].write(offset, &header);
     }
     let error = DiskGroup::open_on(disks(&media)).unwrap_err().to_string();
-    assert!(error.contains("is of version 9, this program knows version 1"), "{error}");
+    assert!(error.contains("is of version 9, this program supports version 1"), "{error}");
 }

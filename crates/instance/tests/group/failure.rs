@@ -120,7 +120,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// With two copies, any disk may die at any operation: nothing that was acknowledged is lost,
-    /// also when the group is opened anew without that disk, and also when the disk then returns
+    /// also when the group is opened again without that disk, and also when the disk then returns
     /// and another one dies.
     #[test]
     fn one_disk_may_die_at_any_write(
@@ -372,14 +372,14 @@ fn disks_come_and_go_under_load_and_nobody_notices() {
 struct Slow {
     inner: Arc<dyn Disk>,
     armed: AtomicBool,
-    begun: Mutex<Sender<()>>,
+    started: Mutex<Sender<()>>,
 }
 
 impl Disk for Slow {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), DiskError> {
         self.inner.read_at(offset, out)?;
         if self.armed.swap(false, Ordering::Relaxed) {
-            self.begun.lock().unwrap().send(()).unwrap();
+            self.started.lock().unwrap().send(()).unwrap();
             sleep(Duration::from_millis(50));
         }
         Ok(())
@@ -406,16 +406,16 @@ impl Disk for Slow {
     }
 }
 
-/// Whoever copies from one disk to another, to give a disk what it missed or to repair a block,
-/// must not put what it read over what was written since.
+/// Copying from one disk to another, to give a disk what it missed or to repair a block, must not
+/// put what it read over what was written since.
 #[test]
 fn a_copy_under_way_never_lands_on_a_newer_write() {
     for repair in [true, false] {
         let media = media(2, 32);
         let mut open = disks(&media);
-        let (sender, begun) = channel();
+        let (sender, started) = channel();
         let (armed, begins) = (AtomicBool::new(false), Mutex::new(sender));
-        let slow = Arc::new(Slow { inner: Arc::clone(&open[1]), armed, begun: begins });
+        let slow = Arc::new(Slow { inner: Arc::clone(&open[1]), armed, started: begins });
         open[1] = Arc::clone(&slow) as Arc<dyn Disk>;
         let group = create(open.clone(), Redundancy::Normal).unwrap();
         let data = group.file("data").unwrap();
@@ -442,7 +442,7 @@ fn a_copy_under_way_never_lands_on_a_newer_write() {
                     assert!(group.online_and_resync_on(0, &open[0]).unwrap() > 0);
                 }
             });
-            begun.recv().unwrap();
+            started.recv().unwrap();
             data.write(0, &block(0, 2), true).unwrap();
         });
         group.offline(1).unwrap();

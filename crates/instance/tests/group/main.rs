@@ -20,15 +20,14 @@ use blockstone_instance::group::{DiskGroup, FileSpec, GroupError, Member, Redund
 
 /// What is verified as one.
 const BLOCK: u64 = 4096;
-/// The allocation unit.
 const UNIT: Bytes = Bytes::mib(1);
 
-/// A file `name` of so many MiB.
+/// A file `name` of `mib` MiB.
 fn file(name: &str, mib: u64, fine: bool) -> FileSpec {
     FileSpec { name: name.into(), size: Bytes::mib(mib), block: Bytes(BLOCK), fine }
 }
 
-/// Simulated disks of so many MiB.
+/// Simulated disks of `mib` MiB.
 fn media(count: usize, mib: u64) -> Vec<SimDisk> {
     let spec = |seed| SimSpec { parallelism: 1, ..SimSpec::new(mib << 20, seed) };
     (0..count as u64).map(|seed| SimDisk::new(spec(seed))).collect()

@@ -91,7 +91,7 @@ fn a_laying_out_that_is_given_up_ends_at_once_and_leaves_nothing_behind() {
         laid_out.lock().unwrap().push(done);
         ControlFlow::Break(())
     });
-    assert!(matches!(error, Err(GroupError::GivenUp)), "{error:?}");
+    assert!(matches!(error, Err(GroupError::Aborted)), "{error:?}");
     let laid_out = laid_out.into_inner().unwrap();
     assert!(laid_out.len() <= 3, "each disk asks once: {laid_out:?}");
     assert!(paths.iter().all(|path| is_empty(path)));

@@ -8,7 +8,7 @@ use crate::doomed::{Doom, Doomed, Fate};
 use crate::load::Memory;
 use crate::world::{World, open_spec, spec};
 
-/// At most so many operations of a phase are tried, spread evenly; all with `BLOCKSTONE_EVERY`.
+/// The most operations of a phase that are tried, spread evenly; all with `BLOCKSTONE_EVERY`.
 const TRIES: u64 = 40;
 
 fn operations_to_try(total: u64) -> impl Iterator<Item = u64> {

@@ -25,7 +25,7 @@ pub struct Found {
     pub damaged: u64,
 }
 
-/// Runs `work` on so many sessions, each on its own thread.
+/// Runs `work` on several sessions, each on its own thread.
 pub fn on_sessions(instance: &Instance, count: u32, work: impl Fn(&mut Session, u32) + Sync) {
     let work = &work;
     thread::scope(|scope| {
@@ -100,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// Visits every row of an instance that has gone on since its recovery; damaged rows.
+    /// Visits every row of an instance that has continued since its recovery; damaged rows.
     pub fn check_now(&self, instance: &Instance) -> u64 {
         self.visit_all(instance, true, Lsn(u64::MAX)).damaged
     }

@@ -14,7 +14,6 @@ pub struct Delays {
     pub durable_write: Duration,
 }
 
-/// A disk with [`Delays`].
 #[derive(Debug)]
 pub struct Slow {
     inner: Arc<dyn Disk>,

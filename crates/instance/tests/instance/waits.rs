@@ -1,5 +1,5 @@
-//! Who waits for what, when disks are slow: each wait appears under its name, and nobody waits for
-//! ever.
+//! Who waits for what, when disks are slow: each wait appears under its name, and no session waits
+//! for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -123,7 +123,7 @@ fn every_read_past_the_cache_is_timed_but_only_waits_are_waits() {
     let read_ns = seen.statistic(Statistic::DirectReadNs);
     assert!(waits.time_ns < read_ns / 2, "all at once, {waits:?} for {read_ns} ns of reads");
     assert_eq!(instance.take_direct_reads().count(), 0);
-    session.heed(Arc::new(AtomicBool::new(true)));
+    session.set_stop_flag(Arc::new(AtomicBool::new(true)));
     for scan in [Scan::Direct { multiblock: 4, slots: 10 }, Scan::Cached { multiblock: 4 }] {
         assert_eq!(session.scan(1, scan).unwrap(), 0, "told to stop: {scan:?}");
     }

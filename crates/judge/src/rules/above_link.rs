@@ -2,6 +2,7 @@
 
 use blockstone_base::identity::DeviceKind;
 use blockstone_base::verdict::Weight;
+use blockstone_record::parameters::CalibrateParameters;
 
 use super::{Case, Judgement, Rule, labels};
 use crate::findings::Point;
@@ -46,8 +47,8 @@ fn check(case: &Case) -> Judgement {
 
 /// Payload bytes a second of the whole path, and what it is.
 fn link(case: &Case) -> Option<(f64, String)> {
-    let stated = case.manifest.settings.get("link_bytes_per_s").and_then(serde_json::Value::as_f64);
-    if let Some(bytes_per_s) = stated {
+    let stated = case.manifest.parameters::<CalibrateParameters>();
+    if let Some(bytes_per_s) = stated.link_bytes_per_s {
         return Some((bytes_per_s, "--link-mbps".to_owned()));
     }
     // Legs of a RAID or of several paths carry side by side; one unknown leg leaves the sum

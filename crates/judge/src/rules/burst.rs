@@ -4,6 +4,7 @@ use blockstone_base::load::Pacing;
 use blockstone_base::stats;
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
+use blockstone_figures::rate;
 use blockstone_record::manifest::Group;
 
 use super::{Case, Judgement, Rule, labels, megabytes};
@@ -132,8 +133,9 @@ fn between(case: &Case, same: &[&Window]) -> Option<Step> {
     }
     let rates: Vec<f64> = same
         .iter()
-        .map(|window| derive::rate(&window.ops_track()).map(|rate| rate.value))
-        .collect::<Option<_>>()?;
+        .map(|window| rate(&window.ops_track()).map(|rate| rate.value))
+        .collect::<Result<_, _>>()
+        .ok()?;
     let foreign = |windows| derive::foreign(windows).map_or(0.0, |foreign| foreign.busy_ratio);
     (1..rates.len())
         .filter(|&at| foreign(&same[at..]) <= foreign(&same[..at]) + FOREIGN_RISE)
@@ -174,7 +176,7 @@ fn came_back(case: &Case, windows: &[&Window], step: &Step) -> bool {
                     && load.in_flight() >= stepped.in_flight()
             })
         })
-        .filter_map(|window| derive::rate(&window.ops_track()))
+        .filter_map(|window| rate(&window.ops_track()).ok())
         .any(|rate| rate.value > step.after * RETURNED_RATIO)
 }
 

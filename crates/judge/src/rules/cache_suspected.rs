@@ -106,7 +106,7 @@ fn warmed_up(case: &Case) -> Option<String> {
     let fastest = later.iter().map(|window| median(window)).fold(f64::MAX, f64::min);
     let agree = later.len() >= 2 && slowest <= fastest * (1.0 + AGREEMENT);
     let noise = |windows: &[&Window]| {
-        Some(derive::foreign(windows)?.busy_ratio + derive::steal_ratio(windows)?)
+        Some(derive::foreign(windows).ok()?.busy_ratio + derive::steal_ratio(windows).ok()?)
     };
     let unexplained = noise(&[first])? <= noise(later)? + NOISE_MARGIN;
     // A throttle leaves medians to chance, so the rate has to agree with them.

@@ -3,6 +3,7 @@
 use blockstone_base::identity::DeviceKind;
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
+use blockstone_figures::Grown;
 
 use super::{Case, Judgement, Rule, labels, megabytes, percent};
 use crate::derive;
@@ -131,8 +132,8 @@ fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
     let at = devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
     let beneath = devices.get(at + 1)?;
     let [bytes, ..] = derive::direction(point.load.op);
-    let of = |window: &Window| derive::device(window, &beneath.name)?.get(bytes);
-    let sum = case.windows_of(&point.label).into_iter().map(of).sum::<Option<u64>>()?;
+    let of = |window: &Window| derive::device(window, &beneath.name, bytes);
+    let sum = case.windows_of(&point.label).into_iter().map(of).sum::<Grown>().ok()?;
     Some((sum, moved(point, &format!("{} beneath {}", beneath.name, devices[at].name))))
 }
 

@@ -74,11 +74,11 @@ fn noise(case: &Case, windows: &[&Window]) -> Vec<Noise> {
         .devices()
         .iter()
         .any(|device| !matches!(device.kind, DeviceKind::Disk | DeviceKind::Partition));
-    if let Some(foreign) = derive::foreign(windows) {
+    if let Ok(foreign) = derive::foreign(windows) {
         let ratio = if kernel_helps { foreign.user_ratio } else { foreign.busy_ratio };
         out.push(Noise { what: "foreign processor time", ratio, limit: FOREIGN_CPU_MAX });
     }
-    if let Some(ratio) = derive::steal_ratio(windows) {
+    if let Ok(ratio) = derive::steal_ratio(windows) {
         out.push(Noise { what: "stolen", ratio, limit: STEAL_MAX });
     }
     if let Some(ratio) = foreign_io_ratio(case, windows) {
@@ -95,7 +95,7 @@ fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
     for window in windows {
         let load = case.phase(window).load.as_ref()?;
         let (_, device) = window.devices.first()?;
-        let get = |column| device.get(column);
+        let get = |column| device.get(column).ok();
         let reads = (get("read_ios")?, get("read_bytes")?);
         let writes = (get("write_ios")?, get("write_bytes")?);
         ios += reads.0 + writes.0;
@@ -103,7 +103,7 @@ fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
         // A file system writes more than it is asked to (journal, metadata), so beside our writes
         // only reads are surely foreign; beside our reads nothing else is ours.
         let (other, ours) = if load.op == Op::Read { (writes, reads) } else { (reads, (0, 0)) };
-        let charged = window.process.get("read_bytes")?;
+        let charged = window.process.get("read_bytes").ok()?;
         let excess = ours.1.saturating_sub(charged);
         foreign_bytes += other.1 + excess;
         foreign_ios += other.0 + ours.0 * excess / ours.1.max(1);

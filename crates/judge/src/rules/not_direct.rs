@@ -2,6 +2,7 @@
 
 use blockstone_base::capability::Capability;
 use blockstone_base::verdict::Weight;
+use blockstone_record::parameters::CalibrateParameters;
 
 use super::{Case, Judgement, Rule, keeps_in_memory, labels, megabytes};
 use crate::findings::Point;
@@ -28,7 +29,7 @@ fn check(case: &Case) -> Judgement {
         return Judgement::inconclusive("no I/O was measured");
     }
     let buffered = || points.iter().copied().filter(|point| !point.load.direct);
-    if case.is_set("buffered") {
+    if case.manifest.parameters::<CalibrateParameters>().buffered == Some(true) {
         let evidence =
             format!("--buffered was chosen: {} points without O_DIRECT", buffered().count());
         return Judgement::fail(evidence, labels(buffered()));

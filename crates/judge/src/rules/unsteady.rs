@@ -2,9 +2,9 @@
 
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Weight;
+use blockstone_figures::rate;
 
 use super::{Case, Judgement, Rule, labels, percent};
-use crate::derive;
 use crate::window::Window;
 
 pub(super) const RULE: Rule = Rule {
@@ -68,7 +68,7 @@ fn check(case: &Case) -> Judgement {
 fn trend(window: &Window) -> Option<(Estimate, Estimate)> {
     let ticks = window.ops_track();
     let (first, second) = ticks.split_at(ticks.len() / 2);
-    let (first, second) = (derive::rate(first)?, derive::rate(second)?);
+    let (first, second) = (rate(first).ok()?, rate(second).ok()?);
     let apart = first.high < second.low || second.high < first.low;
     let level = f64::midpoint(first.value, second.value);
     let moved = (first.value - second.value).abs() > MOVEMENT_MAX * level;

@@ -3,7 +3,6 @@
 use super::time::SESSION;
 use super::window::RunWindow;
 use super::{Transfer, Transfers};
-use crate::derive;
 
 /// The transfers of every object of `probe`, in the order of their names but the sessions first.
 pub fn transfers(window: &RunWindow, probe: &str) -> Vec<Transfers> {
@@ -20,13 +19,13 @@ pub fn transfers(window: &RunWindow, probe: &str) -> Vec<Transfers> {
 }
 
 fn transfer(window: &RunWindow, probe: &str, object: &str, columns: [&str; 3]) -> Option<Transfer> {
-    let [ios, bytes, service_ns] = columns.map(|column| window.grown(probe, object, column));
+    let [ios, bytes, service_ns] = columns.map(|column| window.grown(probe, object, column).ok());
     let (ios, bytes) = (ios?, bytes?);
     let mean = |sum: u64| (ios > 0).then(|| sum as f64 / ios as f64);
     Some(Transfer {
         ios,
         bytes,
-        iops: derive::rate(&window.track(probe, object, columns[0])),
+        iops: window.rate(probe, object, columns[0]).ok(),
         bytes_mean: mean(bytes),
         service_ns_mean: service_ns.and_then(mean),
     })

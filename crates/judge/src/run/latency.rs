@@ -14,10 +14,10 @@ const OPERATIONS: [&str; 3] = ["select", "update", "scan"];
 pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
     let mut out = Vec::new();
     for name in OPERATIONS {
-        let found = window.histograms.get(&(name.to_owned(), LatencyClock::Intended));
+        let found = window.histogram(name, LatencyClock::Intended);
         out.extend(found.and_then(|all| row(window, name, "", all)));
     }
-    let events = window.histograms.iter().filter_map(|((name, _), histogram)| {
+    let events = window.histograms().filter_map(|(name, _, histogram)| {
         let (role, event) = name.split_once('/')?;
         row(window, event, role, histogram)
     });
@@ -67,9 +67,9 @@ pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
     if sessions == 0 || has_rate(window) || window.scans() {
         return Vec::new();
     }
-    let grown = |column| window.grown_by_all("operation", column);
+    let grown = |column| window.grown_of_all("operation", column).ok();
     let read = || {
-        let event = |column| window.grown("event", "session/db file sequential read", column);
+        let event = |column| window.grown("event", "session/db file sequential read", column).ok();
         Some((event("waits")?, event("time_ns")?))
     };
     let law = |what, (count, time_ns): (u64, u64), think_ns: u64| {
@@ -100,5 +100,5 @@ pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
 
 /// Whether the sessions send at a given rate: then they idle between operations.
 fn has_rate(window: &RunWindow) -> bool {
-    window.manifest.settings.contains_key("rate_per_s")
+    window.parameters().rate_per_s.is_some()
 }

@@ -2,6 +2,8 @@
 //! three accounts of the same window, side by side.
 
 use blockstone_base::column::Unmeasured;
+use blockstone_base::units::Bytes;
+use blockstone_figures::{Grown, Missing};
 use serde::Serialize;
 
 use super::window::RunWindow;
@@ -34,6 +36,10 @@ pub enum LedgerCell {
 }
 
 impl LedgerCell {
+    fn of(found: Grown, why: impl FnOnce() -> Unmeasured) -> Self {
+        found.map_or_else(|_| Self::Unmeasured(why()), Self::Value)
+    }
+
     /// The number, if it was measured.
     pub fn value(&self) -> Option<u64> {
         match self {
@@ -45,8 +51,8 @@ impl LedgerCell {
 
 /// The ledger of a window.
 pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
-    let plan =
-        |kind: &str| Some(window.manifest.settings.get("plans")?.get(kind)?.as_str()?.to_owned());
+    let plans = window.parameters().plans.unwrap_or_default();
+    let plan = |kind: &str| plans.get(kind).cloned();
     let row = |what, unit, [claimed, process, device]: [LedgerCell; 3], plan| LedgerRow {
         what,
         unit,
@@ -86,16 +92,16 @@ pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
 
 /// Whether a database of its own was driven.
 pub fn has_server(window: &RunWindow) -> bool {
-    window.manifest.settings.contains_key("server")
+    window.parameters().server.is_some()
 }
 
 fn block_bytes(window: &RunWindow) -> u64 {
-    window.setting("block_bytes").unwrap_or(0)
+    window.parameters().block_bytes.map_or(0, Bytes::get)
 }
 
 /// The miniature instance counts what it sends to its disks, a database counts pages.
 fn claimed_reads(window: &RunWindow) -> LedgerCell {
-    if let Some(bytes) = window.grown_by_all("disk", "read_bytes") {
+    if let Ok(bytes) = window.grown_of_all("disk", "read_bytes") {
         return LedgerCell::Value(bytes);
     }
     match counted(window, "instance", "physical_reads") {
@@ -105,11 +111,11 @@ fn claimed_reads(window: &RunWindow) -> LedgerCell {
 }
 
 fn claimed_writes(window: &RunWindow) -> LedgerCell {
-    if let Some(bytes) = window.grown_by_all("disk", "write_bytes") {
+    if let Ok(bytes) = window.grown_of_all("disk", "write_bytes") {
         return LedgerCell::Value(bytes);
     }
     let statistic = |name| window.statistic(name);
-    let Some(blocks) = statistic("physical_writes") else {
+    let Ok(blocks) = statistic("physical_writes") else {
         return counted(window, "instance", "physical_writes");
     };
     let redo = statistic("redo_bytes").unwrap_or(0) + statistic("protection_bytes").unwrap_or(0);
@@ -118,12 +124,12 @@ fn claimed_writes(window: &RunWindow) -> LedgerCell {
 
 /// What a database counted, or why it did not.
 fn counted(window: &RunWindow, probe: &str, column: &str) -> LedgerCell {
-    match window.grown(probe, "", column) {
-        Some(value) => LedgerCell::Value(value),
-        None => LedgerCell::Unmeasured(reason(window, probe, column).unwrap_or_else(|| {
+    LedgerCell::of(window.grown(probe, "", column), || {
+        let known = window.reason(probe, column).cloned();
+        known.unwrap_or_else(|| {
             Unmeasured::NotInVersion("the target keeps no count of it".to_owned())
-        })),
-    }
+        })
+    })
 }
 
 /// What the kernel charged to the server, or to this process for a database inside it.
@@ -132,38 +138,29 @@ fn charged(window: &RunWindow, column: &str) -> LedgerCell {
     let (probe, found) = if server {
         ("server", window.charged_to_server(column))
     } else if has_server(window) {
-        ("server", None)
+        ("server", Err(Missing::Unknown))
     } else {
         ("process", window.grown("process", "", column))
     };
-    match found {
-        Some(value) => LedgerCell::Value(value),
-        None => LedgerCell::Unmeasured(reason(window, probe, column).unwrap_or_else(|| {
+    LedgerCell::of(found, || {
+        let known = window.reason(probe, column).cloned();
+        known.unwrap_or_else(|| {
             let why = if probe == "server" && !server {
                 "the server is on another machine, or does not say which process it is"
             } else {
                 "/proc/PID/io belongs to another user"
             };
             Unmeasured::NotPermitted(why.to_owned())
-        })),
-    }
+        })
+    })
 }
 
 /// What the first device of the chain did.
 fn on_device(window: &RunWindow, column: &str) -> LedgerCell {
-    let device = window.manifest.target.devices.first();
+    let device = window.manifest.target.devices.first().ok_or(Missing::Unknown);
     let found = device.and_then(|device| window.grown("block", &device.name, column));
-    found.map_or_else(
-        || {
-            let why = "no block device beneath the data can be seen from here".to_owned();
-            LedgerCell::Unmeasured(Unmeasured::NotPermitted(why))
-        },
-        LedgerCell::Value,
-    )
-}
-
-fn reason(window: &RunWindow, probe: &str, column: &str) -> Option<Unmeasured> {
-    let mut infos = window.manifest.probes.iter().filter(|info| info.probe == probe);
-    let columns = infos.find_map(|info| info.columns.iter().find(|info| info.name == column));
-    columns?.unmeasured.clone()
+    LedgerCell::of(found, || {
+        let why = "no block device beneath the data can be seen from here".to_owned();
+        Unmeasured::NotPermitted(why)
+    })
 }

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::RunFindings;
 use super::window::RunWindow;
 use crate::compare::Change;
-use crate::derive;
 
 /// The name of the noise in series and histograms.
 const BACKGROUND: &str = "background";
@@ -100,17 +99,16 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Nois
     let [quiet, noisy] = each else { return None };
     let window = windows.get(1).filter(|window| !window.scans())?;
     let load = window.phase.background.as_ref()?;
-    let track = |column| derive::rate(&window.track("load", BACKGROUND, column));
-    let iops = track("completed_ops");
-    let mb_per_s = track("completed_bytes").map(|rate| rate.scaled(1e-6));
-    let key = (BACKGROUND.to_owned(), LatencyClock::Intended);
+    let rate = |column| window.rate("load", BACKGROUND, column).ok();
+    let iops = rate("completed_ops");
+    let mb_per_s = rate("completed_bytes").map(|rate| rate.scaled(1e-6));
     Some(Noise {
         writers: load.workers,
         write_bytes: load.block_bytes,
         // Bytes are no samples: the writes are that moved them.
         mb_per_s: mb_per_s.zip(iops).map(|(mb, ios)| Estimate { samples: ios.samples, ..mb }),
         iops,
-        latency: window.histograms.get(&key).and_then(latency),
+        latency: window.histogram(BACKGROUND, LatencyClock::Intended).and_then(latency),
         window_ns: window.duration_ns(),
         effect: FIGURES.iter().filter_map(|name| effect(name, quiet, noisy)).collect(),
     })

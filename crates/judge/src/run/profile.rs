@@ -1,10 +1,10 @@
 //! The load profile: what the database did, per second and per transaction.
 
 use blockstone_base::stats::Estimate;
+use blockstone_figures::{Grown, Missing};
 
 use super::ProfileRow;
 use super::window::RunWindow;
-use crate::derive;
 
 /// Where a row's counter is.
 enum Source {
@@ -45,21 +45,17 @@ const ROWS: [(&str, &str, &str, Source); 19] = [
 
 /// The rows that were measured.
 pub fn rows(window: &RunWindow) -> Vec<ProfileRow> {
-    let commits = window.grown_by_all("operation", "commits").filter(|&commits| commits > 0);
-    let operations = window.grown_by_all("operation", "completed_ops").unwrap_or(0);
+    let commits = window.grown_of_all("operation", "commits").ok().filter(|&commits| commits > 0);
+    let operations = window.grown_of_all("operation", "completed_ops").unwrap_or(0);
     let row = |(name, title, unit, source): &(&'static str, &'static str, &'static str, Source)| {
-        let (track, grown) = match source {
-            Statistic(column) => (window.track("instance", "", column), window.statistic(column)),
-            Operations(column) => both_of_all(window, "operation", column),
-            Roles(column) => both_of_all(window, "role", column),
-            SessionTime(event) => {
-                let object = format!("session/{event}");
-                let grown = window.grown("event", &object, "time_ns");
-                (window.track("event", &object, "time_ns"), grown)
-            }
+        let (rate, grown) = match source {
+            Statistic(column) => of_one(window, ("instance", ""), column),
+            Operations(column) => of_all(window, "operation", column),
+            Roles(column) => of_all(window, "role", column),
+            SessionTime(event) => of_one(window, ("event", &format!("session/{event}")), "time_ns"),
         };
-        let per_transaction = commits.zip(grown).map(|(n, grown)| grown as f64 / n as f64);
-        let rate = derive::rate(&track)?;
+        let per_transaction = commits.zip(grown.ok()).map(|(n, grown)| grown as f64 / n as f64);
+        let rate = rate.ok()?;
         // Bytes and nanoseconds are no samples: the operations are that moved them.
         let samples = if *unit == "count" { rate.samples } else { operations };
         let per_s = Estimate { samples, ..rate };
@@ -68,6 +64,13 @@ pub fn rows(window: &RunWindow) -> Vec<ProfileRow> {
     ROWS.iter().filter_map(row).collect()
 }
 
-fn both_of_all(window: &RunWindow, probe: &str, column: &str) -> (Vec<(u64, u64)>, Option<u64>) {
-    (window.track_of_all(probe, column), window.grown_by_all(probe, column))
+/// The rate of a counter, and by how much it grew.
+type Counted = (Result<Estimate, Missing>, Grown);
+
+fn of_one(window: &RunWindow, (probe, object): (&str, &str), column: &str) -> Counted {
+    (window.rate(probe, object, column), window.grown(probe, object, column))
+}
+
+fn of_all(window: &RunWindow, probe: &str, column: &str) -> Counted {
+    (window.rate_of_all(probe, column), window.grown_of_all(probe, column))
 }

@@ -14,7 +14,6 @@ use serde::Serialize;
 use super::RunFindings;
 use super::time::SESSION;
 use super::window::RunWindow;
-use crate::derive;
 
 /// The wait event of reads past the cache.
 const WAIT: &str = "session/direct path read";
@@ -162,13 +161,13 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Scan
 
 fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
     let load = window.phase.load.as_ref()?;
-    let role = |column| window.track("role", SESSION, column);
-    let rate = derive::rate(&role("read_ios"))?;
-    let mb_per_s = derive::rate(&role("read_bytes"))?.scaled(1e-6);
-    let grown = |column| window.grown("role", SESSION, column);
+    let rate = |column| window.rate("role", SESSION, column).ok();
+    let (reads_per_s, mb_per_s) = (rate("read_ios")?, rate("read_bytes")?.scaled(1e-6));
+    let grown = |column| window.grown("role", SESSION, column).ok();
     let (ios, bytes, io_ns) = (grown("read_ios")?, grown("read_bytes")?, grown("read_ns")?);
-    let mean = window.ratio(&role("read_ns"), &role("read_ios"))?;
-    let histogram = window.histograms.get(&(DIRECT_READ.to_owned(), LatencyClock::Submitted))?;
+    let track = |column| window.track("role", SESSION, column).ok();
+    let mean = window.slope(&track("read_ns")?, &track("read_ios")?).ok()?;
+    let histogram = window.histogram(DIRECT_READ, LatencyClock::Submitted)?;
     let quantile = |q| {
         let value = histogram.quantile_ns(q) as f64;
         let (low, high) = histogram.quantile_interval_ns(q);
@@ -179,15 +178,15 @@ fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
     let of_figure = findings.figure("read_mbps").map(|figure| figure.condemned_by.clone());
     Some(ScanPoint {
         label: window.phase.label.clone(),
-        multiblock: load.block_bytes / window.setting("block_bytes")?.max(1),
+        multiblock: load.block_bytes / window.parameters().block_bytes?.get().max(1),
         read_bytes: bytes.checked_div(ios)?,
         parallel: load.workers,
         slots: load.depth_per_worker,
         window_ns: window.duration_ns(),
         stop: window.phase.stop,
         // Bytes are no samples: the reads are that moved them.
-        mb_per_s: Estimate { samples: rate.samples, ..mb_per_s },
-        iops: rate,
+        mb_per_s: Estimate { samples: reads_per_s.samples, ..mb_per_s },
+        iops: reads_per_s,
         ios,
         io_ns,
         io_ns_mean: Estimate { samples: ios, ..mean },
@@ -203,7 +202,7 @@ fn waited(window: &RunWindow, ios: u64, io_ns: u64) -> Waited {
     let grown = |column| window.grown("event", WAIT, column).unwrap_or(0);
     let (count, time_ns) = (grown("waits"), grown("time_ns"));
     let ns_mean = (count > 0).then(|| time_ns as f64 / count as f64);
-    let histogram = window.histograms.get(&(WAIT.to_owned(), LatencyClock::Submitted));
+    let histogram = window.histogram(WAIT, LatencyClock::Submitted);
     let quantile =
         |q| histogram.filter(|h: &&LatencyHistogram| h.count() > 0).map(|h| h.quantile_ns(q));
     let io_ns_mean = io_ns as f64 / ios.max(1) as f64;

@@ -1,12 +1,12 @@
 //! The headline figures of a run, and what they are of the same storage's calibration.
 
 use blockstone_base::stats::{self, Estimate};
+use blockstone_figures::Track;
 use blockstone_record::manifest::{Figure, Manifest};
 
 use super::time::{CPU, SESSION};
 use super::window::RunWindow;
 use super::{Efficiency, Percentiles, RunFindings};
-use crate::derive;
 
 /// Names of all figures, in their order; a figure that was not measured is absent.
 pub const NAMES: [&str; 21] = [
@@ -49,11 +49,11 @@ pub fn figures(window: &RunWindow, findings: &RunFindings) -> Vec<(String, Figur
 /// What stands behind a rate of bytes or of time: the requests and operations that moved them.
 fn samples(name: &str, window: &RunWindow) -> Option<u64> {
     match name {
-        "read_mbps" => window.grown_by_all("role", "read_ios"),
-        "write_mbps" => window.grown_by_all("role", "write_ios"),
-        "redo_mbps" => window.statistic("redo_writes"),
+        "read_mbps" => window.grown_of_all("role", "read_ios").ok(),
+        "write_mbps" => window.grown_of_all("role", "write_ios").ok(),
+        "redo_mbps" => window.statistic("redo_writes").ok(),
         "average_active_sessions" | "db_time_remainder_ratio" => {
-            window.grown_by_all("operation", "completed_ops")
+            window.grown_of_all("operation", "completed_ops").ok()
         }
         _ => None,
     }
@@ -62,8 +62,8 @@ fn samples(name: &str, window: &RunWindow) -> Option<u64> {
 type Found = (&'static str, &'static str, Estimate);
 
 fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Found> {
-    let of_all = |probe, column| derive::rate(&window.track_of_all(probe, column));
-    let statistic = |column| derive::rate(&window.track("instance", "", column));
+    let of_all = |probe, column| window.rate_of_all(probe, column).ok();
+    let statistic = |column| window.rate("instance", "", column).ok();
     let waits = |event: &str| event_latency(findings, event);
     let mean = |event: &str| event_mean(window, event);
     let commits = || waits(LOG_SYNC).or_else(|| waits(COMMIT));
@@ -74,9 +74,8 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
         "hardware_write_iops" => ("Writes of all disks", "IOPS", of_all("disk", "write_ios")?),
         "commits_per_s" => ("Commits a second", "commits/s", of_all("operation", "commits")?),
         "physical_reads_per_cpu_s" => {
-            let cpu = processor(window);
-            let reads = window.track("instance", "", "physical_reads");
-            let per_ns = window.ratio(&reads, &cpu)?;
+            let reads = window.track("instance", "", "physical_reads").ok()?;
+            let per_ns = window.slope(&reads, &processor(window)?).ok()?;
             ("Physical reads per CPU-second", "blocks/s", per_ns.scaled(1e9))
         }
         "physical_reads_per_s" => ("Blocks read", "blocks/s", statistic("physical_reads")?),
@@ -91,8 +90,8 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
         "commit_latency_ns_p50" => ("Median commit", "ns", commits()?.ns_p50),
         "commit_latency_ns_p99" => ("99 % of commits", "ns", commits()?.ns_p99),
         "cpu_ns_per_commit" => {
-            let commits = window.track_of_all("operation", "commits");
-            ("CPU per commit", "ns", window.ratio(&processor(window), &commits)?)
+            let commits = window.track_of_all("operation", "commits").ok()?;
+            ("CPU per commit", "ns", window.slope(&processor(window)?, &commits).ok()?)
         }
         "operations_per_s" => ("Operations", "ops/s", of_all("operation", "completed_ops")?),
         "average_active_sessions" => {
@@ -109,14 +108,14 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
 }
 
 /// Processor time of the sessions; where threads of the database read for them, of the process.
-fn processor(window: &RunWindow) -> Vec<(u64, u64)> {
+fn processor(window: &RunWindow) -> Option<Track> {
     if !window.scans() {
-        return window.track("event", &format!("{SESSION}/{CPU}"), "time_ns");
+        return window.track("event", &format!("{SESSION}/{CPU}"), "time_ns").ok();
     }
-    let system = window.track("process", "", "cpu_system_ns");
-    let user = window.track("process", "", "cpu_user_ns");
+    let process = |column| window.track("process", "", column).ok();
+    let (user, system) = (process("cpu_user_ns")?, process("cpu_system_ns")?);
     let both = user.into_iter().zip(system).filter(|((a, _), (b, _))| a == b);
-    both.map(|((t_ns, user), (_, system))| (t_ns, user + system)).collect()
+    Some(both.map(|((t_ns, user), (_, system))| (t_ns, user + system)).collect())
 }
 
 const SINGLE_READ: &str = "db file sequential read";
@@ -126,9 +125,9 @@ const COMMIT: &str = "commit";
 
 fn mean_commit(window: &RunWindow) -> Option<Estimate> {
     event_mean(window, LOG_SYNC).or_else(|| {
-        let commits = window.track("instance", "", "commits");
-        let mean = window.ratio(&window.track("sql", "", "commit_ns"), &commits)?;
-        Some(Estimate { samples: window.statistic("commits")?, ..mean })
+        let commits = window.track("instance", "", "commits").ok()?;
+        let mean = window.slope(&window.track("sql", "", "commit_ns").ok()?, &commits).ok()?;
+        Some(Estimate { samples: window.statistic("commits").ok()?, ..mean })
     })
 }
 
@@ -139,10 +138,10 @@ fn event_latency<'a>(findings: &'a RunFindings, event: &str) -> Option<&'a Perce
 /// The mean of a wait: the slope of its time over its count.
 fn event_mean(window: &RunWindow, event: &str) -> Option<Estimate> {
     let object = format!("{SESSION}/{event}");
-    let track = |column| window.track("event", &object, column);
-    let mean = window.ratio(&track("time_ns"), &track("waits"))?;
+    let track = |column| window.track("event", &object, column).ok();
+    let mean = window.slope(&track("time_ns")?, &track("waits")?).ok()?;
     // A mean stands on its waits, not on their nanoseconds.
-    Some(Estimate { samples: window.grown("event", &object, "waits")?, ..mean })
+    Some(Estimate { samples: window.grown("event", &object, "waits").ok()?, ..mean })
 }
 
 /// Which figure of a run is held against which of a calibration.

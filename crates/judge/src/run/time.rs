@@ -14,8 +14,8 @@ pub const RUN_QUEUE: &str = "run queue";
 
 /// The time of the sessions, taken apart.
 pub fn db_time(window: &RunWindow) -> Option<DbTime> {
-    let db_time_ns = window.statistic("db_time_ns").filter(|&ns| ns > 0)?;
-    let of = |object: &str| window.grown("event", object, "time_ns");
+    let db_time_ns = window.statistic("db_time_ns").ok().filter(|&ns| ns > 0)?;
+    let of = |object: &str| window.grown("event", object, "time_ns").ok();
     let (mut session_cpu_ns, mut session_run_queue_ns) = (0, 0);
     let (mut waits_ns, mut background_cpu_ns) = (0, 0);
     for object in window.objects("event") {
@@ -65,7 +65,7 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for object in window.objects("event") {
         let Some((role, event)) = object.split_once('/') else { continue };
-        let grown = |column| window.grown("event", object, column);
+        let grown = |column| window.grown("event", object, column).ok();
         let Some(time_ns) = grown("time_ns") else { continue };
         let foreground = role == SESSION;
         // Waits that are sampled are not counted: there, no time is no wait.

@@ -20,21 +20,21 @@ const LEADING_COLUMNS: [Column; 17] = [
         "Where it is counted: `block` (requests to devices), `system call`, or `tracing` for what \
          the counting itself costs.",
     ),
-    state("role", "Whose it is: what the thread does, as whoever opened the probe says."),
+    state("role", "Role of the thread, as the opener of the probe defines it."),
     state("file", "The path of the file when it was first seen, or the device."),
     state(
         "file_type",
         "`data`, `redo`, `temp`, `control`, `file system metadata`, `swap` or `other`.",
     ),
     state("operation", "`read`, `write`, `flush`, `discard`, or `submit` for several at once."),
-    state("mode", "`sync` when somebody waits for it, `async` otherwise."),
+    state("mode", "`sync` when a thread waits for it, `async` otherwise."),
     counter("ios", Unit::Count, BOTH, "I/Os completed, merged ones as one; at `submit`, calls."),
     Column {
         name: "in_flight",
         unit: Unit::Count,
         kind: Kind::Gauge,
         source: BLOCK,
-        doc: "Requests begun and not yet completed.",
+        doc: "Requests started and not yet completed.",
     },
     counter("bytes", Unit::Bytes, BOTH, "Bytes read, written or discarded."),
     counter(
@@ -48,7 +48,7 @@ const LEADING_COLUMNS: [Column; 17] = [
         "queue_ns",
         Unit::Nanoseconds,
         BLOCK,
-        "Time between the start of requests and their being sent to the device, summed.",
+        "Time from the start of requests until they were sent to the device, summed.",
     ),
     counter(
         "device_ns",

@@ -1,6 +1,5 @@
-//! What a file holds, told from its path as databases lay out theirs.
+//! What a file holds, derived from its path as databases lay out theirs.
 
-/// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileType {
     /// Tables, indexes, undo: what a checkpoint writes.
@@ -15,7 +14,6 @@ pub enum FileType {
     Metadata,
     /// Memory that was swapped out.
     Swap,
-    /// Anything else.
     Other,
 }
 

@@ -8,28 +8,21 @@ use blockstone_sys::bpf::io::{BUCKETS, IoTotals};
 /// Sums of I/Os, all cumulative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// I/Os completed.
     pub ios: u64,
-    /// I/Os begun and not completed; the only level among these.
+    /// I/Os started and not completed; the only level among these.
     pub in_flight: u64,
-    /// Bytes moved.
     pub bytes: u64,
-    /// Bytes asked for.
     pub asked_bytes: u64,
-    /// Requests handed over.
     pub submitted: u64,
     /// Nanoseconds before the device.
     pub queue_ns: u64,
-    /// Nanoseconds in the device.
     pub device_ns: u64,
-    /// Nanoseconds in all.
     pub elapsed_ns: u64,
     /// I/Os by elapsed time.
     pub buckets: [u64; BUCKETS],
 }
 
 impl Sums {
-    /// Of nothing.
     pub const ZERO: Self = Self {
         ios: 0,
         in_flight: 0,
@@ -90,7 +83,6 @@ pub struct Ledger<K, O> {
 }
 
 impl<K: Copy + Eq + Hash, O: Ord> Ledger<K, O> {
-    /// With nothing in it.
     pub fn new() -> Self {
         Self {
             entries: HashMap::new(),
@@ -191,7 +183,7 @@ mod tests {
     fn an_ended_thread_keeps_counting_for_its_role() {
         let mut ledger = Ledger::new();
         ledger.begin();
-        assert!(!ledger.add(&1, &sums(5)), "nobody knows it");
+        assert!(!ledger.add(&1, &sums(5)), "it is unknown");
         ledger.introduce(1, (10, 10), "writer");
         ledger.introduce(2, (10, 11), "writer");
         ledger.introduce(3, (10, 12), "reader");

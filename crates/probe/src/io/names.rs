@@ -15,11 +15,10 @@ use super::file_type::{FileType, family, file_type};
 pub struct Label {
     /// Its path, a device, or a word.
     pub file: String,
-    /// What it holds.
     pub file_type: FileType,
 }
 
-/// So many names and no more.
+/// The most names that are kept.
 #[derive(Debug)]
 pub struct Shelf {
     most: usize,
@@ -27,7 +26,6 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// With room for `most`.
     pub fn new(most: usize) -> Self {
         Self { most, labels: BTreeSet::new() }
     }
@@ -42,7 +40,6 @@ impl Shelf {
     }
 }
 
-/// Finds the names.
 #[derive(Debug)]
 pub struct Names {
     root: PathBuf,

@@ -41,7 +41,7 @@ struct Program {
     ended_ns: Option<u64>,
 }
 
-/// What lies at an address that nobody knows, or that went with its process.
+/// What lies at an unknown address, or at one that went with its process.
 const UNKNOWN: &str = "unknown";
 /// A library may be loaded, or code made, after a process was looked at.
 const PROGRAM_AGAIN_NS: u64 = 1_000_000_000;
@@ -69,7 +69,6 @@ impl Code {
         self.kernel.as_ref().err()
     }
 
-    /// What a sample found.
     pub fn at(&mut self, sample: &Sample, now_ns: u64) -> Place {
         if sample.is_kernel {
             return self.in_kernel(sample.address, now_ns);
@@ -83,7 +82,6 @@ impl Code {
         self.programs.remove(&process);
     }
 
-    /// The process has ended.
     pub fn ended(&mut self, process: u32, now_ns: u64) {
         if let Some(program) = self.programs.get_mut(&process) {
             program.ended_ns = Some(now_ns);
@@ -109,7 +107,7 @@ impl Code {
             Some((found.module.to_owned(), found.name.to_owned(), found.is_idle))
         };
         let (module, symbol, is_idle) = match &self.kernel {
-            // Without names nobody can tell an interrupt from waiting.
+            // Without names an interrupt cannot be told from waiting.
             Err(_) => ("kernel".to_owned(), String::new(), true),
             Ok(kernel) => {
                 let mut found = known(kernel);

@@ -16,28 +16,25 @@ pub const SCHEMA: Schema = Schema {
     columns: &[
         state(
             "role",
-            "Whose it is: what the thread does; `kernel` for threads of the kernel, `interrupts` \
-             for work on a processor that had no task.",
+            "Role of the thread; `kernel` for threads of the kernel, `interrupts` for work on a \
+             processor that had no task.",
         ),
-        state("mode", "`kernel` or `user`; `sampling` for what the sampling tells of itself."),
+        state("mode", "`kernel` or `user`; `sampling` for the sampling itself."),
         state(
             "module",
-            "Whose code: `vmlinux` for the kernel proper, a module of it, or a program or library.",
+            "The module: `vmlinux` for the kernel itself, a kernel module, or a program or \
+             library.",
         ),
         state("symbol", "The function, of the kernel only."),
-        counter("samples", Unit::Count, "Samples that found it at work."),
-        counter("cpu_ns", Unit::Nanoseconds, "Processor time that they stand for."),
-        counter(
-            "idle_ns",
-            Unit::Nanoseconds,
-            "Time for which processors were found waiting for work.",
-        ),
+        counter("samples", Unit::Count, "Samples that found it executing."),
+        counter("cpu_ns", Unit::Nanoseconds, "Processor time that these samples represent."),
+        counter("idle_ns", Unit::Nanoseconds, "Time during which processors were found idle."),
         counter(
             "watched_ns",
             Unit::Nanoseconds,
-            "Time for which processors were sampled, all of them together.",
+            "Time during which processors were sampled, summed over all.",
         ),
-        counter("lost", Unit::Count, "Samples, and notes on threads, that found no room."),
+        counter("lost", Unit::Count, "Samples and thread records lost for lack of room."),
     ],
 };
 
@@ -53,8 +50,8 @@ const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
 }
 
-/// The row of something that was found at work. Its symbol is left out where the kernel hides what
-/// its functions are called.
+/// The row of something that was found at work. Its symbol is omitted where the kernel hides the
+/// names of its functions.
 pub fn row(key: &Key, count: &Count, period_ns: u64, hides: bool) -> Row {
     let mode = if key.is_kernel { "kernel" } else { "user" };
     let states = [&key.role, mode, &key.module, &key.symbol];

@@ -19,7 +19,7 @@ pub struct Count {
     /// So often since it has this row.
     pub samples: u64,
     /// The look that was to come when it was first found: what is found again after it was let go
-    /// is counted anew, as something else.
+    /// is counted again, as something else.
     pub since_look: u64,
     /// Looks since it was last found.
     silent: u32,
@@ -38,7 +38,7 @@ pub struct Tally {
     pub idle: u64,
     /// Records that found no room.
     pub lost: u64,
-    /// Time for which processors were sampled, all of them together.
+    /// Time during which processors were sampled, summed over all.
     pub watched_ns: u64,
 }
 

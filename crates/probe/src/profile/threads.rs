@@ -1,4 +1,4 @@
-//! Whose a sampled thread is: its role, also when it has ended by the time somebody asks.
+//! Whose a sampled thread is: its role, also when it has ended by the time of the question.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct Threads {
 
 #[derive(Debug, Default)]
 struct Thread {
-    /// How it calls itself; none when nobody has said so yet.
+    /// Its name; none while that is unknown.
     name: Option<Arc<str>>,
     role: Option<Role>,
     ended_ns: Option<u64>,
@@ -41,7 +41,6 @@ const AGAIN_NS: [u64; 2] = [100_000_000, 10_000_000_000];
 const INTERRUPTS: &str = "interrupts";
 
 impl Threads {
-    /// Nobody is known yet.
     pub fn new(root: &Path, resolve: Resolve) -> Self {
         Self { root: root.to_owned(), resolve, known: HashMap::new() }
     }

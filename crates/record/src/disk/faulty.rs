@@ -30,19 +30,18 @@ struct FaultyOutput {
 }
 
 impl FaultyDisk {
-    /// A process that is killed after so many file operations; a write in progress is torn.
+    /// A process that is killed after this many file operations; a write in progress is torn.
     pub fn dying_after(operations: usize) -> Self {
         let disk = Self::default();
         disk.state().dies_after = Some(operations);
         disk
     }
 
-    /// So many more bytes fit; `None` for any number.
+    /// Bytes that still fit; `None` without a limit.
     pub fn set_free(&self, bytes: Option<usize>) {
         self.state().bytes_left = bytes;
     }
 
-    /// Operations so far.
     pub fn operations(&self) -> usize {
         self.state().done
     }

@@ -48,7 +48,7 @@ fn damaged_truncated_and_missing_tables_of_a_finished_run_are_refused() {
             (sound[..sound.len() / 2].to_vec(), "truncated"),
             (b"PAR1".to_vec(), "truncated"),
             (Vec::new(), "truncated"),
-            (b"This is no table. PAR1".to_vec(), "no Parquet file"),
+            (b"This is no table. PAR1".to_vec(), "not a Parquet file"),
         ] {
             fs::write(&path, content).unwrap();
             assert_refused(&dir, file, why);
@@ -105,7 +105,7 @@ fn a_damaged_segment_of_a_killed_run_costs_only_itself_and_is_said() {
         assert!(warnings[0].contains(expected), "{warnings:?}");
     };
     fs::write(&path, &sound[..sound.len() - 9]).unwrap();
-    left_out("truncated or no Parquet file; its rows are left out");
+    left_out("truncated or not a Parquet file; its rows are omitted");
     let mut altered = sound.clone();
     altered[30] ^= 1;
     fs::write(&path, &altered).unwrap();

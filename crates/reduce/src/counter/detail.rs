@@ -14,7 +14,6 @@ use crate::plan::Plan;
 use crate::sets::FileId;
 use crate::table::{Place, Table};
 
-/// Bins of a strip.
 pub const STRIP_BINS: usize = 240;
 /// Files that get a strip; the largest ones.
 const STRIPS_MAX: usize = 1024;
@@ -22,7 +21,7 @@ const STRIPS_MAX: usize = 1024;
 const RUNS_MAX: usize = 32;
 /// Shorter runs are not worth a line.
 const RUN_BLOCKS_MIN: u64 = 16;
-/// One block in so many is drawn for the sample of blocks.
+/// One block in this many is drawn for the sample of blocks.
 pub const DRAWN_ONE_IN: u64 = 100;
 const DRAWN_BYTES: usize = 4 << 20;
 
@@ -43,7 +42,6 @@ pub struct StripBin {
 /// Where in a file the copies lie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strip {
-    /// The file.
     pub file: FileId,
     /// Its blocks, as known when it began.
     pub blocks: u64,
@@ -216,7 +214,7 @@ impl Detail {
         }
     }
 
-    /// Whether a file of so many blocks gets a strip; a smaller one may lose its own to it.
+    /// Whether a file of `blocks` blocks gets a strip; a smaller one may lose its own to it.
     fn has_room(&mut self, blocks: u64) -> bool {
         if self.strips.len() < STRIPS_MAX {
             return true;

@@ -14,9 +14,7 @@ use crate::table::{Place, Table};
 pub struct MaskedGrid {
     /// The grid; it begins where files begin.
     pub grid: Grid,
-    /// What is masked.
     pub mask: Mask,
-    /// All blocks.
     pub blocks: u64,
     /// Blocks of nothing but zeros, as they are.
     pub zero_blocks: u64,

@@ -156,14 +156,14 @@ mod tests {
     fn a_counter_kept_as_document_and_rows_goes_on_where_it_was() {
         let all = files(60);
         let whole = count(plan().with_masks(), &all);
-        let begun = count(plan().with_masks(), &all[..2]);
-        let document = serde_json::to_string(&begun).unwrap();
+        let started = count(plan().with_masks(), &all[..2]);
+        let document = serde_json::to_string(&started).unwrap();
         let mut again: Counter = serde_json::from_str(&document).unwrap();
         again.awake();
-        for (parent, file) in begun.set_rows() {
+        for (parent, file) in started.set_rows() {
             again.put_set(parent, file).unwrap();
         }
-        for row in begun.rows() {
+        for row in started.rows() {
             again.put(row).unwrap();
         }
         super::super::tests::feed(&mut again, &all[2..]);
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(again.strips(), whole.strips());
         assert_eq!(again.runs(), whole.runs());
         assert_eq!(again.drawn(), whole.drawn());
-        let bad = super::super::Row { table: 999, ..begun.rows().next().unwrap() };
+        let bad = super::super::Row { table: 999, ..started.rows().next().unwrap() };
         assert!(again.put(bad).is_err());
     }
 

@@ -13,7 +13,6 @@ use super::Counter;
 pub struct Row {
     /// The table, as an index into [`Counter::table_names`].
     pub table: usize,
-    /// The content.
     pub entry: Entry,
     /// How large it is behind the compressors, if it was compressed.
     pub sizes: Option<Sizes>,
@@ -23,33 +22,17 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// There is no such table.
-    #[error("a content is of table {table}, there are {tables}")]
-    Table {
-        /// The table named.
-        table: usize,
-        /// How many there are.
-        tables: usize,
-    },
+    #[error("a content names table {table}, but there are {tables}")]
+    Table { table: usize, tables: usize },
     /// There is no such set of files.
-    #[error("a content is of file set {set}, there are {sets}")]
-    Set {
-        /// The set named.
-        set: u32,
-        /// How many there are.
-        sets: usize,
-    },
+    #[error("a content names file set {set}, but there are {sets}")]
+    Set { set: u32, sets: usize },
     /// A set does not follow from those before it.
     #[error("file set {number} does not follow from those before it")]
-    Order {
-        /// Its number.
-        number: usize,
-    },
+    Order { number: usize },
     /// A content that occurs never, or outside the share that is kept.
     #[error("a content of table {table} cannot have been counted")]
-    Impossible {
-        /// Its table.
-        table: usize,
-    },
+    Impossible { table: usize },
 }
 
 impl Counter {

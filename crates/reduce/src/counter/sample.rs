@@ -18,7 +18,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// All contents while they are at most so many; none at all if that is zero.
+    /// All contents up to this number; none at all if that is zero.
     pub fn new(contents_max: usize) -> Self {
         Self { sizes: HashMap::new(), contents_max, share_log2: 0 }
     }

@@ -11,9 +11,7 @@ use super::FileNote;
 /// The ratio of one grid under one mask.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MaskedRatio {
-    /// The grid.
     pub grid: Grid,
-    /// What is masked.
     pub mask: Mask,
     /// Blocks ÷ contents.
     pub dedup_ratio: Interval,
@@ -22,7 +20,6 @@ pub struct MaskedRatio {
 /// What one class of fields costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldCost {
-    /// The class.
     pub field: Field,
     /// What the formats that occur call it.
     pub called: String,

@@ -22,7 +22,6 @@ pub struct Occurrences {
     pub from: u32,
     /// At most so often.
     pub to: u32,
-    /// How many contents.
     pub contents: f64,
     /// How many blocks they are.
     pub blocks: f64,

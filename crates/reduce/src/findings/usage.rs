@@ -8,7 +8,6 @@ use crate::model::Model;
 pub struct Usage {
     /// Blocks with something in them.
     pub used_blocks: f64,
-    /// Blocks of zeros.
     pub zero_blocks: f64,
     /// Blocks of pages that are formatted and empty.
     pub formatted_blocks: f64,

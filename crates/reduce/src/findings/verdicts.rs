@@ -1,4 +1,4 @@
-//! Judgements of a scan: what the ratio rests on, and what would have been said wrongly.
+//! Verdicts of a scan: what the ratio rests on, and which estimates would have been wrong.
 
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::{Outcome, Verdict, Weight};
@@ -16,21 +16,21 @@ pub const RULES: &[(&str, &str, &str)] = &[
     ),
     (
         "compressible-filler",
-        "Used blocks shrink as no data of real databases do: filler of a test, not rows.",
-        "Used contents shrink to an eighth or less of what they are. Real tables shrink to a half \
+        "Used blocks compress far better than real rows do: they are test filler.",
+        "Used contents compress to an eighth of their size or less. Real tables compress to a half \
          or a third.",
     ),
     (
         "block-sampling",
-        "A sample of one block in 100 would have told another ratio: it has the first of two \
-         equal blocks, and hardly ever the second.",
+        "A sample of one block in 100 would give another ratio: it has the first of two equal \
+         blocks, and hardly ever the second.",
         "The ratio of the sample differs from the one found by more than a tenth.",
     ),
     (
         "shifted-copy",
         "A file holds what another does, but between its blocks: deduplication of fixed blocks \
          finds nothing.",
-        "5 % of a file match another at a distance that is no multiple of 4 KiB.",
+        "5 % of a file match another at a distance that is not a multiple of 4 KiB.",
     ),
 ];
 
@@ -91,7 +91,7 @@ fn never_used(findings: &Findings) -> Verdict {
         let full = Bytes(bytes as u64);
         let _ = write!(
             evidence,
-            "; used ones reduce {ratio:.2}:1, and full files so would take {full}"
+            "; used ones reduce {ratio:.2}:1, and files full of them would take {full}"
         );
     }
     let next = "Size the array by the ratio of used blocks, or load data first and scan again.";
@@ -102,7 +102,7 @@ fn never_used(findings: &Findings) -> Verdict {
 fn filler(findings: &Findings) -> Verdict {
     let says = (
         "Test data: columns of one repeated character, as load generators write them.",
-        "Scan files of the real database; arrays will not do this with them.",
+        "Scan files of the real database; an array will not reach this ratio with them.",
     );
     let compressed = findings.primary().contents_compressed;
     let ratio = findings.usage.used_compression_ratio;
@@ -128,7 +128,7 @@ fn block_sampling(findings: &Findings) -> Verdict {
         return verdict(2, Outcome::Inconclusive, evidence, says);
     };
     let evidence = format!(
-        "a sample of {:.1} % of the blocks would have said {:.2}:1, it is {:.2}:1",
+        "a sample of {:.1} % of the blocks would have given {:.2}:1; the ratio is {:.2}:1",
         sample.part * 100.0,
         sample.dedup_ratio,
         ratio.value
@@ -143,7 +143,7 @@ fn shifted(findings: &Findings, files: &[FileNote], counter: &Counter) -> Verdic
         "Align the copy to 4 KiB, or let the array see the original.",
     );
     if !counter.plan().chunks {
-        return verdict(3, Outcome::Inconclusive, "chunks were not looked for".to_owned(), says);
+        return verdict(3, Outcome::Inconclusive, "chunks were not counted".to_owned(), says);
     }
     let Some(shift) = findings.shifts.first() else {
         let evidence = "no file holds another one between its blocks".to_owned();

@@ -6,7 +6,6 @@ use blockstone_base::rng;
 
 use super::{Kind, Shape, shifted, text};
 
-/// A mixture.
 pub static KIND: Kind = Kind {
     name: "mixed",
     doc: "runs of zeros, random bytes, repeats within and across files, shifted copies, text",

@@ -9,7 +9,7 @@ use super::{Distinct, Kind, Shape, put};
 /// Freshly formatted data files.
 pub static KIND: Kind = Kind {
     name: "oracle-like",
-    doc: "freshly formatted Oracle data files: heads of their own, then the same empty blocks",
+    doc: "freshly formatted Oracle data files: individual headers, then identical empty blocks",
     block,
     distinct: Some(distinct),
 };

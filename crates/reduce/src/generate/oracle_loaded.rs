@@ -7,7 +7,8 @@ use super::{Distinct, Kind, Shape, oracle_like, put};
 /// Data files with one row a block.
 pub static KIND: Kind = Kind {
     name: "oracle-loaded",
-    doc: "Oracle data files with the same row in the same block of each, changed at another SCN",
+    doc: "Oracle data files with the same row in the same block of each, changed at a different \
+          SCN",
     block,
     distinct: Some(distinct),
 };

@@ -4,7 +4,6 @@ use blockstone_base::rng;
 
 use super::{Distinct, Kind, Shape};
 
-/// Random bytes.
 pub static KIND: Kind = Kind {
     name: "random",
     doc: "random bytes: nothing repeats and nothing compresses",

@@ -8,7 +8,7 @@ use super::{Distinct, Kind, Shape};
 /// The same bytes at other places.
 pub static KIND: Kind = Kind {
     name: "shifted",
-    doc: "the same random bytes in every file, each 3,072 bytes further on than the one before",
+    doc: "the same random bytes in every file, each shifted 3,072 bytes from the one before",
     block,
     distinct: Some(distinct),
 };

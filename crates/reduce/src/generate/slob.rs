@@ -7,7 +7,7 @@ use super::{Distinct, Kind, Shape, oracle_like, put};
 /// One row of repeated characters a block.
 pub static KIND: Kind = Kind {
     name: "slob",
-    doc: "Oracle blocks of one row each: columns of repeated characters and a key of its own",
+    doc: "Oracle blocks of one row each: columns of repeated characters and a unique key",
     block,
     distinct: Some(distinct),
 };

@@ -4,10 +4,9 @@ use blockstone_base::rng::Rng;
 
 use super::{Distinct, Kind, Shape};
 
-/// Rows of text.
 pub static KIND: Kind = Kind {
     name: "text",
-    doc: "rows of text, each with a key and a token of its own: compresses between 2:1 and 3:1",
+    doc: "rows of text, each with a unique key and token: compresses between 2:1 and 3:1",
     block,
     distinct: Some(|shape| Distinct::unmasked(shape.blocks())),
 };

@@ -2,7 +2,6 @@
 
 use super::{Distinct, Kind};
 
-/// Zeros.
 pub static KIND: Kind = Kind {
     name: "zeros",
     doc: "zeros only",

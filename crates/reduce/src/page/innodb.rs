@@ -133,7 +133,7 @@ fn rows(page: &[u8], fields: &mut Fields) {
     let keys: Vec<usize> = (1..=KEY_BYTES_MAX).filter(|&key| is_plausible(key)).collect();
     let &[key] = keys.as_slice() else { return };
     origins.sort_unstable();
-    // No row of a page that makes sense overlaps the next.
+    // Rows of a valid page do not overlap.
     if origins.windows(2).all(|pair| pair[1] - pair[0] >= PAIR_BYTES) {
         for at in origins {
             fields.push(Field::Transaction, at + key, PAIR_BYTES);

@@ -96,7 +96,7 @@ fn layout(page: &[u8]) -> Option<Layout> {
 
 /// The fields of all tuples; whether they all lie where tuples can.
 fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
-    // Tuples begin at multiples of eight, so three bits stand for the header of each.
+    // Tuples begin at multiples of eight, so three bits represent the header of each.
     let mut taken = [0_u64; 32768 / ALIGNMENT / 64];
     for pointer in page[HEADER_BYTES..layout.lower].chunks_exact(POINTER_BYTES) {
         let pointer = u32::from_le_bytes([pointer[0], pointer[1], pointer[2], pointer[3]]);

@@ -97,7 +97,8 @@ mod tests {
         disks.push([Value::from("a \"b\", c"), estimate.into()]);
         disks.push([Value::from("d"), Value::Missing(Missing::Off)]);
         disks.push(Row::from([Value::from("e"), 7.0.into()]).condemned_by(&["hole".to_owned()]));
-        let expected = "disk,read_iops,read_iops_low,read_iops_high,read_iops_samples,condemned_by\r\n\
+        let expected = "disk,read_iops,read_iops_low,read_iops_high,read_iops_samples,\
+                        condemned_by\r\n\
                         \"a \"\"b\"\", c\",1.5,1,,9,\r\nd,,,,,\r\ne,7,,,,hole\r\n";
         assert_eq!(table(&disks), expected);
     }

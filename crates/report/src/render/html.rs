@@ -1,15 +1,226 @@
-//! A report as one HTML page.
+//! A report as one self-contained page: style, script and data are inside it, and its
+//! content-security policy forbids it the network, so it can be mailed, archived and opened years
+//! later. Without its script it is complete, only still.
+
+mod cards;
+mod chart;
+mod numbers;
+mod ruler;
+mod shapes;
+mod table;
+
+use blockstone_base::verdict::{Outcome, Verdict, Weight};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value as Safe};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use crate::ReportError;
+use crate::chart::Chart;
 use crate::render::terminal::{self, Style};
-use crate::report::Report;
+use crate::report::{Block, Detail, Report, Section, Tone};
+use cards::{Card, Group};
+use chart::Drawing;
+use table::Grid;
 
-/// The page.
+const TEMPLATE: &str = include_str!("../../templates/page.html.j2");
+const STYLE: &str = include_str!("../../templates/page.css");
+const SCRIPT: &str = include_str!("../../templates/page.js");
+
+/// Columns of the text at the end of the page.
+const TEXT_WIDTH: usize = 100;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    verb: &'a str,
+    subject: &'a str,
+    text: &'a str,
+    tone: &'static str,
+    identity: &'a [String],
+    warnings: &'a [String],
+    headline: Vec<Card>,
+    groups: Vec<Group>,
+    verdicts: Vec<Judged<'a>>,
+    /// How many passed, for the line of verdicts.
+    passed: usize,
+    sections: Vec<Chapter>,
+    notes: &'a [String],
+    recording: &'a str,
+    tool_version: &'a str,
+    plain: String,
+}
+
+/// A verdict as the page shows it.
+#[derive(Serialize)]
+struct Judged<'a> {
+    id: String,
+    /// `fail`, `warn`, `inconclusive` or `pass`: the badge's class.
+    class: &'static str,
+    badge: &'static str,
+    #[serde(flatten)]
+    verdict: &'a Verdict,
+}
+
+#[derive(Serialize)]
+struct Chapter {
+    id: String,
+    heading: String,
+    about: String,
+    parts: Vec<Part>,
+}
+
+/// What stands below each other in a chapter; charts beside each other as far as there is room.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Part {
+    Charts(Vec<Drawing>),
+    Table(Box<Grid>),
+    Text(String),
+    Lines(String),
+}
+
+/// Renders a report as one page of HTML.
 ///
 /// # Errors
-/// When a template cannot be filled in.
+/// When the template, which is part of this binary, is faulty.
 pub fn page(report: &Report) -> Result<String, ReportError> {
-    let text = terminal::text(report, true, &Style { color: false, width: 100 });
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
-    Ok(format!("<!DOCTYPE html><meta charset=\"utf-8\"><pre>{escaped}</pre>\n"))
+    let sections = chapters(report);
+    let data = data(report, &sections);
+    let style = Style { color: false, width: TEXT_WIDTH };
+    let page = Page {
+        verb: &report.verb,
+        subject: &report.headline.subject,
+        text: &report.headline.text,
+        tone: match report.headline.tone {
+            Tone::Plain => "plain",
+            Tone::Warning => "warn",
+            Tone::Bad => "fail",
+        },
+        identity: &report.identity,
+        warnings: &report.warnings,
+        headline: cards::headline(report),
+        groups: cards::groups(report),
+        verdicts: judged(&report.verdicts),
+        passed: report.verdicts.iter().filter(|v| v.outcome == Outcome::Pass).count(),
+        sections,
+        notes: &report.notes,
+        recording: &report.recording,
+        tool_version: &report.tool_version,
+        plain: terminal::text(report, true, &style),
+    };
+    fill(&page, &data)
+}
+
+fn chapters(report: &Report) -> Vec<Chapter> {
+    let edges = report.timeline.as_ref().map_or(&[][..], |timeline| &timeline.edges_ns);
+    let charts = report.sections.iter().flat_map(|section| &section.blocks);
+    let charts = charts.filter_map(|block| match block {
+        Block::Chart(chart) => Some(chart),
+        _ => None,
+    });
+    let mut places = Places { charts: 0, tables: 0, span: chart::span(charts, edges) };
+    let shown = report.sections.iter().filter(|section| section.detail != Detail::Terminal);
+    shown.map(|section| chapter(section, report, &mut places)).collect()
+}
+
+/// How many charts and tables there are already, and the time that charts share.
+struct Places {
+    charts: usize,
+    tables: usize,
+    span: Option<(f64, f64)>,
+}
+
+impl Places {
+    fn drawing(&mut self, chart: &Chart) -> Drawing {
+        self.charts += 1;
+        chart::draw(chart, self.charts - 1, self.span)
+    }
+}
+
+fn chapter(section: &Section, report: &Report, places: &mut Places) -> Chapter {
+    let mut parts: Vec<Part> = Vec::new();
+    for block in &section.blocks {
+        match (block, parts.last_mut()) {
+            (Block::Chart(chart), Some(Part::Charts(row))) => row.push(places.drawing(chart)),
+            (Block::Chart(chart), _) => parts.push(Part::Charts(vec![places.drawing(chart)])),
+            (Block::Table(table), _) => {
+                let grid = table::grid(table, places.tables, report.timeline.as_ref());
+                parts.push(Part::Table(Box::new(grid)));
+                places.tables += 1;
+            }
+            (Block::Text(text), _) => parts.push(Part::Text(text.clone())),
+            (Block::Preformatted(lines), _) => parts.push(Part::Lines(lines.join("\n"))),
+        }
+    }
+    Chapter {
+        id: section.id.to_string(),
+        heading: section.heading.to_string(),
+        about: section.about.to_string(),
+        parts,
+    }
+}
+
+/// What the script reads.
+fn data(report: &Report, sections: &[Chapter]) -> Json {
+    let parts = || sections.iter().flat_map(|section| &section.parts);
+    let charts: Vec<&Json> = parts()
+        .flat_map(|part| match part {
+            Part::Charts(charts) => charts.iter().map(|chart| &chart.data).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    let tables: Vec<&Json> = parts()
+        .filter_map(|part| match part {
+            Part::Table(grid) => Some(&grid.data),
+            _ => None,
+        })
+        .collect();
+    let edges = report.timeline.as_ref().map(|timeline| &timeline.edges_ns);
+    json!({ "edges": edges, "charts": charts, "tables": tables })
+}
+
+/// Failures first, the condemning ones before the warnings; then what was not decided.
+fn judged(verdicts: &[Verdict]) -> Vec<Judged<'_>> {
+    let judge = |(index, verdict): (usize, &'_ Verdict)| {
+        let (class, badge) = match (verdict.outcome, verdict.weight) {
+            (Outcome::Fail, Weight::Condemns) => ("fail", "condemns"),
+            (Outcome::Fail, Weight::Warns) => ("warn", "warns"),
+            (Outcome::Inconclusive, _) => ("inconclusive", "undecided"),
+            (Outcome::Pass, _) => ("pass", "pass"),
+        };
+        (format!("verdict-{}", index + 1), class, badge)
+    };
+    let mut judged: Vec<Judged<'_>> = verdicts
+        .iter()
+        .enumerate()
+        .map(|(index, verdict)| {
+            let (id, class, badge) = judge((index, verdict));
+            Judged { id, class, badge, verdict }
+        })
+        .collect();
+    let order = ["fail", "warn", "inconclusive", "pass"];
+    judged.sort_by_key(|j| order.iter().position(|class| *class == j.class));
+    judged
+}
+
+/// Fills in the template; everything but the page's own style, script and data is escaped.
+fn fill(page: &Page<'_>, data: &Json) -> Result<String, ReportError> {
+    const NAME: &str = "page.html";
+    let fail = |source| ReportError::Template { template: NAME, source };
+    let mut templates = Environment::new();
+    templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    templates.set_syntax(syntax.map_err(fail)?);
+    templates.add_template(NAME, TEMPLATE).map_err(fail)?;
+    // A `<` could end the script element that holds the data.
+    let data = data.to_string().replace('<', "\\u003c");
+    let rendered = templates.get_template(NAME).map_err(fail)?.render(minijinja::context! {
+        page => Safe::from(Serde(page)),
+        style => Safe::from_safe_string(STYLE.to_owned()),
+        script => Safe::from_safe_string(SCRIPT.to_owned()),
+        data => Safe::from_safe_string(data),
+    });
+    rendered.map_err(fail)
 }

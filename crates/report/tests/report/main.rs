@@ -9,5 +9,6 @@ mod fixture;
 mod flash;
 mod html;
 mod json;
+mod page;
 mod reduce;
 mod terminal;

@@ -13,16 +13,12 @@ use super::table::{Plain, Table};
 pub enum Layer {
     /// Requests to block devices.
     Block,
-    /// System calls.
     SystemCall,
 }
 
-/// What an I/O does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Has the device, or the system, make earlier writes durable.
     Flush,
@@ -32,26 +28,25 @@ pub enum Operation {
     Submit,
 }
 
-/// Whether somebody waits for it.
+/// Whether a thread waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Somebody waits.
+    /// A thread waits for it.
     Synchronous,
-    /// Nobody waits, or who waits does so for many at once.
+    /// No thread waits, or one waits for many at once.
     Asynchronous,
 }
 
 /// What an I/O is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// A file.
     File {
         /// The number of its inode.
         inode: u64,
         /// Changes when the number goes to another file.
         generation: u32,
     },
-    /// A block device, or a file on it that could not be told.
+    /// A block device, or a file on it that could not be determined.
     Device,
     /// What the file system on the device keeps beside its files.
     Metadata,
@@ -76,9 +71,7 @@ pub struct Device {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoKey {
     file: FileKey,
-    /// The process.
     pub tgid: u32,
-    /// The thread.
     pub tid: u32,
     layer: u8,
     operation: u8,
@@ -98,13 +91,10 @@ pub const BUCKETS: usize = 98;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoTotals {
-    /// I/Os begun; ahead of `ios` by those in flight.
+    /// I/Os started; ahead of `ios` by those in flight.
     pub started: u64,
-    /// I/Os completed.
     pub ios: u64,
-    /// Bytes read or written.
     pub bytes: u64,
-    /// Bytes asked for.
     pub asked_bytes: u64,
     /// Requests handed over by calls that submit.
     pub submitted: u64,
@@ -229,10 +219,10 @@ impl IoTracer {
     }
 
     /// From now on counts these processes and the children they will have, and threads of the
-    /// kernel at the block layer; with an empty set, everybody.
+    /// kernel at the block layer; with an empty set, all processes.
     ///
     /// # Errors
-    /// When there is no room for so many.
+    /// When there is no room for that many.
     pub fn want(&mut self, tgids: &BTreeSet<u32>) -> Result<(), BpfError> {
         for tgid in self.set.difference(tgids) {
             self.wanted.remove(tgid).map_err(on("write", "wanted"))?;
@@ -282,12 +272,10 @@ impl IoTracer {
 }
 
 impl IoKey {
-    /// Where it was counted.
     pub fn layer(&self) -> Layer {
         if self.layer == 0 { Layer::Block } else { Layer::SystemCall }
     }
 
-    /// What it does.
     pub fn operation(&self) -> Operation {
         match self.operation {
             0 => Operation::Read,
@@ -298,12 +286,11 @@ impl IoKey {
         }
     }
 
-    /// Whether somebody waits.
+    /// Whether a thread waits for it.
     pub fn mode(&self) -> Mode {
         if self.mode == 0 { Mode::Synchronous } else { Mode::Asynchronous }
     }
 
-    /// What it is for.
     pub fn subject(&self) -> Subject {
         match self.kind {
             0 => Subject::File { inode: self.file.inode, generation: self.file.generation },

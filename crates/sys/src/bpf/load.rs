@@ -16,8 +16,8 @@ pub struct Loaded {
     ebpf: Ebpf,
     /// The kernel's types, until the programs are attached: they take tens of megabytes.
     btf: Option<Btf>,
-    /// As long as it is open, the kernel measures what programs cost: all of them, whoever runs
-    /// them. None where that is not permitted.
+    /// As long as it is open, the kernel measures what programs cost: all of them, whichever
+    /// process runs them. None where that is not permitted.
     stats: Option<OwnedFd>,
 }
 

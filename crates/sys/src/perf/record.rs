@@ -7,34 +7,24 @@ pub enum Record<'a> {
     Sample(Sample),
     /// A thread has a name from now on.
     Name {
-        /// Its process.
         process: u32,
-        /// The thread.
         thread: u32,
-        /// The name.
         name: &'a str,
         /// Whether its process executes another program now.
         is_new_program: bool,
     },
-    /// A thread began.
     Began {
-        /// Its process.
         process: u32,
-        /// The thread.
         thread: u32,
         /// The thread that began it.
         parent_thread: u32,
     },
-    /// A thread is ending.
     Ended {
-        /// Its process.
         process: u32,
-        /// The thread.
         thread: u32,
     },
     /// Records found no room, or made no sense.
     Lost {
-        /// How many.
         records: u64,
     },
 }
@@ -45,7 +35,6 @@ pub struct Sample {
     /// The process: zero for a processor without a task, and for processes outside of this PID
     /// namespace; all bits set for one that has ended but for its last instructions.
     pub process: u32,
-    /// The thread, likewise.
     pub thread: u32,
     /// The address of the instruction.
     pub address: u64,

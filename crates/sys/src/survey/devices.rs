@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 
 use super::link;
-use super::mounts::{Mount, Mounts};
+use crate::mounts::{Mount, Mounts};
 use crate::proc::{number, text, under};
 
 /// Every device beneath the file system of `mount`, from the top down, none twice.

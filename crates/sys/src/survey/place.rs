@@ -16,7 +16,6 @@ use super::SurveyError;
 pub struct Place {
     /// The path as resolved.
     pub path: PathBuf,
-    /// What it names.
     pub kind: PathKind,
     /// Major and minor number: of the device itself, or of the one its file system says it is on
     /// (`st_dev`, anonymous with major 0 on btrfs, overlay, tmpfs and network file systems).
@@ -37,7 +36,6 @@ pub enum Alignment {
     Known {
         /// Of offsets and lengths.
         offset_bytes: u32,
-        /// Of memory.
         memory_bytes: u32,
     },
     /// Not possible.

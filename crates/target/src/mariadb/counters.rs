@@ -148,7 +148,7 @@ fn status(link: &mut Conn) -> Result<HashMap<String, u64>, SqlError> {
 
 /// Version, settings, and what this version does not count.
 pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
-    let failed = |error: mysql::Error| statement("ask for settings", &error);
+    let failed = |error: mysql::Error| statement("read settings", &error);
     let version: Option<String> = link.query_first("SELECT @@version").map_err(failed)?;
     let version = version.unwrap_or_default();
     let product = if version.to_lowercase().contains("mariadb") { "MariaDB" } else { "MySQL" };
@@ -158,7 +158,7 @@ pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
     let known = status(link)?;
     let blind = (!knows_waits(link)).then(|| {
         "waits are not sampled: performance_schema with its consumer events_waits_current is off, \
-         or not to be read by this user"
+         or not readable by this user"
             .to_owned()
     });
     Ok(Description {
@@ -212,7 +212,7 @@ pub fn write_out(link: &mut Conn, tables: &[String]) -> Result<(), SqlError> {
 fn write_out_slowly(link: &mut Conn) -> Result<(), SqlError> {
     const DIRTY: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'";
     const PATIENCE: Duration = Duration::from_mins(1);
-    let failed = |error: mysql::Error| statement("write out what was loaded", &error);
+    let failed = |error: mysql::Error| statement("flush the loaded data", &error);
     let before: Option<String> =
         link.query_first("SELECT @@innodb_max_dirty_pages_pct").map_err(failed)?;
     let before = before.unwrap_or_default();

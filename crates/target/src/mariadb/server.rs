@@ -7,10 +7,30 @@ use blockstone_sys::child::Signal;
 use mysql::OptsBuilder;
 
 use super::{Address, SCRATCH, usual};
+use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
+
+/// MariaDB and MySQL, as targets.
+pub const FAMILY: Family = Family {
+    name: "mariadb",
+    in_process: false,
+    options: &[
+        TargetOption {
+            name: "mariadb-conf",
+            doc: "Start the private MariaDB server with this setting",
+            value: OptionValue::Setting,
+        },
+        TargetOption {
+            name: "mariadb-bin",
+            doc: "Where the programs of MariaDB are [default: the usual places]",
+            value: OptionValue::Programs,
+        },
+    ],
+    durable_settings: &[("innodb_flush_log_at_trx_commit", &["1"])],
+};
 
 /// Where distributions put the programs.
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin"];
@@ -29,7 +49,6 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds them.
     pub fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
         let programs = spec.programs.as_deref();
         let find = |name| scratch::find(name, programs, &PROGRAMS);

@@ -18,12 +18,12 @@ use blockstone_base::database::{
 use blockstone_sys::account;
 
 use super::recent::{Recent, charged};
+use super::reported::Reported;
 use super::steady::Steady;
-use super::told::Told;
 use super::values::{Values, row, whole};
 use super::{APPLICATION, Monitor, Server};
-use crate::mariadb::Address;
 use crate::mariadb::counters::role;
+use crate::mariadb::{self, Address};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::processes::{Processes, SESSION as CLIENT};
@@ -47,7 +47,7 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
         status: Status::default(),
         counted: Counted::default(),
         sample: Sample::default(),
-        told: Told::default(),
+        reported: Reported::default(),
         values: Values::new(),
         recent: Recent::default(),
         processes: Processes::default(),
@@ -63,13 +63,13 @@ struct Mariadb {
     status: Status,
     counted: Counted,
     sample: Sample,
-    told: Told,
+    reported: Reported,
     /// What was known of the server as a whole at the last look.
     values: Values,
     recent: Recent,
     processes: Processes,
     threads: Vec<(Member, String)>,
-    /// Whether the system told the I/O of all of them; none before it was asked.
+    /// Whether the system reported the I/O of all of them; none before the first look.
     io_of_threads: Option<bool>,
     steady: Steady,
 }
@@ -77,12 +77,12 @@ struct Mariadb {
 impl Mariadb {
     /// The counters of the server as a whole, with the I/O of the server as its only role.
     fn look(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
-        let status::Told { mut values, transfers } = self.status.look(&mut self.link)?;
+        let status::Reported { mut values, transfers } = self.status.look(&mut self.link)?;
         let mut times = None;
         if self.link.schema.is_usable() {
             let db_time_ns = self.counted.db_time_ns(&mut self.link)?;
             values.extend(db_time_ns.map(|ns| ("db_time_ns", ns)));
-            times = self.counted.look(&mut self.link, &mut self.told, readings)?;
+            times = self.counted.look(&mut self.link, &mut self.reported, readings)?;
         }
         if let Some([read_ns, write_ns]) = times {
             values.extend([("read_ns", read_ns), ("write_ns", write_ns)]);
@@ -108,8 +108,8 @@ impl Mariadb {
         });
         self.threads = fresh.unwrap_or(std::mem::take(&mut self.threads));
         let rows = seen.iter().filter(|row| row.probe == SERVER.probe);
-        let told = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
-        self.io_of_threads = told.reduce(|one, other| one && other);
+        let reported = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
+        self.io_of_threads = reported.reduce(|one, other| one && other);
         readings.extend(seen);
     }
 
@@ -180,7 +180,7 @@ impl Monitor for Mariadb {
 
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
         let recent = &mut self.recent;
-        self.sample.look(&mut self.link, &mut self.told, readings, |number, member| {
+        self.sample.look(&mut self.link, &mut self.reported, readings, |number, member| {
             recent.works(number, member);
         })
     }
@@ -193,6 +193,7 @@ impl Monitor for Mariadb {
         Server {
             address: self.address.name.clone(),
             product: "MariaDB".to_owned(),
+            family: mariadb::FAMILY.name,
             version: self.link.release.clone(),
             settings: self.link.settings.clone(),
             is_local: self.link.pid.is_some(),

@@ -17,14 +17,14 @@ pub struct Own {
 #[derive(Debug)]
 struct Commits {
     total: Rising,
-    /// What makes it go on from where it was, over a connection made anew.
+    /// The shift that makes it continue from where it was after a reconnect.
     shift: Option<i64>,
-    told: i64,
+    reported: i64,
 }
 
 #[derive(Debug)]
 struct Time {
-    /// The server's and ours at the last look; none over a connection made anew.
+    /// The server's and ours at the last look; none after a reconnect.
     last: Option<(u64, u64)>,
     /// Ours of the last looks, which the server may not have counted yet.
     recent_ns: VecDeque<u64>,
@@ -32,17 +32,17 @@ struct Time {
     told_ns: u64,
 }
 
-/// So many looks later at the latest, the server has counted what we did.
+/// After this many looks at the latest, the server has counted what we did.
 const LOOKS: usize = 3;
 
 impl Own {
-    /// A transaction was sent at `begun` and is answered.
-    pub fn sent(&mut self, begun: Instant) {
+    /// A transaction was sent at `started` and is answered.
+    pub fn sent(&mut self, started: Instant) {
         self.transactions += 1;
-        self.busy += begun.elapsed();
+        self.busy += started.elapsed();
     }
 
-    /// The connection was made anew: what that took is nobody's.
+    /// After a reconnect: what that took is charged to no session.
     pub fn connected_anew(&mut self) {
         self.commits.iter_mut().for_each(|commits| commits.shift = None);
         self.time.iter_mut().for_each(|time| time.last = None);
@@ -52,12 +52,12 @@ impl Own {
     /// than before.
     pub fn off_commits(&mut self, commits: u64) -> u64 {
         let (raw, own) = (commits as i64, self.transactions);
-        let fresh = || Commits { total: Rising::new(raw), shift: None, told: raw };
+        let fresh = || Commits { total: Rising::new(raw), shift: None, reported: raw };
         let known = self.commits.get_or_insert_with(fresh);
         let others = known.total.at(raw) - own;
-        let shift = *known.shift.get_or_insert(known.told - others);
-        known.told = known.told.max(others + shift);
-        known.told as u64
+        let shift = *known.shift.get_or_insert(known.reported - others);
+        known.reported = known.reported.max(others + shift);
+        known.reported as u64
     }
 
     /// `db_time_ns` without our own. The server measures that a little shorter than we do, and may

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// At most one part in so many of the time is taken.
+/// At most one part in this many of the time is taken.
 const SHARE: u32 = 100;
 
 /// When something is due again.
@@ -10,15 +10,14 @@ const SHARE: u32 = 100;
 pub struct Pace(Option<Instant>);
 
 impl Pace {
-    /// Whether it is due.
     pub fn is_due(self) -> bool {
         self.0.is_none_or(|due| Instant::now() >= due)
     }
 
-    /// It was begun at `begun` and is done.
-    pub fn done(&mut self, begun: Instant) {
-        let took = begun.elapsed().max(Duration::from_millis(1));
-        self.0 = Some(begun + took * SHARE);
+    /// It was started at `started` and is done.
+    pub fn done(&mut self, started: Instant) {
+        let took = started.elapsed().max(Duration::from_millis(1));
+        self.0 = Some(started + took * SHARE);
     }
 }
 

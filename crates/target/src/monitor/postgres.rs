@@ -19,6 +19,7 @@ use super::recent::{Recent, charged};
 use super::steady::Steady;
 use super::values::{Values, row, whole};
 use super::{APPLICATION, Monitor, Server};
+use crate::postgres::FAMILY;
 use crate::postgres::address::{self, Address};
 use crate::postgres::views::{CHECKPOINTS, Forms, OTHERS, WAL, processes, statistics};
 use crate::sql::Member;
@@ -74,7 +75,7 @@ struct Postgres {
     recent: Recent,
     processes: Processes,
     members: Vec<(Member, String)>,
-    /// Whether the system told the I/O of all of them; none before it was asked.
+    /// Whether the system reported the I/O of all of them; none before the first look.
     io_of_processes: Option<bool>,
     steady: Steady,
 }
@@ -142,11 +143,11 @@ impl Postgres {
             values.extend(statistics(row));
         }
         if queries.maintenance_pace.is_due() {
-            let begun = Instant::now();
+            let started = Instant::now();
             let rows = link.ask(&mut queries.maintenance, &[])?;
             let runs = rows.iter().flat_map(statistics).map(|(_, runs)| runs).next();
             self.maintenance_runs = runs.or(self.maintenance_runs);
-            queries.maintenance_pace.done(begun);
+            queries.maintenance_pace.done(started);
         }
         values.extend(self.maintenance_runs.map(|runs| ("maintenance_runs", runs)));
         for (name, off) in [
@@ -171,8 +172,8 @@ impl Postgres {
         });
         self.members = fresh.unwrap_or(std::mem::take(&mut self.members));
         let rows = seen.iter().filter(|row| row.probe == blockstone_base::database::SERVER.probe);
-        let told = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
-        self.io_of_processes = told.reduce(|one, other| one && other);
+        let reported = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
+        self.io_of_processes = reported.reduce(|one, other| one && other);
         readings.extend(seen);
     }
 
@@ -277,6 +278,7 @@ impl Monitor for Postgres {
         Server {
             address: self.address.name.clone(),
             product: "PostgreSQL".to_owned(),
+            family: FAMILY.name,
             version: self.link.release.clone(),
             settings: self.link.settings.clone(),
             is_local: self.link.own_process.is_some(),

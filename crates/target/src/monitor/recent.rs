@@ -8,9 +8,9 @@ use blockstone_sys::account;
 
 use crate::sql::Member;
 
-/// For how many looks a session is told after it was last seen at work.
+/// For how many looks a session is reported after it was last seen active.
 const LOOKS: u32 = 60;
-/// No more sessions than these are told.
+/// The most sessions that are reported.
 const SESSIONS_MAX: usize = 200;
 
 /// The sessions, by the number that the database gives them.

@@ -24,7 +24,6 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Every monitor.
 pub const ALL: &[Entry] = &[
     Entry {
         schemes: &["postgres", "postgresql"],

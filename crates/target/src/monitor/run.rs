@@ -7,14 +7,14 @@ use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::database;
 
 use super::{Monitor, Server};
-use crate::live::{Asker, Told};
+use crate::live::{Answer, Asker};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 
 struct Run {
     dir: PathBuf,
     asker: Asker,
-    last: Told,
+    last: Answer,
 }
 
 /// Connects to the run that records into the directory `rest`.
@@ -72,6 +72,7 @@ impl Monitor for Run {
         Server {
             address: format!("run:{}", self.dir.display()),
             product: "Blockstone run on".to_owned(),
+            family: "blockstone",
             version: self.last.target.clone(),
             settings: Vec::new(),
             is_local: true,

@@ -8,7 +8,7 @@ use blockstone_base::column::{Cell, Kind, Reading, Schema};
 /// More rows than these are not remembered.
 const ROWS_MAX: usize = 20_000;
 
-/// What was told of each row, to go on from.
+/// What was last reported of each row, to continue from.
 #[derive(Debug, Default)]
 pub struct Steady {
     rows: HashMap<(&'static str, String), Row>,
@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn a_counter_that_is_set_back_goes_on_from_where_it_was() {
         let mut steady = Steady::default();
-        let told = [100, 107, 3, 10, 9, 12].map(|raw| {
+        let reported = [100, 107, 3, 10, 9, 12].map(|raw| {
             let mut readings = [reading(raw)];
             steady.hold(&[&SQL], &mut readings);
             readings[0].cells[2].clone()
         });
-        assert_eq!(told, [100, 107, 107, 114, 114, 117].map(Cell::Value));
+        assert_eq!(reported, [100, 107, 107, 114, 114, 117].map(Cell::Value));
     }
 }

@@ -1,6 +1,7 @@
-//! Texts of statements: in one line, cut, and an identity for those that the server gives none.
+//! Texts of statements: on one line, truncated, and an identity for those that the server gives
+//! none.
 
-/// The longest text that is told, in characters.
+/// The longest text that is reported, in characters.
 pub const TEXT_CHARACTERS: usize = 200;
 
 /// `text` in one line, cut.
@@ -18,7 +19,7 @@ pub fn one_line(text: &str) -> String {
     line.chars().take(TEXT_CHARACTERS).collect()
 }
 
-/// `text` with `?` for each number and quoted string, in one line, not cut.
+/// `text` with `?` for each number and quoted string, on one line, not truncated.
 pub fn normalised(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

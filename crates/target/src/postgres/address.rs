@@ -51,7 +51,7 @@ pub fn parse(rest: &str) -> Result<Address, SqlError> {
         config.host_path("/run/postgresql");
     }
     if config.get_ssl_mode() == SslMode::Require {
-        return Err(refuse("this program speaks to databases without TLS only".to_owned()));
+        return Err(refuse("connections with TLS are not supported".to_owned()));
     }
     let mut local = true;
     if config.get_hostaddrs().is_empty() {

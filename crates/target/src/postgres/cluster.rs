@@ -28,7 +28,6 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Finds them.
     pub fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
         let programs = spec.programs.as_deref();
         let find = |name| scratch::find(name, programs, &PROGRAMS);

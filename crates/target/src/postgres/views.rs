@@ -84,7 +84,7 @@ pub fn old_transfers(statistics: &[(&str, u64)], block_bytes: u64) -> Vec<Readin
 
 /// The server's version, as it says it, and its settings.
 pub fn identity(link: &mut Client) -> Result<(String, Vec<(String, String)>), SqlError> {
-    let failed = |error: postgres::Error| statement("ask for settings", &error);
+    let failed = |error: postgres::Error| statement("read settings", &error);
     let row = link.query_one("SELECT current_setting('server_version')", &[]).map_err(failed)?;
     let names: Vec<&str> = SETTINGS.to_vec();
     let ask = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
@@ -97,7 +97,7 @@ pub fn postmaster(own: Option<Member>) -> Option<u32> {
     Some(account::process(Path::new("/"), own?.pid)?.parent)
 }
 
-/// What processes are called that serve somebody's sessions.
+/// The names of processes that serve sessions.
 pub const OTHERS: &str = "other sessions";
 
 /// The processes of the server, by their main process: each with its role.

@@ -8,9 +8,7 @@ use crate::spec::TargetSpec;
 
 /// Columns of a row beside its key.
 pub const COLUMNS: usize = 19;
-/// Bytes of a column.
 pub const COLUMN_BYTES: usize = 128;
-/// Bytes of all columns.
 pub const ROW_BYTES: usize = COLUMNS * COLUMN_BYTES;
 /// Columns that a light update changes.
 const LITE_COLUMNS: usize = 2;
@@ -42,7 +40,6 @@ impl Content {
         }
     }
 
-    /// Schemas.
     pub fn schemas(&self) -> u32 {
         self.schemas
     }

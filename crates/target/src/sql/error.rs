@@ -7,8 +7,8 @@ use super::SCHEMA;
 /// An error of a database, with what it is about and what helps.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// The address makes no sense.
-    #[error("aim at `{address}`: {why}\nhint: {hint}")]
+    /// The address is invalid.
+    #[error("use target `{address}`: {why}\nhint: {hint}")]
     Address {
         /// As it was given, without its password.
         address: String,
@@ -17,43 +17,36 @@ pub enum SqlError {
         /// An address that would work.
         hint: &'static str,
     },
-    /// There is no connection.
     #[error("connect to {server}: {why}\nhint: {hint}")]
     Connect {
         /// The server, as the user named it.
         server: String,
         /// Its answer, or the system's.
         why: String,
-        /// What helps.
         hint: String,
     },
     /// The server is there but cannot be used.
     #[error("use {server}: {why}\nhint: {hint}")]
     Unsuitable {
-        /// The server.
         server: String,
         /// What is in the way.
         why: String,
-        /// What helps.
         hint: String,
     },
-    /// A statement failed.
     #[error("{what}: {why}\nhint: {hint}")]
     Statement {
         /// What it was to do.
         what: String,
         /// The database's answer, with its code.
         why: String,
-        /// What helps.
         hint: String,
     },
     /// The rows do not lie as they must.
     #[error(
-        "load {table}: {rows} rows lie in {pages} pages, not one in each\n\
+        "load {table}: {rows} rows lie in {pages} pages, not one per page\n\
          hint: please report it, with the version of the database"
     )]
     Layout {
-        /// The table.
         table: String,
         /// Rows loaded.
         rows: u64,
@@ -65,9 +58,7 @@ pub enum SqlError {
     Program {
         /// The program, and what it was to do.
         what: String,
-        /// What came of it.
         why: String,
-        /// What helps.
         hint: String,
     },
     /// A file or directory could not be made, read or removed.
@@ -75,11 +66,8 @@ pub enum SqlError {
     File {
         /// What was to be done.
         what: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The system's answer.
         source: std::io::Error,
-        /// What helps.
         hint: &'static str,
     },
     /// A load was ended before its end.
@@ -88,7 +76,7 @@ pub enum SqlError {
 }
 
 impl SqlError {
-    /// There is a schema of our name on `server` that is somebody's own.
+    /// There is a schema of our name on `server` that this program did not make.
     pub fn not_ours(server: &str) -> Self {
         Self::Unsuitable {
             server: server.to_owned(),

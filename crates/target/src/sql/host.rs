@@ -20,7 +20,7 @@ pub fn resolve(name: &str) -> Result<IpAddr, String> {
 
 /// What helps where a name has no address.
 pub const NAME_HINT: &str =
-    "is the name right? A numeric address or the path of a socket needs no name service";
+    "check the name; a numeric address or the path of a socket needs no name service";
 
 /// What a file of hosts says about `name`; of several addresses one of the older kind.
 fn listed(hosts: &str, name: &str) -> Option<IpAddr> {

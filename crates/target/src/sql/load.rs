@@ -1,4 +1,4 @@
-//! Filling the tables: several loaders take chunk after chunk, and somebody is told.
+//! Filling the tables: several loaders take chunk after chunk, and report progress.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use super::content::Content;
 use super::error::SqlError;
 use crate::target::{Loading, Progress};
 
-/// How often progress is told.
+/// How often progress is reported.
 const TELL: Duration = Duration::from_millis(50);
 
 /// Fills all tables of `content`.

@@ -22,7 +22,7 @@ pub struct PrivateServer<A> {
 pub trait Recipe {
     /// How a server is reached.
     type Address;
-    /// Who it runs as where this program is the superuser: the first that exists.
+    /// The user it runs as where this program is the superuser: the first that exists.
     const USERS: &'static [&'static str];
     /// What ends it at once; nothing in it is needed any more.
     const END: Signal;
@@ -53,14 +53,13 @@ impl<A> PrivateServer<A> {
         match started {
             Ok((server, address)) => Ok(Self { address, home, server, end: R::END }),
             Err(error) => {
-                // Whoever opens a target that fails finds its place as it was.
+                // A target that fails to open leaves its place as it was.
                 let _ = std::fs::remove_dir_all(home.path());
                 Err(error)
             }
         }
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.server.pid()
     }
@@ -78,7 +77,6 @@ impl<A> Drop for PrivateServer<A> {
 pub struct Holder<A>(Mutex<Option<PrivateServer<A>>>);
 
 impl<A> Holder<A> {
-    /// Holds it.
     pub fn new(server: Option<PrivateServer<A>>) -> Self {
         Self(Mutex::new(server))
     }

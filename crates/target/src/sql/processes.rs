@@ -11,7 +11,7 @@ use blockstone_sys::account::{self, Account};
 
 use super::Member;
 
-/// Looking takes at most one part in so many of the time.
+/// Sampling takes at most one part in this many of the time.
 const SHARE: u32 = 50;
 
 /// The role of the processes or threads that serve sessions.
@@ -71,11 +71,11 @@ impl Processes {
         exact: bool,
         members: impl FnOnce() -> Vec<(Member, String)>,
     ) -> Vec<Reading> {
-        let begun = Instant::now();
-        if exact || self.due.is_none_or(|due| begun >= due) {
+        let started = Instant::now();
+        if exact || self.due.is_none_or(|due| started >= due) {
             self.refresh(members());
             self.last = self.readings();
-            self.due = Some(begun + begun.elapsed().max(Duration::from_millis(1)) * SHARE);
+            self.due = Some(started + started.elapsed().max(Duration::from_millis(1)) * SHARE);
         }
         self.last.clone()
     }

@@ -21,8 +21,8 @@ const STOP: Duration = Duration::from_secs(10);
 /// Lines of a server's log that are shown when it does not start.
 const LOG_LINES: usize = 3;
 
-/// Makes the directory `place` and locks it: whoever finds its lock free may remove it, for the run
-/// that made it is gone.
+/// Makes the directory `place` and locks it: a process that finds its lock free may remove it, for
+/// the run that made it is gone.
 pub fn directory(place: &Path) -> Result<File, SqlError> {
     let failed = |source: io::Error| SqlError::File {
         what: "create the directory",
@@ -62,14 +62,13 @@ impl Home {
                 .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o700)));
             owned.map_err(|source| {
                 let _ = fs::remove_dir(&path);
-                let hint = "is this a file system with owners?";
+                let hint = "the file system must support owners";
                 SqlError::File { what: "give away", path: path.clone(), source, hint }
             })?;
         }
         Ok(Self { path, handle, user })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -99,7 +98,7 @@ impl Home {
         Err(SqlError::Program {
             what: what.to_owned(),
             why: telling_lines(&String::from_utf8_lossy(&said)),
-            hint: format!("see whether {} works by hand", program(command)),
+            hint: format!("try {} by hand", program(command)),
         })
     }
 
@@ -111,7 +110,7 @@ impl Home {
             what: "create",
             path: log.clone(),
             source,
-            hint: "is there room on the file system?",
+            hint: "check the free space of the file system",
         };
         let file = File::create(&log).map_err(failed)?;
         command.stdout(file.try_clone().map_err(failed)?).stderr(file);
@@ -129,7 +128,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -152,7 +150,7 @@ impl Server {
                 let log = fs::read(&self.log).unwrap_or_default();
                 let said = telling_lines(&String::from_utf8_lossy(&log));
                 let state = match ended {
-                    Some(status) => format!("it ended ({status})"),
+                    Some(status) => format!("it exited ({status})"),
                     None => "it does not answer".to_owned(),
                 };
                 return Err(SqlError::Program {
@@ -211,7 +209,7 @@ impl Drop for Server {
 }
 
 /// The program `name` in `given`, or in the first of `usual` that has it. In a pattern of `usual`,
-/// `*` stands for a version, of which the highest is taken.
+/// `*` is a version, of which the highest is taken.
 pub fn find(name: &str, given: Option<&Path>, usual: &[&str]) -> Result<PathBuf, SqlError> {
     let places: Vec<PathBuf> = match given {
         Some(dir) => vec![dir.to_owned()],
@@ -274,7 +272,7 @@ fn not_started(command: &Command, error: &io::Error) -> SqlError {
     SqlError::Program {
         what: format!("start {}", program(command)),
         why: error.to_string(),
-        hint: "is it executable, also for the user postgres, mysql or nobody?".to_owned(),
+        hint: "check that it is executable, also for the user postgres, mysql or nobody".to_owned(),
     }
 }
 

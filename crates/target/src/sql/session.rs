@@ -27,7 +27,6 @@ pub struct Counts {
     pub asked: AtomicU64,
     /// Sessions that have handed theirs over since.
     pub handed_over: AtomicU32,
-    /// Sessions that are connected.
     pub connected: AtomicU32,
     members: Mutex<BTreeSet<Member>>,
 }
@@ -44,7 +43,6 @@ impl Counts {
     }
 }
 
-/// A session.
 pub struct SqlSession<L: Link> {
     link: L,
     index: u32,
@@ -88,9 +86,8 @@ impl<L: Link> SqlSession<L> {
             if attempts == ATTEMPTS_MAX {
                 return Err(SqlError::Statement {
                     what: format!("send {operation:?}"),
-                    why: format!("the database ended it {attempts} times in a row"),
-                    hint: "fewer sessions that update, or more schemas, leave each more room"
-                        .to_owned(),
+                    why: format!("the database rolled it back {attempts} times in a row"),
+                    hint: "use fewer updating sessions, or more schemas".to_owned(),
                 });
             }
         }
@@ -106,9 +103,9 @@ impl<L: Link> SqlSession<L> {
                 self.updates += 1;
                 let change = self.content.change(self.index, self.updates);
                 let rows = self.link.update(schema, first_key, rows, &change)?;
-                let begun = Instant::now();
+                let started = Instant::now();
                 self.link.commit()?;
-                let ns = begun.elapsed().as_nanos() as u64;
+                let ns = started.elapsed().as_nanos() as u64;
                 self.counts.commits.fetch_add(1, Ordering::Relaxed);
                 self.counts.commit_ns.fetch_add(ns, Ordering::Relaxed);
                 self.counts.commit_latency.record(ns);
@@ -124,9 +121,9 @@ impl<L: Link> SqlSession<L> {
 
 impl<L: Link> TargetSession for SqlSession<L> {
     fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let executed = self.run(operation).map_err(TargetError::own)?;
-        let ns = begun.elapsed().as_nanos() as u64;
+        let ns = started.elapsed().as_nanos() as u64;
         self.counts.db_time_ns.fetch_add(ns, Ordering::Relaxed);
         if L::HOLDS_COUNTS {
             let asked = self.counts.asked.load(Ordering::Relaxed);
@@ -139,7 +136,7 @@ impl<L: Link> TargetSession for SqlSession<L> {
         Ok(executed)
     }
 
-    fn heed(&mut self, stop: &Arc<AtomicBool>) {
+    fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
         self.stop = Some(Arc::clone(stop));
     }
 }

@@ -16,8 +16,8 @@ pub struct SampledWaits {
 }
 
 impl SampledWaits {
-    /// Nothing is waited for yet. What sessions `usually` wait for is told from the start: what has
-    /// not happened yet may happen before the next look, and then its zero counts.
+    /// Nothing is waited for yet. What sessions `usually` wait for is reported from the start: what
+    /// has not happened yet may happen before the next look, and then its zero counts.
     pub fn new(usually: &[&str]) -> Self {
         let waited_ns = usually.iter().map(|event| (name(SESSION, event), 0)).collect();
         Self { waited_ns, last_look: None }
@@ -69,6 +69,6 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         let once = waited_ns(&waits.add(two()), "session/reading");
         assert!(once >= 40_000_000, "{once} ns by two sessions");
-        assert_eq!(waited_ns(&waits.add([]), "session/reading"), once, "nobody waits any more");
+        assert_eq!(waited_ns(&waits.add([]), "session/reading"), once, "nothing waits any more");
     }
 }

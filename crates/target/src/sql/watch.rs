@@ -1,5 +1,5 @@
-//! A thread that looks at a database while sessions run: whoever waits for its answer waits only so
-//! long, even when the database does not answer at all.
+//! A thread that looks at a database while sessions run: its caller waits only so long, even when
+//! the database does not answer at all.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,6 @@ struct Exchange {
 }
 
 impl Watch {
-    /// Starts it.
     pub fn start(mut watcher: Box<dyn Watcher>, counts: Arc<Counts>) -> Self {
         let (ask, asked) = sync_channel(1);
         let (answer, seen) = sync_channel(1);
@@ -118,9 +117,9 @@ mod tests {
         assert_eq!([1, 2, 3].map(|_| count(&quick.look(true))), [1, 2, 3]);
         quick.end();
         let slow = Watch::start(Box::new(Slow(Duration::from_millis(400), 0)), Arc::default());
-        let begun = Instant::now();
+        let started = Instant::now();
         assert_eq!(count(&slow.look(false)), 0);
-        assert!(begun.elapsed() < Duration::from_millis(300));
+        assert!(started.elapsed() < Duration::from_millis(300));
         assert_eq!(count(&slow.look(true)), 2, "the answer to the first question is too old");
         slow.end();
     }

@@ -70,7 +70,7 @@ fn look(monitor: &mut dyn Monitor) -> Vec<Reading> {
 fn rows(readings: Vec<Reading>) -> Rows {
     let count = readings.len();
     let rows: Rows = readings.into_iter().map(|r| ((r.probe, r.object), r.cells)).collect();
-    assert_eq!(rows.len(), count, "an object is told once");
+    assert_eq!(rows.len(), count, "an object is reported once");
     rows
 }
 
@@ -139,7 +139,7 @@ fn readings_keep_to_their_schemas_and_counters_never_fall(product: Product) {
     }
 }
 
-/// A session that has done something, has told the server so, and is inside a call.
+/// A session that has done something, has reported it, and is inside a call.
 fn at_work(server: &Server) -> std::thread::JoinHandle<()> {
     let mut session = server.session();
     session.make_table();
@@ -267,7 +267,7 @@ fn a_known_load_is_seen(product: Product) {
     idle_costs_nothing(monitor.as_mut(), exact);
 }
 
-/// A server that nobody uses shows nothing: what the monitor does itself is not in it.
+/// An idle server shows nothing: what the monitor does itself is not in it.
 fn idle_costs_nothing(monitor: &mut dyn Monitor, exact: bool) {
     let before = rows(look(monitor));
     for _ in 0..10 {
@@ -416,10 +416,13 @@ fn statements_and_single_sessions_are_told(product: Product) {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert!(!texts.values().any(|text| text.contains("blockstone")), "ours are told: {texts:?}");
+    assert!(
+        !texts.values().any(|text| text.contains("blockstone")),
+        "ours are reported: {texts:?}"
+    );
     if product != (Product::Mariadb { performance_schema: false }) {
         let update = texts.iter().find(|(_, text)| text.to_lowercase().starts_with("update"));
-        let (id, _) = update.expect("the update is told");
+        let (id, _) = update.expect("the update is reported");
         let told = rows(readings);
         let cells = &told[&("statement", id.clone())];
         assert_eq!(cells[0], Cell::Value(50), "calls of {id}");
@@ -428,21 +431,21 @@ fn statements_and_single_sessions_are_told(product: Product) {
         monitor.counters(&mut again).unwrap();
         assert!(!again.iter().any(|row| row.probe == "statement_text" && row.object == *id));
     }
-    // A session that is seen at work is told on its own at the next tick.
+    // A session that is seen active has a row of its own at the next tick.
     std::thread::sleep(Duration::from_millis(1100));
     let number = load.number();
     let sleeping = std::thread::spawn(move || load.sleep(4.0));
-    // What never ended is told by who is at it.
+    // A statement that never ended is reported by its session.
     let says_sleep = |reading: &Reading| match &reading.cells[0] {
         Cell::Text(text) => {
             reading.probe == "statement_text" && text.to_lowercase().contains("sleep")
         }
         _ => false,
     };
-    let (mut told, begun) = (Vec::new(), Instant::now());
+    let (mut told, started) = (Vec::new(), Instant::now());
     while !told.iter().any(says_sleep) {
         told.extend(look(monitor.as_mut()));
-        assert!(begun.elapsed() < Duration::from_secs(10), "the sleep is not told");
+        assert!(started.elapsed() < Duration::from_secs(10), "the sleep is not reported");
         std::thread::sleep(Duration::from_millis(50));
     }
     let now = rows(look(monitor.as_mut()));

@@ -1,4 +1,4 @@
-//! Servers of databases as somebody else would run them, and somebody's sessions on them.
+//! Database servers as users would run them, and sessions on them.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use blockstone_sys::child::{self, Signal};
 use mysql::prelude::Queryable;
 
-/// What is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// PostgreSQL of a version; 15 is the distribution's.
@@ -93,7 +92,6 @@ impl Server {
         server
     }
 
-    /// The address for `user`.
     pub fn address(&self, user: &str) -> String {
         let port = self.port;
         match self.product {
@@ -112,7 +110,7 @@ impl Server {
         self.child.id()
     }
 
-    /// A session of somebody's.
+    /// A session of a user.
     pub fn session(&self) -> Session {
         Session::open(&self.admin()).unwrap()
     }
@@ -192,7 +190,7 @@ fn serve(product: Product, dir: &Path, port: u16, settings: &[String]) -> Child 
     command.spawn().unwrap()
 }
 
-/// A session of somebody's.
+/// A session of a user.
 pub enum Session {
     Postgres(Box<postgres::Client>),
     Mariadb(Box<mysql::Conn>),

@@ -1,11 +1,11 @@
 //! What sessions were doing, by samples of them: average active sessions by wait, where being on a
 //! processor is a line like the others.
 
+use blockstone_figures::{Focus, Interval, Sample};
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::focus::Focus;
-use crate::interval::{Interval, Sample};
-use crate::table::{Shape, Value, View, count, share, text};
+use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
 
 /// The view by event.
 pub const VIEW: View = View {
@@ -18,10 +18,25 @@ pub const VIEW: View = View {
         text("wait_class", "class", "The kind of wait; `Lock` queues, `LWLock` are latches."),
         text("event", "event", "What they waited for."),
         count("average_active_sessions", "AAS", "Sessions doing it, on average."),
-        share("db_time_share", "of DB time", "Its share of what all sessions did."),
-        count("sessions", "sessions", "Different sessions that did it."),
-        count("statements", "statements", "Different statements in which they did it."),
-        text("top_statement", "most in", "The statement in which it was seen most often."),
+        unmerged(
+            "db_time_share",
+            "of DB time",
+            Measure::Share,
+            "Its share of what all sessions did.",
+        ),
+        unmerged("sessions", "sessions", Measure::Count, "Different sessions that did it."),
+        unmerged(
+            "statements",
+            "statements",
+            Measure::Count,
+            "Different statements in which they did it.",
+        ),
+        unmerged(
+            "top_statement",
+            "most in",
+            Measure::Text,
+            "The statement in which it was seen most often.",
+        ),
     ],
     rows: by_event,
 };
@@ -37,7 +52,7 @@ pub const CLASSES: View = View {
         text("role", "role", "Who: `session`, or a kind of process in the background."),
         text("wait_class", "class", "The kind of wait."),
         count("average_active_sessions", "AAS", "How many did it, on average."),
-        share("db_time_share", "of all", "Its share of what this role did."),
+        unmerged("db_time_share", "of all", Measure::Share, "Its share of what this role did."),
     ],
     rows: by_class,
 };

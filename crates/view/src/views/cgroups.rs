@@ -1,7 +1,8 @@
 //! The control groups of what is watched: what they use, and whether a quota holds them.
 
-use crate::interval::Interval;
-use crate::table::{Shape, Value, View, bytes, count, flow, share, text};
+use blockstone_figures::Interval;
+
+use crate::table::{Measure, Shape, Value, View, count, flow, level, share, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -15,8 +16,8 @@ pub const VIEW: View = View {
         share("cpu_share", "CPU", "Processor time, of one processor's."),
         share("throttled_share", "throttled", "Time in which it was not let run."),
         count("throttled_periods_per_s", "periods/s", "Periods in which that happened a second."),
-        bytes("memory_bytes", "memory", "Memory in use, page cache included."),
-        bytes("memory_limit_bytes", "limit", "The limit on it."),
+        level("memory_bytes", "memory", Measure::Bytes, "Memory in use, page cache included."),
+        level("memory_limit_bytes", "limit", Measure::Bytes, "The limit on it."),
         count("read_ios_per_s", "r/s", "Reads from devices a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
         count("write_ios_per_s", "w/s", "Writes to devices a second."),

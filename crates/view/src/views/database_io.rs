@@ -1,7 +1,8 @@
 //! I/O as the database counts it, by kind of process, what it was on and in which context.
 
-use crate::interval::{Interval, Missing, ratio};
-use crate::table::{Shape, Value, View, bytes, count, flow, sorted, text, time};
+use blockstone_figures::{Interval, Missing, ratio};
+
+use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, sorted, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -14,18 +15,38 @@ pub const VIEW: View = View {
         text("function", "function", "Kind of process, and what it was on where that is known."),
         count("read_ios_per_s", "r/s", "Read requests a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        time("read_await_ns", "r time", "Mean time of a read."),
+        mean_of(
+            "read_ios_per_s",
+            "read_await_ns",
+            "r time",
+            Measure::Nanoseconds,
+            "Mean time of a read.",
+        ),
         count("write_ios_per_s", "w/s", "Write requests a second."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        bytes(
+        mean_of(
+            "write_ios_per_s",
             "write_size_bytes",
             "w size",
+            Measure::Bytes,
             "Mean size of a write: more than a block is coalesced.",
         ),
-        time("write_await_ns", "w time", "Mean time of a write."),
+        mean_of(
+            "write_ios_per_s",
+            "write_await_ns",
+            "w time",
+            Measure::Nanoseconds,
+            "Mean time of a write.",
+        ),
         count("extend_ios_per_s", "extend/s", "Requests that made a file longer, a second."),
         count("flushes_per_s", "flush/s", "Flushes of files a second."),
-        time("flush_await_ns", "f time", "Mean time of a flush."),
+        mean_of(
+            "flushes_per_s",
+            "flush_await_ns",
+            "f time",
+            Measure::Nanoseconds,
+            "Mean time of a flush.",
+        ),
         count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
         count("evictions_per_s", "evict/s", "Blocks that had to leave the cache a second."),
     ],

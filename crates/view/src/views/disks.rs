@@ -1,7 +1,8 @@
 //! Each block device, and the disks together, each request counted where it ends.
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
-use crate::table::{Shape, Value, View, bytes, count, flow, share, text, time};
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+
+use crate::table::{Measure, Shape, Value, View, count, flow, level, mean_of, share, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -12,22 +13,52 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("device", "device", "Kernel name; `all` for the disks beneath everything."),
-        text("device_kind", "kind", "What it is."),
+        level("device_kind", "kind", Measure::Text, "What it is."),
         count("read_ios_per_s", "r/s", "Reads completed a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        bytes("read_size_bytes", "r size", "Mean size of a read."),
-        time("read_await_ns", "r await", "Mean time of a read, from the queue to completion."),
+        mean_of(
+            "read_ios_per_s",
+            "read_size_bytes",
+            "r size",
+            Measure::Bytes,
+            "Mean size of a read.",
+        ),
+        mean_of(
+            "read_ios_per_s",
+            "read_await_ns",
+            "r await",
+            Measure::Nanoseconds,
+            "Mean time of a read, from the queue to completion.",
+        ),
         count("write_ios_per_s", "w/s", "Writes completed a second."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        bytes("write_size_bytes", "w size", "Mean size of a write."),
-        time("write_await_ns", "w await", "Mean time of a write, from the queue to completion."),
+        mean_of(
+            "write_ios_per_s",
+            "write_size_bytes",
+            "w size",
+            Measure::Bytes,
+            "Mean size of a write.",
+        ),
+        mean_of(
+            "write_ios_per_s",
+            "write_await_ns",
+            "w await",
+            Measure::Nanoseconds,
+            "Mean time of a write, from the queue to completion.",
+        ),
         count("flush_ios_per_s", "flush/s", "Cache flushes completed a second."),
-        time("flush_await_ns", "f await", "Mean time of a flush."),
+        mean_of(
+            "flush_ios_per_s",
+            "flush_await_ns",
+            "f await",
+            Measure::Nanoseconds,
+            "Mean time of a flush.",
+        ),
         flow("discard_bytes_per_s", "discard", "Bytes discarded a second."),
         count("queue_depth", "queue", "Mean number of requests waiting or in flight."),
-        count("in_flight", "in flight", "Requests in flight at the end."),
+        level("in_flight", "in flight", Measure::Count, "Requests in flight at the end."),
         share("busy_share", "busy", "Time with at least one request in flight."),
-        text("beneath", "beneath", "What it lies on."),
+        level("beneath", "beneath", Measure::Text, "What it lies on."),
     ],
     rows,
 };

@@ -1,8 +1,11 @@
 //! Commits and checkpoints taken apart: how many share a flush, what a flush takes, who writes.
 
+use blockstone_figures::{Interval, ratio};
+
 use super::load_profile::transactions;
-use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Value, View, bytes, count, flow, share, time};
+use crate::table::{
+    Measure, Shape, Value, View, count, flow, level, mean_of, share, total, unmerged,
+};
 
 /// The view.
 pub const VIEW: View = View {
@@ -13,23 +16,62 @@ pub const VIEW: View = View {
     shape: Shape::Record,
     columns: &[
         count("commits_per_s", "commits/s", "Commits a second."),
-        count("commits_per_redo_flush", "group size", "Commits for each flush of the redo."),
+        mean_of(
+            "redo_flushes_per_s",
+            "commits_per_redo_flush",
+            "group size",
+            Measure::Count,
+            "Commits for each flush of the redo.",
+        ),
         count("redo_writes_per_s", "redo writes/s", "Writes of the redo a second."),
-        bytes("redo_write_bytes", "redo write", "Redo for each write of it."),
-        time("redo_write_await_ns", "write time", "Mean time of a write of the redo."),
+        mean_of(
+            "redo_writes_per_s",
+            "redo_write_bytes",
+            "redo write",
+            Measure::Bytes,
+            "Redo for each write of it.",
+        ),
+        mean_of(
+            "redo_writes_per_s",
+            "redo_write_await_ns",
+            "write time",
+            Measure::Nanoseconds,
+            "Mean time of a write of the redo.",
+        ),
         count("redo_flushes_per_s", "redo flushes/s", "Flushes of the redo a second."),
-        time("redo_flush_await_ns", "flush time", "Mean time of a flush of the redo."),
-        bytes("redo_bytes_per_transaction", "redo each", "Redo of a transaction."),
+        mean_of(
+            "redo_flushes_per_s",
+            "redo_flush_await_ns",
+            "flush time",
+            Measure::Nanoseconds,
+            "Mean time of a flush of the redo.",
+        ),
+        unmerged(
+            "redo_bytes_per_transaction",
+            "redo each",
+            Measure::Bytes,
+            "Redo of a transaction.",
+        ),
         count("full_page_images_per_s", "full pages/s", "Whole pages written to the redo."),
         count("redo_buffer_full_per_s", "buffer full/s", "Times the redo buffer was full."),
-        count("checkpoints_timed", "timed", "Checkpoints begun because their time had come."),
-        count("checkpoints_requested", "requested", "Checkpoints begun for another reason."),
+        total(
+            "checkpoints_timed",
+            "timed",
+            Measure::Count,
+            "Checkpoints begun because their time had come.",
+        ),
+        total(
+            "checkpoints_requested",
+            "requested",
+            Measure::Count,
+            "Checkpoints begun for another reason.",
+        ),
         share("checkpoint_write_share", "writing", "Time in which checkpoints wrote."),
         share("checkpoint_sync_share", "syncing", "Time in which checkpoints flushed files."),
         count("checkpoint_written_blocks_per_s", "by checkpoint/s", "Blocks written so."),
         count("writer_written_blocks_per_s", "by writer/s", "Blocks written to make room."),
         count("session_written_blocks_per_s", "by sessions/s", "Blocks sessions had to write."),
-        bytes("checkpoint_age_bytes", "age", "Redo since the last checkpoint."),
+        level("checkpoint_age_bytes", "age", Measure::Bytes, "Redo since the last checkpoint."),
         flow("redo_bytes_per_s", "redo", "Redo generated a second."),
     ],
     rows,

@@ -1,7 +1,8 @@
 //! The host as a whole, in one look: processors, queues, what waits to be written, pressure.
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
-use crate::table::{Shape, Value, View, bytes, count, share};
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+
+use crate::table::{Measure, Shape, Value, View, count, level, share};
 
 /// The view.
 pub const VIEW: View = View {
@@ -17,11 +18,21 @@ pub const VIEW: View = View {
         share("cpu_iowait_share", "iowait", "Processors idle while a task waits for I/O."),
         share("cpu_idle_share", "idle", "Processors idle."),
         share("cpu_steal_share", "steal", "Processors ready, but the hypervisor ran others."),
-        count("runnable", "runnable", "Tasks running or ready to run."),
+        level("runnable", "runnable", Measure::Count, "Tasks running or ready to run."),
         count("switches_per_s", "switches/s", "Context switches a second."),
-        bytes("dirty_bytes", "dirty", "Memory that waits to be written to storage."),
-        bytes("writeback_bytes", "writeback", "Memory being written to storage."),
-        bytes("cached_bytes", "page cache", "Page cache, tmpfs and shared memory included."),
+        level(
+            "dirty_bytes",
+            "dirty",
+            Measure::Bytes,
+            "Memory that waits to be written to storage.",
+        ),
+        level("writeback_bytes", "writeback", Measure::Bytes, "Memory being written to storage."),
+        level(
+            "cached_bytes",
+            "page cache",
+            Measure::Bytes,
+            "Page cache, tmpfs and shared memory included.",
+        ),
         share("psi_cpu_some_share", "CPU some", "Time in which a task waited for a processor."),
         share("psi_io_some_share", "I/O some", "Time in which a task waited for I/O."),
         share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O."),

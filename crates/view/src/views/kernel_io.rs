@@ -1,10 +1,12 @@
 //! Storage I/O as the kernel counts it: who, on what, whether somebody waited, and how long.
 
+use blockstone_figures::{Interval, Known, Latencies, Missing, ratio, sum};
+
 use std::collections::BTreeMap;
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
-use crate::latencies;
-use crate::table::{Heading, Shape, Value, View, bytes, count, flow, sorted, text, time};
+use crate::table::{
+    Heading, Measure, Shape, Value, View, count, flow, mean_of, sorted, text, unmerged,
+};
 
 /// By role.
 pub const VIEW: View = View {
@@ -52,23 +54,65 @@ pub const CALLS: View = View {
 
 const PROBE: &str = "kernel_io";
 
-const fn columns(first: Heading) -> [Heading; 15] {
+const fn columns(first: Heading) -> [Heading; 17] {
     [
         first,
         count("read_sync_ios_per_s", "r sync/s", "Reads a second that somebody waits for."),
         count("read_async_ios_per_s", "r async/s", "Reads a second that nobody waits for."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        bytes("read_size_bytes", "r size", "Mean size of a read."),
-        time("read_await_ns", "r ave", "Mean time of a read."),
-        time("read_await_ns_p99", "r p99", "Time in which 99 of 100 reads were done."),
+        mean_of(
+            "read_ios_per_s",
+            "read_size_bytes",
+            "r size",
+            Measure::Bytes,
+            "Mean size of a read.",
+        ),
+        mean_of(
+            "read_ios_per_s",
+            "read_await_ns",
+            "r ave",
+            Measure::Nanoseconds,
+            "Mean time of a read.",
+        ),
+        unmerged(
+            "read_await_ns_p99",
+            "r p99",
+            Measure::Nanoseconds,
+            "Time in which 99 of 100 reads were done.",
+        ),
         count("write_sync_ios_per_s", "w sync/s", "Writes a second that somebody waits for."),
         count("write_async_ios_per_s", "w async/s", "Writes a second that nobody waits for."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        bytes("write_size_bytes", "w size", "Mean size of a write: above a block is coalesced."),
-        time("write_await_ns", "w ave", "Mean time of a write."),
-        time("write_await_ns_p99", "w p99", "Time in which 99 of 100 writes were done."),
+        mean_of(
+            "write_ios_per_s",
+            "write_size_bytes",
+            "w size",
+            Measure::Bytes,
+            "Mean size of a write: above a block is coalesced.",
+        ),
+        mean_of(
+            "write_ios_per_s",
+            "write_await_ns",
+            "w ave",
+            Measure::Nanoseconds,
+            "Mean time of a write.",
+        ),
+        unmerged(
+            "write_await_ns_p99",
+            "w p99",
+            Measure::Nanoseconds,
+            "Time in which 99 of 100 writes were done.",
+        ),
         count("flush_ios_per_s", "flush/s", "Flushes a second."),
-        time("flush_await_ns", "f ave", "Mean time of a flush."),
+        mean_of(
+            "flush_ios_per_s",
+            "flush_await_ns",
+            "f ave",
+            Measure::Nanoseconds,
+            "Mean time of a flush.",
+        ),
+        count("read_ios_per_s", "r/s", "Reads a second."),
+        count("write_ios_per_s", "w/s", "Writes a second."),
     ]
 }
 
@@ -138,10 +182,11 @@ fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value
         row.push(per_s(&all, "bytes"));
         row.push(mean("bytes"));
         row.push(mean("elapsed_ns"));
-        row.push(latencies::counted(interval, operation, &all).quantile_ns(0.99).into());
+        row.push(Latencies::counted(interval, operation, &all).quantile_ns(0.99).into());
     }
     let flushes = of("flush", None);
     row.push(per_s(&flushes, "ios"));
     row.push(ratio(moved(&flushes, "elapsed_ns"), moved(&flushes, "ios")).into());
+    row.extend(["read", "write"].map(|operation| per_s(&of(operation, None), "ios")));
     row
 }

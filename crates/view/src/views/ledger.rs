@@ -1,9 +1,10 @@
 //! The same bytes as three layers count them: the database, the operating system for its processes,
 //! the block devices.
 
+use blockstone_figures::{Interval, Known, ratio, sum};
+
 use super::disks;
-use crate::interval::{Interval, Known, ratio, sum};
-use crate::table::{Shape, Value, View, flow, share, text};
+use crate::table::{Measure, Shape, Value, View, flow, mean_of, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -19,8 +20,20 @@ pub const VIEW: View = View {
         flow("requested_bytes_per_s", "system calls", "Bytes that its system calls moved."),
         flow("charged_bytes_per_s", "charged", "Bytes of it that storage had to move."),
         flow("device_bytes_per_s", "disks", "Bytes that the disks moved, whoever asked."),
-        share("page_cache_share", "page cache", "What system calls moved without storage."),
-        share("foreign_share", "others", "What the disks moved for others than this database."),
+        mean_of(
+            "requested_bytes_per_s",
+            "page_cache_share",
+            "page cache",
+            Measure::Share,
+            "What system calls moved without storage.",
+        ),
+        mean_of(
+            "device_bytes_per_s",
+            "foreign_share",
+            "others",
+            Measure::Share,
+            "What the disks moved for others than this database.",
+        ),
     ],
     rows,
 };

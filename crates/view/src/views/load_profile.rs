@@ -1,9 +1,9 @@
 //! The load profile: what a database did, a second and a transaction.
 
 use blockstone_base::column::Unit;
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::interval::{Interval, Known, Missing, ratio, sum};
-use crate::table::{Shape, Value, View, count, text};
+use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
 
 /// The view.
 pub const VIEW: View = View {
@@ -15,7 +15,12 @@ pub const VIEW: View = View {
     columns: &[
         text("statistic", "statistic", "What, and in which unit where it is no number of things."),
         count("per_s", "per second", "So much a second; of a time, average active sessions."),
-        count("per_transaction", "per transaction", "So much for each commit and rollback."),
+        unmerged(
+            "per_transaction",
+            "per transaction",
+            Measure::Count,
+            "So much for each commit and rollback.",
+        ),
     ],
     rows,
 };

@@ -1,7 +1,8 @@
 //! Main memory: what fills it, what moves.
 
-use crate::interval::Interval;
-use crate::table::{Shape, Value, View, bytes, count, flow, share};
+use blockstone_figures::Interval;
+
+use crate::table::{Measure, Shape, Value, View, count, flow, level, share};
 
 /// The view.
 pub const VIEW: View = View {
@@ -11,17 +12,32 @@ pub const VIEW: View = View {
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        bytes("memory_bytes", "total", "Memory of the machine."),
-        bytes("free_bytes", "free", "Memory in no use at all."),
-        bytes("available_bytes", "available", "Memory that a program could get without swapping."),
-        bytes("anonymous_bytes", "processes", "Memory of processes without a file."),
-        bytes("file_cache_bytes", "file cache", "Page cache of files, tmpfs included."),
-        bytes("buffers_bytes", "buffers", "Page cache of block devices."),
-        bytes("shared_bytes", "shared", "Shared memory and tmpfs."),
-        bytes("huge_pages_bytes", "huge pages", "Memory set aside as huge pages."),
-        bytes("slab_bytes", "kernel", "The kernel's own objects."),
-        bytes("page_tables_bytes", "page tables", "Tables of virtual memory."),
-        bytes("swap_used_bytes", "swap used", "Swap space in use."),
+        level("memory_bytes", "total", Measure::Bytes, "Memory of the machine."),
+        level("free_bytes", "free", Measure::Bytes, "Memory in no use at all."),
+        level(
+            "available_bytes",
+            "available",
+            Measure::Bytes,
+            "Memory that a program could get without swapping.",
+        ),
+        level(
+            "anonymous_bytes",
+            "processes",
+            Measure::Bytes,
+            "Memory of processes without a file.",
+        ),
+        level(
+            "file_cache_bytes",
+            "file cache",
+            Measure::Bytes,
+            "Page cache of files, tmpfs included.",
+        ),
+        level("buffers_bytes", "buffers", Measure::Bytes, "Page cache of block devices."),
+        level("shared_bytes", "shared", Measure::Bytes, "Shared memory and tmpfs."),
+        level("huge_pages_bytes", "huge pages", Measure::Bytes, "Memory set aside as huge pages."),
+        level("slab_bytes", "kernel", Measure::Bytes, "The kernel's own objects."),
+        level("page_tables_bytes", "page tables", Measure::Bytes, "Tables of virtual memory."),
+        level("swap_used_bytes", "swap used", Measure::Bytes, "Swap space in use."),
         flow("paged_in_bytes_per_s", "paged in", "Bytes read from block devices a second."),
         flow("paged_out_bytes_per_s", "paged out", "Bytes written to block devices a second."),
         count("swapped_in_pages_per_s", "swap in/s", "Pages read from swap a second."),

@@ -1,6 +1,7 @@
 //! Each network interface, and what TCP had to send again.
 
-use crate::interval::Interval;
+use blockstone_figures::Interval;
+
 use crate::table::{Shape, Value, View, count, flow, text};
 
 /// The view.

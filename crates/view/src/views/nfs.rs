@@ -1,7 +1,8 @@
 //! Each NFS mount, as its client sees it.
 
-use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Value, View, bytes, count, flow, text, time};
+use blockstone_figures::{Interval, ratio};
+
+use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -14,16 +15,58 @@ pub const VIEW: View = View {
         text("mount", "mount", "Where it is mounted."),
         count("read_ios_per_s", "r/s", "READ requests a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        bytes("read_size_bytes", "r size", "Mean size of a READ."),
-        time("read_await_ns", "r await", "Mean time of a READ."),
-        time("read_server_await_ns", "r server", "Mean time from its sending to its answer."),
+        mean_of(
+            "read_ios_per_s",
+            "read_size_bytes",
+            "r size",
+            Measure::Bytes,
+            "Mean size of a READ.",
+        ),
+        mean_of(
+            "read_ios_per_s",
+            "read_await_ns",
+            "r await",
+            Measure::Nanoseconds,
+            "Mean time of a READ.",
+        ),
+        mean_of(
+            "read_ios_per_s",
+            "read_server_await_ns",
+            "r server",
+            Measure::Nanoseconds,
+            "Mean time from its sending to its answer.",
+        ),
         count("write_ios_per_s", "w/s", "WRITE requests a second."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        bytes("write_size_bytes", "w size", "Mean size of a WRITE."),
-        time("write_await_ns", "w await", "Mean time of a WRITE."),
-        time("write_server_await_ns", "w server", "Mean time from its sending to its answer."),
+        mean_of(
+            "write_ios_per_s",
+            "write_size_bytes",
+            "w size",
+            Measure::Bytes,
+            "Mean size of a WRITE.",
+        ),
+        mean_of(
+            "write_ios_per_s",
+            "write_await_ns",
+            "w await",
+            Measure::Nanoseconds,
+            "Mean time of a WRITE.",
+        ),
+        mean_of(
+            "write_ios_per_s",
+            "write_server_await_ns",
+            "w server",
+            Measure::Nanoseconds,
+            "Mean time from its sending to its answer.",
+        ),
         count("flush_ios_per_s", "commit/s", "COMMIT requests a second."),
-        time("flush_await_ns", "c await", "Mean time of a COMMIT."),
+        mean_of(
+            "flush_ios_per_s",
+            "flush_await_ns",
+            "c await",
+            Measure::Nanoseconds,
+            "Mean time of a COMMIT.",
+        ),
         count("retransmits_per_s", "again/s", "Requests sent again a second."),
     ],
     rows,

@@ -1,7 +1,8 @@
 //! What watching costs: whoever measures disturbs, and says how much.
 
-use crate::interval::{Interval, Missing, sum};
-use crate::table::{Shape, Value, View, count, flow, share, time};
+use blockstone_figures::{Interval, Missing, sum};
+
+use crate::table::{Measure, Shape, Value, View, flow, level, share, total, unmerged};
 
 /// The view.
 pub const VIEW: View = View {
@@ -15,9 +16,19 @@ pub const VIEW: View = View {
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         flow("read_bytes_per_s", "storage r", "Bytes that storage had to deliver to it."),
         flow("write_bytes_per_s", "storage w", "Bytes that it sent to storage."),
-        count("threads", "threads", "Its threads."),
-        time("look_ns", "look", "Mean time that all probes took at a tick."),
-        count("missed_ticks", "missed", "Ticks left out because their time had passed."),
+        level("threads", "threads", Measure::Count, "Its threads."),
+        unmerged(
+            "look_ns",
+            "look",
+            Measure::Nanoseconds,
+            "Mean time that all probes took at a tick.",
+        ),
+        total(
+            "missed_ticks",
+            "missed",
+            Measure::Count,
+            "Ticks left out because their time had passed.",
+        ),
     ],
     rows,
 };

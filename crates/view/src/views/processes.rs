@@ -1,7 +1,8 @@
 //! Databases' processes by role, and whatever else was asked for.
 
-use crate::interval::Interval;
-use crate::table::{Shape, Value, View, count, flow, share, text};
+use blockstone_figures::Interval;
+
+use crate::table::{Measure, Shape, Value, View, count, flow, level, share, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -12,7 +13,7 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("role", "role", "The role, as the process calls itself or the database says."),
-        count("processes", "procs", "Processes or threads in it."),
+        level("processes", "procs", Measure::Count, "Processes or threads in it."),
         share("cpu_share", "CPU", "Time on a processor, of one processor's time."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         count("read_calls_per_s", "r calls/s", "Reading system calls a second."),

@@ -1,7 +1,8 @@
 //! Each processor by itself: one that is busy alone is a bottleneck that a mean hides.
 
+use blockstone_figures::Interval;
+
 use super::host::uses;
-use crate::interval::Interval;
 use crate::table::{Shape, Value, View, share, text};
 
 /// The view.

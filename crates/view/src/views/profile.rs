@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::column::Unmeasured;
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use super::disks;
-use crate::interval::{Interval, Known, Missing, ratio, sum};
-use crate::table::{Heading, Shape, Value, View, count, share, sorted, text, time};
+use crate::table::{
+    Heading, Measure, Shape, Value, View, mean_of, share, sorted, text, time, total, unmerged,
+};
 
 /// By function.
 pub const VIEW: View = View {
@@ -44,13 +46,19 @@ pub const ROLES: View = View {
         PER_S,
         time("kernel_ns_per_s", "kernel/s", "Of that, time in the kernel."),
         PER_IO,
-        time(
+        unmerged(
             "cpu_ns_per_own_io",
             "per own I/O",
+            Measure::Nanoseconds,
             "Processor time for each read and write that this role sent to a device.",
         ),
         SAMPLES,
-        text("hottest", "most in", "The function, program or library that took most of it."),
+        unmerged(
+            "hottest",
+            "most in",
+            Measure::Text,
+            "The function, program or library that took most of it.",
+        ),
     ],
     rows: by_role,
 };
@@ -74,8 +82,14 @@ pub const SAMPLING: View = View {
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        count("samples", "samples", "Samples that found processors at work."),
-        time("period_ns", "each", "Processor time that a sample stands for."),
+        total("samples", "samples", Measure::Count, "Samples that found processors at work."),
+        mean_of(
+            "samples",
+            "period_ns",
+            "each",
+            Measure::Nanoseconds,
+            "Processor time that a sample stands for.",
+        ),
         share("busy_share", "at work", "Of the time of all processors, what they found at work."),
         share("idle_share", "idle", "What they found idle."),
         share(
@@ -83,7 +97,12 @@ pub const SAMPLING: View = View {
             "missed",
             "Time without a sample, as a processor that the hypervisor takes away has none.",
         ),
-        count("lost", "lost", "Samples and notes on threads that found no room in the buffers."),
+        total(
+            "lost",
+            "lost",
+            Measure::Count,
+            "Samples and notes on threads that found no room in the buffers.",
+        ),
     ],
     rows: sampling,
 };
@@ -99,16 +118,22 @@ const MODE: Heading = text("mode", "mode", "In the kernel, or in user mode.");
 const MODULE: Heading =
     text("module", "module", "`vmlinux`, a module of the kernel, a program or a library.");
 const SYMBOL: Heading = text("symbol", "function", "The function, of the kernel only.");
-const CPU: Heading = share("cpu_share", "CPU", "Of all processor time that was spent.");
-const MARGIN: Heading = share(
+const CPU: Heading =
+    unmerged("cpu_share", "CPU", Measure::Share, "Of all processor time that was spent.");
+const MARGIN: Heading = unmerged(
     "margin_share",
     "±",
+    Measure::Share,
     "So far off may that be, as it comes from samples (95 % confidence).",
 );
 const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time a second.");
-const PER_IO: Heading =
-    time("cpu_ns_per_io", "per I/O", "Processor time for each read and write of the disks.");
-const SAMPLES: Heading = count("samples", "samples", "Samples that found it.");
+const PER_IO: Heading = unmerged(
+    "cpu_ns_per_io",
+    "per I/O",
+    Measure::Nanoseconds,
+    "Processor time for each read and write of the disks.",
+);
+const SAMPLES: Heading = total("samples", "samples", Measure::Count, "Samples that found it.");
 
 /// What was found at work in an interval.
 struct Found<'a> {

@@ -1,11 +1,12 @@
 //! Who was sampled, and in what: sessions and statements by the samples that found them at work.
 //! With a focus, these are the sessions of one wait, the statements of one session, and so on.
 
+use blockstone_figures::{Interval, Sample};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::active_sessions::{at_work, looks, statement};
-use crate::interval::{Interval, Sample};
-use crate::table::{Shape, Value, View, count, share, sorted, text};
+use crate::table::{Measure, Shape, Value, View, count, level, sorted, text, total, unmerged};
 
 /// By session.
 pub const SESSIONS: View = View {
@@ -17,14 +18,39 @@ pub const SESSIONS: View = View {
     columns: &[
         text("session", "session", "Its number in the database."),
         count("average_active_sessions", "AAS", "How much of the time it worked, of one."),
-        share("db_time_share", "of DB time", "Its share of what all of these sessions did."),
-        count("samples", "samples", "Samples that found it at work."),
-        text("blockers", "blocked by", "Who held the lock it waited for, most often."),
-        text("top_statement", "most in", "The statement in which it was seen most often."),
-        count("statements", "statements", "Different statements in which it was seen."),
-        text("top_wait", "mostly", "The class and the event in which it was seen most often."),
-        text("user", "user", "Who it works for."),
-        text("application", "application", "What the client calls itself."),
+        unmerged(
+            "db_time_share",
+            "of DB time",
+            Measure::Share,
+            "Its share of what all of these sessions did.",
+        ),
+        total("samples", "samples", Measure::Count, "Samples that found it at work."),
+        unmerged(
+            "blockers",
+            "blocked by",
+            Measure::Text,
+            "Who held the lock it waited for, most often.",
+        ),
+        unmerged(
+            "top_statement",
+            "most in",
+            Measure::Text,
+            "The statement in which it was seen most often.",
+        ),
+        unmerged(
+            "statements",
+            "statements",
+            Measure::Count,
+            "Different statements in which it was seen.",
+        ),
+        unmerged(
+            "top_wait",
+            "mostly",
+            Measure::Text,
+            "The class and the event in which it was seen most often.",
+        ),
+        level("user", "user", Measure::Text, "Who it works for."),
+        level("application", "application", Measure::Text, "What the client calls itself."),
     ],
     rows: by_session,
 };
@@ -39,10 +65,25 @@ pub const STATEMENTS: View = View {
     columns: &[
         text("statement", "statement", "What it says; empty between statements."),
         count("average_active_sessions", "AAS", "Sessions that executed it, on average."),
-        share("db_time_share", "of DB time", "Its share of what all of these sessions did."),
-        count("samples", "samples", "Samples that found a session in it."),
-        count("sessions", "sessions", "Different sessions that were seen in it."),
-        text("top_wait", "mostly", "The class and the event in which it was seen most often."),
+        unmerged(
+            "db_time_share",
+            "of DB time",
+            Measure::Share,
+            "Its share of what all of these sessions did.",
+        ),
+        total("samples", "samples", Measure::Count, "Samples that found a session in it."),
+        unmerged(
+            "sessions",
+            "sessions",
+            Measure::Count,
+            "Different sessions that were seen in it.",
+        ),
+        unmerged(
+            "top_wait",
+            "mostly",
+            Measure::Text,
+            "The class and the event in which it was seen most often.",
+        ),
         text("query_id", "id", "Its identity."),
     ],
     rows: by_statement,

@@ -1,10 +1,11 @@
 //! Each session that worked: what it does, for whom, who blocks it.
 
+use blockstone_figures::{Interval, Missing, Sample};
+
 use std::collections::BTreeMap;
 
 use super::active_sessions::{looks, statement};
-use crate::interval::{Interval, Missing, Sample};
-use crate::table::{Shape, Value, View, share, text, time};
+use crate::table::{Measure, Shape, Value, View, level, share, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -16,17 +17,22 @@ pub const VIEW: View = View {
     columns: &[
         text("session", "session", "Its number in the database."),
         share("active_share", "active", "Samples that found it at work."),
-        text("wait_class", "class", "What it did at the last sample."),
-        text("event", "event", "What it waited for then."),
-        text("blockers", "blocked by", "Who held the lock it waited for."),
-        time("statement_age_ns", "for", "Time since its statement began."),
-        time("transaction_age_ns", "transaction", "Time since its transaction began."),
-        text("role", "role", "What kind of process it is."),
-        text("state", "state", "Its state."),
-        text("user", "user", "Who it works for."),
-        text("database", "database", "The database that it is connected to."),
-        text("application", "application", "What the client calls itself."),
-        text("statement", "statement", "What it executes."),
+        level("wait_class", "class", Measure::Text, "What it did at the last sample."),
+        level("event", "event", Measure::Text, "What it waited for then."),
+        level("blockers", "blocked by", Measure::Text, "Who held the lock it waited for."),
+        level("statement_age_ns", "for", Measure::Nanoseconds, "Time since its statement began."),
+        level(
+            "transaction_age_ns",
+            "transaction",
+            Measure::Nanoseconds,
+            "Time since its transaction began.",
+        ),
+        level("role", "role", Measure::Text, "What kind of process it is."),
+        level("state", "state", Measure::Text, "Its state."),
+        level("user", "user", Measure::Text, "Who it works for."),
+        level("database", "database", Measure::Text, "The database that it is connected to."),
+        level("application", "application", Measure::Text, "What the client calls itself."),
+        level("statement", "statement", Measure::Text, "What it executes."),
     ],
     rows,
 };

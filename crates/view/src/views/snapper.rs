@@ -1,7 +1,10 @@
 //! What single sessions did, with the averages that tell what kind of work it was.
 
-use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Value, View, bytes, count, flow, share, sorted, text, time};
+use blockstone_figures::{Interval, ratio};
+
+use crate::table::{
+    Measure, Shape, Value, View, count, flow, level, mean_of, share, sorted, text, unmerged,
+};
 
 /// The view.
 pub const VIEW: View = View {
@@ -13,18 +16,42 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("session", "session", "Its number in the database."),
-        text("role", "role", "What kind of process it is."),
+        level("role", "role", Measure::Text, "What kind of process it is."),
         share("cpu_share", "CPU", "Time on a processor."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         count("read_ios_per_s", "r/s", "Read requests a second."),
-        bytes("read_size_bytes", "r size", "Mean size of a read."),
-        time("read_await_ns", "r time", "Mean time of a read."),
+        mean_of(
+            "read_ios_per_s",
+            "read_size_bytes",
+            "r size",
+            Measure::Bytes,
+            "Mean size of a read.",
+        ),
+        mean_of(
+            "read_ios_per_s",
+            "read_await_ns",
+            "r time",
+            Measure::Nanoseconds,
+            "Mean time of a read.",
+        ),
         count("write_ios_per_s", "w/s", "Write requests a second."),
-        bytes("write_size_bytes", "w size", "Mean size of a write."),
-        time("write_await_ns", "w time", "Mean time of a write."),
+        mean_of(
+            "write_ios_per_s",
+            "write_size_bytes",
+            "w size",
+            Measure::Bytes,
+            "Mean size of a write.",
+        ),
+        mean_of(
+            "write_ios_per_s",
+            "write_await_ns",
+            "w time",
+            Measure::Nanoseconds,
+            "Mean time of a write.",
+        ),
         count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
         flow("redo_bytes_per_s", "redo", "Redo generated a second."),
-        bytes("redo_record_bytes", "a record", "Redo for each record of it."),
+        unmerged("redo_record_bytes", "a record", Measure::Bytes, "Redo for each record of it."),
         flow("requested_read_bytes_per_s", "asked r", "Bytes that reading system calls gave."),
         flow("charged_read_bytes_per_s", "storage r", "Bytes that storage had to deliver."),
         flow("requested_write_bytes_per_s", "asked w", "Bytes that writing system calls took."),

@@ -1,8 +1,9 @@
 //! The statements that took most time.
 
+use blockstone_figures::{Interval, ratio};
+
 use super::active_sessions::statement;
-use crate::interval::{Interval, ratio};
-use crate::table::{Shape, Value, View, bytes, count, sorted, text, time};
+use crate::table::{Measure, Shape, Value, View, count, mean_of, sorted, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -15,14 +16,56 @@ pub const VIEW: View = View {
         text("statement", "statement", "What it says."),
         count("average_active_sessions", "AAS", "Sessions that executed it, on average."),
         count("calls_per_s", "calls/s", "Executions that ended a second."),
-        time("call_ns", "mean", "Mean time of an execution."),
-        count("rows_per_call", "rows", "Rows an execution."),
-        count("blocks_hit_per_call", "hit", "Blocks found in the cache, an execution."),
-        count("blocks_read_per_call", "read", "Blocks read into the cache, an execution."),
-        time("read_ns_per_call", "reading", "Time of reads, an execution."),
-        count("blocks_dirtied_per_call", "dirtied", "Blocks first changed, an execution."),
-        count("blocks_written_per_call", "written", "Blocks it had to write, an execution."),
-        bytes("redo_bytes_per_call", "redo", "Redo, an execution."),
+        mean_of(
+            "calls_per_s",
+            "call_ns",
+            "mean",
+            Measure::Nanoseconds,
+            "Mean time of an execution.",
+        ),
+        mean_of("calls_per_s", "rows_per_call", "rows", Measure::Count, "Rows an execution."),
+        mean_of(
+            "calls_per_s",
+            "blocks_hit_per_call",
+            "hit",
+            Measure::Count,
+            "Blocks found in the cache, an execution.",
+        ),
+        mean_of(
+            "calls_per_s",
+            "blocks_read_per_call",
+            "read",
+            Measure::Count,
+            "Blocks read into the cache, an execution.",
+        ),
+        mean_of(
+            "calls_per_s",
+            "read_ns_per_call",
+            "reading",
+            Measure::Nanoseconds,
+            "Time of reads, an execution.",
+        ),
+        mean_of(
+            "calls_per_s",
+            "blocks_dirtied_per_call",
+            "dirtied",
+            Measure::Count,
+            "Blocks first changed, an execution.",
+        ),
+        mean_of(
+            "calls_per_s",
+            "blocks_written_per_call",
+            "written",
+            Measure::Count,
+            "Blocks it had to write, an execution.",
+        ),
+        mean_of(
+            "calls_per_s",
+            "redo_bytes_per_call",
+            "redo",
+            Measure::Bytes,
+            "Redo, an execution.",
+        ),
         text("query_id", "id", "Its identity."),
     ],
     rows,

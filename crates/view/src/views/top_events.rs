@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::column::Unmeasured;
+use blockstone_figures::{Interval, Known, Latencies, Missing, Timed, ratio};
 
 use super::active_sessions::{at_work, looks};
-use crate::interval::{Interval, Known, Missing, ratio};
-use crate::latencies::{Latencies, Timed};
-use crate::table::{Heading, Shape, Value, View, count, share, sorted, text, time};
+use crate::table::{
+    Heading, Measure, Shape, Value, View, count, mean_of, sorted, text, total, unmerged,
+};
 
 /// Events and their time.
 pub const VIEW: View = View {
@@ -20,10 +21,15 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What they waited for, or `DB CPU`."),
-        count("waits", "waits", "Waits that ended; of a system call, calls."),
-        time("wait_time_ns", "time", "Time of all sessions in it, in the whole interval."),
-        time("wait_ns", "average wait", "Mean time of a wait."),
-        share("db_time_share", "% DB time", "Its share of the database's time."),
+        total("waits", "waits", Measure::Count, "Waits that ended; of a system call, calls."),
+        total(
+            "wait_time_ns",
+            "time",
+            Measure::Nanoseconds,
+            "Time of all sessions in it, in the whole interval.",
+        ),
+        mean_of("waits", "wait_ns", "average wait", Measure::Nanoseconds, "Mean time of a wait."),
+        unmerged("db_time_share", "% DB time", Measure::Share, "Its share of the database's time."),
         count("average_active_sessions", "AAS", "Sessions in it, on average."),
         text("wait_class", "class", "The kind of wait."),
     ],
@@ -41,7 +47,7 @@ pub const HISTOGRAMS: View = View {
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What sessions waited for."),
-        count("waits", "waits", "Waits that ended; of a system call, calls."),
+        total("waits", "waits", Measure::Count, "Waits that ended; of a system call, calls."),
         part("waits_below_33us_share", "<32µs"),
         part("waits_below_131us_share", "<128µs"),
         part("waits_below_524us_share", "<512µs"),
@@ -72,7 +78,13 @@ const ON_CPU: &str = "On CPU";
 const ENDS: [u32; 10] = [15, 17, 19, 20, 21, 22, 23, 24, 25, 30];
 
 const fn part(key: &'static str, heading: &'static str) -> Heading {
-    share(key, heading, "Share of the waits that took less, and not less than the one before.")
+    mean_of(
+        "waits",
+        key,
+        heading,
+        Measure::Share,
+        "Share of the waits that took less, and not less than the one before.",
+    )
 }
 
 /// An event, and how much time sessions spent in it.

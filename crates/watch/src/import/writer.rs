@@ -8,9 +8,9 @@ use blockstone_base::identity::{DirectIo, PathKind, StorageTarget};
 use blockstone_measure::Opening;
 use blockstone_probe::{host, registry};
 use blockstone_record::manifest::{End, Stop};
-use blockstone_record::{RecordError, Recorder};
+use blockstone_record::parameters::WatchParameters;
+use blockstone_record::{Parameters, RecordError, Recorder};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::{Import, Look};
 use crate::recorder::{Destination, PHASE, whole_phase};
@@ -95,12 +95,13 @@ impl<'a> Writer<'a> {
         import: &'a Import,
     ) -> Result<Self, RecordError> {
         let contents = &import.contents;
-        let file = Value::from(import.imported.file.as_str());
+        let file = Some(import.imported.file.clone());
+        let parameters = WatchParameters { import: file, ..WatchParameters::default() };
         let opening = Opening {
             id: &to.id,
             verb: "watch",
             argv,
-            settings: [("import", file)].into(),
+            settings: parameters.settings(),
             seed: 0,
             host: &import.host,
             target: &elsewhere(),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Lab, reduce, redundancy};
+use super::{Lab, reduce, redundancy, verb_cost};
 use crate::goals::Results;
 
 /// An experiment as it is registered.
@@ -27,5 +27,10 @@ pub const ALL: &[Entry] = &[
         name: "reduce",
         doc: "Whether estimates of deduplication keep their word: 100 streams of 64 GiB in 96 MiB",
         run: reduce::run,
+    },
+    Entry {
+        name: "verb-cost",
+        doc: "What adding a verb takes: one is added to a copy of the tree, tried and counted",
+        run: verb_cost::run,
     },
 ];

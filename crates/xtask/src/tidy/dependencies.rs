@@ -4,81 +4,94 @@
 use super::Finding;
 use super::tree::{Package, Tree};
 
-/// Each crate, and the crates of this workspace that it may use.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("base", &[]),
-    ("sys", &["base"]),
-    ("engine", &["base", "sys"]),
-    ("probe", &["base", "sys"]),
-    ("record", &["base"]),
-    ("instance", &["base", "sys", "engine"]),
-    ("target", &["base", "sys", "instance"]),
-    ("workload", &["base", "sys", "engine", "target"]),
-    ("measure", &["base", "sys", "probe", "record"]),
-    ("run", &["base", "sys", "record", "target", "workload", "measure"]),
-    ("calibrate", &["base", "sys", "engine", "record", "measure"]),
-    ("scan", &["base", "sys", "engine", "record", "reduce"]),
-    ("judge", &["base", "record"]),
-    ("flash", &["base"]),
-    ("reduce", &["base"]),
-    ("view", &["base", "record"]),
-    ("report", &["base", "record", "judge", "flash", "reduce", "view"]),
-    ("screen", &["base", "record", "report", "view"]),
-    ("watch", &["base", "sys", "record", "target", "probe", "measure", "view"]),
-    (
-        "blockstone",
-        &[
-            "base",
-            "sys",
-            "engine",
-            "probe",
-            "record",
-            "target",
-            "workload",
-            "measure",
-            "calibrate",
-            "run",
-            "judge",
-            "flash",
-            "reduce",
-            "scan",
-            "report",
-            "view",
-            "screen",
-            "watch",
-        ],
-    ),
-    ("testkit", &["base", "sys"]),
-    ("xtask", &["base", "sys", "testkit"]),
-];
-
 /// Crates from elsewhere that belong to one crate of ours.
 const OWNERS: &[(&str, &str)] =
     &[("parquet", "record"), ("mysql", "target"), ("postgres", "target"), ("rusqlite", "target")];
 
+const TABLE: &str = "ARCHITECTURE.md";
 const EXPLANATIONS: &str = "docs/dependencies.md";
 
-/// Dependencies between our crates point downwards. Tests may also use the testkit.
+/// Dependencies between our crates point downwards, and the table of ARCHITECTURE.md is exact: a
+/// crate uses what its row names and nothing else, and a row names only crates of rows above it,
+/// so that no circle can be declared. Tests may also use the testkit.
 pub fn direction(tree: &Tree) -> Vec<Finding> {
+    let table = tree.file(TABLE).map_or("", |file| &file.text);
+    let rows = crate_rows(table);
     let mut findings = Vec::new();
-    for package in &tree.packages {
-        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == package.name) else {
-            let what = format!("crate {} has no place in the order of the crates", package.name);
-            let hint = "add it to DESIGN.md's table and to MAY_USE in crates/xtask/src/tidy";
-            findings.push(package.finding(tree, "name", what, hint));
+    for (place, row) in rows.iter().enumerate() {
+        let is_above = |name: &&str| rows[..place].iter().any(|above| above.name == *name);
+        for name in row.may_use.iter().filter(|name| !is_above(name)) {
+            let what = format!("the row of {} names {name}, which has no row above it", row.name);
+            findings.push(row.finding(what, "a crate stands below all that it may use"));
+        }
+        let Some(package) = tree.packages.iter().find(|package| package.name == row.name) else {
+            let what = format!("there is no crate {}", row.name);
+            findings.push(row.finding(what, "remove its row"));
             continue;
         };
-        for dependency in &package.dependencies {
-            let Some(own) = dependency.own() else { continue };
-            let in_tests = dependency.test_only && own == "testkit";
-            if !in_tests && !allowed.contains(&own) {
-                let what = format!("{} must not use {own}", package.name);
-                let hint = "dependencies point downwards only; MAY_USE in crates/xtask/src/tidy";
-                findings.push(package.finding(tree, &dependency.name, what, hint));
-            }
+        let is_used = |name: &&str| package.uses().any(|own| own == *name);
+        for name in row.may_use.iter().filter(|name| row.is_list && !is_used(name)) {
+            let what = format!("{} does not use {name}", row.name);
+            findings.push(row.finding(what, "the column names what the crate does use"));
+        }
+    }
+    for package in &tree.packages {
+        let Some(row) = rows.iter().find(|row| row.name == package.name) else {
+            let what = format!("crate {} is not in the table of crates", package.name);
+            findings.push(package.finding(tree, "name", what, "add its row to ARCHITECTURE.md"));
+            continue;
+        };
+        for own in package.uses().filter(|own| !row.may_use.contains(own)) {
+            let what = format!("{} must not use {own}", package.name);
+            let hint = "dependencies point downwards only; see the table in ARCHITECTURE.md";
+            findings.push(package.finding(tree, &format!("blockstone-{own}"), what, hint));
         }
     }
     findings
+}
+
+/// A row of the table of crates.
+struct CrateRow<'a> {
+    index: usize,
+    name: &'a str,
+    may_use: Vec<&'a str>,
+    /// Whether it names each crate, instead of all above it.
+    is_list: bool,
+}
+
+impl CrateRow<'_> {
+    fn finding(&self, what: String, hint: &'static str) -> Finding {
+        Finding { path: TABLE.to_owned(), line: self.index + 1, what, hint }
+    }
+}
+
+/// The rows of the table whose columns are the crate, two of text, and what it may use: a list,
+/// a dash, `all above`, or `all above but` a list.
+fn crate_rows(page: &str) -> Vec<CrateRow<'_>> {
+    let mut rows: Vec<CrateRow<'_>> = Vec::new();
+    for (index, line) in page.lines().enumerate() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", name, _, _, may_use, ""] = cells[..] else { continue };
+        let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
+            continue;
+        };
+        let row = match may_use.strip_prefix("all above") {
+            Some(but) => {
+                let but = names(but.trim_start().trim_start_matches("but "));
+                let above = rows.iter().map(|row| row.name);
+                let may_use = above.filter(|name| !but.contains(name)).collect();
+                CrateRow { index, name, may_use, is_list: false }
+            }
+            None => CrateRow { index, name, may_use: names(may_use), is_list: true },
+        };
+        rows.push(row);
+    }
+    rows
+}
+
+/// The names of a list; a dash is the empty one.
+fn names(list: &str) -> Vec<&str> {
+    list.split(',').map(str::trim).filter(|name| !["", "–"].contains(name)).collect()
 }
 
 /// What only one crate may touch.
@@ -167,19 +180,72 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_upward_dependency_is_found_with_its_line() {
-        let findings = direction(&tree("base", "blockstone-sys", false, ""));
-        assert_eq!(findings.len(), 1);
-        assert_eq!((findings[0].path.as_str(), findings[0].line), ("crates/base/Cargo.toml", 4));
-        assert!(direction(&tree("sys", "blockstone-base", false, "")).is_empty());
-        assert_eq!(direction(&tree("new", "serde", false, "")).len(), 1, "no place in the order");
+    const CRATES: &str = "\
+        | crate | purpose | must not know | may use |\n\
+        |---|---|---|---|\n\
+        | `base` | units | any I/O | – |\n\
+        | `sys` | the kernel | what is measured | base |\n\
+        | `judge` | verdicts | the machine | base, sys |\n\
+        | `tool` | prints | – | all above but sys |\n";
+
+    /// What `direction` finds in these packages: `judge: base, sys`.
+    fn directions(table: &str, packages: [&str; 4]) -> Vec<String> {
+        let package = |text: &str| {
+            let (name, used) = text.split_once(':').unwrap();
+            let dependency = |name: &str| match name.strip_prefix("dev ") {
+                Some(name) => Dependency { name: format!("blockstone-{name}"), test_only: true },
+                None => Dependency { name: format!("blockstone-{name}"), test_only: false },
+            };
+            let dependencies = names(used).into_iter().map(dependency).collect();
+            Package { name: name.to_owned(), dependencies }
+        };
+        let files = vec![SourceFile::new(TABLE, table)];
+        let tree = Tree { files, packages: packages.into_iter().map(package).collect() };
+        let line = |f: Finding| format!("{}:{}: {}", f.path, f.line, f.what);
+        direction(&tree).into_iter().map(line).collect()
     }
 
     #[test]
-    fn the_testkit_is_for_tests() {
-        assert!(direction(&tree("judge", "blockstone-testkit", true, "")).is_empty());
-        assert_eq!(direction(&tree("judge", "blockstone-testkit", false, "")).len(), 1);
+    fn the_table_of_crates_is_what_they_use() {
+        let exact = ["base:", "sys: base", "judge: base, sys, dev testkit", "tool: judge"];
+        assert_eq!(directions(CRATES, exact), [""; 0]);
+        let upward = ["base: sys", "sys: base", "judge: base, sys", "tool:"];
+        assert_eq!(directions(CRATES, upward), ["crates/base/Cargo.toml:1: base must not use sys"]);
+        let testkit = ["base:", "sys: base", "judge: base, sys, testkit", "tool: sys"];
+        assert_eq!(
+            directions(CRATES, testkit),
+            [
+                "crates/judge/Cargo.toml:1: judge must not use testkit",
+                "crates/tool/Cargo.toml:1: tool must not use sys"
+            ]
+        );
+        let unused = ["base:", "sys: base", "judge: base", "tool:"];
+        assert_eq!(directions(CRATES, unused), ["ARCHITECTURE.md:5: judge does not use sys"]);
+    }
+
+    #[test]
+    fn a_table_with_a_circle_or_without_a_crate_is_found() {
+        let circle = CRATES.replace("any I/O | –", "any I/O | sys");
+        let crates = ["base: sys", "sys: base", "judge: base, sys", "tool: judge"];
+        let what = "the row of base names sys, which has no row above it";
+        assert_eq!(directions(&circle, crates), [format!("ARCHITECTURE.md:3: {what}")]);
+        let new = ["base:", "sys: base", "judge: base, sys", "new:"];
+        assert_eq!(
+            directions(CRATES, new),
+            [
+                "ARCHITECTURE.md:6: there is no crate tool",
+                "crates/new/Cargo.toml:1: crate new is not in the table of crates"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_upward_dependency_is_found_with_its_line() {
+        let mut tree = tree("base", "blockstone-sys", false, "");
+        tree.files.push(SourceFile::new(TABLE, "| `base` | units | any I/O | – |"));
+        let findings = direction(&tree);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!((findings[0].path.as_str(), findings[0].line), ("crates/base/Cargo.toml", 4));
     }
 
     #[test]

@@ -147,7 +147,7 @@ pub fn silent_skips(tree: &Tree) -> Vec<Finding> {
     for file in others {
         for (index, line) in file.text.lines().enumerate() {
             if line.contains("\"SKIP") {
-                findings.push(file.finding(index, "a skip that nobody counts", hint));
+                findings.push(file.finding(index, "a skip that is not counted", hint));
             }
         }
     }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_that_nobody_counts_is_found() {
+    fn a_skip_that_is_not_counted_is_found() {
         let text = "#[test]\n#[ignore]\nfn f() {\n    eprintln!(\"SKIP: no root\");\n}\n";
         assert_eq!(lines(silent_skips, "crates/a/tests/a.rs", text), [2, 4]);
     }
@@ -268,6 +268,6 @@ mod tests {
         assert_eq!(found("crates/engine/src/helper.rs", "fn f() {}"), 0);
         let fake = "#[cfg(test)]\nmod tests {\nimpl Engine for Fake {}";
         assert_eq!(found("crates/engine/src/helper.rs", fake), 0);
-        assert_eq!(found("crates/new/src/registry.rs", ""), 1, "tidy must be told of it");
+        assert_eq!(found("crates/new/src/registry.rs", ""), 1, "tidy must know it");
     }
 }

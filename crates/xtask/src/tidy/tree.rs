@@ -101,6 +101,12 @@ fn product_lines(text: &str) -> Option<usize> {
 }
 
 impl Package {
+    /// The crates of this workspace that it depends on, but for the testkit of its tests.
+    pub fn uses(&self) -> impl Iterator<Item = &str> {
+        let is_test = |d: &&Dependency| d.test_only && d.own() == Some("testkit");
+        self.dependencies.iter().filter(move |d| !is_test(d)).filter_map(Dependency::own)
+    }
+
     /// The line of its Cargo.toml that names `dependency`, for a finding.
     pub fn finding(
         &self,

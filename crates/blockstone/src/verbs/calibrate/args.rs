@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use blockstone_base::units::{Bytes, Nanos};
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::cli::positive;
+use blockstone_base::units::positive;
 
 /// Arguments of `calibrate`.
 #[derive(Args, Debug)]

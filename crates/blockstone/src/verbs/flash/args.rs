@@ -12,7 +12,7 @@ use blockstone_flash::workload::Workload;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use crate::cli::positive;
+use blockstone_base::units::positive;
 
 /// Arguments of `flash`.
 #[derive(Args, Debug)]

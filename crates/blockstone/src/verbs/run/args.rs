@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use blockstone_base::units::{Bytes, Nanos};
-use blockstone_target::{RedoStress, Redundancy, TornProtection, registry};
-use blockstone_workload::{HotspotWanted, Scale, Think};
+use blockstone_base::units::Bytes;
+use blockstone_target::{Redundancy, TornProtection, registry};
+use blockstone_workload::Wanted;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::cli::positive;
+use super::target::TargetOptions;
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub form: FormArgs,
     #[command(flatten)]
-    pub method: MethodArgs,
+    pub method: Wanted,
     #[command(flatten)]
     pub instance: InstanceArgs,
     /// Name a block device a second time, to allow its content to be destroyed
@@ -117,78 +117,6 @@ impl FromStr for Noise {
     }
 }
 
-/// What is sent.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "What is sent")]
-pub struct MethodArgs {
-    /// Schemas, each with a table of its own [default: 4]
-    #[arg(long, value_name = "N")]
-    pub schemas: Option<u32>,
-    /// Sessions on each schema [default: 4]
-    #[arg(long, value_name = "N", conflicts_with = "sessions")]
-    pub threads: Option<u32>,
-    /// Sessions over all schemas, in place of --threads
-    #[arg(long, value_name = "N")]
-    pub sessions: Option<u32>,
-    /// Sessions that only select, each on its own schema
-    #[arg(long, value_name = "N", conflicts_with_all = MIX)]
-    pub readers: Option<u32>,
-    /// Sessions that only update, each on its own schema
-    #[arg(long, value_name = "N", conflicts_with_all = MIX)]
-    pub writers: Option<u32>,
-    /// Size of a schema, or its number of blocks [default: 256M, or less where there are many or
-    /// little is free]
-    #[arg(long, value_name = "SIZE")]
-    pub scale: Option<Scale>,
-    /// Rows that a select visits; each is one block [default: 64]
-    #[arg(long, value_name = "ROWS")]
-    pub work_unit: Option<u32>,
-    /// Rows that an update changes [default: the work unit]
-    #[arg(long, value_name = "ROWS")]
-    pub update_work_unit: Option<u32>,
-    /// Of 100 operations, how many update: any number from 0 to 100 [default: 10]
-    #[arg(long, value_name = "PCT")]
-    pub update_pct: Option<u32>,
-    /// Of 100 selects, how many scan a second table [default: 0]
-    #[arg(long, value_name = "PCT")]
-    pub scan_pct: Option<u32>,
-    /// Size of that table, or its number of blocks [default: 1M]; with --profile scan the size of
-    /// the one table that all sessions share [default: 1G, or less where little is free]
-    #[arg(long, value_name = "SIZE")]
-    pub scan_size: Option<Scale>,
-    /// What an update changes: two columns or all nineteen [default: lite]
-    #[arg(long, value_parser = redo_stress())]
-    pub redo_stress: Option<RedoStress>,
-    /// The part of each row that does not compress, 0 to 1 [default: 1]
-    #[arg(long, value_name = "RATIO", value_parser = ratio)]
-    pub obfuscate: Option<f64>,
-    /// A hot range: 8M@16M/3 sends one of 3 operations to 8 MiB from 16 MiB on
-    #[arg(long, value_name = "SIZE@OFFSET/N")]
-    pub hotspot: Option<HotspotWanted>,
-    /// Send one of N operations to the first schema
-    #[arg(long, value_name = "N")]
-    pub hot_schema: Option<u32>,
-    /// Pause after one of N operations, as in 100ms..500ms/10
-    #[arg(long, value_name = "MIN..MAX/N", conflicts_with = "rate")]
-    pub think: Option<Think>,
-    /// Start operations at this rate a second over all sessions, whatever the storage does
-    #[arg(long, value_name = "OPS", value_parser = positive)]
-    pub rate: Option<f64>,
-    /// How long each window is; a warm-up of at most half as long comes before [default: 30s; 15s
-    /// with --noise; 4s with --profile scan]
-    #[arg(long, value_name = "TIME", conflicts_with = "loops")]
-    pub run_time: Option<Nanos>,
-    /// Stop after so many operations a session instead
-    #[arg(long, value_name = "N")]
-    pub loops: Option<u64>,
-    /// Seed of all choices and data [default: drawn, and written to the manifest]
-    #[arg(long)]
-    pub seed: Option<u64>,
-}
-
-/// What --readers and --writers decide by themselves.
-const MIX: [&str; 4] = ["schemas", "threads", "sessions", "update_pct"];
-
 /// What it is sent to.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The database")]
@@ -197,21 +125,8 @@ pub struct InstanceArgs {
     #[arg(long, default_value = registry::ALL[0].name, value_parser = target,
           long_help = targets())]
     pub target: String,
-    /// Set a pragma of SQLite on each connection
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    pub pragma: Vec<(String, String)>,
-    /// Start the private PostgreSQL cluster with this setting
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    pub pg_conf: Vec<(String, String)>,
-    /// Where the programs of PostgreSQL are [default: the highest version in the usual places]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub pg_bin: Option<PathBuf>,
-    /// Start the private MariaDB server with this setting
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
-    pub mariadb_conf: Vec<(String, String)>,
-    /// Where the programs of MariaDB are [default: the usual places]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub mariadb_bin: Option<PathBuf>,
+    #[command(flatten)]
+    pub of_target: TargetOptions,
     /// Database block size: 4K to 32K
     #[arg(long, default_value = "8K", value_name = "SIZE")]
     pub block_size: Bytes,
@@ -270,13 +185,6 @@ fn target(text: &str) -> Result<String, String> {
     known.map(|_| text.to_owned())
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write NAME=VALUE".to_owned()),
-    }
-}
-
 fn redundancy() -> impl TypedValueParser<Value = Redundancy> {
     one_of([Redundancy::External, Redundancy::Normal, Redundancy::High], Redundancy::name)
 }
@@ -284,13 +192,6 @@ fn redundancy() -> impl TypedValueParser<Value = Redundancy> {
 fn torn_protection() -> impl TypedValueParser<Value = TornProtection> {
     let all = [TornProtection::FullPage, TornProtection::DoubleWrite, TornProtection::None];
     one_of(all, TornProtection::name)
-}
-
-fn redo_stress() -> impl TypedValueParser<Value = RedoStress> {
-    one_of([RedoStress::Lite, RedoStress::Heavy], |stress| match stress {
-        RedoStress::Lite => "lite",
-        RedoStress::Heavy => "heavy",
-    })
 }
 
 /// A parser of the names of `all`.
@@ -301,11 +202,4 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(all.map(name)).try_map(move |text| {
         all.into_iter().find(|&one| name(one) == text).ok_or("it is none of the values")
     })
-}
-
-fn ratio(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
-        _ => Err("it must be a number from 0 to 1".to_owned()),
-    }
 }

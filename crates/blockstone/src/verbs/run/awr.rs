@@ -5,9 +5,8 @@ use anyhow::{Result, anyhow};
 use blockstone_base::units::thousands;
 use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
+use blockstone_record::parameters::RunParameters;
 use blockstone_report::Report;
-
-use crate::recorded::setting_u64;
 
 /// The columns, rates per second and latencies in microseconds.
 const COLUMNS: [&str; 18] = [
@@ -66,7 +65,8 @@ pub fn columns(recording: &Recording, findings: &RunFindings) -> Vec<(&'static s
         found.and_then(|wait| wait.ns_mean).map(|ns| format!("{:.0}", ns / 1e3)).unwrap_or_default()
     };
     let name = recording.dir.file_name().map(|name| name.to_string_lossy().into_owned());
-    let sessions = setting_u64(&recording.manifest, "sessions").unwrap_or(findings.sessions);
+    let sessions = recording.manifest.parameters::<RunParameters>().sessions;
+    let sessions = sessions.map_or(findings.sessions, u64::from);
     let top = findings.waits.iter().find(|wait| wait.db_time_ratio.is_some());
     let values = [
         name.unwrap_or_default(),

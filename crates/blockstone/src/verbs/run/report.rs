@@ -14,6 +14,7 @@ use blockstone_judge::RunFindings;
 use blockstone_judge::run::FIGURES;
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
+use blockstone_record::parameters::RunParameters;
 use blockstone_report::report::Tone;
 use blockstone_report::{Card, Detail, Headline, Report, Section};
 use blockstone_view::History;
@@ -21,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use super::awr;
 use crate::recorded::document::{self, plain};
-use crate::recorded::{self, setting_u64};
+use crate::recorded;
 
 /// The figures of the headline, and the words after each number.
 const HEADLINE: [(&str, &str); 4] = [
@@ -143,35 +144,36 @@ fn card(findings: &RunFindings, (group, prefix, name): Place) -> Option<Card> {
 
 /// What was run, in a line.
 fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
-    let number = |name| setting_u64(manifest, name);
-    let text = |name: &str| manifest.settings.get(name).and_then(|value| value.as_str());
-    let bytes = |name| number(name).map(|bytes| Bytes(bytes).to_string());
-    let redundancy = text("redundancy").map(|copies| format!("redundancy {copies}"));
-    let window = format_ns(findings.window_ns as f64);
-    let mut parts = vec![text("target").unwrap_or("run").to_owned()];
-    let disks = manifest.settings.get("disks").and_then(|disks| disks.as_array());
-    parts.extend(disks.filter(|disks| disks.len() > 1).map(|d| format!("{} disks", d.len())));
-    if text("profile") == Some("scan") {
-        parts.extend(bytes("scan_bytes").map(|size| format!("one table of {size}")));
-        parts.extend(number("scan_slots").map(|n| format!("{n} reads outstanding a session")));
-        parts.extend(redundancy);
-        parts.push(format!("windows of {window}"));
+    let run: RunParameters = manifest.parameters();
+    let copies = run.redundancy.map(|copies| format!("redundancy {copies}"));
+    let mut parts = vec![run.target.unwrap_or_else(|| "run".to_owned())];
+    let disks = run.disks.map_or(0, |disks| disks.len());
+    parts.extend((disks > 1).then(|| format!("{disks} disks")));
+    if run.profile.as_deref() == Some("scan") {
+        parts.extend(run.scan_bytes.map(|size| format!("one table of {size}")));
+        parts.extend(run.scan_slots.map(|n| format!("{n} reads outstanding a session")));
+        parts.extend(copies);
+        parts.push(format!("windows of {}", format_ns(findings.window_ns as f64)));
         return parts.join(" · ");
     }
-    parts.push(if let (Some(readers), Some(writers)) = (number("readers"), number("writers")) {
+    parts.push(if let (Some(readers), Some(writers)) = (run.readers, run.writers) {
         format!("{readers} readers, {writers} writers")
     } else {
-        let schemas = number("schemas").map_or("–".to_owned(), |n| n.to_string());
+        let schemas = run.schemas.map_or("–".to_owned(), |n| n.to_string());
         format!("{} sessions on {schemas} schemas", findings.sessions)
     });
-    parts.extend(number("work_unit").map(|rows| format!("{rows} blocks an operation")));
-    parts.extend(number("update_pct").map(|n| format!("{n} % updates")));
-    parts.extend(number("scan_pct").filter(|&n| n > 0).map(|n| format!("{n} % scans")));
-    let data = number("rows_per_schema").zip(number("schemas")).zip(number("block_bytes"));
-    parts.extend(data.map(|((rows, schemas), block)| Bytes(rows * schemas * block).to_string()));
-    parts.extend(bytes("cache_bytes").map(|cache| format!("cache {cache}")));
-    parts.extend(redundancy);
-    parts.push(format!("window {window}"));
+    parts.extend(run.work_unit.map(|rows| format!("{rows} blocks an operation")));
+    parts.extend(run.update_pct.map(|n| format!("{n} % updates")));
+    parts.extend(run.scan_pct.filter(|&n| n > 0).map(|n| format!("{n} % scans")));
+    if let (Some(rows), Some(schemas), Some(Bytes(block))) =
+        (run.rows_per_schema, run.schemas, run.block_bytes)
+    {
+        let rows = rows.saturating_mul(schemas.into());
+        parts.push(Bytes(rows.saturating_mul(block)).to_string());
+    }
+    parts.extend(run.cache_bytes.map(|cache| format!("cache {cache}")));
+    parts.extend(copies);
+    parts.push(format!("window {}", format_ns(findings.window_ns as f64)));
     parts.join(" · ")
 }
 

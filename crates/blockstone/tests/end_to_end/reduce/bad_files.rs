@@ -81,7 +81,7 @@ fn loops_pipes_and_devices_on_the_way_are_left_out() {
     assert_eq!(found["files"].as_array().unwrap().len(), 1, "one file, under whatever names");
     assert_eq!(number(&found["summary"], "blocks"), 10);
     let skipped = ["loop", "endless", "pipe"];
-    for (name, why) in skipped.iter().zip(["walked already", "character device", "FIFO"]) {
+    for (name, why) in skipped.iter().zip(["already scanned", "character device", "FIFO"]) {
         let skipped = entry(&found, "skipped", name);
         assert_eq!(skipped["matters"], false, "nothing is missing in the figures");
         assert!(skipped["why"].as_str().unwrap().contains(why), "{skipped:#}");

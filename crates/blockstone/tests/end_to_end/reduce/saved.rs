@@ -153,7 +153,7 @@ fn a_file_that_changed_since_is_not_gone_on_with() {
     let before = kept(&save);
     let ran = run(reduce(&["--json", "--resume"]).arg(&save));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
-    assert!(ran.stderr.contains("mixed-2.dbf is not what it was"), "{ran:#?}");
+    assert!(ran.stderr.contains("mixed-2.dbf has changed since"), "{ran:#?}");
     assert_eq!(kept(&save), before, "the saved scan stays as it was");
 }
 

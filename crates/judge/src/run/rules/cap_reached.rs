@@ -34,10 +34,8 @@ fn check(case: &RunCase) -> Judgement {
             CapKind::WriteBytesPerS => ("write_bytes", "write_mbps"),
         };
         let named = case.manifest.target.devices.iter().find(|device| device.number == cap.device);
-        let Some(moved) = named.and_then(|device| case.window.grown("block", &device.name, column))
-        else {
-            continue;
-        };
+        let grown = named.map(|device| case.window.grown("block", &device.name, column));
+        let Some(Ok(moved)) = grown else { continue };
         measured += 1;
         let share = moved as f64 / case.window.seconds() / cap.limit as f64;
         if share >= REACHED {

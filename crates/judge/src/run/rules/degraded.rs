@@ -18,7 +18,7 @@ pub(super) const RULE: RunRule = RunRule {
 
 fn check(case: &RunCase) -> Judgement {
     let statistic = |column| case.window.statistic(column);
-    let Some((reads, repaired)) = statistic("degraded_reads").zip(statistic("blocks_repaired"))
+    let (Ok(reads), Ok(repaired)) = (statistic("degraded_reads"), statistic("blocks_repaired"))
     else {
         return Judgement::inconclusive("the target does not count reads from mirrors");
     };
@@ -27,7 +27,7 @@ fn check(case: &RunCase) -> Judgement {
         .objects("disk")
         .into_iter()
         .filter_map(|disk| {
-            let ns = case.window.grown("disk", disk, "offline_ns").filter(|&ns| ns > 0)?;
+            let ns = case.window.grown("disk", disk, "offline_ns").ok().filter(|&ns| ns > 0)?;
             Some(format!("disk {disk} was away for {}, ", time(ns as f64)))
         })
         .collect();

@@ -22,7 +22,7 @@ fn check(case: &RunCase) -> Judgement {
     }
     let checkpoints = case.window.statistic("checkpoints");
     let runs = case.window.grown("sql", "", "maintenance_runs");
-    if checkpoints.is_none() && runs.is_none() {
+    if checkpoints.is_err() && runs.is_err() {
         return Judgement::inconclusive("the database counts neither checkpoints nor cleaning");
     }
     let (checkpoints, runs) = (checkpoints.unwrap_or(0), runs.unwrap_or(0));

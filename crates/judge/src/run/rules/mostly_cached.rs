@@ -19,7 +19,7 @@ const MISSES_MIN: f64 = 0.10;
 
 fn check(case: &RunCase) -> Judgement {
     let statistic = |column| case.window.statistic(column);
-    let Some((visited, read)) = statistic("logical_reads").zip(statistic("physical_reads")) else {
+    let (Ok(visited), Ok(read)) = (statistic("logical_reads"), statistic("physical_reads")) else {
         return Judgement::inconclusive("the target does not count blocks visited and read");
     };
     if visited == 0 {

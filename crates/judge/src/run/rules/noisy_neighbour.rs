@@ -2,11 +2,11 @@
 
 use blockstone_base::identity::DeviceKind;
 use blockstone_base::verdict::Weight;
+use blockstone_record::parameters::RunParameters;
 
 use super::{Judgement, RunCase, RunRule, all_figures, percent};
 use crate::derive;
-use crate::run::ledger::has_server;
-use crate::window::{HOST, PROCESS, Window};
+use crate::window::{Growth, HOST, PROCESS, Window};
 
 pub(super) const RULE: RunRule = RunRule {
     id: "noisy-neighbour",
@@ -29,21 +29,22 @@ const FOREIGN_IO_MAX: f64 = 0.05;
 const ENOUGH_BYTES: u64 = 10_000_000;
 
 fn check(case: &RunCase) -> Judgement {
-    let mut process = case.window.growth("process", "", &PROCESS);
+    let mut process = Growth::of(case.window, ("process", ""), &PROCESS);
     // The processes of a server are ours too. The kernel does not say which part of their time was
     // spent in it; the run's own share decides little.
-    let server = if is_apart(case) { case.window.charged_to_server("cpu_ns") } else { None };
-    process.add("cpu_user_ns", server.unwrap_or(0));
-    let window =
-        Window { process, host: case.window.growth("host", "", &HOST), ..Window::default() };
+    if case.manifest.parameters::<RunParameters>().is_apart() {
+        process.add("cpu_user_ns", case.window.charged_to_server("cpu_ns").unwrap_or(0));
+    }
+    let host = Growth::of(case.window, ("host", ""), &HOST);
+    let window = Window { process, host, ..Window::default() };
     let devices = &case.manifest.target.devices;
     let own = |kind| matches!(kind, DeviceKind::Disk | DeviceKind::Partition);
     let kernel_helps = devices.iter().any(|device| !own(device.kind));
     let foreign = derive::foreign(&[&window])
         .map(|seen| if kernel_helps { seen.user_ratio } else { seen.busy_ratio });
     let noise = [
-        ("foreign processor time", foreign, FOREIGN_CPU_MAX),
-        ("stolen", derive::steal_ratio(&[&window]), STEAL_MAX),
+        ("foreign processor time", foreign.ok(), FOREIGN_CPU_MAX),
+        ("stolen", derive::steal_ratio(&[&window]).ok(), STEAL_MAX),
         ("foreign reads", foreign_reads(case), FOREIGN_IO_MAX),
     ];
     let measured: Vec<_> =
@@ -62,26 +63,16 @@ fn check(case: &RunCase) -> Judgement {
     }
 }
 
-/// Whether the database runs in processes of its own.
-fn is_apart(case: &RunCase) -> bool {
-    case.window
-        .manifest
-        .settings
-        .get("target")
-        .and_then(serde_json::Value::as_str)
-        .is_some_and(|target| has_server(case.window) && !target.starts_with("sqlite"))
-}
-
 /// Share of the device's read bytes that was not charged to this process. Of writes nothing can be
 /// said: file systems and mirrors write more than they are asked to.
 fn foreign_reads(case: &RunCase) -> Option<f64> {
     // Of several disks the devices stand in one list, which does not say whose they are.
-    let disks = case.manifest.settings.get("disks").and_then(serde_json::Value::as_array);
+    let disks = case.manifest.parameters::<RunParameters>().disks;
     if disks.is_some_and(|disks| disks.len() > 1) {
         return None;
     }
     let device = case.manifest.target.devices.first()?;
-    let read = case.window.grown("block", &device.name, "read_bytes")?;
+    let read = case.window.grown("block", &device.name, "read_bytes").ok()?;
     let reads = case.findings.ledger.iter().find(|row| row.what == "reads")?;
     let charged = reads.process.value()?;
     (read >= ENOUGH_BYTES).then(|| read.saturating_sub(charged) as f64 / read as f64)

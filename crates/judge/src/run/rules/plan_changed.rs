@@ -1,6 +1,7 @@
 //! Statements that were not executed in one way.
 
 use blockstone_base::verdict::Weight;
+use blockstone_record::parameters::RunParameters;
 
 use super::{Judgement, RunCase, RunRule, all_figures};
 
@@ -16,11 +17,11 @@ pub(super) const RULE: RunRule = RunRule {
 };
 
 fn check(case: &RunCase) -> Judgement {
-    let settings = &case.manifest.settings;
-    let Some(before) = settings.get("plans") else {
+    let run: RunParameters = case.manifest.parameters();
+    let Some(before) = &run.plans else {
         return Judgement::pass("the miniature instance has no plans to choose from");
     };
-    let plan = |kind: &str| before.get(kind).and_then(serde_json::Value::as_str).unwrap_or("");
+    let plan = |kind: &str| before.get(kind).map_or("", String::as_str);
     for kind in ["select", "update"] {
         let text = plan(kind).to_lowercase();
         let physical = ["bitmap", "seq scan", "full table scan", "scan of"];
@@ -28,7 +29,7 @@ fn check(case: &RunCase) -> Judgement {
             return Judgement::fail(format!("the {kind} has a {word} in its plan"), all_figures());
         }
     }
-    match settings.get("plans_after") {
+    match &run.plans_after {
         None => Judgement::inconclusive("the plans after the window are not known"),
         Some(after) if after == before => {
             let first = plan("select").lines().nth(1).unwrap_or(plan("select")).trim().to_owned();

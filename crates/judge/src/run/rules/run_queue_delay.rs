@@ -19,7 +19,7 @@ const SHARE_MAX: f64 = 0.25;
 
 fn check(case: &RunCase) -> Judgement {
     let waited = case.window.grown("event", "session/run queue", "time_ns");
-    let (Some(waited), Some(db_time)) = (waited, &case.findings.db_time) else {
+    let (Ok(waited), Some(db_time)) = (waited, &case.findings.db_time) else {
         return Judgement::inconclusive("the run queue was not measured");
     };
     let share = waited as f64 / db_time.db_time_ns as f64;

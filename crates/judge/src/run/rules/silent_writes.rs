@@ -24,13 +24,13 @@ fn check(case: &RunCase) -> Judgement {
     if !has_server(case.window) {
         return Judgement::pass("the miniature instance writes nothing for readers");
     }
-    let commits = case.window.grown_by_all("operation", "commits");
-    if commits != Some(0) {
+    let commits = case.window.grown_of_all("operation", "commits");
+    if commits != Ok(0) {
         return Judgement::pass("the sessions also wrote");
     }
     let statistic = |name| case.window.statistic(name);
     let (redo, written) = (statistic("redo_bytes"), statistic("physical_writes"));
-    let (Some(redo), Some(read)) = (redo, statistic("physical_reads")) else {
+    let (Ok(redo), Ok(read)) = (redo, statistic("physical_reads")) else {
         return Judgement::inconclusive("the database counts neither its redo nor its writes");
     };
     let written = written.unwrap_or(0);

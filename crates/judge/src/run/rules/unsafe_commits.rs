@@ -1,7 +1,7 @@
 //! Commits that a power loss would take back.
 
 use blockstone_base::verdict::Weight;
-use serde_json::Value;
+use blockstone_record::parameters::RunParameters;
 
 use super::{Judgement, RunCase, RunRule};
 
@@ -17,21 +17,15 @@ pub(super) const RULE: RunRule = RunRule {
     check,
 };
 
-/// A setting, and the values that are safe.
-const SAFE: [(&str, &[&str]); 4] = [
-    ("fsync", &["on"]),
-    ("synchronous_commit", &["on", "remote_apply", "remote_write", "local"]),
-    ("innodb_flush_log_at_trx_commit", &["1"]),
-    ("synchronous", &["2", "3"]),
-];
-
 fn check(case: &RunCase) -> Judgement {
-    let Some(settings) = case.manifest.settings.get("server_settings") else {
+    let run: RunParameters = case.manifest.parameters();
+    let Some(settings) = &run.server_settings else {
         return Judgement::pass("the miniature instance acknowledges what is durable");
     };
-    let known = SAFE.iter().filter_map(|(name, safe)| {
-        let value = settings.get(*name).and_then(Value::as_str)?;
-        Some((*name, value, safe.contains(&value)))
+    let durable = run.durable_settings();
+    let known = durable.iter().filter_map(|(name, durable)| {
+        let value = settings.get(name)?;
+        Some((name, value, durable.contains(value)))
     });
     let known: Vec<_> = known.collect();
     let said: Vec<String> =
@@ -39,8 +33,8 @@ fn check(case: &RunCase) -> Judgement {
     if known.is_empty() {
         return Judgement::inconclusive("the database does not show its settings");
     }
-    let unsafe_one = known.iter().any(|(_, _, safe)| !safe);
-    let commits = case.window.grown_by_all("operation", "commits").unwrap_or(0);
+    let unsafe_one = known.iter().any(|(_, _, is_durable)| !is_durable);
+    let commits = case.window.grown_of_all("operation", "commits").unwrap_or(0);
     if unsafe_one && commits > 0 {
         let figures = super::NAMES.iter().filter(|name| name.contains("commit"));
         Judgement::fail(said.join(", "), figures.map(|name| (*name).to_owned()).collect())

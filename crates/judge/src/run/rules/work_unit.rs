@@ -27,10 +27,15 @@ fn check(case: &RunCase) -> Judgement {
     let grown = |kind, column| case.window.grown("operation", kind, column).unwrap_or(0);
     let mut seen = Vec::new();
     let mut wrong = Vec::new();
-    let units = [("select", "work_unit"), ("update", "update_work_unit"), ("scan", "scan_rows")];
-    for (kind, setting) in units {
+    let run = case.window.parameters();
+    let units = [
+        ("select", run.work_unit.map(u64::from)),
+        ("update", run.update_work_unit.map(u64::from)),
+        ("scan", run.scan_rows),
+    ];
+    for (kind, unit) in units {
         let (ops, rows) = (grown(kind, "completed_ops"), grown(kind, "rows"));
-        let Some(unit) = case.window.setting(setting).filter(|_| ops > 0) else { continue };
+        let Some(unit) = unit.filter(|_| ops > 0) else { continue };
         let text = format!(
             "{} {kind}s visited {} rows, {unit} each asked for",
             thousands(ops as i64),
@@ -40,12 +45,12 @@ fn check(case: &RunCase) -> Judgement {
     }
     let sent: u64 =
         ["select", "update", "scan"].map(|kind| grown(kind, "completed_ops")).iter().sum();
-    if let Some(asked) = case.window.setting("update_pct").filter(|_| sent >= ENOUGH_OPS) {
+    if let Some(asked) = run.update_pct.filter(|_| sent >= ENOUGH_OPS) {
         let share = grown("update", "completed_ops") as f64 / sent as f64;
         let text =
             format!("{} of the operations were updates, {asked} % asked for", percent(share));
         // Where sessions run at different speeds, the fast ones do not change the mix of each.
-        if (share - asked as f64 / 100.0).abs() <= SHARE_OFF_MAX {
+        if (share - f64::from(asked) / 100.0).abs() <= SHARE_OFF_MAX {
             seen.push(text);
         } else {
             wrong.push(text);

@@ -23,10 +23,10 @@ pub struct Signs<'a> {
 
 const CPU: &str = "On CPU";
 
-/// The class and the event; none where nobody knows.
+/// The class and the event; none where that is unknown.
 pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
     let Signs { stage, .. } = *signs;
-    let told = |class| Some((class, stage.to_owned()));
+    let class_of = |class| Some((class, stage.to_owned()));
     if signs.sleeps {
         return Some(("Client", "idle".to_owned()));
     }
@@ -34,23 +34,23 @@ pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
         return Some(("Lock", "row lock".to_owned()));
     }
     match stage {
-        "User lock" => return told("Lock"),
-        "User sleep" => return told("Timeout"),
-        "Writing to net" | "Reading from net" | "Sending to client" => return told("Client"),
-        _ if stage.starts_with("Waiting for") && stage.contains("lock") => return told("Lock"),
-        _ if stage.starts_with("Waiting for") => return told("IPC"),
+        "User lock" => return class_of("Lock"),
+        "User sleep" => return class_of("Timeout"),
+        "Writing to net" | "Reading from net" | "Sending to client" => return class_of("Client"),
+        _ if stage.starts_with("Waiting for") && stage.contains("lock") => return class_of("Lock"),
+        _ if stage.starts_with("Waiting for") => return class_of("IPC"),
         _ => {}
     }
     if let Some((class, wait)) = signs.wait.and_then(|wait| Some((wait_class(wait)?, wait))) {
         return Some((class, wait.to_owned()));
     }
     match signs.system {
-        Some('R') => told(CPU),
-        Some('D') => told("IO"),
+        Some('R') => class_of(CPU),
+        Some('D') => class_of("IO"),
         // A commit whose redo another thread flushes sleeps until that is done.
-        Some('S') if stage.to_lowercase().contains("commit") => told("IO"),
-        Some('S') => told("IPC"),
-        _ if signs.has_waits => told(CPU),
+        Some('S') if stage.to_lowercase().contains("commit") => class_of("IO"),
+        Some('S') => class_of("IPC"),
+        _ if signs.has_waits => class_of(CPU),
         _ => None,
     }
 }
@@ -103,7 +103,7 @@ mod tests {
             assert_eq!(of(signs), Some(class));
         }
         assert_eq!(of(Signs { stage, has_waits: true, ..Signs::default() }), Some("On CPU"));
-        assert_eq!(of(Signs { stage, ..Signs::default() }), None, "nobody knows");
+        assert_eq!(of(Signs { stage, ..Signs::default() }), None, "unknown");
         let own = Member { pid: std::process::id(), thread: None };
         assert_eq!(system_state(own).map(|state| "RS".contains(state)), Some(true));
     }

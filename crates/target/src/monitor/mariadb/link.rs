@@ -1,4 +1,4 @@
-//! The connection: who asks, and what that user and this server can tell.
+//! The connection: its user, and what that user and this server can report.
 
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Row, Statement};
@@ -36,7 +36,6 @@ pub struct Link {
 /// What is known of the performance schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
-    /// It is on.
     pub is_on: bool,
     /// It may be read.
     pub is_readable: bool,
@@ -61,7 +60,7 @@ impl Link {
         let mut client = address.connect()?;
         let version: Option<String> = client
             .query_first("SELECT @@version")
-            .map_err(|error| statement("ask what it is", &error))?;
+            .map_err(|error| statement("query its version", &error))?;
         check(&address.name, &version.unwrap_or_default())?;
         for setting in SESSION {
             let set = client.query_drop(setting);
@@ -69,11 +68,11 @@ impl Link {
         }
         let asked = client.query_first(ASK);
         let asked: Option<(String, String, bool, Option<u32>)> =
-            asked.map_err(|error| statement("ask what it is", &error))?;
+            asked.map_err(|error| statement("query its version", &error))?;
         let (release, user, is_on, own_thread) = asked.unwrap_or_default();
         let all: Vec<(String, String)> = client
             .query("SHOW GLOBAL VARIABLES")
-            .map_err(|error| statement("ask for settings", &error))?;
+            .map_err(|error| statement("read settings", &error))?;
         let settings = all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str()));
         let sees_all =
             client.query_drop("SELECT trx_id FROM information_schema.INNODB_TRX").is_ok();
@@ -100,7 +99,7 @@ impl Link {
 
     /// A query that is sent again and again.
     pub fn prepare(&mut self, query: &str) -> Result<Statement, SqlError> {
-        self.client.prep(query).map_err(|error| statement("ask for counters", &error))
+        self.client.prep(query).map_err(|error| statement("read counters", &error))
     }
 
     /// Its rows; none when it took too long.
@@ -114,7 +113,7 @@ fn excused<T>(error: &mysql::Error) -> Result<Vec<T>, SqlError> {
     const TOO_LONG: [u16; 2] = [1969, 1205];
     match error {
         mysql::Error::MySqlError(said) if TOO_LONG.contains(&said.code) => Ok(Vec::new()),
-        error => Err(statement("ask for counters", error)),
+        error => Err(statement("read counters", error)),
     }
 }
 
@@ -124,8 +123,8 @@ fn check(server: &str, version: &str) -> Result<(), SqlError> {
         Err(SqlError::Unsuitable { server, why, hint })
     };
     if !version.to_lowercase().contains("mariadb") {
-        let why = format!("it is MySQL {version}, whose views are others");
-        return unsuitable(why, "of this family, MariaDB 10.11 and later can be watched");
+        let why = format!("it is MySQL {version}, whose views differ");
+        return unsuitable(why, "MariaDB 10.11 and later can be watched");
     }
     let mut numbers = version.split('.').map(|number| number.parse::<u16>().unwrap_or(0));
     if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < MARIADB_MIN {

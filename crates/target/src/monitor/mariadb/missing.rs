@@ -70,7 +70,7 @@ fn without_schema(monitor: &Mariadb) -> Option<Unmeasured> {
     let schema = monitor.link.schema;
     if !schema.is_on {
         let why = "the performance schema is off: set performance_schema=ON in the server's \
-                   configuration and start it anew";
+                   configuration and restart it";
         return Some(Off(why.to_owned()));
     }
     (!schema.is_readable).then(|| NotPermitted(monitor.link.schema_hint()))

@@ -10,8 +10,8 @@ use mysql::{Row, Statement};
 use super::class::{Signs, class, system_state};
 use super::link::{Link, Schema};
 use crate::monitor::pace::Pace;
+use crate::monitor::reported::Reported;
 use crate::monitor::text::{identity, normalised, one_line};
-use crate::monitor::told::Told;
 use crate::monitor::values::{level, row};
 use crate::sql::error::SqlError;
 use crate::sql::processes::SESSION as CLIENT;
@@ -20,8 +20,8 @@ use crate::sql::{Member, with};
 const SAMPLE: &str = include_str!("../../../sql/monitor/mariadb/sessions.sql");
 /// The same without transactions.
 const BRIEF: &str = include_str!("../../../sql/monitor/mariadb/sessions_brief.sql");
-/// Who looks at transactions sooner than a tenth of a second after the last look is shown what was
-/// shown then, and puts off the next true look.
+/// A query of the transactions within a tenth of a second of the last one returns the same rows,
+/// and delays the next refresh.
 const TRANSACTIONS: Duration = Duration::from_millis(150);
 const THREADS: &str = "
     LEFT JOIN performance_schema.threads AS h ON h.PROCESSLIST_ID = p.ID";
@@ -35,7 +35,6 @@ const STATEMENTS: &str = "
 const NAMES: &str = "SELECT PROCESSLIST_ID, ATTR_VALUE AS blockstone_watch
     FROM performance_schema.session_connect_attrs WHERE ATTR_NAME = 'program_name'";
 
-/// Looks at the sessions.
 #[derive(Default)]
 pub struct Sample {
     /// With transactions, and without.
@@ -45,7 +44,7 @@ pub struct Sample {
     /// What clients call themselves.
     names: HashMap<u32, String>,
     names_pace: Pace,
-    /// Whether nobody knew of a session what it waits for, at the last look.
+    /// Whether the waits of all sessions were unknown at the last look.
     pub blind: bool,
 }
 
@@ -72,7 +71,7 @@ impl Sample {
     pub fn look(
         &mut self,
         link: &mut Link,
-        told: &mut Told,
+        reported: &mut Reported,
         readings: &mut Vec<Reading>,
         mut works: impl FnMut(u32, Option<Member>),
     ) -> Result<(), SqlError> {
@@ -82,7 +81,7 @@ impl Sample {
         self.name(link, &sessions)?;
         self.blind = false;
         for session in sessions {
-            let id = statement(&session, told, readings);
+            let id = statement(&session, reported, readings);
             let member = link.pid.filter(|_| session.thread.is_some());
             let member = member.map(|pid| Member { pid, thread: session.thread });
             works(session.number, member);
@@ -124,9 +123,9 @@ impl Sample {
     fn name(&mut self, link: &mut Link, sessions: &[Seen]) -> Result<(), SqlError> {
         let new = sessions.iter().any(|session| !self.names.contains_key(&session.number));
         if new && link.schema.is_usable() && self.names_pace.is_due() {
-            let begun = Instant::now();
+            let started = Instant::now();
             self.names = link.ask::<(u32, String)>(NAMES)?.into_iter().collect();
-            self.names_pace.done(begun);
+            self.names_pace.done(started);
         }
         Ok(())
     }
@@ -271,13 +270,13 @@ fn totals(connected: i64, sessions: &[Seen], sees_all: bool) -> Reading {
 }
 
 /// The identity of a session's statement; tells its text if that is new.
-fn statement(session: &Seen, told: &mut Told, readings: &mut Vec<Reading>) -> String {
+fn statement(session: &Seen, reported: &mut Reported, readings: &mut Vec<Reading>) -> String {
     let text = normalised(&session.text);
     if text.is_empty() {
         return String::new();
     }
     let id = session.digest.clone().unwrap_or_else(|| identity(&text));
-    if told.is_new(&id) {
+    if reported.is_new(&id) {
         let said = Cell::Text(one_line(&text));
         readings.push(row(&STATEMENT_TEXT, id.clone(), |_| said.clone()));
     }

@@ -8,8 +8,8 @@ use blockstone_base::database::{EVENT, IO, STATEMENT, STATEMENT_TEXT};
 
 use super::link::Link;
 use crate::monitor::pace::Pace;
+use crate::monitor::reported::Reported;
 use crate::monitor::text::one_line;
-use crate::monitor::told::Told;
 use crate::monitor::values::row;
 use crate::sql::error::SqlError;
 
@@ -50,7 +50,7 @@ impl Counted {
     pub fn look(
         &mut self,
         link: &mut Link,
-        told: &mut Told,
+        reported: &mut Reported,
         readings: &mut Vec<Reading>,
     ) -> Result<Times, SqlError> {
         let mut times = None;
@@ -77,9 +77,9 @@ impl Counted {
             readings.push(Reading { probe: EVENT.probe, object: format!("server/{event}"), cells });
         }
         if self.pace.is_due() {
-            let begun = Instant::now();
-            statements(link, told, readings)?;
-            self.pace.done(begun);
+            let started = Instant::now();
+            statements(link, reported, readings)?;
+            self.pace.done(started);
         }
         Ok(times)
     }
@@ -87,13 +87,13 @@ impl Counted {
 
 fn statements(
     link: &mut Link,
-    told: &mut Told,
+    reported: &mut Reported,
     readings: &mut Vec<Reading>,
 ) -> Result<(), SqlError> {
     for (id, text, calls, total_ns, rows) in
         link.ask::<(String, Option<String>, u64, u64, u64)>(STATEMENTS)?
     {
-        if told.is_new(&id) {
+        if reported.is_new(&id) {
             let said = Cell::Text(one_line(&text.unwrap_or_default()));
             readings.push(row(&STATEMENT_TEXT, id.clone(), |_| said.clone()));
         }

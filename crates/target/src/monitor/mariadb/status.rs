@@ -51,7 +51,7 @@ pub struct Status {
 
 /// What was asked for.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Reported {
     /// By column.
     pub values: Values,
     /// Requests of the server: reads, their bytes, writes, their bytes.
@@ -60,7 +60,7 @@ pub struct Told {
 
 impl Status {
     /// The variables now, without our own part.
-    pub fn look(&mut self, link: &mut Link) -> Result<Told, SqlError> {
+    pub fn look(&mut self, link: &mut Link) -> Result<Reported, SqlError> {
         let rows: Vec<(String, String, Option<String>)> = link.ask(&query())?;
         let number = |text: &str| text.parse::<u64>().ok();
         let mut server = HashMap::new();
@@ -95,7 +95,7 @@ impl Status {
             let own = own + self.before.get(column).unwrap_or(&0);
             values.entry(column).and_modify(|value| *value = value.saturating_sub(own));
         }
-        Ok(Told { values, transfers: TRANSFERS.map(of) })
+        Ok(Reported { values, transfers: TRANSFERS.map(of) })
     }
 
     /// The session has ended, and another one began.

@@ -37,7 +37,7 @@ pub struct Link {
     pub release: String,
     /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
-    /// Who asks, and in which database.
+    /// The user, and the database.
     pub user: String,
     /// The database that is connected to.
     pub database: String,
@@ -91,7 +91,7 @@ impl Link {
             set.map_err(|error| statement("set up the session", &error))?;
         }
         let row = client.query_one(ASK, &[]);
-        let row = row.map_err(|error| statement("ask what it is", &error))?;
+        let row = row.map_err(|error| statement("query its version", &error))?;
         let version = row.get::<_, i32>(0) as u32 / 10_000;
         let (release, settings) = identity(&mut client)?;
         if version < VERSION_MIN {
@@ -136,20 +136,20 @@ impl Link {
         let Some(text) = query.text.as_deref().filter(|_| query.unanswered.is_none()) else {
             return Ok(Vec::new());
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         let prepared = match &query.prepared {
             Some(prepared) => Ok(prepared.clone()),
             None => self.client.prepare(text),
         };
         if query.prepared.is_none() {
-            self.own.sent(begun);
+            self.own.sent(started);
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let rows = prepared.and_then(|prepared| {
             query.prepared = Some(prepared.clone());
             self.client.query(&prepared, parameters)
         });
-        self.own.sent(begun);
+        self.own.sent(started);
         rows.or_else(|error| {
             query.unanswered = self.excused(&error)?;
             Ok(Vec::new())
@@ -159,7 +159,7 @@ impl Link {
     /// Why a query is not answered while the server is well; none when it may be the next time.
     fn excused(&self, error: &postgres::Error) -> Result<Option<Unmeasured>, SqlError> {
         let Some(said) = error.as_db_error() else {
-            return Err(statement("ask for counters", error));
+            return Err(statement("read counters", error));
         };
         let is_any = |states: &[SqlState]| states.contains(said.code());
         if is_any(&[SqlState::INSUFFICIENT_PRIVILEGE]) {
@@ -184,6 +184,6 @@ impl Link {
         if is_any(&passing) {
             return Ok(None);
         }
-        Err(statement("ask for counters", error))
+        Err(statement("read counters", error))
     }
 }

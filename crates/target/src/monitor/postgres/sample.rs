@@ -7,8 +7,8 @@ use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
 use postgres::Row;
 
 use super::link::{Link, Query};
+use crate::monitor::reported::Reported;
 use crate::monitor::text::{identity, normalised, one_line};
-use crate::monitor::told::Told;
 use crate::monitor::values::{level, row};
 use crate::postgres::views::Forms;
 use crate::sql::error::SqlError;
@@ -18,35 +18,33 @@ const SAMPLE: &Forms = &[
     (13, include_str!("../../../sql/monitor/postgres/sessions_13.sql")),
     (14, include_str!("../../../sql/monitor/postgres/sessions_14.sql")),
 ];
-/// So many statements are remembered as seen at work.
+/// The most statements that are remembered as sampled.
 const AT_WORK_MAX: usize = 100;
 const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
 
-/// Looks at the sessions.
 pub struct Sample {
     query: Query,
     names: Query,
     databases: HashMap<u32, String>,
-    /// Statements whose text was told.
-    pub told: Told,
-    /// Statements that were seen at work and whose text was not told yet.
+    /// Statements whose text was reported.
+    pub reported: Reported,
+    /// Statements that were sampled and whose text was not reported yet.
     pub untold: BTreeSet<i64>,
-    /// Whether some of them are not told elsewhere: statements that never ended.
+    /// Whether some of them are reported nowhere else: statements that never ended.
     pub wants_texts: bool,
     /// Statements that were seen at work lately, the last one last.
     pub at_work: VecDeque<i64>,
-    /// Whether the server was told not to track what sessions do.
+    /// Whether the server is configured not to track what sessions do.
     pub is_untracked: bool,
 }
 
 impl Sample {
-    /// As `version` has it.
     pub fn new(version: u32) -> Self {
         Self {
             query: Query::new(SAMPLE, version),
             names: Query::from_text(Some(DATABASES.to_owned())),
             databases: HashMap::new(),
-            told: Told::default(),
+            reported: Reported::default(),
             untold: BTreeSet::new(),
             wants_texts: false,
             at_work: VecDeque::new(),
@@ -106,11 +104,11 @@ impl Sample {
             }
         }
         match (id, text) {
-            (_, Some(text)) if self.told.is_new(&name) => {
+            (_, Some(text)) if self.reported.is_new(&name) => {
                 let said = Cell::Text(one_line(&text));
                 readings.push(row(&STATEMENT_TEXT, name.clone(), |_| said.clone()));
             }
-            (Some(id), None) if !self.told.knows(&name) => {
+            (Some(id), None) if !self.reported.knows(&name) => {
                 self.untold.insert(id);
             }
             _ => {}
@@ -144,7 +142,7 @@ fn session(sample: &Row, pid: u32, role: String, query_id: String, database: Str
         text(said(9)),
         Cell::Text(database),
         text(said(10)),
-        // Processes in the background have none, and work where they are told.
+        // Processes in the background have none, and work in the database they are given.
         Cell::Text(said(12).unwrap_or_else(|| "active".to_owned())),
         Cell::Text(said(13).unwrap_or_else(|| "On CPU".to_owned())),
         text(said(14)),

@@ -27,7 +27,6 @@ const SCHEMA: &str = "SELECT quote_ident(nspname)::text
 /// The columns that are times of I/O.
 pub const TIMED: [&str; 2] = ["read_ns", "write_ns"];
 
-/// Looks at the statements.
 pub struct Statements {
     counts: Query,
     texts: Query,
@@ -55,7 +54,7 @@ impl Statements {
         self.counts.is_answered() && self.texts.is_answered()
     }
 
-    /// Appends those that were seen at work or took most time, and texts that were not told before.
+    /// Appends those that were sampled or took most time, and texts that were not reported before.
     pub fn look(
         &mut self,
         link: &mut Link,
@@ -66,7 +65,7 @@ impl Statements {
         if !self.pace.is_due() {
             return Ok(());
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let known: Vec<i64> = self.ours.iter().copied().collect();
         // Those first that were seen at work: they may be new, and have taken little so far.
         let at_work: Vec<i64> = sample.at_work.iter().copied().collect();
@@ -82,11 +81,12 @@ impl Statements {
                 readings.push(statement(counts, id, timed));
             }
         }
-        self.pace.done(begun);
+        self.pace.done(started);
         Ok(())
     }
 
-    /// Tells the texts of those among `seen` that were not told yet, but those of monitors.
+    /// Reports the texts of those among `seen` that were not reported yet, except those of
+    /// monitors.
     fn tell(
         &mut self,
         link: &mut Link,
@@ -95,7 +95,8 @@ impl Statements {
         readings: &mut Vec<Reading>,
     ) -> Result<(), SqlError> {
         let new = seen.iter().filter(|id| !self.ours.contains(id));
-        let new: Vec<i64> = new.filter(|id| !sample.told.knows(&id.to_string())).copied().collect();
+        let new: Vec<i64> =
+            new.filter(|id| !sample.reported.knows(&id.to_string())).copied().collect();
         sample.wants_texts = false;
         if new.is_empty() {
             return Ok(());
@@ -105,12 +106,12 @@ impl Statements {
             let text = text.unwrap_or_default();
             if text.contains(MARK) {
                 self.ours.insert(id);
-            } else if sample.told.is_new(&id.to_string()) {
+            } else if sample.reported.is_new(&id.to_string()) {
                 let said = Cell::Text(one_line(&text));
                 readings.push(row(&STATEMENT_TEXT, id.to_string(), |_| said.clone()));
             }
         }
-        let is_told = |id: &i64| self.ours.contains(id) || sample.told.knows(&id.to_string());
+        let is_told = |id: &i64| self.ours.contains(id) || sample.reported.knows(&id.to_string());
         sample.wants_texts = !new.iter().all(is_told);
         Ok(())
     }
@@ -123,7 +124,7 @@ impl Statements {
         if !self.counts.is_answered() {
             let why = format!(
                 "pg_stat_statements is not installed in database {}: add it to \
-                 shared_preload_libraries, start the server anew and CREATE EXTENSION \
+                 shared_preload_libraries, restart the server and CREATE EXTENSION \
                  pg_stat_statements",
                 link.database
             );

@@ -9,11 +9,11 @@ use blockstone_base::table::Measure;
 use blockstone_base::units::{Bytes, Nanos, three_digits};
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{Group, Manifest};
+use blockstone_record::parameters::CalibrateParameters;
 use blockstone_report::chart::{self, Axis, Band, Chart, Color, Form, Level};
 use blockstone_report::format;
 
 use super::select::{self, Commits};
-use crate::recorded::setting_u64;
 
 const BLOCKING: Color = Color::Series(0);
 const ASYNC: Color = Color::Series(1);
@@ -110,7 +110,7 @@ fn against_iops(manifest: &Manifest, findings: &Findings, group: Group) -> Optio
 
 /// The latency that p99 may not exceed, and the knee on the p99 curve.
 fn with_knee(mut chart: Chart, manifest: &Manifest, findings: &Findings) -> Chart {
-    let limit_ns = setting_u64(manifest, "max_latency_ns");
+    let limit_ns = manifest.parameters::<CalibrateParameters>().max_latency_ns.map(Nanos::get);
     chart.levels.extend(limit_ns.map(|ns| Level {
         y: ns as f64,
         name: format!("p99 limit {}", Nanos(ns)),

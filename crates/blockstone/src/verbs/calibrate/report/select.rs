@@ -2,10 +2,10 @@
 
 use blockstone_base::load::{Access, LoadSpec, SyncMethod};
 use blockstone_base::stats::Estimate;
+use blockstone_base::units::Bytes;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{Figure, Group, Manifest};
-
-use crate::recorded::setting_u64;
+use blockstone_record::parameters::CalibrateParameters;
 
 /// The names of the triple that CALIBRATE_IO made the headline of every calibration.
 pub const HEADLINE: [&str; 3] = ["max_iops", "max_mbps", "actual_latency_ns_mean"];
@@ -124,7 +124,8 @@ pub fn matrix(findings: &Findings) -> Vec<MatrixCell<'_>> {
 
 /// The block size of the calibration: the setting, or the size of the random reads.
 pub fn block_bytes(manifest: &Manifest, findings: &Findings) -> u64 {
-    setting_u64(manifest, "block_bytes")
+    let set = manifest.parameters::<CalibrateParameters>().block_bytes;
+    set.map(Bytes::get)
         .or_else(|| group(findings, Group::RandomRead).next().map(|p| p.load.block_bytes))
         .unwrap_or(8192)
 }

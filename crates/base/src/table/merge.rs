@@ -1,0 +1,212 @@
+//! Tables of consecutive slices of time, merged into the table of all of them.
+
+use std::collections::BTreeMap;
+
+use super::{Heading, Merge, Missing, Row, Value};
+
+/// The row in each slice, with the length of the slice.
+type Parts<'a> = [(f64, Option<&'a Row>)];
+
+/// The rows over all of these slices, each with its length in seconds, as the columns say how to
+/// merge. Rows are the same where their [`Merge::Key`] cells are; they come in the order in which
+/// slices have them. A single slice stays as it is.
+pub fn merge(columns: &[Heading], slices: &[(f64, &[Row])]) -> Vec<Row> {
+    if let [(_, rows)] = slices {
+        return rows.to_vec();
+    }
+    let mut order: Vec<Vec<(f64, Option<&Row>)>> = Vec::new();
+    let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    for (index, (_, rows)) in slices.iter().enumerate() {
+        for row in *rows {
+            let place = *places.entry(key(columns, row)).or_insert_with(|| {
+                order.push(slices.iter().map(|(seconds, _)| (*seconds, None)).collect());
+                order.len() - 1
+            });
+            order[place][index].1.get_or_insert(row);
+        }
+    }
+    order.iter().map(|parts| merge_row(columns, parts)).collect()
+}
+
+/// What names a row; a name may be missing too.
+fn key(columns: &[Heading], row: &Row) -> Vec<String> {
+    let cells = columns.iter().zip(&row.cells);
+    let names = cells.filter(|(column, _)| column.merge == Merge::Key);
+    names
+        .map(|(_, cell)| match cell {
+            Value::Text(text) => text.clone(),
+            cell => format!("{cell:?}"),
+        })
+        .collect()
+}
+
+fn merge_row(columns: &[Heading], parts: &Parts<'_>) -> Row {
+    let rows = || parts.iter().filter_map(|(_, row)| *row);
+    let mut condemned_by: Vec<String> = rows().flat_map(|row| row.condemned_by.clone()).collect();
+    condemned_by.sort_unstable();
+    condemned_by.dedup();
+    Row {
+        cells: (0..columns.len()).map(|index| cell(columns, index, parts)).collect(),
+        measure: rows().find_map(|row| row.measure),
+        condemned_by,
+    }
+}
+
+fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>) -> Value {
+    let last = || parts.iter().rev().find_map(|(_, row)| row.map(|row| row[index].clone()));
+    let merged = match columns[index].merge {
+        Merge::Key | Merge::Last => return last().unwrap_or(Value::Missing(Missing::Unknown)),
+        Merge::Never => Err(Missing::Unknown),
+        Merge::Sum => numbers(index, parts).map(|numbers| numbers.iter().sum()),
+        Merge::Greatest => {
+            numbers(index, parts).map(|numbers| numbers.into_iter().fold(f64::MIN, f64::max))
+        }
+        Merge::Mean => numbers(index, parts).map(|numbers| {
+            let whole: f64 = parts.iter().map(|(seconds, _)| seconds).sum();
+            let weighted = numbers.iter().zip(parts).map(|(number, (seconds, _))| number * seconds);
+            weighted.sum::<f64>() / whole
+        }),
+        Merge::WeightedBy(events) => match columns.iter().position(|column| column.key == events) {
+            Some(events) => mean_of_events(columns, index, events, parts),
+            None => Err(Missing::Unknown),
+        },
+    };
+    merged.into()
+}
+
+/// The number in each slice, zero where there is no such row or nothing happened.
+fn numbers(index: usize, parts: &Parts<'_>) -> Result<Vec<f64>, Missing> {
+    has_numbers(index, parts)?;
+    let number = |(place, (_, row)): (usize, &(f64, Option<&Row>))| match row.map(|row| &row[index])
+    {
+        None | Some(Value::Missing(Missing::Nothing)) => Ok(0.0),
+        // It takes two rows of its counters to say how far they moved.
+        Some(Value::Missing(Missing::Unknown)) if came_or_went(place, parts) => Ok(0.0),
+        Some(Value::Missing(missing)) => Err(*missing),
+        Some(cell) => cell.number().ok_or(Missing::Unknown),
+    };
+    parts.iter().enumerate().map(number).collect()
+}
+
+/// Whether this is the first or the last slice with the row, but not the first or last of all.
+fn came_or_went(place: usize, parts: &Parts<'_>) -> bool {
+    let none = |parts: &Parts<'_>| !parts.is_empty() && parts.iter().all(|(_, row)| row.is_none());
+    none(&parts[..place]) || none(&parts[place + 1..])
+}
+
+/// Whether any slice has a number. If not, the first reason other than that nothing happened or
+/// that the row came or went.
+fn has_numbers(index: usize, parts: &Parts<'_>) -> Result<(), Missing> {
+    let mut otherwise = Missing::Unknown;
+    let mut reason = None;
+    for (place, (_, row)) in parts.iter().enumerate() {
+        match row.map(|row| &row[index]) {
+            None => {}
+            Some(Value::Missing(Missing::Nothing)) => otherwise = Missing::Nothing,
+            Some(Value::Missing(Missing::Unknown)) if came_or_went(place, parts) => {}
+            Some(Value::Missing(missing)) => reason = reason.or(Some(*missing)),
+            Some(cell) if cell.number().is_some() => return Ok(()),
+            Some(_) => {}
+        }
+    }
+    Err(reason.unwrap_or(otherwise))
+}
+
+/// The mean over the events of all slices.
+fn mean_of_events(
+    columns: &[Heading],
+    index: usize,
+    events: usize,
+    parts: &Parts<'_>,
+) -> Result<f64, Missing> {
+    has_numbers(index, parts)?;
+    let is_number = columns[events].merge == Merge::Sum;
+    let rates = numbers(events, parts)?;
+    let (mut sum, mut whole) = (0.0, 0.0);
+    for ((seconds, row), rate) in parts.iter().zip(rates) {
+        let Some(cell) = row.map(|row| &row[index]) else { continue };
+        let weight = if is_number { rate } else { rate * seconds };
+        match cell {
+            Value::Missing(Missing::Nothing) => {}
+            Value::Missing(Missing::Unknown) if weight == 0.0 => {}
+            Value::Missing(missing) => return Err(*missing),
+            cell => {
+                sum += weight * cell.number().ok_or(Missing::Unknown)?;
+                whole += weight;
+            }
+        }
+    }
+    if whole == 0.0 { Err(Missing::Nothing) } else { Ok(sum / whole) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Measure, column, count, level, mean_of, text, time, total, unmerged};
+    use super::*;
+
+    const COLUMNS: &[Heading] = &[
+        text("disk", "", ""),
+        count("reads_per_s", "", ""),
+        mean_of("reads_per_s", "read_ns", "", Measure::Nanoseconds, ""),
+        total("errors", "", Measure::Count, ""),
+        mean_of("errors", "error_ns", "", Measure::Nanoseconds, ""),
+        level("state", "", Measure::Text, ""),
+        column("queue_max", "", Measure::Count, Merge::Greatest, ""),
+        unmerged("read_ns_p99", "", Measure::Nanoseconds, ""),
+    ];
+
+    fn row(disk: &str, numbers: [f64; 4], state: &str, rest: [f64; 2]) -> Row {
+        let mut cells = vec![Value::from(disk)];
+        cells.extend(numbers.map(Value::Number));
+        cells.push(state.into());
+        cells.extend(rest.map(Value::Number));
+        cells.into()
+    }
+
+    const UNKNOWN: Value = Value::Missing(Missing::Unknown);
+
+    #[test]
+    fn every_column_merges_by_its_own_rule() {
+        let first = [row("a", [10.0, 5.0, 1.0, 8.0], "up", [3.0, 9.0])];
+        let second = [
+            row("b", [6.0, 2.0, 0.0, 0.0], "up", [1.0, 9.0]),
+            row("a", [40.0, 20.0, 3.0, 4.0], "down", [2.0, 9.0]),
+        ];
+        let merged = merge(COLUMNS, &[(1.0, &first), (2.0, &second)]);
+        // (10 × 1 + 40 × 2) ÷ 3 s; (5 × 10 + 20 × 80) ÷ 90 reads; (8 × 1 + 4 × 3) ÷ 4 errors.
+        let mut a = row("a", [30.0, 1_650.0 / 90.0, 4.0, 5.0], "down", [3.0, 0.0]);
+        a.cells[7] = UNKNOWN;
+        let mut b = row("b", [4.0, 2.0, 0.0, 0.0], "up", [1.0, 0.0]);
+        (b.cells[4], b.cells[7]) = (Value::Missing(Missing::Nothing), UNKNOWN);
+        assert_eq!(merged, [a, b]);
+        assert_eq!(merge(COLUMNS, &[(1.0, &first)]), first);
+        assert!(merge(COLUMNS, &[]).is_empty());
+    }
+
+    #[test]
+    fn unknown_is_zero_only_where_the_row_comes_or_goes() {
+        let known = [row("a", [10.0, 5.0, 1.0, 8.0], "", [3.0, 9.0])];
+        let mut unknown = known.clone();
+        unknown[0].cells[1] = UNKNOWN;
+        unknown[0].cells[2] = UNKNOWN;
+        let reads = |slices: [&[Row]; 3]| {
+            let merged = merge(COLUMNS, &slices.map(|rows| (1.0, rows)));
+            (merged[0][1].clone(), merged[0][2].clone())
+        };
+        assert_eq!(reads([&[], &unknown, &known]), (Value::Number(10.0 / 3.0), 5.0.into()));
+        assert_eq!(reads([&known, &unknown, &[]]), (Value::Number(10.0 / 3.0), 5.0.into()));
+        assert_eq!(reads([&known, &unknown, &known]), (UNKNOWN, UNKNOWN), "it was set back");
+        assert_eq!(reads([&[], &unknown, &[]]), (UNKNOWN, UNKNOWN), "seen once");
+    }
+
+    #[test]
+    fn reasons_and_rules_survive() {
+        let columns = [text("disk", "", ""), count("a", "", ""), time("b", "", "")];
+        let cells = |a: Missing| [Value::from("x"), Value::Missing(a), 1.0.into()];
+        let one = [Row::from(cells(Missing::Off)).condemned_by(&["hole".to_owned()])];
+        let other = [Row::from(cells(Missing::Nothing))];
+        let merged = merge(&columns, &[(1.0, &other), (1.0, &one)]);
+        assert_eq!(merged[0][1], Value::Missing(Missing::Off));
+        assert_eq!(merged[0].condemned_by, ["hole"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! A load: what is sent, where to, and when it is done.
+
+use std::fmt;
+use std::sync::Arc;
+
+use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
+
+use crate::content::{Content, NoContent};
+use crate::engine::{EngineError, Medium};
+
+/// A load, ready to start.
+#[derive(Clone)]
+pub struct Load {
+    /// What is sent. `span_bytes` is visited in whole blocks; a remainder at its end is not
+    /// visited.
+    pub spec: LoadSpec,
+    pub medium: Medium,
+    /// What blocks hold.
+    pub content: Arc<dyn Content>,
+    /// When the load is done by itself.
+    pub length: Length,
+    /// Sequence of the first write; every write of the load gets one of its own, upwards.
+    pub first_sequence: u64,
+    /// Verify the checksum of one read in this many; every read's stamp is verified. Not zero.
+    pub checksum_every: u64,
+    /// The instant on the engine's clock from which histogram seconds count.
+    pub origin_ns: u64,
+}
+
+/// When a load is done by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Never: it runs until stopped. A sequential worker begins its part of the span again. An
+    /// append still ends where the span ends: continuing would overwrite, not append.
+    Endless,
+    /// When every block of the span was visited once (sequential or append).
+    Once,
+    /// When every worker has performed this many operations, failed ones included.
+    Operations(u64),
+}
+
+impl Load {
+    /// An endless load without content; set the other fields as needed.
+    pub fn new(spec: LoadSpec, medium: Medium) -> Self {
+        Self {
+            spec,
+            medium,
+            content: Arc::new(NoContent),
+            length: Length::Endless,
+            first_sequence: 1,
+            checksum_every: 64,
+            origin_ns: 0,
+        }
+    }
+
+    /// Refuses contradictions, so that the worker loop need not check for them. `depth_max` is what
+    /// the engine can have in flight a worker.
+    pub(crate) fn check(&self, depth_max: u32) -> Result<(), EngineError> {
+        let spec = &self.spec;
+        let problems = [
+            (spec.workers == 0, "the load has no workers", "use at least one worker"),
+            (
+                spec.depth_per_worker == 0 || spec.depth_per_worker > depth_max,
+                "the engine does not support this queue depth",
+                "psync has a depth of 1: use more workers; the others go up to 4096",
+            ),
+            (
+                spec.block_bytes == 0 || spec.block_bytes > 1 << 30,
+                "a block must be 1 byte to 1 GiB",
+                "choose another block size",
+            ),
+            (
+                spec.block_bytes.saturating_mul(u64::from(spec.workers)) > spec.span_bytes,
+                "the span is shorter than one block for each worker",
+                "use a larger span, a smaller block or fewer workers",
+            ),
+            (
+                (spec.op == Op::Commit) != spec.sync.is_some(),
+                "commits need a sync method, and nothing else may have one",
+                "set the sync method for commits only",
+            ),
+            (
+                spec.access == Access::Random && self.length == Length::Once,
+                "random access does not visit every block once",
+                "use sequential access, or a number of operations",
+            ),
+            (
+                spec.access == Access::Append && spec.op == Op::Read,
+                "a read cannot append",
+                "use sequential access",
+            ),
+            (
+                self.checksum_every == 0,
+                "one read in zero cannot be verified",
+                "use 1 to verify every read",
+            ),
+            (
+                matches!(spec.pacing, Pacing::Open { rate_per_s, .. }
+                    if !(rate_per_s.is_finite() && rate_per_s > 0.0)),
+                "the rate is not a positive number",
+                "use a rate above zero",
+            ),
+        ];
+        match problems.into_iter().find(|(wrong, ..)| *wrong) {
+            None => Ok(()),
+            Some((_, problem, hint)) => Err(EngineError::Contradiction {
+                medium: self.medium.name(),
+                problem: problem.to_owned(),
+                hint,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Load")
+            .field("spec", &self.spec)
+            .field("medium", &self.medium)
+            .field("length", &self.length)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,255 @@
+//! Raw rows in memory, by probe and object, in the order of time, and the histograms of a
+//! recording.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::column::{Cell, Kind, Unmeasured};
+use blockstone_record::manifest::{Imported, Phase, ProbeInfo};
+use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording};
+
+use crate::interval::Interval;
+use crate::latencies::{Bucket, Latencies};
+
+/// The probe whose instants are those of the ticks: it looks at every one, and always tells.
+const TICKS: &str = "host";
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What probes told, for as long as it is kept.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    probes: Vec<Probe>,
+    ticks: BTreeSet<u64>,
+    imported: Option<Imported>,
+    waited: BTreeMap<String, Vec<Waited>>,
+    windowed: BTreeMap<i32, Histograms>,
+}
+
+/// The latencies inside one phase's window, by role and clock.
+type Histograms = BTreeMap<(String, LatencyClock), LatencyHistogram>;
+
+/// How long the waits of an event took that ended in one second.
+#[derive(Clone, Debug)]
+struct Waited {
+    /// The middle of the second.
+    middle_ns: u64,
+    /// Their sum.
+    sum_ns: f64,
+    /// Latencies, and how many there were of each.
+    counts: Vec<(u64, u64)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    pub(crate) info: ProbeInfo,
+    pub(crate) objects: BTreeMap<String, Track>,
+}
+
+/// The rows of one object, in the order of time.
+pub(crate) type Track = VecDeque<Row>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) t_ns: u64,
+    /// Index into the phases of the recording; zero where rows come from probes directly.
+    pub(crate) phase: i32,
+    pub(crate) cells: Vec<Cell>,
+}
+
+impl History {
+    /// Without rows, of these probes.
+    pub fn new(probes: Vec<ProbeInfo>) -> Self {
+        let probe = |info| Probe { info, objects: BTreeMap::new() };
+        Self { probes: probes.into_iter().map(probe).collect(), ..Self::default() }
+    }
+
+    /// All of a recording.
+    ///
+    /// # Errors
+    /// When a series cannot be read.
+    pub fn read(recording: &Recording) -> Result<Self, RecordError> {
+        Self::read_probes(recording, |_| true)
+    }
+
+    /// Those probes of a recording that are wanted, and all its histograms.
+    ///
+    /// # Errors
+    /// When a series or the histograms cannot be read.
+    pub fn read_probes(
+        recording: &Recording,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, RecordError> {
+        let probes = recording.manifest.probes.iter().filter(|info| wanted(&info.probe));
+        let mut history = Self::new(probes.cloned().collect());
+        history.imported.clone_from(&recording.manifest.imported);
+        let names: Vec<String> = history.probes.iter().map(|p| p.info.probe.clone()).collect();
+        for name in names {
+            let series = recording.series(&name)?;
+            let width = series.columns().len();
+            // Rows come by phase first; time is what counts here.
+            let mut rows: Vec<_> = series.rows().collect();
+            rows.sort_by_key(|row| row.t_ns);
+            for row in rows {
+                let cells = (0..width).map(|column| row.cell(column)).collect();
+                let (t_ns, phase) = (row.t_ns, row.phase);
+                history.push_row(&name, row.object, Row { t_ns, phase, cells });
+            }
+        }
+        for row in recording.histograms()? {
+            history.push_histogram(row);
+        }
+        Ok(history)
+    }
+
+    fn push_histogram(&mut self, row: HistogramRow) {
+        if row.clock == LatencyClock::Submitted {
+            let waited = Waited {
+                middle_ns: u64::from(row.second) * SECOND_NS + SECOND_NS / 2,
+                sum_ns: row.histogram.sum_ns() as f64,
+                counts: row.histogram.buckets().collect(),
+            };
+            self.waited.entry(row.role.clone()).or_default().push(waited);
+        }
+        if row.windowed {
+            let histograms = self.windowed.entry(row.phase).or_default();
+            histograms.entry((row.role, row.clock)).or_default().merge(&row.histogram);
+        }
+    }
+
+    /// Whose measurements these are, if they are not Blockstone's own.
+    pub fn imported(&self) -> Option<&Imported> {
+        self.imported.as_ref()
+    }
+
+    /// The latencies of an event in the seconds of an interval whose middles lie in it.
+    pub(crate) fn waited(&self, event: &str, interval: &Interval<'_>) -> Vec<Latencies> {
+        let Some(seconds) = self.waited.get(event) else { return Vec::new() };
+        let (mut counts, mut sum_ns) = (BTreeMap::<u64, u64>::new(), 0.0);
+        let inside = |second: &&Waited| {
+            second.middle_ns > interval.from_ns && second.middle_ns <= interval.to_ns
+        };
+        for second in seconds.iter().filter(inside) {
+            sum_ns += second.sum_ns;
+            for (ns, count) in &second.counts {
+                *counts.entry(*ns).or_default() += count;
+            }
+        }
+        let bucket = |(ns, count)| Bucket { from_ns: ns, to_ns: Some(ns), count: count as f64 };
+        vec![Latencies {
+            operation: "wait".to_owned(),
+            buckets: counts.into_iter().map(bucket).collect(),
+            sum_ns: Some(sum_ns),
+            queue_ns: None,
+        }]
+    }
+
+    /// Adds a row. One of an unknown probe is left out.
+    pub fn push(&mut self, probe: &str, t_ns: u64, object: &str, cells: Vec<Cell>) {
+        self.push_row(probe, object, Row { t_ns, phase: 0, cells });
+    }
+
+    fn push_row(&mut self, probe: &str, object: &str, row: Row) {
+        if probe == TICKS {
+            self.ticks.insert(row.t_ns);
+        }
+        let Some(known) = self.probes.iter_mut().find(|known| known.info.probe == probe) else {
+            return;
+        };
+        let Some(track) = known.objects.get_mut(object) else {
+            known.objects.insert(object.to_owned(), VecDeque::from([row]));
+            return;
+        };
+        // A database may answer for a tick after it was sampled once more.
+        let place = track.iter().rev().position(|known| known.t_ns <= row.t_ns);
+        track.insert(track.len() - place.unwrap_or(track.len()), row);
+    }
+
+    /// Notes why a column is empty.
+    pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
+        let known = self.probes.iter_mut().filter(|known| known.info.probe == probe);
+        for info in known.flat_map(|known| &mut known.info.columns) {
+            if info.name == column {
+                info.unmeasured = Some(why.clone());
+            }
+        }
+    }
+
+    /// Forgets all rows before an instant, and objects without others. What was said once and for
+    /// all, in states alone, is kept.
+    pub fn forget_before(&mut self, t_ns: u64) {
+        self.ticks = self.ticks.split_off(&t_ns);
+        for probe in &mut self.probes {
+            if probe.info.columns.iter().all(|column| column.kind == Kind::State) {
+                continue;
+            }
+            for track in probe.objects.values_mut() {
+                while track.front().is_some_and(|row| row.t_ns < t_ns) {
+                    track.pop_front();
+                }
+            }
+            probe.objects.retain(|_, track| !track.is_empty());
+        }
+    }
+
+    /// The instants at which everything was looked at, in order.
+    pub fn ticks(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.ticks.iter().copied()
+    }
+
+    /// The last tick at or before an instant.
+    pub fn tick_at(&self, t_ns: u64) -> Option<u64> {
+        self.ticks.range(..=t_ns).next_back().copied()
+    }
+
+    /// The last two ticks: the latest interval.
+    pub fn latest(&self) -> Option<Interval<'_>> {
+        let mut ticks = self.ticks().rev();
+        let to_ns = ticks.next()?;
+        Some(self.interval(ticks.next()?, to_ns))
+    }
+
+    /// From the first tick to the last.
+    pub fn whole(&self) -> Option<Interval<'_>> {
+        let (from_ns, to_ns) = (self.ticks.first()?, self.ticks.last()?);
+        (from_ns < to_ns).then(|| self.interval(*from_ns, *to_ns))
+    }
+
+    /// What happened from one instant to another, both of them ticks.
+    pub fn interval(&self, from_ns: u64, to_ns: u64) -> Interval<'_> {
+        Interval::new(self, from_ns, to_ns)
+    }
+
+    /// The window of a phase: its edges are exact, and only rows of that phase count.
+    pub fn window(&self, index: usize, phase: &Phase) -> Interval<'_> {
+        Interval::of_window(self, index, phase)
+    }
+
+    /// The latencies inside the window of a phase, by role and clock.
+    pub(crate) fn windowed(
+        &self,
+        phase: i32,
+    ) -> impl Iterator<Item = (&(String, LatencyClock), &LatencyHistogram)> {
+        self.windowed.get(&phase).into_iter().flatten()
+    }
+
+    /// What the probes are and what they measure.
+    pub fn probes(&self) -> impl Iterator<Item = &ProbeInfo> {
+        self.probes.iter().map(|probe| &probe.info)
+    }
+
+    /// The objects that a probe saw at the last tick, with their cells.
+    pub fn last_rows(&self, probe: &str) -> Vec<(&str, &[Cell])> {
+        let (Some(last_ns), Some(probe)) = (self.ticks.last(), self.probe(probe)) else {
+            return Vec::new();
+        };
+        let last = probe.objects.iter().filter_map(|(object, track)| {
+            let row = track.back()?;
+            (row.t_ns == *last_ns).then_some((object.as_str(), row.cells.as_slice()))
+        });
+        last.collect()
+    }
+
+    pub(crate) fn probe(&self, name: &str) -> Option<&Probe> {
+        self.probes.iter().find(|probe| probe.info.probe == name)
+    }
+}

@@ -1,0 +1,270 @@
+//! How long operations took: how many of them in an interval lay between which bounds. Requests and
+//! system calls are counted inside the kernel; waits of a run are in its recording's histograms.
+
+use blockstone_base::column::Cell;
+use blockstone_base::table::{Known, Missing};
+
+use crate::focus::Focus;
+use crate::interval::{Interval, ratio};
+
+/// The probe that counts in the kernel.
+const KERNEL: &str = "kernel_io";
+/// Operations in the order in which they are shown.
+const OPERATIONS: [&str; 5] = ["read", "write", "flush", "discard", "submit"];
+/// Waits of sessions that are one kind of system call: the event, the type of file, the operation.
+/// Versions write `WAL` and `Wal`. Writes of data are not among them: extending a file is one too.
+const CALLS: [(&str, &str, &str); 6] = [
+    ("DataFileRead", "data", "read"),
+    ("WALSync", "redo", "flush"),
+    ("WALWrite", "redo", "write"),
+    ("DataFileSync", "data", "flush"),
+    ("BufFileRead", "temp", "read"),
+    ("BufFileWrite", "temp", "write"),
+];
+/// The end of the first octave.
+const FIRST_NS: u64 = 1_024;
+
+/// Octaves of latencies: the first ends at 1.024 µs, each other at twice the end of the one before;
+/// the last one, from 17.2 s on, never.
+pub const OCTAVES: usize = 26;
+
+/// Latencies of one operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latencies {
+    /// What was timed: `read`, `write`, `flush`, `discard`, `submit` or `wait`.
+    pub operation: String,
+    /// How many lay where, the shortest first.
+    pub buckets: Vec<Bucket>,
+    /// The sum of their times, in nanoseconds; none where only buckets are known.
+    pub sum_ns: Option<f64>,
+    /// How much of that requests waited to be sent to the device; none of anything else.
+    pub queue_ns: Option<f64>,
+}
+
+/// How many operations took how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    /// The least of them may have taken this, in nanoseconds.
+    pub from_ns: u64,
+    /// They took less than this, or at most this where both are the same; none for the last one.
+    pub to_ns: Option<u64>,
+    /// How many.
+    pub count: f64,
+}
+
+/// Something whose operations are timed one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Timed {
+    /// What the kernel counts, of objects whose columns say this.
+    Counted {
+        /// Columns of the probe `kernel_io`, and what they say.
+        states: Vec<(&'static str, String)>,
+        /// Whether only sessions of clients are meant, of whatever database.
+        of_sessions: bool,
+    },
+    /// An event of a run, `session/db file sequential read`.
+    Event(String),
+}
+
+impl Timed {
+    /// What a wait is; none where nothing times it.
+    pub fn of_wait(class: &str, event: &str) -> Option<Self> {
+        let known = |(name, ..): &&(&str, &str, &str)| name.eq_ignore_ascii_case(event);
+        let (_, file_type, operation) = CALLS.iter().filter(|_| class == "IO").find(known)?;
+        let states = vec![
+            ("layer", "system call".to_owned()),
+            ("file_type", (*file_type).to_owned()),
+            ("operation", (*operation).to_owned()),
+        ];
+        Some(Self::Counted { states, of_sessions: true })
+    }
+
+    /// What a wait that samples are narrowed down to is.
+    pub fn of_focus(focus: &Focus) -> Option<Self> {
+        Self::of_wait(focus.value("wait_class")?, focus.value("event")?)
+    }
+
+    /// What it is in words: `block, role postgres/session`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Event(event) => event.clone(),
+            Self::Counted { states, of_sessions } => {
+                let words = states.iter().map(|(column, value)| match *column {
+                    "layer" if value == "block" => "requests to devices".to_owned(),
+                    "layer" => "system calls".to_owned(),
+                    "file_type" => format!("{value} files"),
+                    _ => value.clone(),
+                });
+                let sessions = of_sessions.then(|| "sessions".to_owned());
+                words.chain(sessions).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// Its latencies by operation; none of an operation that never occurred.
+    pub fn latencies(&self, interval: &Interval<'_>) -> Vec<Latencies> {
+        let (states, of_sessions) = match self {
+            Self::Event(event) => return interval.history().waited(event, interval),
+            Self::Counted { states, of_sessions } => (states, *of_sessions),
+        };
+        let said = |object: &str, column: &str| interval.text(KERNEL, object, column);
+        let meant = |object: &&str| {
+            states.iter().all(|(column, value)| said(object, column) == Some(value))
+                && (!of_sessions || said(object, "role").is_some_and(|r| r.ends_with("/session")))
+        };
+        let objects: Vec<&str> = interval.objects(KERNEL).into_iter().filter(meant).collect();
+        let of = |operation: &&str| {
+            let is_it = |object: &&str| said(object, "operation") == Some(operation);
+            let objects: Vec<&str> = objects.iter().copied().filter(is_it).collect();
+            (!objects.is_empty()).then(|| Latencies::counted(interval, operation, &objects))
+        };
+        OPERATIONS.iter().filter_map(of).collect()
+    }
+}
+
+impl Latencies {
+    /// What the kernel counted of these objects, all of one operation.
+    pub fn counted(interval: &Interval<'_>, operation: &str, objects: &[&str]) -> Self {
+        let columns = interval.columns(KERNEL);
+        let place = |name: &str| columns.iter().position(|column| column.name == name);
+        let starts: Vec<(usize, u64)> = columns
+            .iter()
+            .enumerate()
+            .filter_map(|(index, column)| {
+                let start = column.name.strip_prefix("ios_from_")?.strip_suffix("ns")?;
+                Some((index, start.parse().ok()?))
+            })
+            .collect();
+        let ends = starts.iter().skip(1).map(|(_, start)| Some(*start)).chain([None]);
+        let mut buckets: Vec<Bucket> = starts
+            .iter()
+            .zip(ends)
+            .map(|((_, from_ns), to_ns)| Bucket { from_ns: *from_ns, to_ns, count: 0.0 })
+            .collect();
+        let (sum, queue) = (place("elapsed_ns"), place("queue_ns"));
+        let (mut sum_ns, mut queue_ns) = (sum.map(|_| 0.0), None);
+        for object in objects {
+            let Some((first, last)) = interval.ends(KERNEL, object) else { continue };
+            let zero = Cell::Value(0);
+            let begun = |index: usize| first.map_or(Some(&zero), |first| first.get(index));
+            let moved = |index: usize| match (begun(index)?, last.get(index)?) {
+                (Cell::Value(first), Cell::Value(last)) if last >= first => {
+                    Some((last - first) as f64)
+                }
+                _ => None,
+            };
+            for (bucket, (index, _)) in buckets.iter_mut().zip(&starts) {
+                bucket.count += moved(*index).unwrap_or(0.0);
+            }
+            if let (Some(all), Some(moved)) = (&mut sum_ns, sum.and_then(moved)) {
+                *all += moved;
+            }
+            if let Some(moved) = queue.and_then(moved) {
+                *queue_ns.get_or_insert(0.0) += moved;
+            }
+        }
+        Self { operation: operation.to_owned(), buckets, sum_ns, queue_ns }
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> f64 {
+        self.buckets.iter().map(|bucket| bucket.count).sum()
+    }
+
+    /// Their mean in nanoseconds.
+    ///
+    /// # Errors
+    /// Where there were none, or nobody summed them.
+    pub fn mean_ns(&self) -> Known {
+        ratio(self.sum_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
+    }
+
+    /// Mean time in the queue before the device, in nanoseconds.
+    ///
+    /// # Errors
+    /// Where there were none, or nothing queues.
+    pub fn mean_queue_ns(&self) -> Known {
+        ratio(self.queue_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
+    }
+
+    /// The time in which this part of them was done: the end of the bucket that holds it.
+    ///
+    /// # Errors
+    /// Where there were none.
+    pub fn quantile_ns(&self, part: f64) -> Known {
+        let total = self.count();
+        if total == 0.0 {
+            return Err(Missing::Nothing);
+        }
+        let mut seen = 0.0;
+        for bucket in &self.buckets {
+            seen += bucket.count;
+            if seen >= total * part {
+                return Ok(bucket.to_ns.unwrap_or(bucket.from_ns) as f64);
+            }
+        }
+        Err(Missing::Unknown)
+    }
+
+    /// How many there were by octave.
+    pub fn octaves(&self) -> [f64; OCTAVES] {
+        let mut octaves = [0.0; OCTAVES];
+        for bucket in &self.buckets {
+            octaves[octave(bucket.from_ns)] += bucket.count;
+        }
+        octaves
+    }
+}
+
+/// From where to where an octave goes, in nanoseconds; the last one has no end.
+pub fn octave_bounds(octave: usize) -> (u64, Option<u64>) {
+    let start = if octave == 0 { 0 } else { FIRST_NS << (octave - 1) };
+    (start, (octave + 1 < OCTAVES).then(|| FIRST_NS << octave))
+}
+
+/// The octave of a latency.
+fn octave(ns: u64) -> usize {
+    let doublings = (ns / FIRST_NS).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
+    doublings.min(OCTAVES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn octaves_lie_side_by_side() {
+        assert_eq!(octave_bounds(0), (0, Some(1_024)));
+        assert_eq!(octave_bounds(1), (1_024, Some(2_048)));
+        assert_eq!(octave_bounds(OCTAVES - 1), (17_179_869_184, None));
+    }
+
+    proptest! {
+        #[test]
+        fn every_latency_lies_in_its_octave(ns in 0_u64..1 << 40) {
+            let (from_ns, to_ns) = octave_bounds(octave(ns));
+            prop_assert!(from_ns <= ns && to_ns.is_none_or(|end| ns < end));
+        }
+    }
+
+    #[test]
+    fn quantiles_are_ends_of_buckets_and_nothing_of_nothing() {
+        let bucket = |from_ns, count| Bucket { from_ns, to_ns: Some(from_ns * 2), count };
+        let buckets = vec![bucket(1_024, 90.0), bucket(2_048, 9.0), bucket(4_096, 1.0)];
+        let some = Latencies { buckets, sum_ns: Some(2e5), ..Latencies::default() };
+        assert_eq!(some.quantile_ns(0.5), Ok(2_048.0));
+        assert_eq!(some.quantile_ns(0.99), Ok(4_096.0));
+        assert_eq!(some.quantile_ns(0.999), Ok(8_192.0));
+        assert_eq!(some.mean_ns(), Ok(2_000.0));
+        assert_eq!(Latencies::default().quantile_ns(0.5), Err(Missing::Nothing));
+    }
+
+    #[test]
+    fn a_wait_is_a_system_call_where_only_one_kind_of_call_is_that_wait() {
+        assert!(Timed::of_wait("IO", "WalSync").is_some(), "as later versions write it");
+        assert!(Timed::of_wait("LWLock", "WALWrite").is_none(), "somebody else's write");
+        assert!(Timed::of_wait("IO", "DataFileWrite").is_none());
+    }
+}

@@ -1,0 +1,38 @@
+//! Counters → figures: the one way from raw rows to numbers that are shown, judged and compared.
+//!
+//! A [`History`] holds what probes recorded. An [`Interval`] is a part of it, between two ticks or
+//! between the edges of a phase's window, and says how far each counter moved in it ([`Known`]) or
+//! why that is not known ([`Missing`]): off, not in this version, not permitted, unknown. Rates and
+//! slopes come with the 95 % interval of their ticks. A [`Focus`] narrows samples of sessions;
+//! [`Latencies`] say how many operations took how long.
+//!
+//! Must not know: the machine, which figures there are, and who shows or judges them.
+//!
+//! ```
+//! use blockstone_base::column::Cell;
+//! use blockstone_figures::History;
+//! # use blockstone_record::manifest::ProbeInfo;
+//! # let probes: Vec<ProbeInfo> = serde_json::from_value(serde_json::json!([{
+//! #   "probe": "network", "doc": "", "ticks": 0, "missed_ticks": 0, "columns": [
+//! #   { "name": "received_bytes", "unit": "bytes", "kind": "counter", "source": "", "doc": "",
+//! #     "unmeasured": null }] }])).unwrap();
+//!
+//! let mut history = History::new(probes);
+//! history.push("network", 0, "eth0", vec![Cell::Value(1_000)]);
+//! history.push("network", 2_000_000_000, "eth0", vec![Cell::Value(5_000)]);
+//! let interval = history.interval(0, 2_000_000_000);
+//! assert_eq!(interval.per_s("network", "eth0", "received_bytes"), Ok(2_000.0));
+//! ```
+
+mod focus;
+mod history;
+mod interval;
+mod latencies;
+mod rates;
+
+pub use blockstone_base::table::{Known, Missing};
+pub use focus::{Condition, ConditionError, Focus};
+pub use history::History;
+pub use interval::{Grown, Interval, Sample, ratio, sum};
+pub use latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
+pub use rates::{Track, rate, slope};

@@ -1,0 +1,127 @@
+//! Rates and slopes: how fast a counter grew, with the 95 % interval that its ticks support.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::Kind;
+use blockstone_base::stats::{self, Estimate};
+use blockstone_base::table::Missing;
+
+use crate::interval::{Interval, number};
+
+/// A counter at consecutive ticks: (`t_ns`, count), ascending in time.
+pub type Track = Vec<(u64, u64)>;
+
+/// The rate of a counter, per second, with a finite interval: ticks that all fall on two instants
+/// bound nothing, and an infinite interval cannot be written down.
+///
+/// # Errors
+/// [`Missing::Unknown`] with fewer than three ticks.
+pub fn rate(ticks: &[(u64, u64)]) -> Result<Estimate, Missing> {
+    stats::rate_per_s(ticks)
+        .filter(|rate| rate.value.is_finite() && rate.high.is_finite())
+        .ok_or(Missing::Unknown)
+}
+
+/// Growth of one counter for each unit of another, at the ticks at which the other moved: its
+/// slope, with the interval of the slices between them.
+///
+/// # Errors
+/// [`Missing::Unknown`] with fewer than three such ticks.
+pub fn slope(of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> {
+    let of: BTreeMap<u64, u64> = of.iter().copied().collect();
+    let pairs = by.iter().filter_map(|(t_ns, by)| Some((*by, *of.get(t_ns)?)));
+    let mut pairs: Vec<(u64, u64)> = pairs.collect();
+    // Processor time is read less often than the rest when there are thousands of threads.
+    pairs.dedup_by_key(|(by, _)| *by);
+    rate(&pairs).map(|per_billion| per_billion.scaled(1e-9))
+}
+
+impl Interval<'_> {
+    /// A counter at each tick, both edges included. Of two rows at one instant the later one
+    /// counts: it was read for the edge.
+    ///
+    /// # Errors
+    /// When it was not measured at any of them.
+    pub fn track(&self, probe: &str, object: &str, column: &str) -> Result<Track, Missing> {
+        let (rows, index) = self.find(probe, object, column, Kind::Counter)?;
+        let mut track = Track::new();
+        let mut rows = self.rows_of(rows, self.from_ns, self.to_ns).peekable();
+        rows.peek().ok_or(Missing::Unknown)?;
+        for row in rows {
+            let Some((t_ns, count)) = number(row, index) else { continue };
+            let Ok(count) = u64::try_from(count) else { continue };
+            match track.last_mut() {
+                Some(last) if last.0 == t_ns => last.1 = count,
+                _ => track.push((t_ns, count)),
+            }
+        }
+        if track.is_empty() { Err(self.why(probe, column, true)) } else { Ok(track) }
+    }
+
+    /// A counter summed over all objects of a probe, at the instants at which all were read.
+    ///
+    /// # Errors
+    /// The reason of the first object that has none; [`Missing::Unknown`] without an object.
+    pub fn track_of_all(&self, probe: &str, column: &str) -> Result<Track, Missing> {
+        let objects = self.objects(probe);
+        let mut sums: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
+        for object in &objects {
+            for (t_ns, count) in self.track(probe, object, column)? {
+                let sum = sums.entry(t_ns).or_default();
+                *sum = (sum.0 + 1, sum.1 + count);
+            }
+        }
+        let whole = sums.into_iter().filter(|(_, (parts, _))| *parts == objects.len());
+        let track: Track = whole.map(|(t_ns, (_, sum))| (t_ns, sum)).collect();
+        if track.is_empty() { Err(Missing::Unknown) } else { Ok(track) }
+    }
+
+    /// How fast a counter grew, per second.
+    ///
+    /// # Errors
+    /// When it was not measured, or at fewer than three ticks.
+    pub fn rate(&self, probe: &str, object: &str, column: &str) -> Result<Estimate, Missing> {
+        rate(&self.track(probe, object, column)?)
+    }
+
+    /// The same summed over all objects of a probe.
+    ///
+    /// # Errors
+    /// As [`Self::rate`], of any object.
+    pub fn rate_of_all(&self, probe: &str, column: &str) -> Result<Estimate, Missing> {
+        rate(&self.track_of_all(probe, column)?)
+    }
+
+    /// [`slope`] of two tracks of this interval, of its length.
+    ///
+    /// # Errors
+    /// As [`slope`].
+    pub fn slope(&self, of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> {
+        let duration_ns = self.to_ns.saturating_sub(self.from_ns);
+        Ok(Estimate { duration_ns, ..slope(of, by)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ticks_bound_nothing_and_a_steady_counter_has_its_rate() {
+        assert_eq!(rate(&[(0, 0), (1_000_000_000, 10)]), Err(Missing::Unknown));
+        assert_eq!(rate(&[(5, 0), (5, 1), (5, 2)]), Err(Missing::Unknown), "one instant");
+        let ticks: Track = (0..10).map(|i| (i * 100_000_000, i * 50)).collect();
+        let steady = rate(&ticks).unwrap();
+        assert!((steady.value - 500.0).abs() < 1e-6, "{steady:?}");
+        assert_eq!((steady.samples, steady.duration_ns), (450, 900_000_000));
+    }
+
+    #[test]
+    fn a_slope_is_taken_where_the_other_counter_moved() {
+        let by: Track = (0..20).map(|i| (i, i / 2 * 10)).collect();
+        let of: Track = (0..20).map(|i| (i, i / 2 * 70)).collect();
+        let seven = slope(&of, &by).unwrap();
+        assert!((seven.value - 7.0).abs() < 1e-9, "{seven:?}");
+        assert_eq!(slope(&of, &[(0, 1), (1, 1), (2, 1)]), Err(Missing::Unknown), "it stood still");
+    }
+}

@@ -1,0 +1,191 @@
+//! The control file: what the instance is, and where recovery begins.
+//!
+//! Its two halves are written in turn, each durable before the other may be touched, so a torn
+//! write leaves the older state. A half is two equal copies: a single damaged block must not bring
+//! an older state back, whose redo may have been written over.
+
+use blockstone_base::Bytes;
+use blockstone_sys::buffer::{Arena, Slot};
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::block::{get, put};
+use crate::error::InstanceError;
+use crate::group::{GroupError, GroupFile};
+use crate::redo::Lsn;
+use crate::redo::buffer::{Mark, Place};
+use crate::spec::{InstanceSpec, TornProtection};
+
+/// Bytes of a copy, as long as a block of the file.
+pub(crate) const COPY_BYTES: usize = 4096;
+/// Bytes of a half: what is written at once.
+pub(crate) const HALF_BYTES: usize = 2 * COPY_BYTES;
+/// Bytes of the file.
+pub(crate) const CONTROL_BYTES: usize = 2 * HALF_BYTES;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"bstnctrl");
+const VERSION: u32 = 1;
+const WORDS: usize = 19;
+
+/// What an instance is from its creation on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Identity {
+    /// Drawn at its creation; every block and redo block carries it.
+    pub id: u64,
+    pub spec: InstanceSpec,
+}
+
+/// What changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Writes of the control file so far.
+    pub sequence: u64,
+    /// Recovery replays what is behind this position.
+    pub checkpoint: Lsn,
+    /// The chunk in which or before which that is.
+    pub mark: Mark,
+    /// Schemas that have their data, from the first.
+    pub loaded: u32,
+    /// How blocks have been protected since the last opening.
+    pub protection: TornProtection,
+    /// Database writers since the last opening, each with its part of the double-write area.
+    pub writers: u32,
+}
+
+/// The control file of an open instance.
+#[derive(Debug)]
+pub(crate) struct Control {
+    file: GroupFile,
+    identity: Identity,
+    state: Mutex<(State, Slot)>,
+}
+
+impl Control {
+    /// Writes both halves of a new control file.
+    pub fn create(file: GroupFile, identity: Identity, state: State) -> Result<(), InstanceError> {
+        // Both halves: that of an earlier instance in the same group could look newer.
+        let control = Self { file, identity, state: Mutex::new((state, memory()?)) };
+        control.write(|_| {})?;
+        control.write(|_| {})
+    }
+
+    /// Reads the newest state.
+    pub fn open(file: GroupFile) -> Result<Self, InstanceError> {
+        let mut memory = memory()?;
+        let mut newest: Option<(Identity, State)> = None;
+        let mut other_version = None;
+        for offset in (0..CONTROL_BYTES).step_by(COPY_BYTES) {
+            let copy = &mut memory[..COPY_BYTES];
+            match file.read(offset as u64, copy, &|_, bytes| is_whole(bytes)) {
+                Ok(_) => {}
+                Err(GroupError::Corrupt { .. }) => continue,
+                Err(other) => return Err(other.into()),
+            }
+            match decode(copy) {
+                Ok(found) if newest.is_none_or(|(_, state)| state.sequence < found.1.sequence) => {
+                    newest = Some(found);
+                }
+                Ok(_) => {}
+                Err(version) => other_version = Some(version),
+            }
+        }
+        match (newest, other_version) {
+            (Some((identity, state)), _) => {
+                Ok(Self { file, identity, state: Mutex::new((state, memory)) })
+            }
+            (None, Some(found)) => Err(InstanceError::ControlVersion { found, known: VERSION }),
+            (None, None) => Err(InstanceError::ControlDamaged),
+        }
+    }
+
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub fn state(&self) -> State {
+        self.state.lock().0
+    }
+
+    /// Changes the state and makes it durable.
+    pub fn write(&self, change: impl FnOnce(&mut State)) -> Result<(), InstanceError> {
+        let mut guard = self.state.lock();
+        let (state, memory) = &mut *guard;
+        let mut next = *state;
+        change(&mut next);
+        next.sequence += 1;
+        memory.chunks_mut(COPY_BYTES).for_each(|copy| encode(&self.identity, &next, copy));
+        let offset = next.sequence % 2 * HALF_BYTES as u64;
+        self.file.write(offset, memory, true)?;
+        *state = next;
+        Ok(())
+    }
+}
+
+fn memory() -> Result<Slot, InstanceError> {
+    let mut slots = Arena::new(1, HALF_BYTES)?.into_slots();
+    Ok(slots.pop().expect("an arena of one slot has one"))
+}
+
+fn encode(identity: &Identity, state: &State, out: &mut [u8]) {
+    let Identity { id, spec } = identity;
+    let words: [u64; WORDS] = [
+        MAGIC,
+        u64::from(VERSION),
+        *id,
+        spec.block.get(),
+        u64::from(spec.schemas),
+        spec.rows,
+        spec.scan_blocks,
+        u64::from(spec.redo_logs),
+        spec.redo.get(),
+        spec.seed,
+        u64::from(spec.random_percent),
+        state.sequence,
+        state.checkpoint.0,
+        state.mark.first.0,
+        state.mark.place.sequence,
+        state.mark.place.offset,
+        u64::from(state.loaded),
+        state.protection as u64,
+        u64::from(state.writers),
+    ];
+    out.fill(0);
+    for (at, word) in words.iter().enumerate() {
+        put(out, at * 8, *word);
+    }
+    let sum = xxh3_64(&out[..out.len() - 8]);
+    put(out, COPY_BYTES - 8, sum);
+}
+
+fn is_whole(bytes: &[u8]) -> bool {
+    let sum = COPY_BYTES - 8;
+    get(bytes, 0) == MAGIC && get(bytes, sum) == xxh3_64(&bytes[..sum])
+}
+
+/// The content of a whole copy, or its version when that is another.
+fn decode(bytes: &[u8]) -> Result<(Identity, State), u32> {
+    let word = |at: usize| get(bytes, at * 8);
+    if word(1) != u64::from(VERSION) {
+        return Err(word(1) as u32);
+    }
+    let spec = InstanceSpec {
+        block: Bytes(word(3)),
+        schemas: word(4) as u32,
+        rows: word(5),
+        scan_blocks: word(6),
+        redo_logs: word(7) as u32,
+        redo: Bytes(word(8)),
+        seed: word(9),
+        random_percent: word(10) as u8,
+    };
+    let place = Place { sequence: word(14), offset: word(15) };
+    let state = State {
+        sequence: word(11),
+        checkpoint: Lsn(word(12)),
+        mark: Mark { first: Lsn(word(13)), place },
+        loaded: word(16) as u32,
+        protection: TornProtection::from_number(word(17)),
+        writers: word(18) as u32,
+    };
+    Ok((Identity { id: word(2), spec }, state))
+}

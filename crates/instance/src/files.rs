@@ -1,0 +1,87 @@
+//! The files of an instance in its disk group, and how blocks are written to them.
+
+use blockstone_base::Bytes;
+
+use crate::control::{CONTROL_BYTES, COPY_BYTES};
+use crate::error::InstanceError;
+use crate::group::{BatchInfo, BatchWrite, DiskGroup, FileSpec, GroupFile};
+use crate::redo::REDO_BLOCK_BYTES;
+use crate::spec::{InstanceSpec, TornProtection, WRITERS_MAX};
+
+pub(crate) const BATCH_BLOCKS: usize = 128;
+
+/// The files of an instance in its disk group.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub data: GroupFile,
+    pub control: GroupFile,
+    pub double_write: GroupFile,
+    pub redo: Vec<GroupFile>,
+}
+
+impl InstanceSpec {
+    /// The files that the disk group must have.
+    ///
+    /// # Errors
+    /// When a parameter has a value it cannot have.
+    pub fn files(&self) -> Result<Vec<FileSpec>, InstanceError> {
+        self.check()?;
+        let redo_block = Bytes(REDO_BLOCK_BYTES as u64);
+        let file =
+            |name: &str, size, block, fine| FileSpec { name: name.into(), size, block, fine };
+        let double_write = u64::from(WRITERS_MAX) * BATCH_BLOCKS as u64 * self.block.get();
+        let mut files = vec![
+            file("control", Bytes(CONTROL_BYTES as u64), Bytes(COPY_BYTES as u64), false),
+            file("double-write", Bytes(double_write), self.block, false),
+        ];
+        files.extend(
+            (0..self.redo_logs).map(|log| file(&redo_name(log), self.redo, redo_block, true)),
+        );
+        files.push(file("data", Bytes(self.blocks() * self.block.get()), self.block, false));
+        Ok(files)
+    }
+}
+
+impl Files {
+    pub fn open(group: &DiskGroup, redo_logs: u32) -> Result<Self, InstanceError> {
+        let redo = (0..redo_logs).map(|log| group.file(&redo_name(log)));
+        Ok(Self {
+            data: group.file("data")?,
+            control: group.file("control")?,
+            double_write: group.file("double-write")?,
+            redo: redo.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Writes blocks so that a torn write can be repaired: with double writes, first durably to
+    /// area `area` of the double-write file, then to their places, which are durable before the
+    /// area is used again.
+    pub fn write_blocks(
+        &self,
+        protection: TornProtection,
+        area: u32,
+        writes: &[BatchWrite<'_>],
+    ) -> Result<BatchInfo, InstanceError> {
+        if protection != TornProtection::DoubleWrite {
+            return Ok(self.data.write_batch(writes)?);
+        }
+        let block_bytes = self.data.block_bytes();
+        let start = u64::from(area) * BATCH_BLOCKS as u64 * block_bytes;
+        let copies: Vec<BatchWrite<'_>> = (0..)
+            .zip(writes)
+            .map(|(index, write)| BatchWrite {
+                offset: start + index * block_bytes,
+                data: write.data,
+            })
+            .collect();
+        self.double_write.write_batch(&copies)?;
+        self.double_write.sync()?;
+        let info = self.data.write_batch(writes)?;
+        self.data.sync()?;
+        Ok(info)
+    }
+}
+
+fn redo_name(log: u32) -> String {
+    format!("redo-{log}")
+}

@@ -1,0 +1,164 @@
+//! How an instance is made and opened.
+
+use std::time::Duration;
+
+use blockstone_base::Bytes;
+
+use crate::block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+use crate::error::InstanceError;
+use crate::redo::REDO_BLOCK_BYTES;
+
+/// Writers there can be: each has its part of the double-write area.
+pub const WRITERS_MAX: u32 = 16;
+
+/// Blocks of the cache needed for each session.
+const BLOCKS_PER_SESSION: usize = 8;
+const CACHE_BLOCKS_MIN: u64 = 64;
+const REDO_BYTES_MIN: u64 = 256 << 10;
+const LOG_BUFFER_MIN: u64 = 128 << 10;
+
+/// What an instance is made as; kept in its control file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceSpec {
+    /// Size of a block: 4, 8, 16 or 32 KiB.
+    pub block: Bytes,
+    /// Schemas, each with its own tables.
+    pub schemas: u32,
+    /// Rows of a schema; one row is one block.
+    pub rows: u64,
+    /// Blocks of the second table of a schema, which is scanned; may be zero.
+    pub scan_blocks: u64,
+    /// Redo logs that are written in turn; at least two.
+    pub redo_logs: u32,
+    /// Size of each.
+    pub redo: Bytes,
+    /// Seed of the physical order of rows and of their content.
+    pub seed: u64,
+    /// Share of a column that no compressor shortens, 0 to 100 %.
+    pub random_percent: u8,
+}
+
+/// How a torn block write is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TornProtection {
+    /// Not at all, as Oracle does: a torn block is detected by its checksum and is lost.
+    None = 0,
+    /// Before the first change since a block was last written, the whole block goes into the redo,
+    /// as `PostgreSQL` does after each checkpoint.
+    FullPage = 1,
+    /// Blocks are written to a double-write area first, as `InnoDB` does.
+    DoubleWrite = 2,
+}
+
+/// How an instance is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenSpec {
+    /// Size of the buffer cache.
+    pub cache: Bytes,
+    /// Database writers.
+    pub writers: u32,
+    /// Size of the log buffer: half of it gathers while the other half is written.
+    pub log_buffer: Bytes,
+    /// How torn writes are repaired.
+    pub protection: TornProtection,
+    /// Delay before the first attempt to bring back a disk that left the group; it grows with each
+    /// attempt.
+    pub return_after: Duration,
+}
+
+impl InstanceSpec {
+    /// Blocks of the data file.
+    pub fn blocks(&self) -> u64 {
+        u64::from(self.schemas) * self.schema_blocks()
+    }
+
+    pub(crate) fn schema_blocks(&self) -> u64 {
+        self.rows + self.scan_blocks
+    }
+
+    pub(crate) fn check(&self) -> Result<(), InstanceError> {
+        let refuse = |what: String, hint| Err(InstanceError::parameter(what, hint));
+        let block = self.block.get();
+        if !block.is_power_of_two() || !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block) {
+            return refuse(format!("blocks of {}", self.block), "use 4K, 8K, 16K or 32K");
+        }
+        if self.schemas == 0 || self.rows == 0 {
+            let what = format!("{} schemas of {} rows", self.schemas, self.rows);
+            return refuse(what, "use at least one schema and one row");
+        }
+        let redo = self.redo.get();
+        if self.redo_logs < 2
+            || redo < REDO_BYTES_MIN
+            || !redo.is_multiple_of(REDO_BLOCK_BYTES as u64)
+        {
+            let what = format!("{} redo logs of {}", self.redo_logs, self.redo);
+            return refuse(what, "use at least two, of at least 256K and whole 4K blocks");
+        }
+        if self.random_percent > 100 {
+            let what = format!("{} % of a column incompressible", self.random_percent);
+            return refuse(what, "use 0 to 100");
+        }
+        Ok(())
+    }
+}
+
+impl TornProtection {
+    pub(crate) fn from_number(number: u64) -> Self {
+        match number {
+            1 => Self::FullPage,
+            2 => Self::DoubleWrite,
+            _ => Self::None,
+        }
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::FullPage => "full-page",
+            Self::DoubleWrite => "double-write",
+        }
+    }
+}
+
+impl OpenSpec {
+    /// Whether an instance made as `made` can be opened so, for `sessions` at a time.
+    ///
+    /// # Errors
+    /// When a parameter has a value it cannot have, or the cache is too small.
+    pub fn check(&self, made: &InstanceSpec, sessions: u32) -> Result<(), InstanceError> {
+        let refuse = |what: String, hint| Err(InstanceError::parameter(what, hint));
+        if self.cache.get() < CACHE_BLOCKS_MIN * made.block.get() {
+            let what = format!("a cache of {} for blocks of {}", self.cache, made.block);
+            return refuse(what, "use a --cache of at least 64 blocks");
+        }
+        if !(1..=WRITERS_MAX).contains(&self.writers) {
+            return refuse(format!("{} database writers", self.writers), "use 1 to 16");
+        }
+        if self.log_buffer.get() < LOG_BUFFER_MIN {
+            return refuse(format!("a log buffer of {}", self.log_buffer), "use at least 128K");
+        }
+        check_sessions((self.cache.get() / made.block.get()) as usize, sessions)
+    }
+}
+
+impl Default for OpenSpec {
+    /// 128 MiB of cache, one writer, a log buffer of 4 MiB, full pages in the redo.
+    fn default() -> Self {
+        Self {
+            cache: Bytes::mib(128),
+            writers: 1,
+            log_buffer: Bytes::mib(4),
+            protection: TornProtection::FullPage,
+            return_after: Duration::from_secs(5),
+        }
+    }
+}
+
+pub(crate) fn check_sessions(frames: usize, sessions: u32) -> Result<(), InstanceError> {
+    let served = frames / BLOCKS_PER_SESSION;
+    if sessions as usize > served {
+        return Err(InstanceError::CacheTooSmall { session: sessions - 1, frames, served });
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Claiming a device or the space of a directory: what every measurement refuses before it writes.
+//!
+//! A device is overwritten only when it was named twice, nothing uses it and it is empty. A
+//! directory or device must hold all of what will be written.
+
+use std::path::{Path, PathBuf};
+
+use blockstone_base::units::Bytes;
+use blockstone_sys::file::FileError;
+use blockstone_sys::survey::{self, SurveyError};
+
+/// Why a measurement may not have what it asks for, or could not give it back.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// The path cannot be looked at.
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
+    /// The device cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A device was named once.
+    #[error(
+        "write to {}: that would destroy what is on this device\n\
+         hint: --destroy {} allows it{}",
+        path.display(),
+        path.display(),
+        or(*instead)
+    )]
+    DeviceNamedOnce {
+        /// The device.
+        path: PathBuf,
+        /// What else can be done.
+        instead: Option<&'static str>,
+    },
+    /// A device in use was to be overwritten.
+    #[error(
+        "destroy {}: it is in use: {usage}\n\
+         hint: name a directory on it instead, or take it out of use first",
+        path.display()
+    )]
+    InUse {
+        /// The device.
+        path: PathBuf,
+        /// By what.
+        usage: String,
+    },
+    /// A device with content was to be overwritten.
+    #[error(
+        "destroy {}: it is not empty (its first or last MiB holds data)\n\
+         hint: clear it with `wipefs -a` and `blkdiscard` if nothing on it is needed{}",
+        path.display(),
+        or(*instead)
+    )]
+    NotEmpty {
+        /// The device.
+        path: PathBuf,
+        /// What else can be done.
+        instead: Option<&'static str>,
+    },
+    /// The directory has too little room.
+    #[error(
+        "create {asked} of files in {}: only {free} are free\n\
+         hint: free some space, or ask for less with {less}",
+        path.display()
+    )]
+    NoSpace {
+        /// The directory.
+        path: PathBuf,
+        /// What was to be created.
+        asked: Bytes,
+        /// What there is.
+        free: Bytes,
+        /// The options that ask for less.
+        less: &'static str,
+    },
+    /// A device or file is too small.
+    #[error(
+        "use {}: {size} is too small, at least {least} is needed\nhint: {hint}",
+        path.display()
+    )]
+    TooSmall {
+        /// The device or file.
+        path: PathBuf,
+        /// What is needed.
+        least: Bytes,
+        /// What there is.
+        size: Bytes,
+        /// What helps.
+        hint: String,
+    },
+    /// I/O that never completes keeps what was claimed in use.
+    #[error(
+        "{waiting} still wait for an I/O that does not complete\n\
+         hint: the device hangs; see dmesg"
+    )]
+    Stuck {
+        /// How many of what: `4 sessions`.
+        waiting: String,
+    },
+}
+
+fn or(instead: Option<&str>) -> String {
+    instead.map(|instead| format!("; {instead}")).unwrap_or_default()
+}
+
+/// A block device that will be overwritten.
+#[derive(Clone, Copy, Debug)]
+pub struct Device<'a> {
+    /// Its path.
+    pub path: &'a Path,
+    /// Whether it was named a second time, to allow that.
+    pub destroy: bool,
+    /// What a user can do instead, for the hint.
+    pub instead: Option<&'static str>,
+}
+
+impl Device<'_> {
+    /// Refuses a device that was named once, is in use or is not empty. One that holds nothing but
+    /// what `is_remains` knows as left by a killed measurement counts as empty.
+    ///
+    /// # Errors
+    /// When it is refused, is no device or cannot be read.
+    pub fn claim(
+        &self,
+        is_remains: impl FnOnce(&Path) -> Result<bool, FileError>,
+    ) -> Result<(), ClaimError> {
+        let (path, instead) = (self.path.to_owned(), self.instead);
+        if !self.destroy {
+            return Err(ClaimError::DeviceNamedOnce { path, instead });
+        }
+        if let Some(usage) = survey::is_mounted(Path::new("/"), self.path)? {
+            return Err(ClaimError::InUse { path, usage });
+        }
+        if survey::device_is_empty(self.path)? || is_remains(self.path)? {
+            Ok(())
+        } else {
+            Err(ClaimError::NotEmpty { path, instead })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_named_once_is_refused_before_anything_is_read() {
+        let path = Path::new("/dev/no-such-device");
+        let once = Device { path, destroy: false, instead: Some("--read-only only reads it") };
+        let refused = once.claim(|_| panic!("nothing is read")).unwrap_err().to_string();
+        assert!(refused.contains("would destroy"), "{refused}");
+        let hint = "hint: --destroy /dev/no-such-device allows it; --read-only only reads it";
+        assert!(refused.ends_with(hint), "{refused}");
+    }
+
+    #[test]
+    fn what_is_no_device_is_never_claimed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let twice = Device { path: file.path(), destroy: true, instead: None };
+        let refused = twice.claim(|_| Ok(true)).unwrap_err();
+        assert!(matches!(refused, ClaimError::Survey(_)), "{refused}");
+    }
+
+    #[test]
+    fn a_message_without_an_alternative_ends_with_its_hint() {
+        let path = PathBuf::from("/dev/sdz");
+        let refused = ClaimError::NotEmpty { path, instead: None }.to_string();
+        assert!(refused.ends_with("if nothing on it is needed"), "{refused}");
+    }
+}

@@ -1,0 +1,162 @@
+//! Holding a load that already runs: read it at every tick, wait until its rate has settled, open
+//! the window, close it when enough is known. Both edges are read while the load still runs.
+//!
+//! This is the one place where a window opens and closes. What differs between a calibration and a
+//! workload (what is read, when it has settled, when enough is known) is in its [`Loaded`].
+
+use blockstone_base::stats;
+use blockstone_base::units::Nanos;
+use blockstone_record::manifest::Stop;
+
+use crate::{Observer, Session};
+
+/// A load that runs.
+pub trait Loaded {
+    /// Why it could not be read.
+    type Error;
+
+    /// Ticks over which the rate must show no trend for the warm-up to end.
+    const SETTLED_TICKS: usize;
+
+    /// The longest warm-up; zero opens the window at once.
+    fn warm_up(&self) -> Nanos;
+
+    /// Reads and records everything under one instant.
+    ///
+    /// # Errors
+    /// When it cannot be read or recorded.
+    fn tick(
+        &mut self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+        stage: Stage,
+    ) -> Result<Progress, Self::Error>;
+
+    /// The window is about to open: its first edge is the next tick.
+    fn open_window(&mut self) {}
+
+    /// The window has closed: its last edge was the last tick.
+    fn close_window(&mut self) {}
+
+    /// Whether it failed, which ends the window.
+    fn failed(&self) -> bool {
+        false
+    }
+
+    /// Whether work has run out, so that the rate falls from now on.
+    fn finished(&self) -> bool;
+
+    /// Whether a window of this length is long enough, and why.
+    fn enough(&self, length: Nanos) -> Option<Stop>;
+}
+
+/// Where in the life of a load a tick lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before the window.
+    WarmUp,
+    /// The window's first edge.
+    Start,
+    /// Between the edges.
+    Inside,
+    /// The window's last edge.
+    End,
+    /// After the window.
+    After,
+}
+
+impl Stage {
+    /// Whether the window's counts begin or end here.
+    pub fn is_edge(self) -> bool {
+        matches!(self, Self::Start | Self::End)
+    }
+
+    /// Whether the time since the tick before belongs to the window.
+    pub fn ends_windowed(self) -> bool {
+        matches!(self, Self::Inside | Self::End)
+    }
+}
+
+/// How far a load has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The instant of the tick, since the recording began.
+    pub t_ns: u64,
+    /// What its rate is made of, cumulative.
+    pub count: u64,
+}
+
+/// A window that has closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Whether the warm-up ended because the rate had settled, or was not asked for.
+    pub settled: bool,
+    /// Its first edge.
+    pub start_ns: u64,
+    /// Its last edge.
+    pub end_ns: u64,
+    /// Why it closed.
+    pub stop: Stop,
+}
+
+/// Warms `loaded` up and measures it in one window.
+///
+/// # Errors
+/// When the load cannot be read or recorded.
+pub fn hold<L: Loaded>(
+    session: &mut Session,
+    observer: &mut dyn Observer,
+    loaded: &mut L,
+) -> Result<Window, L::Error> {
+    session.start_ticks();
+    let settled = warm_up(session, observer, loaded)?;
+    loaded.open_window();
+    let start_ns = loaded.tick(session, observer, Stage::Start)?.t_ns;
+    loop {
+        session.wait_for_tick();
+        // Decided before the tick, which then is read as the edge that it is.
+        let stop = stop(session.now_ns() - start_ns, observer, loaded);
+        let stage = if stop.is_some() { Stage::End } else { Stage::Inside };
+        let end_ns = loaded.tick(session, observer, stage)?.t_ns;
+        if let Some(stop) = stop {
+            loaded.close_window();
+            return Ok(Window { settled, start_ns, end_ns, stop });
+        }
+    }
+}
+
+/// Until the rate shows no trend, or the limit. Returns whether it has settled.
+fn warm_up<L: Loaded>(
+    session: &mut Session,
+    observer: &mut dyn Observer,
+    loaded: &mut L,
+) -> Result<bool, L::Error> {
+    let limit_ns = session.now_ns() + loaded.warm_up().get();
+    let mut settled = loaded.warm_up() == Nanos(0);
+    let mut ticks = Vec::new();
+    while !settled && session.now_ns() < limit_ns {
+        session.wait_for_tick();
+        let Progress { t_ns, count } = loaded.tick(session, observer, Stage::WarmUp)?;
+        ticks.push((t_ns, count));
+        settled = stats::settled(&ticks, L::SETTLED_TICKS) || loaded.finished();
+        if loaded.failed() || observer.interrupted().is_some() {
+            break;
+        }
+    }
+    Ok(settled)
+}
+
+fn stop<L: Loaded>(length_ns: u64, observer: &dyn Observer, loaded: &L) -> Option<Stop> {
+    if loaded.failed() {
+        Some(Stop::Failed)
+    } else if observer.interrupted().is_some() {
+        Some(Stop::Interrupted)
+    } else if loaded.finished() {
+        Some(Stop::WorkDone)
+    } else {
+        loaded.enough(Nanos(length_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests;

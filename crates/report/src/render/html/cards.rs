@@ -1,0 +1,60 @@
+//! The figures as cards, with their interval and what the verdicts say of them.
+
+use serde::Serialize;
+
+use crate::format;
+use crate::report::{self, Report};
+
+/// One figure.
+#[derive(Serialize)]
+pub struct Card {
+    title: String,
+    /// The number; a duration carries its unit here.
+    value: String,
+    unit: String,
+    interval: String,
+    plus_minus: String,
+    source: String,
+    condemned_by: Vec<String>,
+    /// Failed rules that concern it without condemning it.
+    warned_by: Vec<String>,
+}
+
+/// Cards of one group.
+#[derive(Serialize)]
+pub struct Group {
+    title: String,
+    cards: Vec<Card>,
+}
+
+/// The figures that answer the question.
+pub fn headline(report: &Report) -> Vec<Card> {
+    report.headline.figures.iter().map(|figure| card(figure, report)).collect()
+}
+
+/// All other figures.
+pub fn groups(report: &Report) -> Vec<Group> {
+    let shown = |card: &report::Card| report.headline.figures.iter().any(|f| f.name == card.name);
+    let cards: Vec<&report::Card> = report.cards.iter().filter(|card| !shown(card)).collect();
+    let groups = cards.chunk_by(|a, b| a.group == b.group).map(|cards| Group {
+        title: cards[0].group.to_string(),
+        cards: cards.iter().map(|figure| card(figure, report)).collect(),
+    });
+    groups.collect()
+}
+
+fn card(card: &report::Card, report: &Report) -> Card {
+    Card {
+        title: card.title.to_string(),
+        value: format::number(card.estimate.value, &card.unit),
+        unit: match &*card.unit {
+            "ns" => String::new(),
+            unit => if card.words.is_empty() { unit } else { &*card.words }.to_owned(),
+        },
+        interval: format::interval(&card.estimate, &card.unit),
+        plus_minus: format::plus_minus(&card.estimate),
+        source: card.source.clone(),
+        condemned_by: card.condemned_by.clone(),
+        warned_by: report.warned_by(&card.name).map(str::to_owned).collect(),
+    }
+}

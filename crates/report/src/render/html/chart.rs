@@ -1,0 +1,295 @@
+//! A chart as SVG: plotters maps values to places and draws the shapes, which stretch to the width
+//! of the page; labels keep their size beside them. What the pointer reads is data for the script.
+
+mod layers;
+mod thin;
+
+use std::fmt::Write as _;
+
+use minijinja::value::Value as Safe;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::drawing::{DrawingArea, IntoDrawingArea};
+use plotters::element::{PathElement, Rectangle};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::numbers::{letter, number, numbers};
+use super::ruler::Ruler;
+use super::shapes::{Ink, Shapes, style};
+use crate::chart::{Chart, Color, Form, Scale, Width};
+use layers::Layers;
+
+type Area<'a> = DrawingArea<Shapes<'a>, Cartesian2d<Ruler, Ruler>>;
+
+/// Width of the drawing in its own units; the page stretches it.
+const UNITS: u32 = 2000;
+/// Units of the drawing in a CSS pixel of height.
+const PER_PIXEL: u32 = 2;
+/// Room for the labels below, in CSS pixels.
+const BELOW: u32 = 22;
+/// Width of a digit of a label in CSS pixels, about.
+const DIGIT: usize = 7;
+
+/// A chart as the template needs it.
+#[derive(Serialize)]
+pub struct Drawing {
+    id: String,
+    title: String,
+    about: String,
+    width: &'static str,
+    /// Height and left margin in CSS pixels.
+    height: u32,
+    left: usize,
+    x_title: String,
+    y_title: String,
+    /// Whether a window can be chosen on it.
+    time: bool,
+    legend: Vec<Entry>,
+    /// The shapes, safe by construction: digits and class names.
+    shapes: Safe,
+    labels: Vec<Label>,
+    /// Its place in the data of the script.
+    index: usize,
+    #[serde(skip)]
+    pub data: Json,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    color: u8,
+    form: &'static str,
+}
+
+/// A text beside the drawing.
+#[derive(Serialize)]
+struct Label {
+    /// Per cent of the drawing's width.
+    x: String,
+    /// CSS pixels from its upper edge.
+    y: String,
+    class: &'static str,
+    text: String,
+}
+
+/// The span of time that all charts over time of a report share.
+pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Option<(f64, f64)> {
+    let mut span = (f64::INFINITY, f64::NEG_INFINITY);
+    let timed = charts.filter(|chart| chart.x.scale == Scale::Time);
+    let ends = timed.flat_map(|chart| [layers::across(chart).0, layers::across(chart).1]);
+    for at in ends.chain(edges_ns.iter().map(|edge| *edge as f64)).filter(|at| at.is_finite()) {
+        span = (span.0.min(at), span.1.max(at));
+    }
+    (span.0 <= span.1).then_some(span)
+}
+
+/// Draws a chart; `span` is that of its report's time.
+pub fn draw(chart: &Chart, index: usize, span: Option<(f64, f64)>) -> Drawing {
+    let chart = &*thin::thinned(chart);
+    let (labels_across, width) = match chart.width {
+        Width::Whole => (12, "whole"),
+        Width::Half => (6, "half"),
+        Width::Third => (5, "third"),
+    };
+    let time = chart.x.scale == Scale::Time;
+    let (low, high) = span.filter(|_| time).unwrap_or_else(|| layers::across(chart));
+    let inner = u32::from(chart.height).saturating_sub(BELOW).max(40);
+    let x = Ruler::across(&chart.x, low, high, labels_across);
+    let (low, high) = layers::up(chart);
+    let names = matches!(chart.y.scale, Scale::Names(_));
+    let labels_up = if names { inner / 14 } else { (inner / 44).max(2) };
+    let y = Ruler::up(&chart.y, low, high, labels_up as usize);
+    let widest = y.ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
+    Drawing {
+        id: chart.name.to_string(),
+        title: chart.title.to_string(),
+        about: chart.about.clone(),
+        width,
+        height: inner,
+        left: (widest.min(22) * DIGIT + 12).max(32),
+        x_title: chart.x.title.to_string(),
+        y_title: chart.y.title.to_string(),
+        time,
+        legend: legend(chart),
+        shapes: Safe::from_safe_string(shapes(chart, &x, &y, inner)),
+        labels: labels(chart, &x, &y, inner),
+        index,
+        data: data(chart, &x, &y),
+    }
+}
+
+fn shapes(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> String {
+    let mut out = String::new();
+    let size = (UNITS, height * PER_PIXEL);
+    let _ = write!(out, "<svg class=\"shapes\" viewBox=\"0 0 {} {}\"", size.0, size.1);
+    let _ = write!(out, " preserveAspectRatio=\"none\" width=\"100%\" height=\"{height}\">");
+    {
+        let places = (0..size.0 as i32, size.1 as i32..0);
+        let mapping = Cartesian2d::new(x.clone(), y.clone(), places);
+        let area = Shapes::new(&mut out, size).into_drawing_area().apply_coord_spec(mapping);
+        let layers = Layers { chart, x, y, area: &area };
+        // Drawing into a text cannot fail.
+        let _ = background(chart, x, y, &area);
+        let _ = layers.draw();
+        let _ = levels(chart, x, y, &area);
+        let _ = area.present();
+    }
+    out.push_str("</svg>");
+    out
+}
+
+type Drawn = Result<(), plotters::drawing::DrawingAreaErrorKind<std::convert::Infallible>>;
+
+fn background(chart: &Chart, x: &Ruler, y: &Ruler, area: &Area<'_>) -> Drawn {
+    for (index, band) in chart.bands.iter().enumerate() {
+        let corners = [(band.from, y.low), (band.to, y.high)];
+        let opacity = if index.is_multiple_of(2) { 0.55 } else { 0.25 };
+        area.draw(&Rectangle::new(corners, style(GRID, Ink::Fill, opacity)))?;
+    }
+    let hair = style(GRID, Ink::Hair, 1.0);
+    for tick in &y.ticks {
+        area.draw(&PathElement::new([(x.low, tick.at), (x.high, tick.at)], hair))?;
+    }
+    for tick in x.ticks.iter().filter(|_| !matches!(chart.x.scale, Scale::Names(_))) {
+        area.draw(&PathElement::new([(tick.at, y.low), (tick.at, y.high)], hair))?;
+    }
+    Ok(())
+}
+
+fn levels(chart: &Chart, x: &Ruler, y: &Ruler, area: &Area<'_>) -> Drawn {
+    for level in chart.levels.iter().filter(|level| level.y <= y.high) {
+        let line = [(x.low, level.y), (x.high, level.y)];
+        area.draw(&PathElement::new(line, style(INK, Ink::Dashed, 1.0)))?;
+    }
+    Ok(())
+}
+
+fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> Vec<Label> {
+    let down = |value: f64| (1.0 - y.place(value)) * f64::from(height);
+    let label = |x: f64, y: f64, class, text: &str| Label {
+        x: format!("{}%", number(x * 100.0, 4)),
+        y: number(y, 4),
+        class,
+        text: text.to_owned(),
+    };
+    let mut labels: Vec<Label> =
+        y.ticks.iter().map(|t| label(0.0, down(t.at) + 4.0, "y", &t.label)).collect();
+    for (index, tick) in x.ticks.iter().enumerate() {
+        let place = x.place(tick.at);
+        let class = match (place, index % 2) {
+            (place, _) if place > 0.97 => "x end",
+            (_, 1) if x.ticks.len() > 5 => "x odd",
+            _ => "x",
+        };
+        labels.push(label(place, f64::from(height) + 16.0, class, &tick.label));
+    }
+    for band in &chart.bands {
+        let (from, to) = (x.place(band.from).max(0.0), x.place(band.to).min(1.0));
+        // A name wider than its band would run into the next one's.
+        if to - from > 0.012 * band.name.chars().count() as f64 {
+            labels.push(label(from.midpoint(to), 12.0, "band", &band.name));
+        }
+    }
+    for level in &chart.levels {
+        labels.push(if level.y <= y.high {
+            label(1.0, down(level.y) - 4.0, "level", &level.name)
+        } else {
+            label(1.0, 12.0, "level", &format!("↑ {}", level.name))
+        });
+    }
+    labels
+}
+
+/// The layers by name; one layer alone is named by the title.
+fn legend(chart: &Chart) -> Vec<Entry> {
+    let form = |form: &Form| match form {
+        Form::Line { dashed: true, .. } => "dashed",
+        Form::Line { .. } => "line",
+        Form::Dots(_) => "dots",
+        Form::Area(_) | Form::Bars { .. } => "fill",
+        Form::Heat(_) => "heat",
+    };
+    let layers = chart.layers.iter().filter(|layer| !layer.name.is_empty());
+    let entries = layers.map(|layer| Entry {
+        name: layer.name.clone(),
+        color: color(layer.color),
+        form: form(&layer.form),
+    });
+    entries.collect()
+}
+
+/// What the pointer reads: spans of the axes, then each layer's values.
+fn data(chart: &Chart, x: &Ruler, y: &Ruler) -> Json {
+    let scale = |scale: &Scale| match scale {
+        Scale::Linear => json!("linear"),
+        Scale::Log => json!("log"),
+        Scale::Time => json!("time"),
+        Scale::Names(names) => json!(names),
+    };
+    let axis = |axis: &crate::chart::Axis, ruler: &Ruler| {
+        json!([scale(&axis.scale), letter(axis.measure), ruler.low, ruler.high])
+    };
+    let mut last: Option<Json> = None;
+    let layers: Vec<Json> = chart
+        .layers
+        .iter()
+        .map(|layer| {
+            let points = layer.form.points();
+            let xs = numbers(points.iter().map(|point| Some(point.x)), 6);
+            // Most layers of a chart share their places.
+            let shared = last.as_ref() == Some(&xs);
+            let place = if shared { Json::Null } else { xs.clone() };
+            last = Some(xs);
+            let ys = numbers(points.iter().map(|point| point.y), 4);
+            let condemned = points.iter().enumerate().filter(|(_, p)| p.condemned).map(|(i, _)| i);
+            let condemned: Vec<usize> = condemned.collect();
+            let mut data = json!({ "n": layer.name, "k": color(layer.color), "x": place, "y": ys });
+            if !condemned.is_empty() {
+                data["c"] = json!(condemned);
+            }
+            if points.iter().any(|point| point.interval.is_some()) {
+                let ends = |end: fn((f64, f64)) -> f64| {
+                    numbers(points.iter().map(|point| point.interval.map(end)), 4)
+                };
+                data["i"] = json!([ends(|i| i.0), ends(|i| i.1)]);
+            }
+            if let Form::Heat(cells) = &layer.form {
+                let cell = |c: &crate::chart::HeatCell| {
+                    let places = [c.x.0, c.x.1, c.y.0, c.y.1].map(Some);
+                    json!([numbers(places, 6), c.text])
+                };
+                data["q"] = cells.iter().map(cell).collect();
+            }
+            data
+        })
+        .collect();
+    json!({ "id": chart.name, "x": axis(&chart.x, x), "y": axis(&chart.y, y), "l": layers })
+}
+
+/// Classes of what has no meaning of its own; heat follows from [`HEAT`] on.
+const GRID: u8 = 22;
+const INK: u8 = 23;
+const HEAT: u8 = 30;
+/// How many colours a heat map has.
+const HEATS: u8 = 12;
+
+/// The number of a colour's class in the style sheet.
+const fn color(color: Color) -> u8 {
+    match color {
+        Color::Series(n) => n % 8,
+        Color::Grey => 8,
+        Color::Bad => 9,
+        Color::Cpu => 10,
+        Color::SystemIo => 11,
+        Color::UserIo => 12,
+        Color::Commit => 13,
+        Color::Concurrency => 14,
+        Color::Configuration => 15,
+        Color::Administrative => 16,
+        Color::Application => 17,
+        Color::Network => 18,
+        Color::Cluster => 19,
+        Color::RunQueue => 20,
+        Color::OtherWait => 21,
+    }
+}

@@ -1,0 +1,279 @@
+//! The layers of a chart as shapes, and the values they span.
+
+use plotters::element::{Circle, PathElement, Polygon, Rectangle};
+
+use super::super::ruler::Ruler;
+use super::super::shapes::{Ink, style};
+use super::{Area, Drawn, HEAT, HEATS, color};
+use crate::chart::{Chart, Form, HeatCell, Layer, Point, Scale};
+
+/// From this many points on, intervals are a band, not whiskers.
+const DENSE: usize = 40;
+/// How much of the distance between two places their bars take.
+const BAR: f64 = 0.8;
+/// A level farther above the values than this many times would press them to the ground.
+const NEAR: f64 = 3.0;
+
+/// What stands at one place: areas and stacked bars on those before them.
+type Standing = Vec<(f64, f64, f64)>;
+
+/// Draws a chart's layers.
+pub struct Layers<'a, 'b> {
+    pub chart: &'a Chart,
+    pub x: &'a Ruler,
+    pub y: &'a Ruler,
+    pub area: &'a Area<'b>,
+}
+
+/// The values that a chart spans across.
+pub fn across(chart: &Chart) -> (f64, f64) {
+    let points = chart.layers.iter().flat_map(|layer| layer.form.points()).map(|point| point.x);
+    let heat = cells(chart).flat_map(|cell| [cell.x.0, cell.x.1]);
+    let bands = chart.bands.iter().flat_map(|band| [band.from, band.to]);
+    let (low, high) = ends(points.chain(heat).chain(bands), &chart.x.scale);
+    // Bars have a width, the first and the last too.
+    let bars = chart.layers.iter().find(|layer| matches!(layer.form, Form::Bars { .. }));
+    match (bars, &chart.x.scale) {
+        (Some(bars), Scale::Linear | Scale::Time) => {
+            let half = gap(bars.form.points(), false) / 2.0;
+            (low - half, high + half)
+        }
+        (Some(bars), Scale::Log) => {
+            let half = gap(bars.form.points(), true) / 2.0;
+            (low / 10_f64.powf(half), high * 10_f64.powf(half))
+        }
+        _ => (low, high),
+    }
+}
+
+/// The values that a chart spans upwards, with levels that are near enough.
+pub fn up(chart: &Chart) -> (f64, f64) {
+    let mut values: Vec<f64> = cells(chart).flat_map(|cell| [cell.y.0, cell.y.1]).collect();
+    let stood = stacked(chart);
+    values.extend(stood.iter().flatten().flatten().map(|(_, _, top)| *top));
+    for layer in &chart.layers {
+        values.extend(layer.form.points().iter().filter_map(|point| point.y));
+    }
+    let (_, highest) = ends(values.iter().copied(), &chart.y.scale);
+    let intervals = chart.layers.iter().flat_map(|layer| layer.form.points());
+    let intervals = intervals.filter_map(|point| point.interval);
+    // An interval without end must not press all values to the ground.
+    let near = intervals.flat_map(|(low, high)| [low, high]).filter(|end| *end <= highest * 1.5);
+    values.extend(near);
+    let levels = chart.levels.iter().map(|level| level.y).filter(|y| *y <= highest * NEAR);
+    values.extend(levels);
+    ends(values.into_iter(), &chart.y.scale)
+}
+
+fn cells(chart: &Chart) -> impl Iterator<Item = &HeatCell> {
+    chart.layers.iter().flat_map(|layer| match &layer.form {
+        Form::Heat(cells) => cells.as_slice(),
+        _ => &[],
+    })
+}
+
+fn ends(values: impl Iterator<Item = f64>, scale: &Scale) -> (f64, f64) {
+    let placed = values.filter(|v| v.is_finite() && !(*scale == Scale::Log && *v <= 0.0));
+    placed.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+}
+
+/// For each layer that stands on others: place, base and top of its points.
+fn stacked(chart: &Chart) -> Vec<Option<Standing>> {
+    let mut areas: Vec<(f64, f64)> = Vec::new();
+    let mut bars: Vec<(f64, f64)> = Vec::new();
+    let stack = |tops: &mut Vec<(f64, f64)>, points: &[Point]| -> Standing {
+        let mut standing = Standing::new();
+        for point in points {
+            let at = tops.partition_point(|(x, _)| *x < point.x);
+            if tops.get(at).is_none_or(|(x, _)| *x > point.x) {
+                tops.insert(at, (point.x, 0.0));
+            }
+            let base = tops[at].1;
+            let Some(y) = point.y.filter(|y| y.is_finite()) else {
+                standing.push((point.x, base, f64::NAN));
+                continue;
+            };
+            tops[at].1 = base + y;
+            standing.push((point.x, base, base + y));
+        }
+        standing
+    };
+    let layers = chart.layers.iter().map(|layer| match &layer.form {
+        Form::Area(points) => Some(stack(&mut areas, points)),
+        Form::Bars { points, stacked: true } => Some(stack(&mut bars, points)),
+        _ => None,
+    });
+    layers.collect()
+}
+
+/// The least distance between places; on a logarithmic axis that of their logarithms.
+fn gap(points: &[Point], log: bool) -> f64 {
+    let place = |point: &Point| if log { point.x.max(f64::MIN_POSITIVE).log10() } else { point.x };
+    let mut places: Vec<f64> = points.iter().map(place).collect();
+    places.sort_by(f64::total_cmp);
+    let gaps = places.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.0);
+    let gap = gaps.fold(f64::INFINITY, f64::min);
+    if gap.is_finite() {
+        gap
+    } else if log {
+        0.3
+    } else {
+        1.0
+    }
+}
+
+impl Layers<'_, '_> {
+    pub fn draw(&self) -> Drawn {
+        let stood = stacked(self.chart);
+        let grouped = |layer: &&Layer| matches!(layer.form, Form::Bars { stacked: false, .. });
+        let groups = self.chart.layers.iter().filter(grouped).count().max(1);
+        let mut group = 0;
+        for (layer, standing) in self.chart.layers.iter().zip(&stood) {
+            match (&layer.form, standing) {
+                (Form::Area(_), Some(standing)) => self.area_of(layer, standing)?,
+                (Form::Bars { points, .. }, Some(standing)) => {
+                    self.bars(layer, points, standing, (0, 1))?;
+                }
+                (Form::Bars { points, .. }, None) => {
+                    let flat: Standing =
+                        points.iter().map(|p| (p.x, 0.0, p.y.unwrap_or(f64::NAN))).collect();
+                    self.bars(layer, points, &flat, (group, groups))?;
+                    group += 1;
+                }
+                (Form::Line { points, dashed, marks }, _) => {
+                    self.line(layer, points, *dashed)?;
+                    if *marks {
+                        self.dots(layer, points)?;
+                    }
+                }
+                (Form::Dots(points), _) => {
+                    self.whiskers(layer, points)?;
+                    self.dots(layer, points)?;
+                }
+                (Form::Heat(cells), _) => self.heat(cells)?,
+                (Form::Area(_), None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn area_of(&self, layer: &Layer, standing: &[(f64, f64, f64)]) -> Drawn {
+        let ink = style(color(layer.color), Ink::Fill, 1.0);
+        for run in standing.split(|(_, _, top)| top.is_nan()).filter(|run| !run.is_empty()) {
+            if let [(x, base, top)] = *run {
+                let line = style(color(layer.color), Ink::Line, 1.0);
+                self.area.draw(&PathElement::new([(x, base), (x, top)], line))?;
+                continue;
+            }
+            let top = run.iter().map(|(x, _, top)| (*x, *top));
+            let base = run.iter().rev().map(|(x, base, _)| (*x, *base));
+            self.area.draw(&Polygon::new(top.chain(base).collect::<Vec<_>>(), ink))?;
+        }
+        Ok(())
+    }
+
+    /// Bars of the `group.0`th of `group.1` layers that stand beside each other.
+    fn bars(
+        &self,
+        layer: &Layer,
+        points: &[Point],
+        standing: &[(f64, f64, f64)],
+        group: (usize, usize),
+    ) -> Drawn {
+        let log = self.chart.x.scale == Scale::Log;
+        let width = gap(points, log) * BAR / group.1 as f64;
+        let left = (group.0 as f64 - group.1 as f64 / 2.0) * width;
+        let aside = |x: f64, by: f64| if log { x * 10_f64.powf(by) } else { x + by };
+        for (point, (x, base, top)) in points.iter().zip(standing) {
+            if top.is_nan() {
+                continue;
+            }
+            // A bar on a logarithmic axis stands on its lower end.
+            let base = if self.chart.y.scale == Scale::Log { self.y.low } else { *base };
+            let corners = [(aside(*x, left), base), (aside(*x, left + width * 0.96), *top)];
+            let opacity = if point.condemned { 0.25 } else { 1.0 };
+            let ink = style(color(layer.color), Ink::Fill, opacity);
+            self.area.draw(&Rectangle::new(corners, ink))?;
+            self.whisker(aside(*x, left + width / 2.0), point, super::INK)?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, layer: &Layer, points: &[Point], dashed: bool) -> Drawn {
+        let ink = style(color(layer.color), if dashed { Ink::Dashed } else { Ink::Line }, 1.0);
+        let absent = |point: &Point| !point.y.is_some_and(|y| self.y.holds(y));
+        for run in points.split(absent).filter(|run| !run.is_empty()) {
+            self.interval(layer, run)?;
+            let line: Vec<(f64, f64)> =
+                run.iter().filter_map(|point| Some((point.x, point.y?))).collect();
+            if let [(x, y)] = line[..] {
+                let dot = style(color(layer.color), Ink::Dot, 1.0);
+                self.area.draw(&Circle::new((x, y), 3, dot))?;
+            }
+            self.area.draw(&PathElement::new(line, ink))?;
+        }
+        Ok(())
+    }
+
+    fn interval(&self, layer: &Layer, run: &[Point]) -> Drawn {
+        if run.len() < DENSE {
+            return self.whiskers(layer, run);
+        }
+        let held = |point: &Point| {
+            let (low, high) = point.interval?;
+            let ends = (low.max(self.y.low.min(self.y.high)), high.min(self.y.high));
+            (ends.0.is_finite() && ends.1.is_finite()).then_some((point.x, ends.0, ends.1))
+        };
+        let ends: Vec<(f64, f64, f64)> = run.iter().filter_map(held).collect();
+        if ends.len() < 2 {
+            return Ok(());
+        }
+        let high = ends.iter().map(|(x, _, high)| (*x, *high));
+        let low = ends.iter().rev().map(|(x, low, _)| (*x, *low));
+        let ink = style(color(layer.color), Ink::Fill, 0.18);
+        self.area.draw(&Polygon::new(high.chain(low).collect::<Vec<_>>(), ink))
+    }
+
+    fn whiskers(&self, layer: &Layer, points: &[Point]) -> Drawn {
+        points.iter().try_for_each(|point| self.whisker(point.x, point, color(layer.color)))
+    }
+
+    fn whisker(&self, x: f64, point: &Point, color: u8) -> Drawn {
+        let Some((low, high)) = point.interval.filter(|_| point.y.is_some()) else { return Ok(()) };
+        let ends = (low.max(self.y.low), high.min(self.y.high));
+        if !(ends.0.is_finite() && ends.1.is_finite() && ends.0 < ends.1) {
+            return Ok(());
+        }
+        let line = [(x, ends.0), (x, ends.1)];
+        self.area.draw(&PathElement::new(line, style(color, Ink::Hair, 1.0)))
+    }
+
+    fn dots(&self, layer: &Layer, points: &[Point]) -> Drawn {
+        let placed = points.iter().filter(|point| self.x.holds(point.x));
+        let placed: Vec<(&Point, f64)> =
+            placed.filter_map(|p| Some((p, p.y.filter(|y| self.y.holds(*y))?))).collect();
+        let dot = style(color(layer.color), Ink::Dot, 1.0);
+        for (point, y) in &placed {
+            self.area.draw(&Circle::new((point.x, *y), 3, dot))?;
+        }
+        let hole = style(color(layer.color), Ink::Hole, 1.0);
+        for (point, y) in placed.iter().filter(|(point, _)| point.condemned) {
+            self.area.draw(&Circle::new((point.x, *y), 2, hole))?;
+        }
+        Ok(())
+    }
+
+    /// Cells of one colour are one path.
+    fn heat(&self, cells: &[HeatCell]) -> Drawn {
+        let level =
+            |cell: &HeatCell| (cell.heat.clamp(0.0, 1.0) * f64::from(HEATS - 1)).round() as u8;
+        for step in 0..HEATS {
+            let ink = style(HEAT + step, Ink::Fill, 1.0);
+            for cell in cells.iter().filter(|cell| !cell.heat.is_nan() && level(cell) == step) {
+                let corners = [(cell.x.0, cell.y.0), (cell.x.1, cell.y.1)];
+                self.area.draw(&Rectangle::new(corners, ink))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! Axes: which values they span, where their labels stand, and how the labels are written.
+
+use std::ops::Range;
+
+use blockstone_base::table::{Measure, Value};
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged};
+
+use crate::chart::{Axis, Scale};
+use crate::format;
+
+/// An axis with its span, a coordinate of plotters.
+#[derive(Clone, Debug)]
+pub struct Ruler {
+    log: bool,
+    /// Ends of the span, in values.
+    pub low: f64,
+    pub high: f64,
+    /// Where labels stand.
+    pub ticks: Vec<Tick>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    pub at: f64,
+    pub label: String,
+}
+
+impl Ruler {
+    /// A horizontal axis over these values with at most about `labels` labels.
+    pub fn across(axis: &Axis, low: f64, high: f64, labels: usize) -> Self {
+        let (low, high) = match axis.scale {
+            Scale::Names(ref names) => (-0.5, names.len().max(1) as f64 - 0.5),
+            Scale::Time if low.is_finite() && low >= high => (low, low + 1e9),
+            Scale::Time if !low.is_finite() => (0.0, 1e9),
+            Scale::Linear if low > 0.0 && low < high / 2.0 => (0.0, high),
+            _ => widened(low, high, axis.scale == Scale::Log),
+        };
+        let ticks = ticks(axis, low, high, labels);
+        Self { log: axis.scale == Scale::Log, low, high, ticks }
+    }
+
+    /// A vertical axis: from zero where it is linear, its end at a label.
+    pub fn up(axis: &Axis, low: f64, high: f64, labels: usize) -> Self {
+        let linear = axis.scale == Scale::Linear;
+        if !linear {
+            let mut ruler = Self::across(axis, low, high, labels);
+            if matches!(axis.scale, Scale::Names(_)) {
+                // Names are read from the top.
+                (ruler.low, ruler.high) = (ruler.high, ruler.low);
+            }
+            return ruler;
+        }
+        let (low, high) = widened(low.min(0.0), high.max(0.0), false);
+        let step = step(axis.measure, high - low, labels);
+        let high = match axis.measure {
+            Measure::Share if high <= 1.0 && high > 0.8 => 1.0,
+            _ => (high / step - 1e-9).ceil() * step,
+        };
+        let low = (low / step + 1e-9).floor() * step;
+        Self { log: false, low, high, ticks: ticks(axis, low, high, labels) }
+    }
+
+    /// The place of a value from 0 at the low end to 1 at the high one.
+    pub fn place(&self, value: f64) -> f64 {
+        let place =
+            |value: f64| if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value };
+        (place(value) - place(self.low)) / (place(self.high) - place(self.low))
+    }
+
+    /// Whether a value has a place on it.
+    pub fn holds(&self, value: f64) -> bool {
+        value.is_finite() && !(self.log && value <= 0.0)
+    }
+}
+
+impl Ranged for Ruler {
+    type ValueType = f64;
+    type FormatOption = NoDefaultFormatting;
+
+    fn map(&self, value: &f64, (start, end): (i32, i32)) -> i32 {
+        let length = f64::from(end - start);
+        // What lies outside is cut off by the drawing; far outside it would overflow.
+        start + (self.place(*value).clamp(-1.0, 2.0) * length).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        self.ticks.iter().map(|tick| tick.at).take(hint.max_num_points()).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+/// A span of some width, whatever the values are.
+fn widened(low: f64, high: f64, log: bool) -> (f64, f64) {
+    let usable = low.is_finite() && high.is_finite() && (low > 0.0 || !log);
+    match (usable, log) {
+        (false, true) => (1.0, 10.0),
+        (false, false) => (0.0, 1.0),
+        (true, true) if high <= low => (low / 2.0, low * 2.0),
+        (true, false) if high <= low && low.abs() < f64::MIN_POSITIVE => (0.0, 1.0),
+        (true, false) if high <= low => (low - low.abs() / 2.0, low + low.abs() / 2.0),
+        _ => (low, high),
+    }
+}
+
+fn ticks(axis: &Axis, low: f64, high: f64, labels: usize) -> Vec<Tick> {
+    let at = match &axis.scale {
+        Scale::Names(names) => {
+            let every = names.len().div_ceil(labels.max(1)).max(1);
+            let tick =
+                |(index, name): (usize, &String)| Tick { at: index as f64, label: name.clone() };
+            return names.iter().enumerate().step_by(every).map(tick).collect();
+        }
+        Scale::Log => decades(axis.measure, low, high, labels),
+        Scale::Time => multiples(time_step(high - low, labels), low, high),
+        Scale::Linear => multiples(step(axis.measure, high - low, labels), low, high),
+    };
+    let label = |at: f64| match axis.scale {
+        Scale::Time => clock(at, high),
+        _ => format::value(&Value::Number(at), axis.measure),
+    };
+    at.into_iter().map(|at| Tick { at, label: label(at) }).collect()
+}
+
+fn multiples(step: f64, low: f64, high: f64) -> Vec<f64> {
+    let (first, last) = ((low / step - 1e-6).ceil() as i64, (high / step + 1e-6).floor() as i64);
+    (first..=last).take(200).map(|n| n as f64 * step).collect()
+}
+
+/// A round distance of labels.
+fn step(measure: Measure, span: f64, labels: usize) -> f64 {
+    let least = span / labels.max(1) as f64;
+    if measure == Measure::Bytes {
+        return 2_f64.powf(least.max(1.0).log2().ceil());
+    }
+    let decade = 10_f64.powf(least.log10().floor());
+    // A quarter is round among shares only.
+    let factors = [1.0, 2.0, if measure == Measure::Share { 2.5 } else { 5.0 }, 5.0];
+    let factor = factors.into_iter().find(|factor| decade * factor >= least * 0.999);
+    decade * factor.unwrap_or(10.0)
+}
+
+fn time_step(span: f64, labels: usize) -> f64 {
+    const S: f64 = 1e9;
+    const ROUND: [f64; 17] = [
+        1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0,
+        10_800.0, 21_600.0, 43_200.0,
+    ];
+    let least = span / labels.max(1) as f64;
+    if least < S {
+        return step(Measure::Count, span, labels);
+    }
+    let round = ROUND.into_iter().map(|s| s * S).find(|step| *step >= least);
+    round.unwrap_or_else(|| (least / (86_400.0 * S)).ceil() * 86_400.0 * S)
+}
+
+fn decades(measure: Measure, low: f64, high: f64, labels: usize) -> Vec<f64> {
+    let binary = measure == Measure::Bytes;
+    let base: f64 = if binary { 2.0 } else { 10.0 };
+    let exponent = |value: f64| value.ln() / base.ln();
+    let (first, last) =
+        ((exponent(low) - 1e-9).ceil() as i32, (exponent(high) + 1e-9).floor() as i32);
+    let count = (last - first + 1).max(0) as usize;
+    if !binary && count * 3 <= labels + 3 {
+        let fine = (first - 1..=last).flat_map(|n| [1.0, 2.0, 5.0].map(|f| f * base.powi(n)));
+        return fine.filter(|v| *v >= low * 0.999 && *v <= high * 1.001).collect();
+    }
+    let every = count.div_ceil(labels.max(1)).max(1);
+    (first..=last).step_by(every).map(|n| base.powi(n)).collect()
+}
+
+/// An instant since the recording began, as exact as a recording of `span_ns` needs.
+pub fn clock(at_ns: f64, span_ns: f64) -> String {
+    let s = at_ns / 1e9;
+    let whole = s.round() as i64;
+    if span_ns < 120e9 {
+        return format!("{} s", (s * 1e3).round() / 1e3);
+    }
+    if span_ns < 7200e9 {
+        return format!("{}:{:02}", whole / 60, whole % 60);
+    }
+    let (hours, minutes) = (whole / 3600, whole / 60 % 60);
+    if span_ns < 172_800e9 {
+        return format!("{hours} h {minutes:02}");
+    }
+    format!("{} d {:02}:{minutes:02}", hours / 24, hours % 24)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis, low: f64, high: f64) -> Vec<String> {
+        Ruler::up(axis, low, high, 5).ticks.into_iter().map(|tick| tick.label).collect()
+    }
+
+    #[test]
+    fn labels_are_round_and_the_axis_ends_at_one() {
+        let axis = Axis::new("reads", Measure::Count);
+        assert_eq!(labels(&axis, 700.0, 930.0), ["0", "200", "400", "600", "800", "1,000"]);
+        let axis = Axis::new("latency", Measure::Nanoseconds);
+        assert_eq!(labels(&axis, 0.0, 4.2e6), ["0 ns", "1 ms", "2 ms", "3 ms", "4 ms", "5 ms"]);
+        let axis = Axis::new("latency", Measure::Nanoseconds).log();
+        assert_eq!(labels(&axis, 1e3, 1e7), ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]);
+        assert_eq!(labels(&Axis::time(), 0.0, 30e9), ["0 s", "10 s", "20 s", "30 s"]);
+    }
+
+    #[test]
+    fn any_span_makes_an_axis() {
+        let axis = Axis::new("x", Measure::Count);
+        for (low, high) in [(0.0, 0.0), (5.0, 5.0), (f64::INFINITY, f64::NEG_INFINITY)] {
+            for axis in [axis.clone(), axis.clone().log(), Axis::time()] {
+                let ruler = Ruler::across(&axis, low, high, 6);
+                assert!(ruler.place(low.clamp(1.0, 5.0)).is_finite(), "{axis:?} {low} {high}");
+                assert!(ruler.ticks.len() < 50);
+            }
+        }
+    }
+
+    #[test]
+    fn instants_are_as_exact_as_their_recording_is_short() {
+        assert_eq!(clock(1.5e9, 30e9), "1.5 s");
+        assert_eq!(clock(75e9, 300e9), "1:15");
+        assert_eq!(clock(4500e9, 9000e9), "1 h 15");
+        assert_eq!(clock(90_000e9, 800_000e9), "1 d 01:00");
+    }
+}

@@ -1,0 +1,584 @@
+"use strict";
+// Makes the page answer: values under the pointer, one cursor across all charts over time, a window
+// in time that all tables follow, sorting, filtering, copying. Without it the page is complete.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const make = (tag, attributes = {}, ...children) => {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else node.setAttribute(name, value);
+    }
+    node.append(...children);
+    return node;
+  };
+
+  // Numbers as the page writes them: the same rules as format.rs.
+  const thousands = (n) => String(Math.abs(n)).replace(/\B(?=(\d{3})+$)/g, ",");
+  // Halves to even, as Rust writes them; only what is a whole number of such parts is one.
+  function fixed(value, digits) {
+    const scaled = value * 10 ** digits;
+    const half = Math.abs(scaled % 1) === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
+    return (half ? 2 * Math.round(scaled / 2) / 10 ** digits : value).toFixed(digits);
+  }
+  const trimmed = (text) => text.replace(/\.?0+$/, "");
+  function threeDigits(value) {
+    const size = Math.abs(value);
+    if (size >= 100 || Number.isInteger(value)) {
+      return (value < 0 ? "-" : "") + thousands(Math.round(size));
+    }
+    return trimmed(fixed(value, size >= 10 ? 1 : 2));
+  }
+  function scaled(value, base, limit, units) {
+    let index = 0;
+    while (Math.abs(value) >= limit && index + 1 < units.length) {
+      value /= base;
+      index += 1;
+    }
+    return `${threeDigits(value)} ${units[index]}`;
+  }
+  const percent = (share) => {
+    const value = share * 100;
+    return `${fixed(value, value >= 9.95 ? 0 : 1).replace(/\.0$/, "")} %`;
+  };
+  function small(value) {
+    const places = Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(Math.abs(value)))));
+    return trimmed(fixed(value, places));
+  }
+  function written(value, measure) {
+    switch (measure) {
+      case "c": return value !== 0 && Math.abs(value) < 0.1 ? small(value) : threeDigits(value);
+      case "r": return `${threeDigits(value)}×`;
+      case "b":
+        return scaled(Math.round(Math.max(value, 0)), 1024, 1024,
+          ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
+      case "f": return value === 0 ? "0" : scaled(value, 1e3, 999.5, ["B/s", "kB/s", "MB/s", "GB/s"]);
+      case "t": return scaled(value, 1e3, 999.5, ["ns", "µs", "ms", "s"]);
+      case "s": return percent(value);
+      default: return threeDigits(value);
+    }
+  }
+  const two = (n) => String(n).padStart(2, "0");
+  function clock(ns, span) {
+    const s = ns / 1e9;
+    const whole = Math.round(s);
+    if (span < 120e9) return `${Math.round(s * 1e3) / 1e3} s`;
+    if (span < 7200e9) return `${Math.floor(whole / 60)}:${two(whole % 60)}`;
+    const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+    if (span < 172800e9) return `${hours} h ${two(minutes)}`;
+    return `${Math.floor(hours / 24)} d ${two(hours % 24)}:${two(minutes)}`;
+  }
+
+  // Axes: [scale, measure, low, high].
+  const log = (axis) => axis[0] === "log";
+  const place = ([scale, , low, high], value) => scale === "log"
+    ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+  const valueAt = (axis, at) => log(axis)
+    ? axis[2] * (axis[3] / axis[2]) ** at : axis[2] + at * (axis[3] - axis[2]);
+  function shown([scale, measure, low, high], value) {
+    if (scale === "time") return clock(value, high);
+    return Array.isArray(scale) ? scale[Math.round(value)] ?? "" : written(value, measure);
+  }
+
+  // Charts.
+  const plots = all(".plot").map((node) => {
+    const chart = data.charts[node.dataset.chart];
+    let xs = [];
+    for (const layer of chart.l) xs = layer.x = layer.x ?? xs;
+    return { node, chart, time: "time" in node.dataset };
+  });
+  const timed = plots.filter((plot) => plot.time);
+  const tip = make("div", { id: "tip", "aria-hidden": "true", hidden: "" });
+  document.body.append(tip);
+
+  const share = (plot, event) => {
+    const box = plot.node.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+  };
+  function nearest(chart, xs, at) {
+    let best = -1;
+    let least = Infinity;
+    xs.forEach((x, index) => {
+      const distance = Math.abs(place(chart.x, x) - at);
+      if (distance < least) [best, least] = [index, distance];
+    });
+    return best;
+  }
+  function lines({ chart, node }, at, event) {
+    const found = [];
+    let heading = shown(chart.x, valueAt(chart.x, at));
+    const box = node.getBoundingClientRect();
+    const up = 1 - (event.clientY - box.top) / (box.height - 22);
+    let closest = Infinity;
+    for (const layer of chart.l) {
+      if (layer.q) {
+        const [x, y] = [valueAt(chart.x, at), valueAt(chart.y, up)];
+        const cell = layer.q.find(([[x0, x1, y0, y1]]) => x >= x0 && x < x1
+          && y >= Math.min(y0, y1) && y < Math.max(y0, y1));
+        if (cell) found.push([layer, cell[1]]);
+        continue;
+      }
+      const index = nearest(chart, layer.x, at);
+      if (index < 0 || layer.y[index] == null) continue;
+      const distance = Math.abs(place(chart.x, layer.x[index]) - at);
+      if (distance < closest) {
+        closest = distance;
+        heading = shown(chart.x, layer.x[index]);
+      }
+      let text = shown(chart.y, layer.y[index]);
+      const [low, high] = (layer.i ?? [[], []]).map((ends) => ends[index]);
+      if (low != null && high != null) text += ` (${shown(chart.y, low)} – ${shown(chart.y, high)})`;
+      if (layer.c?.includes(index)) text += " condemned";
+      found.push([layer, text]);
+    }
+    return [heading, found];
+  }
+  function showTip(plot, at, event) {
+    const [heading, found] = lines(plot, at, event);
+    // Areas stand on one another: the uppermost is the last.
+    tip.replaceChildren(make("b", {}, heading), ...found.reverse().map(([layer, text]) =>
+      make("span", { class: `k${layer.k}` }, make("i"), make("em", {}, layer.n), text)));
+    tip.hidden = false;
+    const right = event.clientX + 16 + tip.offsetWidth < innerWidth;
+    tip.style.left = `${Math.max(4, event.clientX + (right ? 14 : -14 - tip.offsetWidth))}px`;
+    tip.style.top = `${Math.max(4, Math.min(innerHeight - tip.offsetHeight - 4, event.clientY + 14))}px`;
+  }
+  function moveCursor(plot, at) {
+    for (const other of plot.time ? timed : [plot]) {
+      other.cursor ??= other.node.appendChild(make("div", { class: "cursor" }));
+      other.cursor.hidden = false;
+      other.cursor.style.left = `${at * 100}%`;
+    }
+  }
+  function leave() {
+    tip.hidden = true;
+    for (const { cursor } of plots) if (cursor) cursor.hidden = true;
+  }
+
+  // The window in time, in nanoseconds since the recording began, or null.
+  const edges = data.edges ?? [];
+  const span = timed.length ? timed[0].chart.x.slice(2) : [edges[0] ?? 0, edges.at(-1) ?? 0];
+  let chosen = null;
+  let shownPart = "null";
+  const readout = make("span", { id: "window", role: "status" });
+  const clear = make("button", { type: "button", hidden: "", onclick: () => choose(null) },
+    "Whole time");
+
+  // The slices whose middle lies in the window, else the one at its middle; as timeline.rs.
+  function slices([from, to]) {
+    const count = Math.max(0, edges.length - 1);
+    const middle = (slice) => (edges[slice] + edges[slice + 1]) / 2;
+    let [first, end] = [0, 0];
+    while (first < count && middle(first) < from) first += 1;
+    while (end < count && middle(end) < to) end += 1;
+    if (first < end || count === 0) return [first, end];
+    let at = 0;
+    while (at < count - 1 && edges[at + 1] <= (from + to) / 2) at += 1;
+    return [at, at + 1];
+  }
+
+  function choose(window, remember = true) {
+    chosen = window && [Math.max(span[0], window[0]), Math.min(span[1], window[1])];
+    let text = "";
+    let part = null;
+    if (chosen) {
+      part = slices(chosen);
+      // What the tables show is whole slices.
+      if (edges.length > 1) chosen = part.map((edge) => edges[edge]);
+      text = `${clock(chosen[0], span[1])} – ${clock(chosen[1], span[1])}`;
+    }
+    readout.textContent = text;
+    clear.hidden = !chosen;
+    for (const plot of timed) {
+      plot.brush ??= plot.node.appendChild(make("div", { class: "brush" }));
+      plot.brush.hidden = !chosen;
+      if (chosen) {
+        const [left, right] = chosen.map((at) => place(plot.chart.x, at) * 100);
+        plot.brush.style.left = `${left}%`;
+        plot.brush.style.width = `${right - left}%`;
+      }
+    }
+    // Whoever drags passes many points of one slice.
+    if (String(part) !== shownPart) for (const table of tables) table.follow(part, text);
+    shownPart = String(part);
+    if (remember) address();
+  }
+
+  // Tables.
+  const order = (a, b, words) => {
+    if (a == null || b == null) return (a == null) - (b == null);
+    return words ? String(a).localeCompare(String(b)) : b - a;
+  };
+  const text = (cell) => cell.firstChild?.nodeType === 3 ? cell.firstChild.data.trim()
+    : cell.querySelector("s")?.textContent ?? cell.textContent.trim();
+
+  class Table {
+    constructor(node) {
+      this.node = node;
+      this.body = node.tBodies[0];
+      Object.assign(this, data.tables[node.dataset.table]);
+      this.record = node.classList.contains("record");
+      this.rows = this.record ? [] : [...this.body.rows].map((line, index) =>
+        this.row(line, this.r[index]));
+      this.whole = this.record ? [...this.body.rows] : this.rows;
+      this.filter = "";
+      this.sorted = null;
+      if (!this.record) this.tools();
+    }
+
+    // The numbers of a row; where there is none, its words.
+    row(line, numbers) {
+      const values = numbers.map((value, index) => {
+        if (Array.isArray(value)) return value[0];
+        const word = value == null && !line.cells[index].classList.contains("m");
+        return word ? text(line.cells[index]) : value;
+      });
+      return { line, values, numbers };
+    }
+
+    tools() {
+      const button = (name, title, action) => make("button", { type: "button", title,
+        onclick: (event) => copy(action(), event.currentTarget) }, name);
+      const bar = make("div", { class: "toolbar" });
+      if (this.rows.length > 12) {
+        bar.append(make("input", { type: "search", placeholder: "filter rows",
+          "aria-label": `Filter ${this.node.caption.textContent}`,
+          oninput: (event) => { this.filter = event.target.value.toLowerCase(); this.draw(); } }));
+      }
+      bar.append(button("CSV", "Copy as CSV", () => this.csv()),
+        button("Markdown", "Copy as Markdown", () => this.markdown()));
+      this.node.closest(".block").prepend(bar);
+      [...this.node.tHead.rows[0].cells].forEach((cell, index) => {
+        cell.replaceChildren(make("button", { type: "button", onclick: () => this.sort(index) },
+          ...cell.childNodes));
+      });
+    }
+
+    sort(column) {
+      const again = this.sorted?.column === column;
+      this.sorted = { column, back: again && !this.sorted.back };
+      [...this.node.tHead.rows[0].cells].forEach((cell, index) => {
+        if (index !== column) return cell.removeAttribute("aria-sort");
+        const down = (this.c[column][1] !== "") !== this.sorted.back;
+        cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+      });
+      this.draw();
+    }
+
+    draw() {
+      let rows = [...this.rows];
+      if (this.sorted) {
+        const { column, back } = this.sorted;
+        const words = rows.some((row) => typeof row.values[column] === "string");
+        rows.sort((a, b) => {
+          const [x, y] = [a.values[column], b.values[column]];
+          return (back && x != null && y != null ? -1 : 1) * order(x, y, words);
+        });
+      }
+      if (this.filter) {
+        rows = rows.filter(({ line }) => line.textContent.toLowerCase().includes(this.filter));
+      }
+      this.body.replaceChildren(...rows.map((row) => row.line));
+    }
+
+    // Shows the rows of these slices, or those of the whole time.
+    follow(part, label) {
+      if (!this.v) return undefined;
+      this.node.classList.toggle("windowed", part !== null);
+      this.node.caption.dataset.window = label;
+      if (this.record) return this.turned(part && this.merged(part)[0]);
+      this.rows = part ? this.merged(part).map((row) => this.line(row)) : this.whole;
+      return this.draw();
+    }
+
+    // A table of one row, drawn as names and values.
+    turned(row) {
+      const cells = row ? [...this.line(row).line.cells] : [];
+      this.body.replaceChildren(...this.whole.map((line, index) => !row ? line
+        : make("tr", {}, line.cells[0].cloneNode(true),
+          make("td", { class: cells[index].className }, ...cells[index].childNodes))));
+    }
+
+    // The rule of each column makes one value of those of the slices; as timeline.rs.
+    merged([first, end]) {
+      const width = this.c.filter(([, , merge]) => merge !== "k").length + 1;
+      const names = new Map();
+      for (let slice = first; slice < end; slice += 1) {
+        const flat = this.v[slice] ?? [];
+        for (let at = 0; at < flat.length; at += width) {
+          if (!names.has(flat[at])) names.set(flat[at], []);
+          names.get(flat[at])[slice - first] ??= flat.slice(at + 1, at + width);
+        }
+      }
+      const lengths = [];
+      for (let slice = first; slice < end; slice += 1) lengths.push(edges[slice + 1] - edges[slice]);
+      const rows = [...names].sort((a, b) => a[0] - b[0]).map(([name, parts]) => {
+        const values = this.merge(this.d[name], lengths, parts);
+        const rules = (this.j ?? []).filter(([slice, row]) =>
+          row === name && slice >= first && slice < end).flatMap(([, , rules]) => rules);
+        return { name, values, rules: [...new Set(rules)] };
+      });
+      if (this.s != null) {
+        const words = this.c[this.s][2] === "k";
+        const value = (row) => {
+          const cell = row.values[this.s];
+          return words || typeof cell === "number" ? cell : null;
+        };
+        rows.sort((a, b) => words ? (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0)
+          : order(value(a), value(b), false));
+      }
+      return rows;
+    }
+
+    merge(name, lengths, parts) {
+      let [key, at] = [0, 0];
+      // Where the cells of a column are in the rows of slices.
+      const places = this.c.map(([, , merge]) => (merge === "k" ? -1 : at++));
+      return this.c.map(([, , merge], column) => {
+        if (merge === "k") return name[key++];
+        const cells = lengths.map((_, index) => parts[index]?.[places[column]]);
+        if (lengths.length === 1) {
+          return Array.isArray(cells[0]) ? { word: cells[0][0] }
+            : typeof cells[0] === "string" ? { missing: cells[0] } : cells[0];
+        }
+        const weights = typeof merge !== "number" ? lengths : lengths.map((length, index) => {
+          const weight = parts[index]?.[places[merge]];
+          return typeof weight === "number" ? weight * length : null;
+        });
+        return combine(merge, cells, weights, (index) => parts[index] === undefined);
+      });
+    }
+
+    line({ name, values, rules }) {
+      const line = make("tr");
+      if (rules.length) {
+        line.className = "condemned";
+        line.title = `condemned: ${rules.join(", ")}`;
+      }
+      values.forEach((value, column) => {
+        const measure = this.c[column][1] === "o" ? this.o[name] : this.c[column][1];
+        const cell = make(column ? "td" : "th", column ? {} : { scope: "row" });
+        let words = value;
+        if (typeof value === "number") {
+          words = written(value, measure);
+        } else if (value?.missing !== undefined) {
+          words = value.missing || "–";
+          cell.className = "m";
+          cell.title = value.why ?? "not measured in this window";
+        } else {
+          words = value?.word ?? value;
+          if (column) cell.className = "t";
+        }
+        cell.append(rules.length && column ? make("s", {}, words) : words);
+        if (!column) {
+          for (const rule of rules) {
+            cell.append(" ", make("span", { class: "badge fail" }, `condemned: ${rule}`));
+          }
+        }
+        line.append(cell);
+      });
+      const plain = values.map((v) => (v?.missing !== undefined ? null : v?.word ?? v));
+      return { line, values: plain, numbers: plain.map((v) => (typeof v === "number" ? v : null)) };
+    }
+
+    shown() {
+      const lines = new Map(this.rows.map((row) => [row.line, row]));
+      return [...this.body.rows].map((line) => lines.get(line));
+    }
+
+    csv() {
+      const rows = this.shown();
+      const wide = this.c.map((_, index) => rows.some((row) => Array.isArray(row.numbers[index])));
+      const judged = rows.some(({ line }) => line.classList.contains("condemned"));
+      const quoted = (field) => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field);
+      const parts = ["", "_low", "_high", "_samples"];
+      const head = this.c.flatMap(([key], index) =>
+        (wide[index] ? parts.map((part) => key + part) : [key]));
+      if (judged) head.push("condemned_by");
+      const fields = (row) => {
+        const cells = row.values.flatMap((value, index) => {
+          const estimate = row.numbers[index];
+          if (Array.isArray(estimate)) return estimate;
+          return wide[index] ? [value, "", "", ""] : [value];
+        });
+        if (judged) cells.push(row.line.title.replace(/^condemned: /, "").replaceAll(", ", " "));
+        return cells;
+      };
+      return [head, ...rows.map(fields)]
+        .map((row) => `${row.map((field) => quoted(String(field ?? ""))).join(",")}\r\n`).join("");
+    }
+
+    markdown() {
+      const cells = (line) => [...line.cells].map((cell) => {
+        const words = cell.textContent.trim().replaceAll("|", "\\|").replace(/\s+/g, " ");
+        return cell.querySelector("s") ? `~~${words}~~` : words;
+      });
+      const row = (fields) => `| ${fields.join(" | ")} |\n`;
+      const rule = this.c.map(([, measure]) => (measure === "" ? "---" : "---:"));
+      return row(cells(this.node.tHead.rows[0])) + row(rule)
+        + this.shown().map(({ line }) => row(cells(line))).join("");
+    }
+  }
+
+  function combine(merge, cells, weights, absent) {
+    const word = cells.findLast((cell) => Array.isArray(cell));
+    if (word) return { word: word[0] };
+    const numbers = cells.filter((cell) => typeof cell === "number");
+    const missing = { missing: cells.find((cell) => typeof cell === "string" && cell) ?? "" };
+    if (merge === "n") return { missing: "", why: "cannot be derived for this window" };
+    if (!numbers.length) return missing;
+    if (merge === "s") return numbers.reduce((a, b) => a + b, 0);
+    if (merge === "l") return numbers.at(-1);
+    if (merge === "g") return Math.max(...numbers);
+    let [sum, whole] = [0, 0];
+    cells.forEach((cell, index) => {
+      // A row that a slice does not have is zero there; a cell without a number says nothing.
+      const number = absent(index) ? 0 : cell;
+      if (typeof number !== "number" || weights[index] == null) return;
+      sum += number * weights[index];
+      whole += weights[index];
+    });
+    return whole > 0 ? sum / whole : missing;
+  }
+
+  function copy(content, button) {
+    const done = () => {
+      const name = button.textContent;
+      button.textContent = "copied";
+      setTimeout(() => { button.textContent = name; }, 1200);
+    };
+    const byHand = () => {
+      const area = make("textarea");
+      area.value = content;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      done();
+    };
+    if (navigator.clipboard) navigator.clipboard.writeText(content).then(done, byHand);
+    else byHand();
+  }
+
+  const tables = all("table[data-table]").map((node) => new Table(node));
+
+  // The address keeps section and window, so that it can be mailed.
+  const sections = all("main section");
+  let here = "";
+  const seconds = (ns) => String(Number((ns / 1e9).toPrecision(12)));
+  function address() {
+    const query = chosen ? `?from=${seconds(chosen[0])}&to=${seconds(chosen[1])}` : "";
+    history.replaceState(null, "", here || query ? `#${here}${query}` : location.pathname);
+  }
+  function arrive() {
+    const [id, query] = decodeURIComponent(location.hash.slice(1)).split("?");
+    here = id;
+    const wanted = new URLSearchParams(query ?? "");
+    const window = [wanted.get("from"), wanted.get("to")].map((s) => parseFloat(s) * 1e9);
+    if (window.every(Number.isFinite) && window[0] < window[1]) choose(window, false);
+    else if (!query) address();
+    if (query !== undefined && id) document.getElementById(id)?.scrollIntoView();
+  }
+  addEventListener("hashchange", () => {
+    const [id, query] = location.hash.slice(1).split("?");
+    here = id;
+    if (query === undefined) address();
+    else arrive();
+  });
+  for (const section of sections) {
+    section.querySelector("h2")?.append(make("a", { class: "anchor", href: `#${section.id}`,
+      "aria-label": `Link to ${section.querySelector("h2").textContent}` }, "#"));
+  }
+
+  // Pointer and keyboard.
+  for (const plot of plots) {
+    const { node, chart } = plot;
+    let start = null;
+    node.addEventListener("pointermove", (event) => {
+      const at = share(plot, event);
+      moveCursor(plot, at);
+      showTip(plot, at, event);
+      if (start === null) return;
+      const ends = [start, at].map((end) => valueAt(chart.x, end)).sort((a, b) => a - b);
+      if (Math.abs(at - start) > 0.005) choose(ends, false);
+    });
+    node.addEventListener("pointerleave", leave);
+    if (!plot.time) continue;
+    node.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      start = share(plot, event);
+      node.setPointerCapture(event.pointerId);
+    });
+    const stop = (event) => {
+      if (start === null) return;
+      if (Math.abs(share(plot, event) - start) <= 0.005) choose(null);
+      else address();
+      start = null;
+    };
+    node.addEventListener("pointerup", stop);
+    node.addEventListener("pointercancel", stop);
+    node.tabIndex = 0;
+    node.setAttribute("role", "group");
+    node.setAttribute("aria-label", "Chart over time: the arrow keys choose a window, "
+      + "with shift they widen it, escape clears it");
+    node.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") return choose(null);
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step) return undefined;
+      event.preventDefault();
+      return choose(stepped(step, event.shiftKey));
+    });
+  }
+  addEventListener("keydown", (event) => { if (event.key === "Escape" && chosen) choose(null); });
+
+  // The window one slice further, or wider by one; without one, the first slice.
+  function stepped(step, wider) {
+    const stops = edges.length > 1 ? edges
+      : Array.from({ length: 21 }, (_, n) => span[0] + (span[1] - span[0]) * n / 20);
+    const last = stops.length - 1;
+    if (!chosen) return step > 0 ? [stops[0], stops[1]] : [stops[last - 1], stops[last]];
+    const index = (at) => stops.findLastIndex((stop) => stop <= at);
+    let [from, to] = [index(chosen[0]), Math.max(index(chosen[1]), 1)];
+    if (wider && step > 0) to = Math.min(last, to + 1);
+    else if (wider) from = Math.max(0, from - 1);
+    else if (from + step >= 0 && to + step <= last) [from, to] = [from + step, to + step];
+    return [stops[from], stops[to]];
+  }
+
+  // Palettes.
+  const store = (key, value) => {
+    try {
+      if (value !== undefined) localStorage.setItem(`blockstone-${key}`, value);
+      return localStorage.getItem(`blockstone-${key}`);
+    } catch {
+      return null;
+    }
+  };
+  const toggle = (label, title, key, values, first) => {
+    const show = (value) => {
+      root.dataset[key] = value;
+      button.setAttribute("aria-pressed", String(value === values[1]));
+    };
+    const button = make("button", { type: "button", title, onclick: () => {
+      const next = root.dataset[key] === values[1] ? values[0] : values[1];
+      store(key, next);
+      show(next);
+    } }, label);
+    show(store(key) ?? first);
+    return button;
+  };
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const tools = document.getElementById("tools");
+  if (timed.length) tools.append(readout, clear);
+  if (plots.length) {
+    tools.append(toggle("Safe colours", "Colours that the colour-blind can tell apart", "palette",
+      ["usual", "safe"], "usual"));
+  }
+  tools.append(toggle("Dark", "Light letters on dark ground", "theme", ["light", "dark"],
+    dark ? "dark" : "light"));
+
+  arrive();
+  root.dataset.ready = "";
+})();

@@ -1,0 +1,254 @@
+//! The page in a real browser, driven by a script that this test adds: what it shows after a choice
+//! must be what Rust computes, no script may fail, and nothing may be fetched. With
+//! `BLOCKSTONE_PAGES=DIR` the pages stay in DIR, to be looked at.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use blockstone_base::table::{Heading, Merge, Missing, Row, Table, Value};
+use blockstone_report::chart::Chart;
+use blockstone_report::render::html;
+use blockstone_report::{Block, Report, Section, Timeline, cell};
+use serde_json::Value as Json;
+
+use super::sample;
+
+/// Runs `script` in the page and returns the object it makes, and what the browser logged.
+fn run(report: &Report, name: &str, address: &str, script: &str) -> (Json, String) {
+    let scratch = tempfile::Builder::new().prefix("blockstone-report-").tempdir().unwrap();
+    let kept = std::env::var_os("BLOCKSTONE_PAGES").map(PathBuf::from);
+    let page = html::page(report).unwrap();
+    if let Some(dir) = &kept {
+        std::fs::write(dir.join(format!("{name}.html")), &page).unwrap();
+    }
+    let script = format!("<script>{HELPERS}{script}</script></body>");
+    let path = scratch.path().join("page.html");
+    std::fs::write(&path, page.replace("</body>", &script)).unwrap();
+    let (dom, log) = dump(&path, address, scratch.path());
+    let start = dom.find("<pre id=\"result\">").unwrap_or_else(|| panic!("no result: {log}")) + 17;
+    let json = &dom[start..start + dom[start..].find("</pre>").unwrap()];
+    let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    (serde_json::from_str(&json).unwrap(), log)
+}
+
+fn dump(page: &Path, address: &str, scratch: &Path) -> (String, String) {
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
+        .args(["--dump-dom", "--window-size=1280,900"])
+        .arg(format!("--user-data-dir={}", scratch.join("profile").display()))
+        .arg(format!("file://{}{address}", page.display()))
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+const HELPERS: &str = r##"
+const words = (cell) => {
+  const copy = cell.cloneNode(true);
+  copy.querySelectorAll(".badge").forEach((badge) => badge.remove());
+  return copy.textContent.trim();
+};
+const rows = (id) => [...document.querySelector(`#table-${id} tbody`).rows].map((row) =>
+  [...row.cells].map(words));
+const turned = (id) => [rows(id).map(([, value]) => value)];
+const key = (node, key, shiftKey = false) =>
+  node.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
+function drag(node, from, to) {
+  const box = node.getBoundingClientRect();
+  const at = (share) => ({ clientX: box.left + share * box.width, clientY: box.top + 40,
+    button: 0, pointerId: 1, bubbles: true });
+  node.dispatchEvent(new PointerEvent("pointerdown", at(from)));
+  node.dispatchEvent(new PointerEvent("pointermove", at((from + to) / 2)));
+  node.dispatchEvent(new PointerEvent("pointermove", at(to)));
+  node.dispatchEvent(new PointerEvent("pointerup", at(to)));
+}
+const result = (value) => {
+  const node = document.createElement("pre");
+  node.id = "result";
+  node.textContent = JSON.stringify(value);
+  document.body.append(node);
+};
+"##;
+
+/// The rows of a window as the page has to show them.
+fn expected(timeline: &Timeline, table: &Table, from_s: u64, to_s: u64) -> Vec<Vec<String>> {
+    let (from, to) = (from_s * 1_000_000_000, to_s * 1_000_000_000);
+    let several = timeline.slices(from, to).len() > 1;
+    let shown = |row: &Row, (column, value): (&Heading, &Value)| match value {
+        Value::Missing(Missing::Unknown) if several && column.merge == Merge::Never => {
+            "–".to_owned()
+        }
+        value => cell(value, row.measure(column)),
+    };
+    let rows = timeline.window(table, from, to);
+    let texts = |row: &Row| table.columns.iter().zip(&row.cells).map(|c| shown(row, c)).collect();
+    rows.iter().map(texts).collect()
+}
+
+fn shown(json: &Json) -> Vec<Vec<String>> {
+    serde_json::from_value(json.clone()).unwrap()
+}
+
+fn quiet(log: &str) {
+    let said = log.lines().find(|line| line.contains("CONSOLE"));
+    assert!(said.is_none(), "{said:?}");
+}
+
+#[test]
+fn tables_follow_the_window_as_rust_merges_them() {
+    blockstone_testkit::require!(Chromium);
+    let script = r##"
+        const plot = document.querySelector("[data-chart='0']");
+        const out = { before: rows("waits") };
+        const load = rows("load");
+        drag(plot, 18.1 / 30, 21.9 / 30);
+        out.window = document.getElementById("window").textContent;
+        out.stall = [rows("waits"), rows("disks"), turned("load")];
+        out.address = location.hash;
+        out.brushes = document.querySelectorAll(".brush:not([hidden])").length;
+        out.tip = document.getElementById("tip").innerText;
+        key(plot, "Escape");
+        out.after = rows("waits");
+        out.loads = [load, rows("load")];
+        key(plot, "ArrowRight");
+        out.first = [rows("waits"), rows("disks"), turned("load")];
+        key(plot, "ArrowRight");
+        key(plot, "ArrowRight", true);
+        out.wider = [rows("waits"), rows("disks"), turned("load")];
+        out.fetched = performance.getEntriesByType("resource").length;
+        result(out);
+    "##;
+    let report = sample::report();
+    let (out, log) = run(&report, "page-run", "", script);
+    quiet(&log);
+    let (timeline, tables) = (sample::timeline(), sample::tables());
+    for (name, from_s, to_s) in [("stall", 18, 22), ("first", 0, 1), ("wider", 1, 3)] {
+        for (table, shown_rows) in tables.iter().zip(out[name].as_array().unwrap()) {
+            let expected = expected(&timeline, table, from_s, to_s);
+            assert!(!expected.is_empty());
+            assert_eq!(shown(shown_rows), expected, "{name}: {}", table.name);
+        }
+    }
+    assert_eq!(out["window"], "18 s – 22 s");
+    assert_eq!(out["address"], "#?from=18&to=22");
+    assert_eq!(out["brushes"], 3, "one on each chart over time");
+    assert!(out["tip"].as_str().unwrap().contains("Concurrency"), "{}", out["tip"]);
+    assert_eq!(out["before"], out["after"]);
+    assert_eq!(out["loads"][0], out["loads"][1]);
+    assert_eq!(out["fetched"], 0);
+}
+
+#[test]
+fn a_mailed_address_restores_section_and_window() {
+    blockstone_testkit::require!(Chromium);
+    let script = r#"
+        result({ rows: rows("disks"), window: document.getElementById("window").textContent,
+            scrolled: scrollY > 100 });
+    "#;
+    let (out, log) = run(&sample::report(), "page-link", "#disks?from=5&to=9.5", script);
+    quiet(&log);
+    let [_, disks, _] = sample::tables();
+    assert_eq!(shown(&out["rows"]), expected(&sample::timeline(), &disks, 5, 9));
+    assert_eq!(out["window"], "5 s – 9 s");
+    assert_eq!(out["scrolled"], true);
+}
+
+#[test]
+fn tables_sort_filter_and_copy() {
+    blockstone_testkit::require!(Chromium);
+    let script = r##"
+        let copied = "";
+        Object.defineProperty(navigator, "clipboard",
+          { value: { writeText: (text) => { copied = text; return Promise.resolve(); } } });
+        const block = document.getElementById("table-points");
+        const press = (node) => node.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        const heads = block.querySelectorAll("thead button");
+        const out = {};
+        press(heads[2]);
+        out.down = rows("points").map((row) => row[2]);
+        out.sort = heads[2].parentElement.getAttribute("aria-sort");
+        press(heads[2]);
+        out.up = rows("points").map((row) => row[2]);
+        const field = block.querySelector("input");
+        field.value = "cap_reached";
+        field.dispatchEvent(new Event("input"));
+        out.filtered = rows("points").length;
+        const [csv, markdown] = block.querySelectorAll(".toolbar button");
+        press(csv);
+        out.csv = copied;
+        press(markdown);
+        out.markdown = copied;
+        result(out);
+    "##;
+    let (out, log) = run(&sample::report(), "page-tables", "", script);
+    quiet(&log);
+    let column = |name: &str| -> Vec<String> { serde_json::from_value(out[name].clone()).unwrap() };
+    let (down, up) = (column("down"), column("up"));
+    assert_eq!((&*down[0], &*down[15]), ("1.8 ms ±2 %", "n/v"));
+    assert_eq!((&*up[0], &*up[15]), ("300 µs ±2 %", "n/v"), "missing cells stay last");
+    assert_eq!((&out["sort"], &out["filtered"]), (&"descending".into(), &1.into()));
+    let csv = "readers,iops,iops_low,iops_high,iops_samples,latency_ns_p99,latency_ns_p99_low,\
+               latency_ns_p99_high,latency_ns_p99_samples,condemned_by\r\n\
+               32,7407,7258.86,7518.1,12345,800000,784000,812000,12345,cap_reached\r\n";
+    assert_eq!(out["csv"], csv);
+    let markdown = out["markdown"].as_str().unwrap();
+    assert!(
+        markdown.starts_with("| readers | IOPS | p99 ↑ |")
+            || markdown.starts_with("| readers | IOPS | p99 |"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("~~7,407~~"), "{markdown}");
+}
+
+/// Thirty charts and forty tables; each number is one of the sample's.
+pub fn large() -> Report {
+    let mut report = sample::report();
+    let (charts, tables): (Vec<Block>, Vec<Block>) = report
+        .sections
+        .iter()
+        .flat_map(|section| section.blocks.clone())
+        .filter(|block| matches!(block, Block::Chart(_) | Block::Table(_)))
+        .partition(|block| matches!(block, Block::Chart(_)));
+    let slices = report.timeline.take().unwrap();
+    let mut timeline = Timeline { edges_ns: slices.edges_ns, tables: Vec::new() };
+    let mut section = Section::new("large", "Large");
+    for n in 0..30 {
+        let Block::Chart(chart) = &charts[n % charts.len()] else { unreachable!() };
+        section = section.with([Chart { name: format!("chart-{n}").into(), ..chart.clone() }]);
+    }
+    for n in 0..40 {
+        let Block::Table(table) = &tables[1 + n % 2] else { unreachable!() };
+        let table = Table { name: format!("t{n}").into(), ..table.clone() };
+        timeline.tables.push((table.name.clone(), slices.tables[n % 2].1.clone()));
+        section = section.with([table]);
+    }
+    report.sections = vec![section];
+    report.timeline = Some(timeline);
+    report
+}
+
+#[test]
+fn a_large_page_is_small_and_answers_at_once() {
+    let report = large();
+    let bytes = html::page(&report).unwrap().len();
+    assert!(bytes < 600_000, "{bytes} bytes");
+    blockstone_testkit::require!(Chromium);
+    let script = r##"
+        const plot = document.querySelector("[data-time]");
+        const times = [];
+        for (let n = 0; n < 15; n += 1) {
+          const start = performance.now();
+          key(plot, "ArrowRight", n > 3);
+          const merged = performance.now();
+          document.body.getBoundingClientRect();
+          times.push([merged - start, performance.now() - start].map(Math.round));
+        }
+        result({ times, rows: rows("t0").length });
+    "##;
+    let (out, log) = run(&report, "page-large", "", script);
+    quiet(&log);
+    assert!(out["rows"].as_u64().unwrap() > 3);
+    // What the machine takes is told, never judged.
+    println!("{bytes} bytes; milliseconds to redraw: {}", out["times"]);
+}

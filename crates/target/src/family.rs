@@ -1,0 +1,35 @@
+//! What the targets of one database have in common: its options, and when its commits are durable.
+
+/// What all targets of one database have in common.
+#[derive(Debug)]
+pub struct Family {
+    /// Its name, which also stands before the roles of its processes.
+    pub name: &'static str,
+    /// Whether it works in the threads of this process.
+    pub in_process: bool,
+    /// Options of the command line that apply to it alone.
+    pub options: &'static [TargetOption],
+    /// Its settings that decide whether commits are durable, with the values that make them so;
+    /// none where they always are.
+    pub durable_settings: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// An option of the command line that applies to the targets of one family.
+#[derive(Debug)]
+pub struct TargetOption {
+    /// Its name, without the dashes.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// What follows it.
+    pub value: OptionValue,
+}
+
+/// What follows an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionValue {
+    /// A setting of the database, as `NAME=VALUE`; it may be given several times.
+    Setting,
+    /// The directory of the database's programs.
+    Programs,
+}

@@ -1,0 +1,74 @@
+//! What a row of a view is about: the samples and the timed operations behind it.
+
+use blockstone_figures::{Condition, Focus, Timed};
+
+use crate::table::{Value, View};
+
+impl View {
+    /// The samples of sessions behind a row: those of its statement, session or wait. `None` where
+    /// the row is about something that samples of sessions do not name.
+    pub fn focus(&self, row: &[Value]) -> Option<Focus> {
+        let condition = |column| {
+            let value = self.text(row, column)?.to_owned();
+            Some(Condition { column, value })
+        };
+        let one = |column| condition(column).map(|it| Focus::from_iter([it]));
+        let wait = || {
+            condition("wait_class")?;
+            Some(["role", "wait_class", "event"].into_iter().filter_map(condition).collect())
+        };
+        one("query_id").or_else(|| one("session")).or_else(wait)
+    }
+
+    /// The operations behind a row that are timed one by one; `None` where none are.
+    pub fn timed(&self, row: &[Value]) -> Option<Timed> {
+        let counted = |layer: &str, column, key: &str| {
+            let value = self.text(row, key)?.to_owned();
+            let states = vec![("layer", layer.to_owned()), (column, value)];
+            Some(Timed::Counted { states, of_sessions: false })
+        };
+        match self.name {
+            "io-by-role" => counted("block", "role", "role"),
+            "io-by-file-type" => counted("block", "file_type", "file_type"),
+            "files" => counted("block", "file", "file"),
+            "system-calls" => counted("system call", "role", "role"),
+            "disks" if self.text(row, "device") == Some("all") => {
+                let states = vec![("layer", "block".to_owned())];
+                Some(Timed::Counted { states, of_sessions: false })
+            }
+            "events" => Some(Timed::Event(self.text(row, "event")?.to_owned())),
+            _ => Timed::of_wait(self.text(row, "wait_class")?, self.text(row, "event")?),
+        }
+    }
+
+    fn text<'a>(&self, row: &'a [Value], key: &str) -> Option<&'a str> {
+        match row.get(self.column(key)?) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn rows_are_about_waits_sessions_and_statements_or_about_nothing_sampled() {
+        let about = |name: &str| {
+            let view = registry::find(name).unwrap();
+            let row: Vec<Value> = view.columns.iter().map(|c| Value::from(&*c.key)).collect();
+            let focus = view.focus(&row)?;
+            Some(focus.conditions().iter().map(|c| c.column).collect::<Vec<_>>())
+        };
+        assert_eq!(about("active-sessions"), Some(vec!["wait_class", "event"]));
+        assert_eq!(about("wait-classes"), Some(vec!["role", "wait_class"]));
+        assert_eq!(about("sessions"), Some(vec!["session"]));
+        assert_eq!(about("sampled-sessions"), Some(vec!["session"]));
+        assert_eq!(about("statements"), Some(vec!["query_id"]));
+        assert_eq!(about("sampled-statements"), Some(vec!["query_id"]));
+        assert_eq!(about("events"), None);
+        assert_eq!(about("disks"), None);
+    }
+}

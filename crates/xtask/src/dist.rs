@@ -1,0 +1,195 @@
+//! `cargo xtask dist`: the release binary with its documents, as a tarball and a Debian package in
+//! target/dist.
+//!
+//! Equal inputs give equal archives: entries are sorted, belong to root, and have the time of the
+//! commit or `SOURCE_DATE_EPOCH`.
+
+mod archive;
+mod deb;
+mod documents;
+mod elf;
+mod licences;
+mod tarball;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use blockstone_testkit::build;
+use flate2::Compression;
+use sha2::{Digest, Sha256};
+
+use self::archive::Style;
+use self::documents::Documents;
+pub use self::documents::{command, man_pages};
+use crate::workspace::{output_of, root};
+
+/// Files of the workspace that go into the tarball as they are.
+const TEXTS: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+/// What the packages are made of.
+struct Release {
+    version: String,
+    /// The target: `x86_64-unknown-linux-gnu`.
+    triple: String,
+    binary: Vec<u8>,
+    documents: Documents,
+    /// Contents of [`TEXTS`].
+    texts: Vec<(&'static str, Vec<u8>)>,
+    third_party: String,
+    style: Style,
+}
+
+/// `cargo xtask dist`.
+pub fn run() -> Result<ExitCode> {
+    let triple = host_triple()?;
+    let binary = build(&["--locked", "--release", "--package", "blockstone", "--target", &triple])?;
+    let style = Style { mtime_s: mtime_s()?, compression: Compression::best() };
+    let release = Release::of(&binary, triple, style)?;
+    let dir = root().join("target/dist");
+    if dir.exists() {
+        fs::remove_dir_all(&dir).with_context(|| format!("empty {}", dir.display()))?;
+    }
+    fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    let mut sums = String::new();
+    for (name, content) in [tarball::package(&release)?, deb::package(&release)?] {
+        write(&dir.join(&name), &content)?;
+        sums.push_str(&checksum_line(&name, &content));
+    }
+    write(&dir.join("SHA256SUMS"), sums.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Release {
+    /// Of the built program `binary`, which runs here and is for `triple`.
+    fn of(binary: &Path, triple: String, style: Style) -> Result<Self> {
+        let program = read(binary)?;
+        ensure!(
+            elf::is_static(&program)?,
+            "{} is linked dynamically\nhint: RUSTFLAGS overrides the flags of .cargo/config.toml",
+            binary.display()
+        );
+        let version = output_of(command(binary).arg("--version"))?;
+        let version = version.trim().strip_prefix("blockstone ");
+        let text = |name: &&'static str| Ok((*name, read(&root().join(name))?));
+        Ok(Self {
+            version: version.context("`blockstone --version` prints no version")?.to_owned(),
+            documents: Documents::printed_by(binary)?,
+            texts: TEXTS.iter().map(text).collect::<Result<_>>()?,
+            third_party: licences::third_party(&triple)?,
+            binary: program,
+            triple,
+            style,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("read {}", path.display()))
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<()> {
+    fs::write(path, content).with_context(|| format!("write {}", path.display()))?;
+    println!("{:>10} bytes  {}", content.len(), path.display());
+    Ok(())
+}
+
+/// A line as `sha256sum --check` reads it.
+fn checksum_line(name: &str, content: &[u8]) -> String {
+    let mut line = String::new();
+    for byte in Sha256::digest(content) {
+        let _ = write!(line, "{byte:02x}");
+    }
+    line + "  " + name + "\n"
+}
+
+/// What `host-tuple` in .cargo/config.toml stands for.
+fn host_triple() -> Result<String> {
+    let about = output_of(Command::new("rustc").arg("-vV"))?;
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("`rustc -vV` names no host")
+}
+
+/// The time of all entries: `SOURCE_DATE_EPOCH`, or that of the commit.
+fn mtime_s() -> Result<u64> {
+    if let Ok(text) = std::env::var("SOURCE_DATE_EPOCH") {
+        let wrong = || format!("SOURCE_DATE_EPOCH must be seconds since 1970, not `{text}`");
+        return text.trim().parse().with_context(wrong);
+    }
+    let mut git = Command::new("git");
+    let text = output_of(git.args(["log", "-1", "--format=%ct"]).current_dir(root()))
+        .context("ask for the time of the commit\nhint: without git, set SOURCE_DATE_EPOCH")?;
+    text.trim().parse().context("git names no time of the commit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blockstone_testkit::{ScratchDir, blockstone_binary, require};
+
+    fn release() -> Release {
+        let style = Style { mtime_s: 1_700_000_000, compression: Compression::none() };
+        Release::of(blockstone_binary(), host_triple().unwrap(), style).unwrap()
+    }
+
+    #[test]
+    fn the_tarball_holds_the_program_and_its_documents() {
+        let (name, archive) = tarball::package(&release()).unwrap();
+        let folder = name.strip_suffix(".tar.gz").unwrap();
+        let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(&archive[..]));
+        let entries = tar.entries().unwrap().map(|entry| {
+            let header = entry.unwrap().header().clone();
+            (header.path().unwrap().display().to_string(), header.mode().unwrap())
+        });
+        let entries: Vec<_> = entries.collect();
+        let files = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.txt"];
+        let completions = ["blockstone.bash", "blockstone.elv", "blockstone.fish", "_blockstone"];
+        let completions = completions.map(|file| format!("completions/{file}"));
+        let files = files.iter().map(|file| (*file).to_owned()).chain(completions);
+        for file in files.chain(["man/blockstone-calibrate.1".to_owned()]) {
+            assert!(entries.contains(&(format!("{folder}/{file}"), 0o644)), "{file}: {entries:?}");
+        }
+        assert!(entries.contains(&(format!("{folder}/blockstone"), 0o755)), "{entries:?}");
+    }
+
+    #[test]
+    fn debians_tools_read_the_package_and_the_program_in_it_runs() {
+        require!(DpkgDeb);
+        let dir = ScratchDir::on_disk().unwrap();
+        let release = release();
+        let (name, package) = deb::package(&release).unwrap();
+        let path = dir.path().join(name);
+        fs::write(&path, package).unwrap();
+        let dpkg = |action: &str| {
+            let mut command = Command::new("dpkg-deb");
+            command.arg(action).arg(&path);
+            command
+        };
+        let control = output_of(&mut dpkg("--info")).unwrap();
+        assert!(control.contains(&format!("Version: {}\n", release.version)), "{control}");
+        let listed = output_of(dpkg("--contents").env("TZ", "UTC")).unwrap();
+        let has = |mode: &str, path: &str| {
+            let line = listed.lines().find(|line| line.ends_with(path)).unwrap_or_default();
+            let time = line.contains(" 2023-11-14 22:13 ");
+            line.starts_with(mode) && line.contains(" root/root ") && time
+        };
+        assert!(has("-rwxr-xr-x", " ./usr/bin/blockstone"), "{listed}");
+        assert!(has("drwxr-xr-x", " ./usr/share/man/man1/"), "{listed}");
+        assert!(has("-rw-r--r--", " ./usr/share/doc/blockstone/copyright"), "{listed}");
+        let installed = dir.path().join("root");
+        output_of(dpkg("--extract").arg(&installed)).unwrap();
+        let mut program = Command::new(installed.join("usr/bin/blockstone"));
+        let version = output_of(program.arg("--version")).unwrap();
+        assert_eq!(version, format!("blockstone {}\n", release.version));
+        let page = fs::read(installed.join("usr/share/man/man1/blockstone.1.gz")).unwrap();
+        assert_eq!(page[..2], [0x1f, 0x8b]);
+    }
+
+    #[test]
+    fn a_checksum_line_is_that_of_sha256sum() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(checksum_line("a", b""), format!("{empty}  a\n"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Man pages and completion scripts, as the binary prints them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use blockstone_testkit::ScratchDir;
+
+use crate::workspace::output_of;
+
+/// Contents by file name.
+pub type Pages = BTreeMap<String, Vec<u8>>;
+
+/// A shell, the name of its script in the tarball, and where Debian's shell looks for it.
+pub struct Shell {
+    pub name: &'static str,
+    pub file: &'static str,
+    pub debian: Option<&'static str>,
+}
+
+pub const SHELLS: &[Shell] = &[
+    Shell {
+        name: "bash",
+        file: "blockstone.bash",
+        debian: Some("usr/share/bash-completion/completions/blockstone"),
+    },
+    Shell { name: "elvish", file: "blockstone.elv", debian: None },
+    Shell {
+        name: "fish",
+        file: "blockstone.fish",
+        debian: Some("usr/share/fish/vendor_completions.d/blockstone.fish"),
+    },
+    Shell {
+        name: "zsh",
+        file: "_blockstone",
+        debian: Some("usr/share/zsh/vendor-completions/_blockstone"),
+    },
+];
+
+/// What a binary prints about itself.
+pub struct Documents {
+    pub man: Pages,
+    /// A script for each of [`SHELLS`].
+    pub completions: Vec<(&'static Shell, String)>,
+}
+
+impl Documents {
+    pub fn printed_by(binary: &Path) -> Result<Self> {
+        let script = |shell: &'static Shell| {
+            Ok((shell, output_of(command(binary).args(["completions", shell.name]))?))
+        };
+        let completions = SHELLS.iter().map(script).collect::<Result<_>>()?;
+        Ok(Self { man: man_pages(binary)?, completions })
+    }
+}
+
+/// The man page of the command and of each verb.
+pub fn man_pages(binary: &Path) -> Result<Pages> {
+    let dir = ScratchDir::on_disk()?;
+    let dir = dir.path();
+    output_of(command(binary).arg("man").arg(dir))?;
+    let mut pages = Pages::new();
+    for entry in fs::read_dir(dir).with_context(|| format!("list {}", dir.display()))? {
+        let path = entry?.path();
+        let text = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        pages.insert(name.into_owned(), text);
+    }
+    Ok(pages)
+}
+
+/// The binary at a width and without colours, neither of which depends on the terminal.
+pub fn command(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    command.env("COLUMNS", "100").env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}

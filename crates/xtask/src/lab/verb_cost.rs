@@ -1,0 +1,98 @@
+//! What it takes to add a verb, counted by doing it. A verb is added to a
+//! copy of the committed tree as HACKING.md says, built, run in every medium, and its files and
+//! edited lines are counted.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Lab;
+use crate::goals::{Column, Goal, Point, Results};
+use crate::workspace::{output_of, root, scratch, show};
+
+/// The files of the throw-away verb, which counts the lines of files.
+const FILES: &[(&str, &str)] = &[
+    ("crates/blockstone/src/verbs/lines.rs", include_str!("verb_cost/verb.rs.txt")),
+    ("crates/blockstone/src/verbs/lines/args.rs", include_str!("verb_cost/args.rs.txt")),
+    ("crates/blockstone/src/verbs/lines/model.rs", include_str!("verb_cost/model.rs.txt")),
+    ("crates/blockstone/src/verbs/lines/report.rs", include_str!("verb_cost/report.rs.txt")),
+    ("crates/blockstone/tests/lines.rs", include_str!("verb_cost/test.rs.txt")),
+    ("docs/lines.md", include_str!("verb_cost/docs.md.txt")),
+];
+/// The line of the registry after which the verb's own is inserted.
+const REGISTRY: &str = "crates/blockstone/src/verbs.rs";
+const BEFORE: &str = "    runs,\n";
+const LINE: &str = "    lines,\n";
+
+const FILES_MAX: f64 = 8.0;
+const LINES_MAX: f64 = 1.0;
+
+const COLUMNS: &[Column] = &[
+    Column { name: "new_files", heading: "new\nfiles", decimals: 0 },
+    Column { name: "edited_lines", heading: "edited\nlines", decimals: 0 },
+];
+
+/// `cargo xtask lab verb-cost`.
+pub fn run(_: &Lab) -> Result<Results> {
+    let tree = scratch("verb-cost")?;
+    if tree.exists() {
+        fs::remove_dir_all(&tree).with_context(|| format!("remove {}", tree.display()))?;
+    }
+    let mut clone = Command::new("git");
+    clone.args(["clone", "--quiet", "--no-hardlinks", "."]).arg(&tree).current_dir(root());
+    show(&mut clone)?;
+    add_the_verb(&tree)?;
+    try_it(&tree)?;
+    let [files, lines] = cost(&tree)?.map(|count| count as f64);
+    fs::remove_dir_all(&tree).with_context(|| format!("remove {}", tree.display()))?;
+    let goals = vec![
+        Goal::at_most("new files of a verb", files, FILES_MAX),
+        Goal::at_most("lines edited elsewhere", lines, LINES_MAX),
+    ];
+    let point = Point { name: "lines".to_owned(), values: vec![files, lines] };
+    Ok(Results { columns: COLUMNS, points: vec![point], goals })
+}
+
+fn add_the_verb(tree: &Path) -> Result<()> {
+    for (path, text) in FILES {
+        let file = tree.join(path);
+        if let Some(dir) = file.parent() {
+            fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+        }
+        fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+    }
+    let file = tree.join(REGISTRY);
+    let text = fs::read_to_string(&file).with_context(|| format!("read {REGISTRY}"))?;
+    ensure!(text.contains(BEFORE), "{REGISTRY} has no line `{}`", BEFORE.trim());
+    fs::write(&file, text.replacen(BEFORE, &format!("{BEFORE}{LINE}"), 1))
+        .with_context(|| format!("write {REGISTRY}"))
+}
+
+/// The house style holds, lint and its own test pass: text, JSON, CSV and page are there.
+fn try_it(tree: &Path) -> Result<()> {
+    let cargo = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(arguments).current_dir(tree);
+        command.env("CARGO_TARGET_DIR", root().join("target/verb-cost"));
+        command
+    };
+    show(&mut cargo(&["xtask", "tidy"]))?;
+    show(&mut cargo(&["clippy", "--package", "blockstone", "--", "-D", "warnings"]))?;
+    show(&mut cargo(&["test", "--package", "blockstone", "--test", "lines"]))
+}
+
+/// New files, and lines added or removed in files that were there, without generated ones.
+fn cost(tree: &Path) -> Result<[usize; 2]> {
+    let git = |arguments: &[&str]| output_of(Command::new("git").args(arguments).current_dir(tree));
+    let new = git(&["ls-files", "--others", "--exclude-standard"])?;
+    let edited = git(&["diff", "--numstat"])?;
+    let lines = edited.lines().filter_map(|line| {
+        let mut fields = line.split('\t');
+        let added: usize = fields.next()?.parse().ok()?;
+        let removed: usize = fields.next()?.parse().ok()?;
+        Some(added + removed)
+    });
+    Ok([new.lines().count(), lines.sum()])
+}
