@@ -1,5 +1,5 @@
-//! The versioned documents of verbs that have no report yet. A key is never renamed or given another
-//! meaning within a version.
+//! The versioned documents of verbs that have no report yet. A key is never renamed or given
+//! another meaning within a version.
 
 pub use compare::{COMPARE_SCHEMA, document as compare_json};
 

@@ -1,5 +1,5 @@
-//! A comparison as a screen. `UPDATE_EXPECTED=1 cargo test -p blockstone-report` writes the expected
-//! text; read the difference before committing it.
+//! A comparison as a screen. `UPDATE_EXPECTED=1 cargo test -p blockstone-report` writes the
+//! expected text; read the difference before committing it.
 
 use std::path::Path;
 

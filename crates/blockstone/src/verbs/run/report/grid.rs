@@ -19,6 +19,7 @@ const DRAWN: [&str; 3] = ["operations_per_s", "physical_reads_per_cpu_s", "commi
 pub fn report(grid: &Grid, dir: &str) -> Report {
     let axes: Vec<String> =
         grid.axes.iter().map(|axis| format!("{}={}", axis.name, axis.values.join(","))).collect();
+    let failed = grid.cells.iter().flat_map(|cell| &cell.failed);
     let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
     let sections = vec![
         Section::new("grid", "Every combination").with([table(grid)]),
@@ -32,7 +33,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
             text: format!("{} combinations", grid.cells.len()),
             ..Headline::default()
         },
-        warnings: grid.cells.iter().flat_map(|cell| &cell.failed).map(|f| format!("! {f}")).collect(),
+        warnings: failed.map(|why| format!("! {why}")).collect(),
         sections,
         partial: !grid.trustworthy(),
         recording: dir.to_owned(),
