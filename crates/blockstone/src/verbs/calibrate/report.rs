@@ -5,6 +5,7 @@ mod select;
 mod tables;
 
 use anyhow::Result;
+use blockstone_base::table::{Measure, Table};
 use blockstone_judge::findings::Findings;
 use blockstone_judge::summary::NAMES;
 use blockstone_record::Recording;
@@ -13,7 +14,6 @@ use blockstone_report::chart::{Chart, Color};
 use blockstone_report::report::Tone;
 use blockstone_report::{Card, Detail, Headline, Report, Section, format};
 use blockstone_view::History;
-use blockstone_base::table::{Measure, Table};
 use serde_json::json;
 
 use crate::recorded::lanes::{self, Lane, Lanes};
@@ -86,9 +86,9 @@ fn cards(findings: &Findings) -> Vec<Card> {
     let grouped = GROUPS.iter().flat_map(|(group, figures)| {
         figures.iter().map(move |(prefix, name)| (*group, *prefix, *name))
     });
-    let known = grouped.clone().filter_map(|place| {
-        Some(card(findings, place, select::figure(findings, place.2)?))
-    });
+    let known = grouped
+        .clone()
+        .filter_map(|place| Some(card(findings, place, select::figure(findings, place.2)?)));
     // A newer judge may know more figures than the list above.
     let placed = |name: &str| grouped.clone().any(|(_, _, known)| known == name);
     let others = findings.summary.iter().filter(|(name, _)| !placed(name));
@@ -174,15 +174,17 @@ fn over_time(recording: &Recording) -> Result<Vec<Chart>> {
     let iops = vec![rate("IOPS", "", "completed_ops")];
     charts.extend(lanes.chart("iops", "Operations a second", Measure::Count, iops));
     let beside = rate("load beside it", "background", "completed_bytes");
-    let bytes =
-        vec![rate("load", "", "completed_bytes"), Lane { color: Color::Grey, ..beside }];
+    let bytes = vec![rate("load", "", "completed_bytes"), Lane { color: Color::Grey, ..beside }];
     charts.extend(lanes.chart("throughput", "Bytes a second", Measure::BytesPerS, bytes));
     charts.extend(lanes::processors(&lanes));
     charts.extend(lanes::devices(&lanes));
     Ok(charts)
 }
 
-fn document(recording: &Recording, findings: &Findings) -> serde_json::Map<String, serde_json::Value> {
+fn document(
+    recording: &Recording,
+    findings: &Findings,
+) -> serde_json::Map<String, serde_json::Value> {
     let mut keys = document::common(recording, &NAMES, &findings.summary, &findings.verdicts);
     keys.extend(document::object(json!({
         "points": document::plain(&findings.points),

@@ -111,10 +111,9 @@ fn against_iops(manifest: &Manifest, findings: &Findings, group: Group) -> Optio
 /// The latency that p99 may not exceed, and the knee on the p99 curve.
 fn with_knee(mut chart: Chart, manifest: &Manifest, findings: &Findings) -> Chart {
     let limit_ns = manifest.parameters::<CalibrateParameters>().max_latency_ns.map(Nanos::get);
-    chart.levels.extend(limit_ns.map(|ns| Level {
-        y: ns as f64,
-        name: format!("p99 limit {}", Nanos(ns)),
-    }));
+    chart.levels.extend(
+        limit_ns.map(|ns| Level { y: ns as f64, name: format!("p99 limit {}", Nanos(ns)) }),
+    );
     let iops = select::figure(findings, "knee_iops").filter(|f| f.condemned_by.is_empty());
     let Some((iops, p99)) = iops.zip(select::figure(findings, "knee_latency_ns_p99")) else {
         return chart;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Pacing;
-use blockstone_base::table::{Heading, Missing, Row, Table, Value, bytes, count, flow, ratio, share, text, time};
+use blockstone_base::table::{
+    Heading, Missing, Row, Table, Value, bytes, count, flow, ratio, share, text, time,
+};
 use blockstone_base::units::three_digits;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_record::manifest::{Group, Manifest, Stop};

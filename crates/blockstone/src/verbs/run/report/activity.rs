@@ -212,9 +212,8 @@ fn latencies(recording: &Recording) -> Result<Option<Chart>> {
         }
     }
     let y = Axis::new("", Measure::Nanoseconds).log();
-    let mut chart = Chart::new("latencies-over-time", "Latencies over time", Axis::time(), y)
-        .wide(320)
-        .about(
+    let mut chart =
+        Chart::new("latencies-over-time", "Latencies over time", Axis::time(), y).wide(320).about(
             "Median (solid) and 99th percentile (dashed) of every second: a checkpoint or a log \
              switch is a peak, a full cache is a plateau.",
         );

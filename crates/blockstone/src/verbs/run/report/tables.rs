@@ -360,7 +360,11 @@ pub fn sentences(findings: &RunFindings) -> Vec<String> {
 /// `hardware_read_iops 97 % of max_iops`, `read_latency_ns_p50 1.3×`.
 fn against(row: &Efficiency) -> String {
     if row.unit == "ns" {
-        return format!("{} {}", row.figure, format::value(&row.ratio.value.into(), Measure::Ratio));
+        return format!(
+            "{} {}",
+            row.figure,
+            format::value(&row.ratio.value.into(), Measure::Ratio)
+        );
     }
     format!("{} {} of {}", row.figure, percent(row.ratio.value), row.calibrated_figure)
 }
