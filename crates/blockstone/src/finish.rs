@@ -39,10 +39,20 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
             .with_context(|| format!("write {}", file.display()))?;
         context.printer.note(&format!("report: {}", file.display()));
     }
+    Ok(ended(report, context))
+}
+
+/// Prints `text` in place of the report, and says how the program ends.
+pub fn finish_with(text: &str, report: &Report, context: &Context) -> Result<Exit> {
+    answer(text)?;
+    Ok(ended(report, context))
+}
+
+fn ended(report: &Report, context: &Context) -> Exit {
     if let End::Failed { error } = &report.end {
         context.printer.error(&anyhow::anyhow!("{error}"));
     }
-    Ok(exit(report))
+    exit(report)
 }
 
 /// Judges a new recording, keeps the judgement in it, writes its page and ends as every verb does.
@@ -54,10 +64,14 @@ pub fn finish_recording(dir: &Path, context: &Context) -> Result<Exit> {
 pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
     let report = report_of(Recording::open(dir)?, context)?;
     blockstone_record::keep_judgement(dir, report.summary.clone(), report.verdicts.clone())?;
-    let file = dir.join(PAGE);
-    std::fs::write(&file, html::page(&report)?)
-        .with_context(|| format!("write {}", file.display()))?;
+    write_page(&report, dir)?;
     Ok(report)
+}
+
+/// Writes the page of a report beside its recordings.
+pub fn write_page(report: &Report, dir: &Path) -> Result<()> {
+    let file = dir.join(PAGE);
+    std::fs::write(&file, html::page(report)?).with_context(|| format!("write {}", file.display()))
 }
 
 /// The report of a recording, as the verb makes it that made the recording.

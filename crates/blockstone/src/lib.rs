@@ -11,21 +11,25 @@
 mod chapters;
 mod cli;
 mod exit;
-#[allow(dead_code, reason = "verbs move to it one by one")]
 mod finish;
 mod interrupt;
 mod interval;
-mod judged;
 mod layers;
 mod part;
 mod printer;
 mod progress;
+mod recorded;
 mod recordings;
 #[cfg(test)]
 mod testing;
-#[allow(dead_code, reason = "verbs move to it one by one")]
 mod verb;
 mod verbs;
+
+/// How recordings and their findings become reports.
+pub mod reports {
+    pub use crate::verbs::calibrate::report::report as calibration;
+    pub use crate::verbs::run::report::report as run;
+}
 
 use std::process::ExitCode;
 

@@ -2,15 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use blockstone_report::terminal::Style;
+use blockstone_report::render::terminal::Style;
 
 use crate::cli::{Color, Global};
 
 /// Prints according to `--json`, `--quiet`, `--color` and `NO_COLOR`.
 #[derive(Clone, Copy, Debug)]
 pub struct Printer {
-    /// One JSON document instead of text.
-    pub json: bool,
     quiet: bool,
     color_out: bool,
     color_err: bool,
@@ -26,7 +24,6 @@ impl Printer {
             Color::Auto => terminal && !no_color,
         };
         Self {
-            json: global.json,
             quiet: global.quiet,
             color_out: choose(io::stdout().is_terminal()),
             color_err: choose(io::stderr().is_terminal()),

@@ -5,7 +5,7 @@ use crate::verb::Verb;
 
 macro_rules! verbs {
     ($($verb:ident),+ $(,)?) => {
-        $(mod $verb;)+
+        $(pub(crate) mod $verb;)+
         /// Every verb.
         pub const ALL: &[Verb] = &[$($verb::VERB),+];
     };

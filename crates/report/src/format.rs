@@ -11,11 +11,12 @@ use blockstone_view::{Measure, Missing, Value};
 const LARGE: u64 = 256 << 10;
 
 /// A number in its unit: `33 µs` from nanoseconds, `1.844×`, `4.00:1`, `8 KiB` from bytes,
-/// `76,412 IOPS` from anything else.
+/// `2 % of DB time` from a share, `76,412 IOPS` from anything else.
 pub fn quantity(value: f64, unit: &str) -> String {
+    let number = number(value, unit);
     match unit {
-        "ns" | "×" | ":1" | "bytes" => number(value, unit),
-        unit => format!("{} {unit}", three_digits(value)),
+        "ns" | "×" | ":1" | "bytes" => number,
+        unit => format!("{number} {unit}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `blockstone calibrate`: settings from the command line, the run, the findings, the report.
 
 mod args;
+pub(crate) mod report;
 
 use anyhow::{Context, Result, bail};
 use blockstone_calibrate::{OpenLoop, Settings, Subject, Thoroughness};
@@ -9,10 +10,9 @@ use clap::{Args, FromArgMatches};
 use crate::cli::Global;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::verb::Verb;
-use crate::{judged, recordings};
+use crate::verb::{self, Verb};
+use crate::{finish, recordings};
 use args::{Arrivals, CalibrateArgs};
 
 pub const VERB: Verb = Verb {
@@ -21,15 +21,18 @@ pub const VERB: Verb = Verb {
             whether to believe it",
     alias: "cal",
     options: CalibrateArgs::augment_args,
-    run: |options, context| {
-        run(&CalibrateArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
     reports: true,
-    ..Verb::PLAIN
+    report: Some(|recording, _| report::report(&recording, &blockstone_judge::find(&recording)?)),
+    figures: Some(|recording, _| {
+        let findings = blockstone_judge::find(&recording)?;
+        Ok((recording.manifest, findings))
+    }),
 };
 
-fn run(args: &CalibrateArgs, global: &Global, printer: Printer) -> Result<Exit> {
-    let settings = settings(args, global)?;
+fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
+    let printer = context.printer;
+    let settings = settings(args, &context.global)?;
     let interrupt = Interrupt::install().context("install signal handlers")?;
     let mut progress = Progress::new(printer, interrupt);
     let prepared = blockstone_calibrate::prepare(&settings)?;
@@ -39,7 +42,7 @@ fn run(args: &CalibrateArgs, global: &Global, printer: Printer) -> Result<Exit> 
     }
     let ran = prepared.run(&mut progress);
     progress.finish();
-    judged::conclude(&ran?, false, global, printer)
+    finish::finish_recording(&ran?, context)
 }
 
 fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {

@@ -5,17 +5,18 @@ mod report;
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
+use blockstone_judge::Findings;
 use blockstone_record::Recording;
+use blockstone_record::manifest::Manifest;
 use blockstone_view::History;
 use clap::{Args, FromArgMatches};
 
 use super::report::WATCH;
 use crate::exit::Exit;
 use crate::finish::finish;
-use crate::judged::Judged;
 use crate::part::Part;
 use crate::verb::{Context, Verb};
-use crate::{interval, recordings};
+use crate::{interval, recordings, verbs};
 use args::CompareArgs;
 use report::layers::Sides;
 
@@ -47,10 +48,23 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
     if a.manifest.verb == WATCH || parts.iter().any(Part::is_limited) {
         return layers([&a, &b], &parts, args, context);
     }
-    let judged = |recording| Judged::of(recording, &global.runs_dir);
-    let (a, b) = (judged(a)?.comparable(), judged(b)?.comparable());
+    let (a, b) = (figures(a, context)?, figures(b, context)?);
     let comparison = blockstone_judge::compare((&a.0, &a.1), (&b.0, &b.1));
     finish(&report::figures::report(&comparison, &a.0.tool_version), context)
+}
+
+/// The figures of a recording, as the verb has them that made it.
+fn figures(recording: Recording, context: &Context) -> Result<(Manifest, Findings)> {
+    let name = recording.manifest.verb.clone();
+    match verbs::find(&name).and_then(|verb| verb.figures) {
+        Some(figures) => figures(recording, context),
+        None => bail!(
+            "compare {}: recordings of `{name}` have no figures\n\
+             hint: name a part of its time, as in {}@0s..10s",
+            recording.dir.display(),
+            recording.dir.display()
+        ),
+    }
 }
 
 /// Compares what every layer did, in two parts of a recording or in two recordings.
@@ -65,15 +79,19 @@ fn layers(
     let first = interval::window(&histories[0], parts[0].from, parts[0].to)?;
     let second = interval::window(&histories[1], parts[1].from, parts[1].to)?;
     let (Some(first), Some(second)) = (first, second) else {
-        bail!("compare {} with {}: one has fewer than two samples\n\
-             hint: it ended too early", args.a, args.b);
+        bail!(
+            "compare {} with {}: one has fewer than two samples\n\
+             hint: it ended too early",
+            args.a,
+            args.b
+        );
     };
     let shared_ns = first.to_ns.min(second.to_ns).saturating_sub(first.from_ns.max(second.from_ns));
     if a.dir == b.dir && shared_ns > 0 {
         let shared = Nanos(shared_ns);
-        context.printer.note(&format!(
-            "warning: A and B overlap by {shared}; the overlap is identical"
-        ));
+        context
+            .printer
+            .note(&format!("warning: A and B overlap by {shared}; the overlap is identical"));
     }
     let names = [named(a, &parts[0]), named(b, &parts[1])];
     let names = [names[0].as_str(), names[1].as_str()];

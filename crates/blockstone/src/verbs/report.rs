@@ -7,12 +7,10 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::{Args, FromArgMatches};
 
-use super::run::matrix;
+use super::run::{awr, matrix};
 use super::watch;
 use crate::exit::Exit;
-use crate::finish::finish;
-use crate::judged::{Judged, exit_code, write_page};
-use crate::printer::answer;
+use crate::finish::{self, finish, report_of};
 use crate::recordings;
 use crate::verb::{Context, Verb};
 use args::ReportArgs;
@@ -21,9 +19,7 @@ pub const VERB: Verb = Verb {
     name: "report",
     about: "Show a recording again, or write its HTML report again",
     options: ReportArgs::augment_args,
-    run: |options, context| {
-        run(&ReportArgs::from_arg_matches(options)?, context)
-    },
+    run: |options, context| run(&ReportArgs::from_arg_matches(options)?, context),
     reports: true,
     ..Verb::PLAIN
 };
@@ -32,11 +28,10 @@ pub const VERB: Verb = Verb {
 pub const WATCH: &str = "watch";
 
 fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
-    let Context { global, printer } = context;
-    let printer = *printer;
+    let (global, printer) = (&context.global, context.printer);
     let dir = Path::new(&args.run);
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
-        return matrix::show(dir, printer);
+        return finish(&matrix::report(dir)?, context);
     }
     let recording = recordings::open(&args.run, &global.runs_dir)?;
     for warning in recording.warnings() {
@@ -53,11 +48,9 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
         let part = watch::Part { from: args.from, to: args.to, views: &[], only: &args.only };
         return finish(&watch::report_of(&recording, &part)?, context);
     }
-    let judged = Judged::of(recording, &global.runs_dir)?;
-    match &global.html {
-        Some(file) => write_page(&judged.page()?, file, printer)?,
-        None if args.awr_info => answer(&judged.awr_info()?)?,
-        None => answer(&judged.text(printer)?)?,
+    let report = report_of(recording, context)?;
+    if args.awr_info {
+        return finish::finish_with(awr::of(&report)?, &report, context);
     }
-    Ok(exit_code(&judged))
+    finish(&report, context)
 }

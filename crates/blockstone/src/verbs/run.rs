@@ -1,13 +1,17 @@
 //! `blockstone run`: settings from the command line and a file, the run, the findings, the report.
 
 mod args;
+pub(super) mod awr;
 pub(super) mod matrix;
+pub(crate) mod report;
 mod target;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use blockstone_base::units::Nanos;
+use blockstone_judge::RunFindings;
+use blockstone_record::Recording;
 use blockstone_run::{DiskSetting, ScanMatrix, Settings};
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
@@ -17,8 +21,8 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::verb::Verb;
-use crate::{judged, recordings};
+use crate::verb::{self, Verb};
+use crate::{finish, recordings};
 use args::{FormArgs, Profile, RunArgs};
 
 pub const VERB: Verb = Verb {
@@ -26,10 +30,13 @@ pub const VERB: Verb = Verb {
     about: "Run the SLOB method on a miniature database instance: what a database gets \
             from a storage",
     options: RunArgs::augment_args,
-    run: |options, context| {
-        run(&RunArgs::from_arg_matches(options)?, &context.global, context.printer)
-    },
+    run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,
+    report: Some(|recording, context| report::report(&recording, &found(&recording, context)?)),
+    figures: Some(|recording, context| {
+        let findings = found(&recording, context)?;
+        Ok((recording.manifest, findings.comparable()))
+    }),
     ..Verb::PLAIN
 };
 
@@ -41,11 +48,20 @@ const RUN_TIME_OF_MANY: Nanos = Nanos::millis(4_000);
 const PARALLEL: [u32; 2] = [1, 16];
 const SLOTS: u32 = 2;
 
-fn run(args: &RunArgs, global: &Global, printer: Printer) -> Result<Exit> {
+/// The findings of a run, also against the last calibration of the same path before it, among the
+/// recordings that the context names.
+fn found(recording: &Recording, context: &verb::Context) -> Result<RunFindings> {
+    let runs_dir = &context.global.runs_dir;
+    let calibration = recordings::calibration_before(&recording.manifest, runs_dir);
+    Ok(blockstone_judge::find_run(recording, calibration.as_ref())?)
+}
+
+fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     if !args.matrix.is_empty() {
-        return matrix::run(args, global, printer);
+        return matrix::run(args, context);
     }
-    let settings = settings(args, global, printer)?;
+    let printer = context.printer;
+    let settings = settings(args, &context.global, printer)?;
     let interrupt = Interrupt::install().context("install signal handlers")?;
     let mut progress = Progress::new(printer, interrupt);
     let prepared = blockstone_run::prepare(&settings)?;
@@ -55,7 +71,11 @@ fn run(args: &RunArgs, global: &Global, printer: Printer) -> Result<Exit> {
     }
     let ran = prepared.run(&mut progress);
     progress.finish();
-    judged::conclude(&ran?, args.awr_info, global, printer)
+    let report = finish::judge_recording(&ran?, context)?;
+    if args.awr_info {
+        return finish::finish_with(awr::of(&report)?, &report, context);
+    }
+    finish::finish(&report, context)
 }
 
 pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Result<Settings> {

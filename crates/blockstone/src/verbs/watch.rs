@@ -226,12 +226,8 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     let history = History::read(&recording)?;
     let manifest = &recording.manifest;
     let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
-    let title = format!(
-        "{} {}{}",
-        manifest.host.hostname,
-        recording.dir.display(),
-        by.unwrap_or_default()
-    );
+    let title =
+        format!("{} {}{}", manifest.host.hostname, recording.dir.display(), by.unwrap_or_default());
     let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
     show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
     Ok(Exit::Done)

@@ -44,7 +44,7 @@ fn one_run_gives_figures_report_line_and_listing() {
         "{line:#?}"
     );
     let page = std::fs::read_to_string(place.runs().join(&id).join("report.html")).unwrap();
-    assert!(page.contains("The database over time"));
+    assert!(page.contains("Load profile") && page.contains("log file sync"));
     let kept: Value = serde_json::from_str(
         &std::fs::read_to_string(place.runs().join(&id).join("manifest.json")).unwrap(),
     )

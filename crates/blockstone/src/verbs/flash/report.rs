@@ -9,7 +9,9 @@ mod tests;
 mod words;
 
 use blockstone_base::stats::Estimate;
-use blockstone_base::table::{Heading, Merge, Table, Text, Value, column, count, share, text, time};
+use blockstone_base::table::{
+    Heading, Merge, Table, Text, Value, column, count, share, text, time,
+};
 use blockstone_base::table::{Measure, Row, ratio};
 use blockstone_base::units::{thousands, three_digits};
 use blockstone_flash::simulate::{Outcome, Percentiles};
@@ -187,9 +189,10 @@ fn programs(outcomes: &[(&'static str, &Outcome)]) -> Table {
     for &(name, outcome) in outcomes {
         let totals = outcome.steady.totals;
         let part = |pages: u64| Value::Number(pages as f64 / totals.programs().max(1) as f64);
-        let (blocks, sum) = outcome.erases.iter().fold((0, 0), |(blocks, sum), &(erases, count)| {
-            (blocks + count, sum + u64::from(erases) * count)
-        });
+        let (blocks, sum) =
+            outcome.erases.iter().fold((0, 0), |(blocks, sum), &(erases, count)| {
+                (blocks + count, sum + u64::from(erases) * count)
+            });
         let end = |end: Option<&(u32, u64)>| Value::from(end.map(|&(erases, _)| f64::from(erases)));
         let mut row = vec![name.into()];
         row.extend(

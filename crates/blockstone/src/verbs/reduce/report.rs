@@ -303,9 +303,7 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
             charts::fields(findings),
             all_fields.into_iter().collect(),
         )
-        .about(
-            "Fields that differ although rows do not, set to zero one class after the other.",
-        ),
+        .about("Fields that differ although rows do not, set to zero one class after the other."),
         chapter(
             "places",
             "Where copies lie",

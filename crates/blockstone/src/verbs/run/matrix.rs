@@ -7,21 +7,20 @@ use anyhow::{Context, Result, anyhow, bail};
 use blockstone_base::units::ParseError;
 use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCell};
 use blockstone_record::{Recording, RunDir};
-use blockstone_report::{html, terminal};
+use blockstone_report::Report;
 
 use super::args::RunArgs;
-use crate::cli::Global;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::judged::Judged;
-use crate::printer::{Printer, answer};
 use crate::progress::Progress;
-use crate::recordings;
+use crate::verb;
+use crate::{finish, recordings};
 
 /// Settings that can vary.
 const NAMES: [&str; 7] = ["update", "sessions", "schemas", "scale", "work-unit", "cache", "target"];
 
-pub fn run(args: &RunArgs, global: &Global, printer: Printer) -> Result<Exit> {
+pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
+    let (global, printer) = (&context.global, context.printer);
     let axes = axes(&args.matrix)?;
     let combinations = Axis::combinations(&axes);
     let cells: Vec<RunArgs> =
@@ -64,14 +63,14 @@ pub fn run(args: &RunArgs, global: &Global, printer: Printer) -> Result<Exit> {
                 repeat + 1,
                 plan.cells[cell].values.join(" ")
             ));
-            one(&cells[cell], seed, path, (global, printer, interrupt.clone()))?;
+            one(&cells[cell], seed, path, interrupt.clone(), context)?;
             if interrupt.signal().is_some() {
-                show(&dir.path, printer)?;
+                show(&dir.path, context)?;
                 return Ok(Exit::Interrupted);
             }
         }
     }
-    show(&dir.path, printer)
+    show(&dir.path, context)
 }
 
 /// One run, recorded and judged, without a word about it. One that fails is a result of the grid.
@@ -79,31 +78,35 @@ fn one(
     args: &RunArgs,
     seed: u64,
     path: PathBuf,
-    (global, printer, interrupt): (&Global, Printer, Interrupt),
+    interrupt: Interrupt,
+    context: &verb::Context,
 ) -> Result<()> {
+    let printer = context.printer;
     let id = blockstone_record::out_run_dir(&path)?.id;
-    let mut settings = super::settings(args, global, printer)?;
+    let mut settings = super::settings(args, &context.global, printer)?;
     settings.wanted.seed = Some(seed);
     settings.recording = RunDir { path, id };
     let mut progress = Progress::new(printer, interrupt);
     let ran = blockstone_run::prepare(&settings)?.run(&mut progress);
     progress.finish();
-    let dir = match ran {
-        Ok(dir) => dir,
+    match ran {
+        Ok(dir) => finish::judge_recording(&dir, context).map(drop),
         Err(error) => {
             printer.note(&format!("{error:#}"));
-            return Ok(());
+            Ok(())
         }
-    };
-    let judged = Judged::of(Recording::open(&dir)?, &global.runs_dir)?;
-    let summary = judged.summary().iter().cloned().collect();
-    blockstone_record::keep_judgement(&dir, summary, judged.verdicts().to_vec())?;
-    let page = dir.join("report.html");
-    std::fs::write(&page, judged.page()?).with_context(|| format!("write {}", page.display()))
+    }
 }
 
-/// Prints the grid in `dir` and writes its page.
-pub fn show(dir: &Path, printer: Printer) -> Result<Exit> {
+/// Writes the page of the grid in `dir`, and ends as every verb does.
+fn show(dir: &Path, context: &verb::Context) -> Result<Exit> {
+    let report = report(dir)?;
+    finish::write_page(&report, dir)?;
+    finish::finish(&report, context)
+}
+
+/// The report of the grid in `dir`.
+pub fn report(dir: &Path) -> Result<Report> {
     let file = dir.join(PLAN_FILE);
     let text =
         std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
@@ -113,17 +116,7 @@ pub fn show(dir: &Path, printer: Printer) -> Result<Exit> {
         let recording = Recording::open(&dir.join(name)).map_err(|error| error.to_string())?;
         Ok(recording.manifest)
     });
-    if printer.json {
-        let document = serde_json::json!({ "schema": GRID_SCHEMA, "grid": grid });
-        answer(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
-    } else {
-        let page = dir.join("report.html");
-        std::fs::write(&page, html::grid_page(&grid, &dir.display().to_string())?)
-            .with_context(|| format!("write {}", page.display()))?;
-        answer(&terminal::grid_terminal(&grid, &printer.style()))?;
-        printer.note(&format!("recordings and report: {}", page.display()));
-    }
-    Ok(if grid.trustworthy() { Exit::Done } else { Exit::NotTrustworthy })
+    Ok(super::report::grid::report(&grid, &dir.display().to_string()))
 }
 
 /// The axes of `name=value,value` each.

@@ -58,7 +58,7 @@ fn concerns(verdict: &Verdict, all: usize) -> String {
     let figures = match own.len() {
         0 => None,
         1..=4 => Some(own.join(", ")),
-        count if count == all => Some("all figures".to_owned()),
+        count if count >= all => Some("all figures".to_owned()),
         count => Some(format!("{count} of {all} figures")),
     };
     match (figures, windows.len()) {

@@ -1,23 +1,18 @@
 //! The report of a comparison of figures.
 
 use blockstone_base::Estimate;
+use blockstone_base::table::Merge;
 use blockstone_base::table::{
     Heading, Measure, Missing, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_base::table::Merge;
 use blockstone_judge::compare::{Change, Comparison, Row, Side};
 use blockstone_report::{Headline, Report, Section, Tone, format};
 use serde_json::{Map, Value as Json, json};
 
 /// Points on one screen: those that differ most. The page, JSON and CSV have all.
 const POINTS: usize = 12;
-const OUTCOMES: [Change; 5] = [
-    Change::Faster,
-    Change::Slower,
-    Change::NotEstablished,
-    Change::Condemned,
-    Change::OnlyInOne,
-];
+const OUTCOMES: [Change; 5] =
+    [Change::Faster, Change::Slower, Change::NotEstablished, Change::Condemned, Change::OnlyInOne];
 
 const COLUMNS: &[Heading] = &[
     text("figure", "", "The figure, or the point and its figure."),

@@ -85,9 +85,8 @@ fn headline(found: &[Difference]) -> Headline {
 
 /// On the page, by view: the figures without an established difference.
 fn others(found: &[Difference], changed: Option<f64>) -> Vec<Section> {
-    let same = |found: &&Difference| {
-        matches!(found.outcome, Outcome::NotEstablished | Outcome::OnlyInOne)
-    };
+    let same =
+        |found: &&Difference| matches!(found.outcome, Outcome::NotEstablished | Outcome::OnlyInOne);
     let mut sections = Vec::new();
     for view in registry::ALL {
         let name = format!("undecided-{}", view.name);

@@ -178,8 +178,9 @@ fn requests(device: &str, outcome: &Outcome, columns: usize) -> Chart {
 
 fn erases(outcomes: &Outcomes<'_>) -> Chart {
     let x = Axis::new("erases", Measure::Count);
-    let chart = Chart::new("erases", "Erases of the blocks", x, Axis::new("blocks", Measure::Count))
-        .about("How evenly blocks wear.");
+    let chart =
+        Chart::new("erases", "Erases of the blocks", x, Axis::new("blocks", Measure::Count))
+            .about("How evenly blocks wear.");
     outcomes.iter().zip(0..).fold(chart, |chart, (&(device, outcome), color)| {
         let name = if device.is_empty() { "blocks" } else { device };
         let points = outcome.erases.iter();
@@ -207,9 +208,11 @@ fn pages(device: &str, outcome: &Outcome) -> Chart {
     if outcome.frames.is_empty() {
         return chart;
     }
-    chart
-        .layer("in use", Color::Series(0), part(|map| &map.valid))
-        .layer("stale", Color::Series(1), part(|map| &map.stale))
+    chart.layer("in use", Color::Series(0), part(|map| &map.valid)).layer(
+        "stale",
+        Color::Series(1),
+        part(|map| &map.stale),
+    )
 }
 
 fn drive_fills(frame: &blockstone_flash::simulate::Frame) -> f64 {

@@ -70,9 +70,11 @@ fn against_formula(points: &[Swept]) -> Chart {
             points: points.iter().enumerate().map(|(i, p)| (i as f64, value(p)).into()).collect(),
             stacked: false,
         };
-        return chart
-            .layer("simulated", Color::Series(0), bars(|point| Some(point.wa)))
-            .layer("by formula", Color::Grey, bars(|point| point.wa_analytic));
+        return chart.layer("simulated", Color::Series(0), bars(|point| Some(point.wa))).layer(
+            "by formula",
+            Color::Grey,
+            bars(|point| point.wa_analytic),
+        );
     }
     let names: Vec<String> = points.iter().map(name).collect();
     let groups = names.chunk_by(|a, b| a == b).map(|group| group[0].clone());

@@ -81,8 +81,16 @@ fn screens_keep_to_their_width_and_show_every_device() {
 fn the_page_has_the_charts_of_each_device() {
     let (background, active) = (outcome(0.1), outcome(0.0));
     let names = chart_names(&two(&background, &active));
-    for name in ["cliff", "amplification", "write-tail", "erases", "requests-active",
-                 "block-map-background", "block-map-active", "pages-active"] {
+    for name in [
+        "cliff",
+        "amplification",
+        "write-tail",
+        "erases",
+        "requests-active",
+        "block-map-background",
+        "block-map-active",
+        "pages-active",
+    ] {
         assert!(names.iter().any(|known| known == name), "{name} in {names:?}");
     }
     let alone = chart_names(&simulation(&[("", &active)], None, None));
@@ -96,10 +104,14 @@ fn heat_maps_are_small_enough_for_a_page() {
     let blocks = report.sections.iter().flat_map(|section| &section.blocks);
     let cells: usize = blocks
         .map(|block| match block {
-            Block::Chart(chart) => chart.layers.iter().map(|layer| match &layer.form {
-                blockstone_report::chart::Form::Heat(cells) => cells.len(),
-                _ => 0,
-            }).sum(),
+            Block::Chart(chart) => chart
+                .layers
+                .iter()
+                .map(|layer| match &layer.form {
+                    blockstone_report::chart::Form::Heat(cells) => cells.len(),
+                    _ => 0,
+                })
+                .sum(),
             _ => 0,
         })
         .sum();

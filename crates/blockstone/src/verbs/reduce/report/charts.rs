@@ -13,8 +13,7 @@ use super::tables::times;
 use super::words;
 
 /// Of [`words::PARTS`], in every chart.
-pub const KINDS: [Color; 4] =
-    [Color::Grey, Color::Series(0), Color::Series(1), Color::Series(2)];
+pub const KINDS: [Color; 4] = [Color::Grey, Color::Series(0), Color::Series(1), Color::Series(2)];
 
 /// Deduplication by block size, a bar for each offset.
 pub fn dedup(findings: &Findings) -> Option<Chart> {
@@ -46,9 +45,8 @@ pub fn kinds(findings: &Findings) -> Option<Chart> {
     }
     let x = Axis::names("grid", grids.iter().map(|figures| words::grid(figures.grid)).collect());
     let y = Axis::new("part of the blocks", Measure::Share);
-    let chart = Chart::new("kinds", "What the blocks are", x, y).about(
-        "An array stores what is unique, and one block of zeros; the rest are references.",
-    );
+    let chart = Chart::new("kinds", "What the blocks are", x, y)
+        .about("An array stores what is unique, and one block of zeros; the rest are references.");
     let parts: Vec<[f64; 4]> = grids.iter().map(|figures| words::parts(figures)).collect();
     let layers = words::PARTS.into_iter().zip(KINDS).enumerate();
     Some(layers.fold(chart, |chart, (kind, (name, color))| {
@@ -130,12 +128,7 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
     let by_class = "All fields but one class set to zero: how far that class alone would hold \
                     deduplication down.";
     [
-        ladder.chart(
-            "masks",
-            "Deduplication without header fields",
-            by_steps.to_owned(),
-            "",
-        ),
+        ladder.chart("masks", "Deduplication without header fields", by_steps.to_owned(), ""),
         alone.chart("fields-alone", "If one class of fields were left", by_class.to_owned(), ""),
     ]
     .into_iter()

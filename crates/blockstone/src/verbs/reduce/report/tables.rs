@@ -1,7 +1,9 @@
 //! The tables: nothing that a chart shows is missing here.
 
-use blockstone_base::table::{Heading, Measure, Merge, Missing, Table, Value, column, count, share};
 use blockstone_base::table::text;
+use blockstone_base::table::{
+    Heading, Measure, Merge, Missing, Table, Value, column, count, share,
+};
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_reduce::compress::Codec;
 use blockstone_reduce::estimate::Interval;

@@ -1,0 +1,65 @@
+//! What the reports of all recordings share: how one begins, which machine and storage were
+//! measured, counters over time, and keys of the JSON document.
+
+pub mod document;
+pub mod identity;
+pub mod lanes;
+
+use blockstone_base::Capability;
+use blockstone_base::table::{Heading, Table, Text, text};
+use blockstone_base::verdict::Verdict;
+use blockstone_record::Recording;
+use blockstone_record::manifest::{Figure, Manifest};
+use blockstone_report::Report;
+
+/// A report of a recording with all that needs no findings besides figures and verdicts: no
+/// headline, cards or sections yet.
+pub fn report(
+    verb: &'static str,
+    recording: &Recording,
+    summary: &[(String, Figure)],
+    verdicts: &[Verdict],
+) -> Report {
+    let manifest = &recording.manifest;
+    Report {
+        verb: verb.into(),
+        version: 1,
+        identity: identity::lines(manifest),
+        warnings: identity::unfinished(manifest).into_iter().collect(),
+        verdicts: verdicts.to_vec(),
+        notes: degraded(manifest),
+        end: manifest.end.clone(),
+        summary: summary.iter().cloned().collect(),
+        recording: recording.dir.display().to_string(),
+        tool_version: manifest.tool_version.clone(),
+        ..Report::default()
+    }
+}
+
+/// What the measurement could not do, and why.
+fn degraded(manifest: &Manifest) -> Vec<String> {
+    let degraded = manifest.capabilities.iter().filter_map(|named| match &named.capability {
+        Capability::Full => None,
+        Capability::Degraded { why } => Some(format!("- {}: {why}", named.name)),
+    });
+    degraded.collect()
+}
+
+/// A table of names and values below each other.
+pub struct Facts(Table);
+
+impl Facts {
+    pub fn new(name: &'static str, title: impl Into<Text>) -> Self {
+        const COLUMNS: &[Heading] =
+            &[text("name", "", "What it is."), text("value", "", "Its value.")];
+        Self(Table::new(name, title, COLUMNS))
+    }
+
+    pub fn add(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.push([name.into().into(), value.into().into()]);
+    }
+
+    pub fn table(self) -> Table {
+        self.0
+    }
+}

@@ -1,0 +1,235 @@
+//! The run over time: what a DBA looks at first, and everything that was counted.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use blockstone_base::LatencyHistogram;
+use blockstone_base::database::DIRECT_READ;
+use blockstone_base::table::Measure;
+use blockstone_judge::RunFindings;
+use blockstone_record::Recording;
+use blockstone_record::manifest::Group;
+use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
+use blockstone_report::{Detail, Section};
+use blockstone_view::{History, Interval, Known};
+
+use crate::recorded::lanes::{self, Lane, Lanes};
+
+/// Height of the first chart in CSS pixels.
+const HEIGHT: u16 = 260;
+/// Where the sessions' time is counted, and the parts of it that are no waits.
+const EVENT: &str = "event";
+const CPU: &str = "session/CPU";
+const RUN_QUEUE: &str = "session/run queue";
+
+/// The classes in the order in which they stand on one another, as Oracle's charts have them.
+const CLASSES: [(&str, Color); 12] = [
+    ("CPU", Color::Cpu),
+    ("Run queue", Color::RunQueue),
+    ("System I/O", Color::SystemIo),
+    ("User I/O", Color::UserIo),
+    ("Commit", Color::Commit),
+    ("Concurrency", Color::Concurrency),
+    ("Configuration", Color::Configuration),
+    ("Administrative", Color::Administrative),
+    ("Application", Color::Application),
+    ("Network", Color::Network),
+    ("Cluster", Color::Cluster),
+    ("Other", Color::OtherWait),
+];
+
+/// Average active sessions by wait class, and below them reads, writes and commits.
+pub fn section(recording: &Recording, history: &History, findings: &RunFindings) -> Section {
+    let lanes = Lanes::new(history, &recording.manifest);
+    let mut charts: Vec<Chart> =
+        active_sessions(&lanes, recording, history, findings).into_iter().collect();
+    for (name, title, column, color) in [
+        ("reads", "Reads a second", "read_ios", Color::UserIo),
+        ("writes", "Writes a second", "write_ios", Color::SystemIo),
+    ] {
+        let lane = Lane::new(name, color, lanes.line(|slice| of_all(slice, "role", column)));
+        charts.extend(lanes.chart(name, title, Measure::Count, vec![lane]));
+    }
+    let commits = lanes.rate("instance", "", "commits");
+    let commits = vec![Lane::new("commits", Color::Commit, commits)];
+    charts.extend(lanes.chart("commits", "Commits a second", Measure::Count, commits));
+    Section::new("activity", "The database over time")
+        .about(
+            "Sessions by what they waited for; reads and writes as the database sent them, a \
+             mirrored write once.",
+        )
+        .detail(Detail::Page)
+        .with(charts)
+}
+
+/// A counter of all objects of a probe, a second.
+fn of_all(slice: &Interval<'_>, probe: &str, column: &str) -> Known {
+    let objects = slice.objects(probe).into_iter();
+    objects.map(|object| slice.per_s(probe, object, column)).sum()
+}
+
+fn active_sessions(
+    lanes: &Lanes<'_>,
+    recording: &Recording,
+    history: &History,
+    findings: &RunFindings,
+) -> Option<Chart> {
+    let classes = classes(recording, history, findings);
+    let waits = |class: &'static str| classes.get(class).cloned().unwrap_or_default();
+    let layers = CLASSES.iter().map(|(class, color)| {
+        let points = match *class {
+            "CPU" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.cpu)),
+            "Run queue" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.run_queue)),
+            class => {
+                let events = waits(class);
+                lanes.line(|slice| shares(slice, &events))
+            }
+        };
+        Lane::new(class, *color, points)
+    });
+    let happened = |lane: &Lane| lane.points.iter().any(|p| p.y.is_some_and(|y| y > 0.0));
+    let layers: Vec<Lane> = layers.filter(happened).collect();
+    let title = "Average active sessions by wait class";
+    let chart = lanes.stacked("active-sessions", title, Measure::Count, layers)?;
+    let cpus = recording.manifest.host.cpus;
+    let level = Level { y: f64::from(cpus), name: format!("{cpus} processors") };
+    let about = "Above the line for processors, sessions wait for something whatever the host \
+                 has left.";
+    Some(Chart { levels: vec![level], ..chart.about(about).wide(HEIGHT) })
+}
+
+/// The sessions' events by class; those of windows that have no findings of their own are Other.
+fn classes(
+    recording: &Recording,
+    history: &History,
+    findings: &RunFindings,
+) -> BTreeMap<&'static str, Vec<String>> {
+    let mut classes: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    let end_ns = crate::recorded::identity::duration_ns(&recording.manifest);
+    let known = |event: &str| {
+        let mut waits = findings.waits.iter();
+        waits.find(|wait| wait.event == event).map_or("Other", |wait| wait.class)
+    };
+    for object in history.interval(0, end_ns).objects(EVENT) {
+        if let Some(event) = object.strip_prefix("session/")
+            && ![CPU, RUN_QUEUE].contains(&object)
+        {
+            classes.entry(known(event)).or_default().push(object.to_owned());
+        }
+    }
+    classes
+}
+
+/// Sessions that were in these events on average. One that has no rows yet has not happened.
+fn shares(slice: &Interval<'_>, events: &[String]) -> Known {
+    let seen = slice.objects(EVENT);
+    let present = events.iter().filter(|event| seen.contains(&event.as_str()));
+    present.map(|event| slice.share(EVENT, event, "time_ns")).sum()
+}
+
+/// Sessions that were in a call and not in a wait, on average.
+struct Outside {
+    cpu: f64,
+    run_queue: f64,
+}
+
+/// Processor time is charged inside waits too, so it counts only up to the time outside of them; of
+/// a target that samples that time, by the shares of the sample.
+fn outside_of_waits(
+    slice: &Interval<'_>,
+    classes: &BTreeMap<&'static str, Vec<String>>,
+) -> Result<Outside, blockstone_view::Missing> {
+    let instance = |column: &str| slice.share("instance", "", column);
+    let charged = |object: &str| slice.share(EVENT, object, "time_ns");
+    let Ok(db_time) = instance("db_time_ns") else {
+        return Ok(Outside { cpu: charged(CPU)?, run_queue: charged(RUN_QUEUE).unwrap_or(0.0) });
+    };
+    let waits: f64 = classes.values().map(|events| shares(slice, events)).sum::<Known>()?;
+    let outside = (db_time - waits).max(0.0);
+    let sampled = instance("outside_sampled_ns").unwrap_or(0.0);
+    let (cpu, run_queue) = if sampled > 0.0 {
+        let cpu = instance("outside_sampled_cpu_ns")?;
+        let blocked = instance("outside_sampled_blocked_ns")?;
+        let scale = outside / sampled;
+        (cpu * scale, (sampled - cpu - blocked).max(0.0) * scale)
+    } else {
+        (charged(CPU).unwrap_or(0.0), charged(RUN_QUEUE).unwrap_or(0.0))
+    };
+    let cpu = cpu.min(outside);
+    Ok(Outside { cpu, run_queue: run_queue.min(outside - cpu) })
+}
+
+/// Everything that was counted, and the latencies of every second.
+///
+/// # Errors
+/// When the recorded histograms cannot be read.
+pub fn detail(recording: &Recording, history: &History, findings: &RunFindings) -> Result<Section> {
+    let lanes = Lanes::new(history, &recording.manifest);
+    let roles: Vec<String> = findings.roles.iter().map(|role| role.name.clone()).collect();
+    let disks: Vec<String> = findings.disks.iter().map(|disk| disk.name.clone()).collect();
+    let operations = ["select", "update", "scan"].map(str::to_owned);
+    let all = [
+        ("role-reads", "Reads a second by role", "role", &roles[..], "read_ios"),
+        ("role-writes", "Writes a second by role", "role", &roles, "write_ios"),
+        ("disk-reads", "Reads a second by disk", "disk", &disks, "read_ios"),
+        ("disk-writes", "Writes a second by disk", "disk", &disks, "write_ios"),
+        ("operations", "Operations a second", "operation", &operations, "completed_ops"),
+    ];
+    let mut charts: Vec<Chart> = Vec::new();
+    for (name, title, probe, objects, column) in all {
+        let each = lanes.each(probe, objects, column);
+        charts.extend(lanes.chart(name, title, Measure::Count, each));
+    }
+    charts.extend(latencies(recording)?);
+    charts.extend(lanes::processors(&lanes));
+    charts.extend(lanes::devices(&lanes));
+    Ok(Section::new("time", "The run in time")
+        .about("Counters of every tick; a window lies inside each phase after the load.")
+        .detail(Detail::Page)
+        .with(charts))
+}
+
+/// What the curves of latencies show: role of the histogram, name, colour.
+const LATENCIES: [(&str, &str, Color); 6] = [
+    ("session/db file sequential read", "db file sequential read", Color::UserIo),
+    ("session/log file sync", "log file sync", Color::Commit),
+    (DIRECT_READ, "direct path I/O", Color::UserIo),
+    ("session/direct path read", "direct path read", Color::Commit),
+    ("select", "select", Color::Series(2)),
+    ("update", "update", Color::Series(3)),
+];
+
+/// p50 and p99 of every second.
+fn latencies(recording: &Recording) -> Result<Option<Chart>> {
+    let phases = &recording.manifest.phases;
+    let mut seconds: BTreeMap<(usize, u32), LatencyHistogram> = BTreeMap::new();
+    for row in recording.histograms()? {
+        let phase = usize::try_from(row.phase).ok().and_then(|at| phases.get(at));
+        let held = phase.is_some_and(|p| matches!(p.group, Group::Workload | Group::Scan));
+        let known = LATENCIES.iter().position(|(role, _, _)| *role == row.role);
+        if let Some(index) = known.filter(|_| held) {
+            seconds.entry((index, row.second)).or_default().merge(&row.histogram);
+        }
+    }
+    let y = Axis::new("", Measure::Nanoseconds).log();
+    let mut chart =
+        Chart::new("latencies-over-time", "Latencies over time", Axis::time(), y).wide(320).about(
+            "Median (solid) and 99th percentile (dashed) of every second: a checkpoint or a log \
+             switch is a peak, a full cache is a plateau.",
+        );
+    for (index, (_, name, color)) in LATENCIES.iter().enumerate() {
+        for (quantile, label, dashed) in [(0.5, "p50", false), (0.99, "p99", true)] {
+            let of = seconds.range((index, 0)..=(index, u32::MAX)).filter(|(_, h)| h.count() > 0);
+            let point = |((_, second), histogram): (&(usize, u32), &LatencyHistogram)| {
+                let middle_ns = (f64::from(*second) + 0.5) * 1e9;
+                Point::from((middle_ns, Some(histogram.quantile_ns(quantile) as f64)))
+            };
+            let points: Vec<Point> = of.map(point).collect();
+            if !points.is_empty() {
+                let form = Form::Line { points, dashed, marks: false };
+                chart = chart.layer(format!("{name} {label}"), *color, form);
+            }
+        }
+    }
+    Ok((!chart.layers.is_empty()).then_some(chart))
+}

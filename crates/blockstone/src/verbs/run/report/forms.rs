@@ -1,0 +1,392 @@
+//! What only some runs have: the direct-path matrix, and noise beside the sessions.
+
+use std::collections::BTreeSet;
+
+use blockstone_base::Estimate;
+use blockstone_base::table::{
+    Heading, Measure, Merge, Row, Table, bytes, column, count, flow, ratio, share, text, time,
+};
+use blockstone_base::units::{format_ns, three_digits};
+use blockstone_judge::Change;
+use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint};
+use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
+use blockstone_report::format::block_size;
+use blockstone_report::{Card, Detail, Section};
+
+use super::tables::{happened, measure};
+
+fn sessions(count: u32) -> String {
+    format!("{count} session{}", if count == 1 { "" } else { "s" })
+}
+
+/// The most bytes a second, and with what. A condemned point is no headline as long as another one
+/// stands.
+pub fn fastest(scan: &Scan) -> Option<Card> {
+    let key = |point: &&ScanPoint| (point.condemned_by.is_empty(), point.mb_per_s.value);
+    let point = scan.points.iter().max_by(|a, b| {
+        let (a, b) = (key(a), key(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })?;
+    let with = format!("{} blocks a read, {}", point.multiblock, sessions(point.parallel));
+    Some(Card {
+        name: "read_mbps".into(),
+        title: "Most megabytes read a second".into(),
+        group: "".into(),
+        prefix: "".into(),
+        estimate: point.mb_per_s,
+        unit: "MB/s".into(),
+        words: format!("MB/s at most, {with}").into(),
+        source: point.label.clone(),
+        condemned_by: point.condemned_by.clone(),
+    })
+}
+
+/// The direct-path matrix: what every read took, beside what a database says about the same reads.
+pub fn scan(scan: &Scan) -> [Section; 3] {
+    let about = "Every size of read with every number of sessions, on one table. A session keeps \
+                 several reads outstanding and waits only when the next one has not returned yet: \
+                 the wait interface of a database therefore counts fewer waits than there are \
+                 reads, and of those it counts only the rest.";
+    let spreads = scan.spreads.iter().map(|spread| {
+        format!(
+            "{}: {} blocks are {}× as fast as {}",
+            sessions(spread.parallel),
+            spread.fastest_multiblock,
+            three_digits(spread.ratio.value),
+            spread.slowest_multiblock
+        )
+    });
+    let spreads = spreads.collect::<Vec<_>>().join(" · ");
+    let details = [counts(scan), effects(scan), self::spreads(scan)];
+    [
+        Section::new("scan", "Scans past the buffer cache").about(about).with([points(scan)]),
+        Section::new("scan-in-words", "")
+            .detail(Detail::Terminal)
+            .with(scan.effects.iter().map(effect_in_words).chain([spreads])),
+        Section::new("scan-in-detail", "Scans in detail")
+            .detail(Detail::Page)
+            .with([throughput(scan), latencies(scan)])
+            .with(details),
+    ]
+}
+
+const POINTS: &[Heading] = &[
+    count("multiblock", "blocks", "Blocks of a read."),
+    count("parallel", "sessions", "Sessions that share the scan."),
+    count("mb_per_s", "MB/s", "Decimal megabytes read a second."),
+    count("iops", "reads/s", "Reads a second."),
+    time("io_ns_mean", "mean", "Mean of every read."),
+    time("io_ns_p50", "p50", "Half of the reads take no longer."),
+    time("io_ns_p99", "p99", "99 % of the reads take no longer."),
+    count("waits_per_s", "waits/s", "Direct path read waits a second."),
+    share("waits_ratio", "÷ reads", "Waits ÷ reads."),
+    time("wait_ns_mean", "wait", "Mean wait, as a database reports it."),
+    share("wait_mean_ratio", "÷ mean", "Mean wait ÷ mean read."),
+];
+
+fn points(scan: &Scan) -> Table {
+    let mut table = Table::new("scan", "Scans past the buffer cache", POINTS);
+    for point in &scan.points {
+        let waits = &point.waits;
+        let row = Row::from([
+            point.multiblock.into(),
+            u64::from(point.parallel).into(),
+            point.mb_per_s.into(),
+            point.iops.value.into(),
+            point.io_ns_mean.value.into(),
+            point.io_ns_p50.value.into(),
+            point.io_ns_p99.value.into(),
+            (waits.count as f64 * 1e9 / point.window_ns.max(1) as f64).into(),
+            waits.count_ratio.into(),
+            happened(waits.ns_mean),
+            happened(waits.mean_ratio),
+        ]);
+        table.push(row.condemned_by(&point.condemned_by));
+    }
+    table.notes.push(
+        "Up to p99 the reads themselves; from waits/s on what the wait interface of a database \
+         reports of the same reads (direct path read): only those that a session had to wait for, \
+         and of these only the rest."
+            .to_owned(),
+    );
+    table
+}
+
+const COUNTS: &[Heading] = &[
+    count("multiblock", "blocks", "Blocks of a read."),
+    count("parallel", "sessions", "Sessions that share the scan."),
+    count("iops", "reads/s", "Reads a second, with the interval."),
+    count("ios", "reads", "Reads in the window."),
+    count("outstanding", "outstanding", "Reads outstanding on average."),
+    count("waits", "waits", "Direct path read waits in the window."),
+    time("wait_ns_p99", "p99 wait", "99 % of the waits are no longer."),
+    share("wait_time_ratio", "wait time ÷ read time", "Time of all waits ÷ time of all reads."),
+];
+
+fn counts(scan: &Scan) -> Table {
+    let mut table = Table::new("scan-counts", "Reads and waits in numbers", COUNTS);
+    for point in &scan.points {
+        let waits = &point.waits;
+        let row = Row::from([
+            point.multiblock.into(),
+            u64::from(point.parallel).into(),
+            point.iops.into(),
+            point.ios.into(),
+            point.outstanding.into(),
+            waits.count.into(),
+            happened(waits.ns_p99),
+            waits.time_ratio.into(),
+        ]);
+        table.push(row.condemned_by(&point.condemned_by));
+    }
+    table
+}
+
+const EFFECTS: &[Heading] = &[
+    count("multiblock", "blocks", "Blocks of a read."),
+    count("from_parallel", "from sessions", "Sessions before."),
+    count("to_parallel", "to sessions", "Sessions after."),
+    ratio("mb_per_s_ratio", "MB/s", "Throughput."),
+    ratio("io_ns_mean_ratio", "mean of a read", "Mean of every read."),
+    ratio("waits_ratio", "waits", "Waits for each byte."),
+    ratio("wait_ns_mean_ratio", "mean wait", "Mean wait."),
+    ratio("wait_time_ratio", "wait time", "Wait time for each byte."),
+];
+
+fn effects(scan: &Scan) -> Table {
+    let title = "The same bytes with more sessions: after ÷ before";
+    let mut table = Table::new("scan-effects", title, EFFECTS);
+    for effect in &scan.effects {
+        table.push([
+            effect.multiblock.into(),
+            u64::from(effect.from_parallel).into(),
+            u64::from(effect.to_parallel).into(),
+            happened(effect.mb_per_s),
+            happened(effect.io_ns_mean),
+            happened(effect.waits),
+            happened(effect.wait_ns_mean),
+            happened(effect.wait_time),
+        ]);
+    }
+    table
+}
+
+/// What changes for the same bytes.
+fn effect_in_words(effect: &ScanEffect) -> String {
+    let times = |value: Option<f64>| {
+        value.map_or_else(|| "–".to_owned(), |value| format!("{}×", three_digits(value)))
+    };
+    format!(
+        "{} blocks, {} → {} sessions, same bytes: {} the MB/s, a read takes {}; reported: {} the \
+         waits, mean wait {}, wait time {}",
+        effect.multiblock,
+        effect.from_parallel,
+        effect.to_parallel,
+        times(effect.mb_per_s.map(|ratio| ratio.value)),
+        times(effect.io_ns_mean.map(|ratio| ratio.value)),
+        times(effect.waits),
+        times(effect.wait_ns_mean),
+        times(effect.wait_time)
+    )
+}
+
+const SPREADS: &[Heading] = &[
+    count("parallel", "sessions", "Sessions that share the scan."),
+    count("fastest_multiblock", "fastest", "Blocks of the fastest read."),
+    count("slowest_multiblock", "slowest", "Blocks of the slowest read."),
+    ratio("ratio", "fastest ÷ slowest", "Throughput of the fastest ÷ that of the slowest."),
+];
+
+fn spreads(scan: &Scan) -> Table {
+    let mut table = Table::new("scan-spreads", "How far the sizes of reads differ", SPREADS);
+    for spread in &scan.spreads {
+        table.push([
+            u64::from(spread.parallel).into(),
+            spread.fastest_multiblock.into(),
+            spread.slowest_multiblock.into(),
+            spread.ratio.into(),
+        ]);
+    }
+    table
+}
+
+/// What is drawn of a point; none where it did not happen.
+type Drawn = fn(&ScanPoint) -> Option<Estimate>;
+
+/// A layer for each number of sessions: points by size of read.
+fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Drawn) -> Chart {
+    let counts: BTreeSet<u32> = scan.points.iter().map(|point| point.parallel).collect();
+    for (parallel, color) in counts.into_iter().zip(0..) {
+        let mut points: Vec<&ScanPoint> =
+            scan.points.iter().filter(|point| point.parallel == parallel).collect();
+        points.sort_by_key(|point| point.multiblock);
+        let points = points.into_iter().filter_map(|point| {
+            let y = drawn(point)?;
+            Some(Point {
+                x: point.multiblock as f64,
+                y: Some(y.value),
+                interval: (y.low < y.high).then_some((y.low, y.high)),
+                condemned: !point.condemned_by.is_empty(),
+            })
+        });
+        let form = Form::Line { points: points.collect(), dashed, marks: true };
+        let name = format!("{prefix}{}", sessions(parallel));
+        chart = chart.layer(name, Color::Series(color), form);
+    }
+    chart.layers.retain(|layer| !layer.form.points().is_empty());
+    chart
+}
+
+fn throughput(scan: &Scan) -> Chart {
+    let x = Axis::new("blocks a read", Measure::Count).log();
+    let y = Axis::new("", Measure::BytesPerS);
+    let chart = Chart::new("scan-throughput", "Scan throughput", x, y);
+    let chart = chart.about("Bytes a second by size of read; whiskers are the 95 % intervals.");
+    layered(chart, scan, "", false, |point| Some(point.mb_per_s.scaled(1e6)))
+}
+
+fn latencies(scan: &Scan) -> Chart {
+    let x = Axis::new("blocks a read", Measure::Count).log();
+    let y = Axis::new("mean", Measure::Nanoseconds).log();
+    let chart = Chart::new("reads-and-reported-waits", "Reads and reported waits", x, y).about(
+        "Mean of every read (solid), and the mean wait that a database reports of the same reads \
+         (dashed).",
+    );
+    let chart = layered(chart, scan, "reads, ", false, |point| Some(point.io_ns_mean));
+    layered(chart, scan, "waits, ", true, |point| {
+        let value = point.waits.ns_mean?;
+        Some(Estimate { value, low: value, high: value, ..point.io_ns_mean })
+    })
+}
+
+/// The same sessions without and with noise beside them.
+pub fn noise(noise: &Noise) -> [Section; 2] {
+    let about = "The same sessions in two windows: alone, then beside writers that go through an \
+                 area of their own one durable write after the other, as log writers do. All other \
+                 sections describe the first window.";
+    [
+        Section::new("noise", "Noise beside the sessions").about(about).with([effect(noise)]),
+        Section::new("noise-in-detail", "The noise itself")
+            .detail(Detail::Page)
+            .with([shares(noise)])
+            .with([writers(noise)]),
+    ]
+}
+
+const NOISE: &[Heading] = &[
+    text("figure", "figure", "A figure of the sessions."),
+    column("quiet", "quiet", Measure::OfRow, Merge::Never, "Without noise."),
+    column("noisy", "noisy", Measure::OfRow, Merge::Never, "With noise."),
+    share("ratio", "noisy ÷ quiet", "With ÷ without noise."),
+    text("outcome", "", "Whether the difference is established."),
+    text("unit", "unit", "The figure's unit."),
+];
+
+fn effect(noise: &Noise) -> Table {
+    let mut table = Table::new("noise", "Noise beside the sessions", NOISE);
+    for row in &noise.effect {
+        let outcome = match row.outcome {
+            Change::Condemned => "condemned",
+            other => other.words(),
+        };
+        let unit = if row.unit == "ns" { "" } else { &row.unit };
+        let cells = [
+            row.title.as_str().into(),
+            row.quiet.into(),
+            row.noisy.into(),
+            happened(row.ratio),
+            outcome.into(),
+            unit.into(),
+        ];
+        table.push(Row::from(cells).of(measure(&row.unit)).condemned_by(&row.condemned_by));
+    }
+    table.notes.push(format!("{}. What follows is the window without it.", in_words(noise)));
+    table
+}
+
+/// What the noise was.
+fn in_words(noise: &Noise) -> String {
+    let latency = noise.latency.as_ref().map_or_else(
+        || "–".to_owned(),
+        |latency| {
+            format!(
+                "mean {}, p50 {}, p99 {}",
+                format_ns(latency.ns_mean),
+                format_ns(latency.ns_p50 as f64),
+                format_ns(latency.ns_p99 as f64)
+            )
+        },
+    );
+    let rate = |rate: Option<Estimate>| {
+        rate.map_or_else(|| "–".to_owned(), |rate| three_digits(rate.value))
+    };
+    format!(
+        "noise: {} writers of durable {} one after the other, {} MB/s, {} writes/s: {latency}",
+        noise.writers,
+        block_size(noise.write_bytes),
+        rate(noise.mb_per_s),
+        rate(noise.iops),
+    )
+}
+
+const WRITERS: &[Heading] = &[
+    count("writers", "writers", "Writers beside the sessions."),
+    bytes("write_bytes", "write", "Bytes of each durable write."),
+    flow("bytes_per_s", "together", "Bytes a second of all writers."),
+    count("iops", "writes/s", "Their writes a second."),
+    time("latency_ns_mean", "mean", "Mean latency of a durable write."),
+    time("latency_ns_p50", "p50", "Half of the writes take no longer."),
+    time("latency_ns_p99", "p99", "99 % of the writes take no longer."),
+];
+
+fn writers(noise: &Noise) -> Table {
+    let mut table = Table::new("noise-writers", "The writers beside the sessions", WRITERS);
+    let latency = noise.latency.as_ref();
+    table.push([
+        u64::from(noise.writers).into(),
+        noise.write_bytes.into(),
+        happened(noise.mb_per_s.map(|rate| rate.scaled(1e6))),
+        happened(noise.iops),
+        happened(latency.map(|latency| latency.ns_mean)),
+        happened(latency.map(|latency| latency.ns_p50)),
+        happened(latency.map(|latency| latency.ns_p99)),
+    ]);
+    table.record()
+}
+
+/// Every figure with noise as a share of that without.
+fn shares(noise: &Noise) -> Chart {
+    let rows: Vec<(&NoiseEffect, Estimate)> =
+        noise.effect.iter().filter_map(|row| Some((row, row.ratio?))).collect();
+    let names = rows.iter().map(|(row, _)| row.title.clone()).collect();
+    let y = Axis::new("noisy ÷ quiet", Measure::Share);
+    let x = Axis::names("", names);
+    let mut chart = Chart::new("noisy-against-quiet", "Noisy against quiet", x, y)
+        .about("100 % is the window without noise; whiskers are the 95 % intervals.")
+        .wide(360);
+    chart.levels.push(Level { y: 1.0, name: "quiet".to_owned() });
+    let kinds = [
+        ("slower", Color::Series(1), Some(Change::Slower)),
+        ("faster", Color::Series(2), Some(Change::Faster)),
+        ("difference not established", Color::Grey, None),
+    ];
+    for (name, color, kind) in kinds {
+        let of_kind = |row: &NoiseEffect| match row.outcome {
+            Change::Slower | Change::Faster => Some(row.outcome) == kind,
+            _ => kind.is_none(),
+        };
+        let bars = rows.iter().enumerate().filter(|(_, (row, _))| of_kind(row));
+        let points: Vec<Point> = bars
+            .map(|(index, (row, ratio))| Point {
+                x: index as f64,
+                y: Some(ratio.value),
+                interval: (ratio.low < ratio.high).then_some((ratio.low.max(0.0), ratio.high)),
+                condemned: !row.condemned_by.is_empty(),
+            })
+            .collect();
+        if !points.is_empty() {
+            chart = chart.layer(name, color, Form::Bars { points, stacked: true });
+        }
+    }
+    chart
+}

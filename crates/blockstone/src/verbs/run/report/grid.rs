@@ -1,0 +1,137 @@
+//! What a grid of runs reports: a line for each combination of settings.
+
+use std::collections::BTreeSet;
+
+use blockstone_base::Estimate;
+use blockstone_base::table::{Heading, Measure, Row, Table, Value, text};
+use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
+use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
+use blockstone_report::{Detail, Headline, Report, Section};
+use serde_json::json;
+
+use super::tables::{happened, measure};
+use crate::recorded::document;
+
+/// Figures that are drawn.
+const DRAWN: [&str; 3] = ["operations_per_s", "physical_reads_per_cpu_s", "commits_per_s"];
+
+/// The report of a grid whose recordings are in `dir`.
+pub fn report(grid: &Grid, dir: &str) -> Report {
+    let axes: Vec<String> =
+        grid.axes.iter().map(|axis| format!("{}={}", axis.name, axis.values.join(","))).collect();
+    let failed = grid.cells.iter().flat_map(|cell| &cell.failed);
+    let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
+    let sections = vec![
+        Section::new("grid", "Every combination").with([table(grid)]),
+        Section::new("grid-charts", "Every combination, drawn").detail(Detail::Page).with(charts),
+    ];
+    Report {
+        verb: "grid".into(),
+        version: 1,
+        headline: Headline {
+            subject: axes.join(" "),
+            text: format!("{} combinations", grid.cells.len()),
+            ..Headline::default()
+        },
+        warnings: failed.map(|why| format!("! {why}")).collect(),
+        sections,
+        partial: !grid.trustworthy(),
+        recording: dir.to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        document: document::object(json!({ "grid": grid })),
+        ..Report::default()
+    }
+}
+
+/// Figures that any combination has.
+fn shown(grid: &Grid) -> Vec<(&'static str, &CellFigure)> {
+    let found = |name| grid.cells.iter().find_map(|cell| cell.figure(name));
+    FIGURES.into_iter().filter_map(|name| Some((name, found(name)?))).collect()
+}
+
+fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {
+    let CellFigure { value, low, high, .. } = *figure;
+    Estimate { value, low, high, samples: cell.complete as u64, duration_ns: 0 }
+}
+
+/// Medians of the repeats. Figures that rules condemn in any of them stand in a row of their own.
+fn table(grid: &Grid) -> Table {
+    let shown = shown(grid);
+    let axes = grid.axes.iter().map(|axis| {
+        let doc = "A setting that varies.";
+        Heading::new(axis.name.clone(), axis.name.clone(), Measure::Text, doc)
+    });
+    let figures = shown.iter().map(|(name, figure)| {
+        let doc = format!("{}, in {}.", figure.title, figure.unit);
+        Heading::new(*name, figure.title.clone(), measure(&figure.unit), doc)
+    });
+    let columns: Vec<Heading> = axes.chain(figures).collect();
+    let runs = text("runs", "runs", "Runs that came to their end.");
+    let columns: Vec<Heading> = columns.into_iter().chain([runs]).collect();
+    let mut table = Table::new("grid", "Every combination", columns);
+    for cell in &grid.cells {
+        let mut kinds: BTreeSet<&[String]> =
+            cell.figures.iter().map(|figure| &*figure.condemned_by).collect();
+        if kinds.is_empty() {
+            kinds.insert(&[]);
+        }
+        for condemned_by in kinds {
+            let figure = |(name, _): &(&'static str, &CellFigure)| {
+                let found = cell.figure(name).filter(|f| f.condemned_by == condemned_by);
+                happened(found.map(|figure| estimate(cell, figure)))
+            };
+            let values = cell.values.iter().map(|value| Value::from(value.as_str()));
+            let mut cells: Vec<Value> = values.chain(shown.iter().map(figure)).collect();
+            cells.push(cell.complete.to_string().into());
+            table.push(Row::from(cells).condemned_by(condemned_by));
+        }
+    }
+    table.notes.push(
+        "Medians of the repeats, which were interleaved; the interval reaches from the least to \
+         the greatest. Struck through where a verdict condemns it in any of them."
+            .to_owned(),
+    );
+    table
+}
+
+/// Bars by combination, one colour for each value of the last axis.
+fn chart(grid: &Grid, name: &'static str) -> Option<Chart> {
+    let found = grid.cells.iter().find_map(|cell| cell.figure(name))?;
+    let last = grid.axes.last()?;
+    let label = |cell: &Cell| {
+        let before = &cell.values[..cell.values.len().saturating_sub(1)];
+        let parts = grid.axes.iter().zip(before);
+        parts.map(|(axis, value)| format!("{} {value}", axis.name)).collect::<Vec<_>>().join(", ")
+    };
+    let mut labels: Vec<String> = Vec::new();
+    for cell in &grid.cells {
+        let label = label(cell);
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    let y = Axis::new(found.unit.clone(), measure(&found.unit));
+    let id = format!("grid-{}", name.replace('_', "-"));
+    let about = format!(
+        "{} at every combination; whiskers reach from the least to the greatest of the repeats.",
+        found.title
+    );
+    let mut chart =
+        Chart::new(id, found.title.clone(), Axis::names("", labels.clone()), y).about(about);
+    for (value, color) in last.values.iter().zip(0..) {
+        let cells = grid.cells.iter().filter(|cell| cell.values.last() == Some(value));
+        let points = cells.filter_map(|cell| {
+            let figure = cell.figure(name)?;
+            let x = labels.iter().position(|known| *known == label(cell))?;
+            Some(Point {
+                x: x as f64,
+                y: Some(figure.value),
+                interval: (figure.low < figure.high).then_some((figure.low, figure.high)),
+                condemned: !figure.condemned_by.is_empty(),
+            })
+        });
+        let form = Form::Bars { points: points.collect(), stacked: false };
+        chart = chart.layer(format!("{} {value}", last.name), Color::Series(color), form);
+    }
+    Some(chart)
+}

@@ -1,0 +1,370 @@
+//! The tables of a run.
+
+use blockstone_base::Estimate;
+use blockstone_base::column::Unmeasured;
+use blockstone_base::table::{
+    Heading, Measure, Merge, Missing, Row, Table, Value, bytes, column, count, ratio, share, text,
+    time,
+};
+use blockstone_base::units::{format_ns, three_digits};
+use blockstone_judge::RunFindings;
+use blockstone_judge::run::{DbTime, Efficiency, LedgerCell, Transfer, Transfers, Wait};
+use blockstone_report::format::{self, percent};
+
+use crate::recorded::identity::reason;
+
+/// The rows of the load profile that come first, for these fit a screen.
+const PROFILE: [&str; 8] = [
+    "db_time_ns",
+    "db_cpu_ns",
+    "redo_bytes",
+    "logical_reads",
+    "physical_reads",
+    "physical_writes",
+    "executes",
+    "transactions",
+];
+/// Rows that a terminal screen has room for.
+const WAITS: usize = 9;
+const LATENCIES: usize = 6;
+const DISKS: usize = 8;
+
+/// A quantity whose kind differs by row.
+const fn of_row(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::OfRow, Merge::Never, doc)
+}
+
+/// What numbers of this unit are.
+pub fn measure(unit: &str) -> Measure {
+    match unit {
+        "ns" => Measure::Nanoseconds,
+        "bytes" => Measure::Bytes,
+        unit if unit.starts_with("of ") => Measure::Share,
+        _ => Measure::Count,
+    }
+}
+
+/// What did not happen is no unknown.
+pub fn happened<T: Into<Value>>(value: Option<T>) -> Value {
+    value.map_or(Value::Missing(Missing::Nothing), Into::into)
+}
+
+const PROFILE_COLUMNS: &[Heading] = &[
+    text("statistic", "statistic", "What is counted."),
+    of_row("per_s", "per second", "Per second; of a time, so much of it in each second."),
+    of_row("per_transaction", "per transaction", "For each commit."),
+];
+
+/// What the database did, per second and per transaction.
+pub fn profile(findings: &RunFindings) -> Table {
+    let mut table = Table::new("load-profile", "Load profile", PROFILE_COLUMNS);
+    let rows = &findings.load_profile;
+    let first = PROFILE.iter().filter_map(|name| rows.iter().find(|row| row.name == *name));
+    let rest = rows.iter().filter(|row| !PROFILE.contains(&row.name));
+    let shown = first.clone().count();
+    for row in first.chain(rest) {
+        let cells = [row.title.into(), row.per_s.into(), happened(row.per_transaction)];
+        table.push(Row::from(cells).of(measure(row.unit)));
+    }
+    table.on_screen(shown)
+}
+
+const EVENTS: &[Heading] = &[
+    text("event", "event", "What was waited for; CPU and run queue are events too."),
+    count("waits", "waits", "Waits that ended."),
+    time("time_ns", "time", "Time in it, of all that waited."),
+    time("wait_ns_mean", "mean", "Mean of one wait."),
+    share("db_time_ratio", "% DB", "Its share of the database time."),
+    count("average_active", "active", "Sessions or processes that were in it on average."),
+    text("wait_class", "class", "The kind of wait, by Oracle's classes."),
+];
+
+/// Where the sessions spent their time: all of it, what is unaccounted for, then events by
+/// descending time.
+pub fn database_time(findings: &RunFindings) -> Table {
+    let mut table = Table::new("database-time", "Database time", EVENTS);
+    if let Some(db_time) = &findings.db_time {
+        let lines = [
+            ("database time", db_time.db_time_ns as f64, 1.0),
+            ("remainder", db_time.remainder_ns, db_time.remainder_ratio),
+        ];
+        for (name, ns, ratio) in lines {
+            let none = || Value::Missing(Missing::Nothing);
+            let active = ns / findings.window_ns.max(1) as f64;
+            let (name, active) = (name.into(), active.into());
+            table.push([name, none(), ns.into(), none(), ratio.into(), active, "".into()]);
+        }
+        table.notes.push(processor(db_time));
+    }
+    for wait in findings.waits.iter().filter(|w| w.db_time_ratio.is_some() && w.time_ns > 0) {
+        table.push(wait_cells(wait));
+    }
+    table.on_screen(WAITS)
+}
+
+fn wait_cells(wait: &Wait) -> Vec<Value> {
+    vec![
+        wait.event.as_str().into(),
+        happened((wait.count > 0).then_some(wait.count)),
+        wait.time_ns.into(),
+        happened(wait.ns_mean),
+        happened(wait.db_time_ratio),
+        wait.average_active.into(),
+        wait.class.into(),
+    ]
+}
+
+/// What the processors gave, inside waits too: a wait for a read holds the processor time of the
+/// system call.
+fn processor(db_time: &DbTime) -> String {
+    format!(
+        "sessions: CPU {}, {} of it inside waits; run queue {}, {} inside waits · background CPU \
+         {}",
+        format_ns(db_time.session_cpu_ns as f64),
+        format_ns(db_time.cpu_in_waits_ns as f64),
+        format_ns(db_time.session_run_queue_ns as f64),
+        format_ns(db_time.run_queue_in_waits_ns as f64),
+        format_ns(db_time.background_cpu_ns as f64)
+    )
+}
+
+/// Events of the background processes, which are not in the database time.
+pub fn background(findings: &RunFindings) -> Table {
+    let role = text("role", "role", "Which process.");
+    let columns: Vec<Heading> = [role].into_iter().chain(EVENTS.iter().cloned()).collect();
+    let mut table = Table::new("background-events", "Events of background processes", columns);
+    for wait in findings.waits.iter().filter(|w| w.db_time_ratio.is_none() && w.time_ns > 0) {
+        table.push([vec![wait.role.as_str().into()], wait_cells(wait)].concat());
+    }
+    table
+}
+
+const CLASSES: &[Heading] = &[
+    text("wait_class", "class", "The kind of wait."),
+    time("time_ns", "time", "Time of the sessions in it."),
+    share("db_time_ratio", "of DB time", "Its share of the database time."),
+    count("average_active_sessions", "AAS", "Sessions that were in it on average."),
+];
+
+pub fn classes(findings: &RunFindings) -> Table {
+    let mut table = Table::new("classes", "Average active sessions by wait class", CLASSES);
+    for class in &findings.classes {
+        table.push([
+            class.class.into(),
+            class.time_ns.into(),
+            class.db_time_ratio.into(),
+            class.average_active_sessions.into(),
+        ]);
+    }
+    table
+}
+
+/// Requests in both directions, with the heading of what sent or got them.
+fn transfers(name: &'static str, title: &'static str, of: Heading, all: &[Transfers]) -> Table {
+    let numbers = [
+        count("read_iops", "reads/s", "Reads a second."),
+        bytes("read_bytes_mean", "size", "Mean size of a read."),
+        time("read_service_ns_mean", "service", "Mean time of a read."),
+        count("write_iops", "writes/s", "Writes a second."),
+        bytes("write_bytes_mean", "size", "Mean size; above the block size, blocks were joined."),
+        time("write_service_ns_mean", "service", "Mean time of a write."),
+        count("read_ios", "reads", "Reads in the window."),
+        count("write_ios", "writes", "Writes in the window."),
+    ];
+    let columns: Vec<Heading> = [of].into_iter().chain(numbers).collect();
+    let mut table = Table::new(name, title, columns);
+    let cells = |one: &Transfer| {
+        let iops = if one.ios == 0 { Value::Number(0.0) } else { one.iops.into() };
+        [iops, happened(one.bytes_mean), happened(one.service_ns_mean)]
+    };
+    for one in all {
+        let counts = [one.reads.ios.into(), one.writes.ios.into()];
+        let name = [one.name.as_str().into()];
+        table.push([&name[..], &cells(&one.reads), &cells(&one.writes), &counts].concat());
+    }
+    table
+}
+
+pub fn roles(findings: &RunFindings) -> Table {
+    let moved = |role: &&Transfers| role.reads.ios + role.writes.ios > 0;
+    let roles: Vec<Transfers> = findings.roles.iter().filter(moved).cloned().collect();
+    let role = text("role", "role", "The process that sent the requests.");
+    transfers("io-roles", "I/O by role", role, &roles)
+}
+
+pub fn disks(findings: &RunFindings) -> Table {
+    let disk = text("disk", "disk", "A disk of the disk group.");
+    transfers("io-disks", "I/O by disk", disk, &findings.disks).on_screen(DISKS)
+}
+
+/// The range of rates of many disks; none when a screen shows each.
+pub fn range_of_disks(disks: &[Transfers]) -> Option<String> {
+    let range = |rate: fn(&Transfers) -> Option<Estimate>| {
+        let mut rates: Vec<f64> = disks.iter().filter_map(rate).map(|iops| iops.value).collect();
+        rates.sort_by(f64::total_cmp);
+        let ends = rates.first().zip(rates.last());
+        ends.map_or_else(
+            || "–".to_owned(),
+            |(low, high)| format!("{} – {}", three_digits(*low), three_digits(*high)),
+        )
+    };
+    let (reads, writes) = (range(|disk| disk.reads.iops), range(|disk| disk.writes.iops));
+    let count = disks.len();
+    (count > DISKS).then(|| format!("{count} disks: {reads} reads/s and {writes} writes/s each"))
+}
+
+const LEDGER: &[Heading] = &[
+    text("what", "", "What is counted."),
+    of_row("claimed", "claimed", "By the database."),
+    of_row("process", "process", "Charged by the kernel to the processes of the database."),
+    of_row("device", "device", "Done by the device, whoever caused it."),
+    share("process_share", "÷ claimed", "Charged ÷ claimed."),
+    text("plan", "plan", "How the database executes what causes it."),
+];
+
+/// The three accounts of a window side by side.
+pub fn ledger(findings: &RunFindings) -> Table {
+    let planned = findings.ledger.iter().any(|row| row.plan.is_some());
+    let columns = if planned { LEDGER } else { &LEDGER[..LEDGER.len() - 1] };
+    let mut table = Table::new("ledger", "Claimed, charged, done", columns);
+    for row in &findings.ledger {
+        for (account, cell) in
+            [("claimed", &row.claimed), ("process", &row.process), ("device", &row.device)]
+        {
+            if let LedgerCell::Unmeasured(why) = cell {
+                table.notes.push(format!("{} {account}: {}", row.what, reason(why)));
+            }
+        }
+        let share = match (row.claimed.value(), row.process.value()) {
+            (Some(claimed), Some(process)) if claimed > 0 => Some(process as f64 / claimed as f64),
+            _ => None,
+        };
+        let mut cells = vec![row.what.into()];
+        cells.extend([&row.claimed, &row.process, &row.device].map(entry));
+        cells.push(happened(share));
+        cells.extend(planned.then(|| row.plan.clone().unwrap_or_default().into()));
+        table.push(Row::from(cells).of(measure(row.unit)));
+    }
+    table
+}
+
+fn entry(cell: &LedgerCell) -> Value {
+    match cell {
+        LedgerCell::Value(value) => (*value).into(),
+        LedgerCell::Unmeasured(why) => Value::Missing(match why {
+            Unmeasured::Off(_) => Missing::Off,
+            Unmeasured::NotInVersion(_) => Missing::NotInVersion,
+            Unmeasured::NotPermitted(_) => Missing::NotPermitted,
+        }),
+    }
+}
+
+const LATENCY_COLUMNS: &[Heading] = &[
+    text("operation", "operation or event", "An operation, or an event that was waited for."),
+    count("count", "count", "How many there were."),
+    time("ns_mean", "mean", "The mean."),
+    time("ns_p50", "p50", "Half take no longer."),
+    time("ns_p99", "p99", "99 % take no longer."),
+    time("ns_p999", "p99.9", "99.9 % take no longer."),
+    time("ns_max", "max", "The longest."),
+    time("ns_p90", "p90", "90 % take no longer."),
+    time("ns_p9999", "p99.99", "99.99 % take no longer."),
+];
+
+/// A quantile that so few samples cannot tell from the longest is a dash.
+pub fn latencies(findings: &RunFindings) -> Table {
+    let mut table = Table::new("latencies", "Latencies", LATENCY_COLUMNS);
+    for row in &findings.latencies {
+        let of = match row.role.as_str() {
+            "" | "session" => row.name.clone(),
+            role => format!("{} ({role})", row.name),
+        };
+        let quantiles = row.quantiles().map(|(_, known)| happened(known.map(|ns| ns.value)));
+        let [p50, p90, p99, p999, p9999] = quantiles;
+        let (count, mean, max) = (row.count.into(), row.ns_mean.into(), row.ns_max.into());
+        table.push([of.into(), count, mean, p50, p99, p999, max, p90, p9999]);
+    }
+    table.on_screen(LATENCIES)
+}
+
+const LITTLES_LAW: &[Heading] = &[
+    text("what", "what", "What is counted."),
+    count("sessions", "sessions", "Sessions."),
+    count("per_s", "per second", "Completions a second."),
+    time("expected_ns", "expected", "Sessions ÷ completions a second, less the think time."),
+    time("measured_ns", "measured", "Mean latency as measured."),
+    share("ratio", "÷ expected", "Measured ÷ expected."),
+];
+
+pub fn littles_law(findings: &RunFindings) -> Table {
+    let title = "Little's law: sessions ÷ rate = latency";
+    let mut table = Table::new("littles-law", title, LITTLES_LAW);
+    for law in &findings.littles_law {
+        table.push([
+            law.what.into(),
+            law.sessions.into(),
+            law.per_s.into(),
+            law.expected_ns.into(),
+            law.measured_ns.into(),
+            law.ratio.into(),
+        ]);
+    }
+    table
+}
+
+const EFFICIENCY: &[Heading] = &[
+    text("figure", "figure", "Figure of this run."),
+    text("calibrated_figure", "calibrated figure", "Figure of the calibration."),
+    text("calibration", "calibration", "The calibration."),
+    of_row("calibrated", "calibrated", "What was calibrated."),
+    ratio("ratio", "run ÷ calibration", "This run ÷ the calibration."),
+];
+
+pub fn efficiency(findings: &RunFindings) -> Table {
+    let title = "Against the calibration of this path";
+    let mut table = Table::new("efficiency", title, EFFICIENCY);
+    for row in &findings.efficiency {
+        let cells = [
+            row.figure.into(),
+            row.calibrated_figure.into(),
+            row.calibration.as_str().into(),
+            row.calibrated.into(),
+            row.ratio.into(),
+        ];
+        table.push(Row::from(cells).of(measure(&row.unit)));
+    }
+    table
+}
+
+/// Little's law, and efficiency against a calibration, for a terminal.
+pub fn sentences(findings: &RunFindings) -> Vec<String> {
+    let law = findings.littles_law.iter().map(|law| {
+        format!(
+            "Little's law: {} sessions ÷ {} {}/s = {}, measured {} ({})",
+            law.sessions,
+            three_digits(law.per_s),
+            law.what,
+            format_ns(law.expected_ns),
+            format_ns(law.measured_ns),
+            percent(law.ratio)
+        )
+    });
+    let parts: Vec<String> = findings.efficiency.iter().map(against).collect();
+    let calibration = findings
+        .efficiency
+        .first()
+        .map(|first| format!("against calibration {}: {}", first.calibration, parts.join(" · ")));
+    law.chain(calibration).collect()
+}
+
+/// `hardware_read_iops 97 % of max_iops`, `read_latency_ns_p50 1.3×`.
+fn against(row: &Efficiency) -> String {
+    if row.unit == "ns" {
+        return format!(
+            "{} {}",
+            row.figure,
+            format::value(&row.ratio.value.into(), Measure::Ratio)
+        );
+    }
+    format!("{} {} of {}", row.figure, percent(row.ratio.value), row.calibrated_figure)
+}
