@@ -7,7 +7,7 @@ use std::str::FromStr;
 use blockstone_base::column::Kind;
 use blockstone_base::database::SESSION;
 
-use crate::interval::Sample;
+use crate::sample::Sample;
 
 /// The name of a sample's object among its columns.
 const OBJECT: &str = "session";

@@ -1,5 +1,8 @@
 //! Raw rows in memory, by probe and object, in the order of time, and histograms of a recording.
 
+pub(crate) mod interval;
+pub(crate) mod latencies;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use blockstone_base::LatencyHistogram;
@@ -7,9 +10,8 @@ use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_record::manifest::{Imported, Phase, ProbeInfo};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording};
 
-use crate::interval::Interval;
-use crate::latencies::{Bucket, Latencies};
-
+use interval::Interval;
+use latencies::{Bucket, Latencies};
 /// The probe whose instants are those of the ticks: it looks at every one, and always tells.
 const TICKS: &str = "host";
 const SECOND_NS: u64 = 1_000_000_000;

@@ -28,13 +28,13 @@
 pub mod compare;
 mod focus;
 mod history;
-mod interval;
-mod latencies;
 mod rates;
+mod sample;
 
 pub use blockstone_base::table::{Known, Missing};
 pub use focus::{Condition, ConditionError, Focus};
 pub use history::History;
-pub use interval::{Grown, Interval, Sample, ratio, sum};
-pub use latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
+pub use history::interval::{Grown, Interval, ratio, sum};
+pub use history::latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
 pub use rates::{Track, rate, slope};
+pub use sample::Sample;

@@ -6,7 +6,7 @@ use blockstone_base::column::Kind;
 use blockstone_base::stats::{self, Estimate};
 use blockstone_base::table::Missing;
 
-use crate::interval::{Interval, number};
+use crate::history::interval::{Interval, number};
 
 /// A counter at consecutive ticks: (`t_ns`, count), ascending in time.
 pub type Track = Vec<(u64, u64)>;

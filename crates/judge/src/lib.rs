@@ -39,8 +39,8 @@ use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 pub use compare::{Change, Comparison, compare};
 pub use findings::Findings;
 pub use page::rules_page;
-use rules::{Case, Evidence, ScanCase, judge};
-pub use run::{RunFindings, find_run};
+use rules::{Case, Evidence, RunCase, ScanCase, judge};
+pub use run::RunFindings;
 use window::Window;
 
 /// Why a recording could not be judged.
@@ -75,6 +75,23 @@ pub fn find_in(manifest: &Manifest, windows: &[Window]) -> Findings {
     }));
     findings.verdicts = judged.mark(&mut findings.summary, &mut findings.points);
     findings
+}
+
+/// Derives and judges a run; with the manifest of a calibration of the same path, also against
+/// that.
+///
+/// # Errors
+/// When its series or histograms cannot be read. What they lack is no error: a figure without
+/// support is absent, and a rule without evidence is inconclusive.
+pub fn find_run(
+    recording: &Recording,
+    calibration: Option<&Manifest>,
+) -> Result<RunFindings, JudgeError> {
+    run::find(recording, calibration, |window, findings| {
+        let case = RunCase { manifest: window.manifest, window, findings: &*findings };
+        let judged = judge(&Evidence::Run(case));
+        findings.verdicts = judged.mark(&mut findings.summary, &mut []);
+    })
 }
 
 /// Judges what a scan found in the blocks of `files`; `chunks` says whether it looked for chunks.

@@ -19,7 +19,6 @@ use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest, Stop};
 use serde::Serialize;
 
-use crate::rules::{Evidence, RunCase, judge};
 use crate::{Findings, JudgeError};
 pub(crate) use ledger::has_server;
 pub use ledger::{LedgerCell, LedgerRow};
@@ -273,27 +272,18 @@ impl RunFindings {
     }
 }
 
-/// Derives and judges a run; with the manifest of a calibration of the same path, also against
-/// that.
-///
-/// # Errors
-/// When its series or histograms cannot be read. What they lack is no error: a figure without
-/// support is absent, and a rule without evidence is inconclusive.
-pub fn find_run(
+/// What a run says: each window derived, then judged by `judge`, and all of them united.
+pub(crate) fn find(
     recording: &Recording,
     calibration: Option<&Manifest>,
+    judge: impl Fn(&RunWindow, &mut RunFindings),
 ) -> Result<RunFindings, JudgeError> {
     let history = History::read_probes(recording, |probe| window::PROBES.contains(&probe))?;
     let windows = RunWindow::all(&recording.manifest, &history);
     let mut each: Vec<RunFindings> =
         windows.iter().map(|window| derived(window, calibration)).collect();
     for (window, findings) in windows.iter().zip(&mut each) {
-        let judged = judge(&Evidence::Run(RunCase {
-            manifest: window.manifest,
-            window,
-            findings: &*findings,
-        }));
-        findings.verdicts = judged.mark(&mut findings.summary, &mut []);
+        judge(window, findings);
     }
     let scan = scan::derive(&windows, &each);
     let noise = noise::derive(&windows, &each);

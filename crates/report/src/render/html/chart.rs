@@ -114,7 +114,8 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
         about: chart.about.clone(),
         width,
         height: inner,
-        left: (widest.min(22) * DIGIT + 12).max(32),
+        // Charts on the time axis begin at the same place, so that their instants stand in line.
+        left: (widest.min(22) * DIGIT + 12).max(if time { 64 } else { 32 }),
         x_title: chart.x.title.to_string(),
         y_title: chart.y.title.to_string(),
         time,

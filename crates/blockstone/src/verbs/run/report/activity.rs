@@ -124,7 +124,8 @@ fn classes(
 fn shares(slice: &Interval<'_>, events: &[String]) -> Known {
     let seen = slice.objects(EVENT);
     let present = events.iter().filter(|event| seen.contains(&event.as_str()));
-    present.map(|event| slice.share(EVENT, event, "time_ns")).sum()
+    let waited = present.map(|event| slice.moved_from_zero(EVENT, event, "time_ns"));
+    Ok(waited.sum::<Known>()? / slice.ns())
 }
 
 /// Sessions that were in a call and not in a wait, on average.

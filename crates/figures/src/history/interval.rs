@@ -13,7 +13,9 @@ use blockstone_record::LatencyClock;
 use blockstone_record::manifest::{ColumnInfo, Phase};
 
 use crate::focus::Focus;
-use crate::history::{History, Probe, Row, Track};
+use crate::sample::Sample;
+
+use super::{History, Probe, Row, Track};
 
 /// By how much a counter grew, or why that is not known.
 pub type Grown = Result<u64, Missing>;
@@ -37,39 +39,6 @@ pub(crate) struct Held {
     pub(crate) index: i32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-}
-
-/// A row within an interval, as of a sampled session.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
-    /// When it was taken.
-    pub t_ns: u64,
-    /// What it is about.
-    pub object: &'a str,
-    cells: &'a [Cell],
-    columns: &'a [ColumnInfo],
-}
-
-impl<'a> Sample<'a> {
-    /// The text of a column; none where it was not measured.
-    pub fn text(&self, column: &str) -> Option<&'a str> {
-        match self.cell(column)? {
-            Cell::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The number of a column; none where it was not measured.
-    pub fn number(&self, column: &str) -> Option<f64> {
-        match self.cell(column)? {
-            Cell::Value(value) => Some(*value as f64),
-            _ => None,
-        }
-    }
-
-    fn cell(&self, column: &str) -> Option<&'a Cell> {
-        self.cells.get(self.columns.iter().position(|info| info.name == column)?)
-    }
 }
 
 impl<'a> Interval<'a> {

@@ -4,8 +4,8 @@
 use blockstone_base::column::Cell;
 use blockstone_base::table::{Known, Missing};
 
+use super::interval::{Interval, ratio};
 use crate::focus::Focus;
-use crate::interval::{Interval, ratio};
 
 /// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
