@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use blockstone_base::table::{Heading, Merge, Missing, Row, Table, Text, Value, order};
+use blockstone_base::table::{Merge, Row, Table, Text, merge, order};
 
 /// Tables of consecutive slices of time, from which a page makes the table of any window.
 #[derive(Clone, Debug, Default)]
@@ -13,9 +13,6 @@ pub struct Timeline {
     /// Name of a table in the report, and its rows in each slice.
     pub tables: Vec<(Text, Vec<Vec<Row>>)>,
 }
-
-/// A slice: its length, and the row there if it has it.
-type Part<'a> = (f64, Option<&'a Row>);
 
 impl Timeline {
     /// The slices of a window: those whose middle lies in it, else the one at its middle.
@@ -40,26 +37,14 @@ impl Timeline {
         };
         let slices = self.slices(from_ns, to_ns);
         let slices = slices.start.min(rows.len())..slices.end.min(rows.len());
-        let lengths = self.edges_ns.windows(2).map(|edges| (edges[1] - edges[0]) as f64);
-        let lengths: Vec<f64> = lengths.skip(slices.start).take(slices.len()).collect();
-        let rows = &rows[slices];
-        let known = table.rows.iter().map(|row| name(&table.columns, row));
-        let mut names: Vec<Vec<&Value>> = Vec::new();
-        for name in known.chain(rows.iter().flatten().map(|row| name(&table.columns, row))) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        let find = |name: &[&Value]| -> Vec<Part<'_>> {
-            let row = |slice: &'_ Vec<Row>| {
-                slice.iter().position(|row| self::name(&table.columns, row) == name)
-            };
-            let rows = rows.iter().map(|slice| row(slice).map(|at| &slice[at]));
-            lengths.iter().copied().zip(rows).collect()
-        };
-        let parts = names.iter().map(|name| find(name));
-        let present = parts.filter(|parts| parts.iter().any(|(_, row)| row.is_some()));
-        let mut merged: Vec<Row> = present.map(|parts| merge(&table.columns, &parts)).collect();
+        let seconds = |slice: usize| (self.edges_ns[slice + 1] - self.edges_ns[slice]) as f64 / 1e9;
+        let slices: Vec<(f64, &[Row])> =
+            slices.map(|slice| (seconds(slice), rows[slice].as_slice())).collect();
+        let mut merged = merge(&table.columns, &slices);
+        // Rows that are equal to the sort stay in the order of the table.
+        let names: Vec<String> = table.rows.iter().map(|row| table.name_of(row)).collect();
+        let place = |row: &Row| names.iter().position(|name| *name == table.name_of(row));
+        merged.sort_by_key(|row| place(row).unwrap_or(usize::MAX));
         if let Some(column) = sorted_by(table) {
             merged.sort_by(|a, b| order(&a[column], &b[column]));
         }
@@ -81,87 +66,9 @@ pub(crate) fn sorted_by(table: &Table) -> Option<usize> {
     numbers.or_else(|| columns.filter(names).find(sorted))
 }
 
-/// What identifies a row: its cells in the key columns.
-fn name<'a>(columns: &[Heading], row: &'a Row) -> Vec<&'a Value> {
-    let cells = columns.iter().zip(&row.cells);
-    cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell).collect()
-}
-
-/// A row over several slices; over one it stays as it is.
-fn merge(columns: &[Heading], parts: &[Part<'_>]) -> Row {
-    let rows: Vec<&Row> = parts.iter().filter_map(|(_, row)| *row).collect();
-    if let ([_], [row]) = (parts, &rows[..]) {
-        return (*row).clone();
-    }
-    let mut merged = Row {
-        cells: (0..columns.len()).map(|column| cell(columns, column, parts)).collect(),
-        measure: rows.iter().find_map(|row| row.measure),
-        condemned_by: Vec::new(),
-    };
-    for rule in rows.iter().flat_map(|row| &row.condemned_by) {
-        if !merged.condemned_by.contains(rule) {
-            merged.condemned_by.push(rule.clone());
-        }
-    }
-    merged
-}
-
-fn cell(columns: &[Heading], column: usize, parts: &[Part<'_>]) -> Value {
-    let cells = || parts.iter().filter_map(|(_, row)| row.map(|row| &row[column]));
-    let numbers = || cells().filter_map(Value::number);
-    // Text cannot be merged: the last one stands.
-    if let Some(text) = cells().rfind(|cell| matches!(cell, Value::Text(_))) {
-        return text.clone();
-    }
-    let weights: Vec<Option<f64>> = match columns[column].merge {
-        Merge::Sum if numbers().next().is_some() => return Value::Number(numbers().sum()),
-        Merge::Last => {
-            return numbers().next_back().map_or_else(|| missing(cells()), Value::Number);
-        }
-        Merge::Greatest => {
-            let greatest = numbers().reduce(f64::max);
-            return greatest.map_or_else(|| missing(cells()), Value::Number);
-        }
-        Merge::Key | Merge::Sum => return missing(cells()),
-        Merge::Never => return Value::Missing(Missing::Unknown),
-        Merge::Mean => parts.iter().map(|(length, _)| Some(*length)).collect(),
-        Merge::WeightedBy(key) => {
-            let Some(weight) = columns.iter().position(|column| column.key == key) else {
-                return Value::Missing(Missing::Unknown);
-            };
-            let weight = |(length, row): &Part<'_>| Some(row.as_ref()?[weight].number()? * length);
-            parts.iter().map(weight).collect()
-        }
-    };
-    let (mut sum, mut whole) = (0.0, 0.0);
-    for ((_, row), weight) in parts.iter().zip(weights) {
-        // A row absent from a slice is zero there; a cell without a number is skipped.
-        let number = row.map_or(Some(0.0), |row| row[column].number());
-        if let (Some(number), Some(weight)) = (number, weight) {
-            sum += number * weight;
-            whole += weight;
-        }
-    }
-    if whole > 0.0 && numbers().next().is_some() {
-        return Value::Number(sum / whole);
-    }
-    missing(cells())
-}
-
-/// Why no slice has a number: the first reason other than that nothing happened.
-fn missing<'a>(cells: impl Iterator<Item = &'a Value>) -> Value {
-    let reasons = cells.filter_map(|cell| match cell {
-        Value::Missing(reason) if *reason != Missing::Nothing => Some(*reason),
-        _ => None,
-    });
-    Value::Missing(
-        reasons.fold(None, |first, reason| first.or(Some(reason))).unwrap_or(Missing::Nothing),
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use blockstone_base::table::{Measure, column, count, text};
+    use blockstone_base::table::{Heading, Measure, Missing, Value, column, count, text};
 
     use super::*;
 
@@ -222,18 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn missing_cells_are_skipped_and_all_missing_stays_missing() {
+    fn what_one_slice_did_not_measure_is_missing_over_all_and_rules_stay() {
         let (table, mut timeline) = world();
         let slices = &mut timeline.tables[0].1;
         slices[0][0].cells[1] = Value::Missing(Missing::Off);
-        for slice in slices.iter_mut() {
-            slice[0].cells[5] = Value::Missing(Missing::NotPermitted);
-        }
         slices[1][0].condemned_by = vec!["hole".to_owned()];
         let rows = timeline.window(&table, 0, 4_000_000_000);
-        assert_eq!(rows[1][1], Value::Number(100.0), "300 over 1 s and 0 over 2 s");
-        assert_eq!(rows[1][2], Value::Number(30.0), "no weight, no share");
-        assert_eq!(rows[1][5], Value::Missing(Missing::NotPermitted));
+        assert_eq!(rows[1][1], Value::Missing(Missing::Off));
         assert_eq!(rows[1].condemned_by, ["hole"]);
         assert!(timeline.window(&Table::new("x", "", COLUMNS), 0, 1).is_empty());
     }

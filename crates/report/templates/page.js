@@ -306,7 +306,7 @@
           make("td", { class: cells[index].className }, ...cells[index].childNodes))));
     }
 
-    // The rule of each column makes one value of those of the slices; as timeline.rs.
+    // The rule of each column makes one value of those of the slices.
     merged([first, end]) {
       const width = this.c.filter(([, , merge]) => merge !== "k").length + 1;
       const names = new Map();
@@ -341,16 +341,12 @@
       const places = this.c.map(([, , merge]) => (merge === "k" ? -1 : at++));
       return this.c.map(([, , merge], column) => {
         if (merge === "k") return name[key++];
-        const cells = lengths.map((_, index) => parts[index]?.[places[column]]);
-        if (lengths.length === 1) {
-          return Array.isArray(cells[0]) ? { word: cells[0][0] }
-            : typeof cells[0] === "string" ? { missing: cells[0] } : cells[0];
-        }
-        const weights = typeof merge !== "number" ? lengths : lengths.map((length, index) => {
-          const weight = parts[index]?.[places[merge]];
-          return typeof weight === "number" ? weight * length : null;
-        });
-        return combine(merge, cells, weights, (index) => parts[index] === undefined);
+        const of = (place) => lengths.map((_, slice) => parts[slice]?.[place]);
+        const cells = of(places[column]);
+        if (lengths.length === 1) return shown(cells[0]);
+        const counted = this.c[merge]?.[2] === "s";
+        const events = typeof merge === "number" ? { rates: of(places[merge]), counted } : null;
+        return combine(merge, cells, lengths, events);
       });
     }
 
@@ -425,25 +421,46 @@
     }
   }
 
-  function combine(merge, cells, weights, absent) {
-    const word = cells.findLast((cell) => Array.isArray(cell));
-    if (word) return { word: word[0] };
-    const numbers = cells.filter((cell) => typeof cell === "number");
-    const missing = { missing: cells.find((cell) => typeof cell === "string" && cell) ?? "" };
+  function shown(cell) {
+    if (Array.isArray(cell)) return { word: cell[0] };
+    return typeof cell === "string" ? { missing: cell } : cell;
+  }
+
+  // As base::table::merge. A cell is a number, the letters for why there is none ("" where nothing
+  // happened, "?" where it is unknown), or undefined where the slice does not have the row.
+  function combine(merge, cells, lengths, events) {
+    if (merge === "l") return shown(cells.findLast((cell) => cell !== undefined));
     if (merge === "n") return { missing: "", why: "cannot be derived for this window" };
-    if (!numbers.length) return missing;
-    if (merge === "s") return numbers.reduce((a, b) => a + b, 0);
-    if (merge === "l") return numbers.at(-1);
-    if (merge === "g") return Math.max(...numbers);
-    let [sum, whole] = [0, 0];
-    cells.forEach((cell, index) => {
-      // A row absent from a slice is zero there; a cell without a number is skipped.
-      const number = absent(index) ? 0 : cell;
-      if (typeof number !== "number" || weights[index] == null) return;
-      sum += number * weights[index];
-      whole += weights[index];
-    });
-    return whole > 0 ? sum / whole : missing;
+    const first = cells.findIndex((cell) => cell !== undefined);
+    const last = cells.findLastIndex((cell) => cell !== undefined);
+    // It takes two rows of its counters to say how far they moved.
+    const cameOrWent = (at) => (at === first && first > 0) || (at === last && last + 1 < cells.length);
+    const reason = (cell, at) => typeof cell === "string" && cell && !(cell === "?" && cameOrWent(at));
+    const isNumber = (cell) => typeof cell === "number";
+    const numbers = (cells) => cells.find(reason)
+      ?? (cells.some(isNumber) ? cells.map((cell) => (isNumber(cell) ? cell : 0))
+        : cells.includes("") ? "" : "?");
+    if (!events || !cells.some(isNumber)) {
+      const values = numbers(cells);
+      if (!Array.isArray(values)) return { missing: values };
+      if (merge === "s") return values.reduce((a, b) => a + b, 0);
+      if (merge === "g") return Math.max(...values);
+      return mean(values, lengths);
+    }
+    const rates = numbers(events.rates);
+    if (!Array.isArray(rates)) return { missing: rates };
+    const weights = events.counted ? rates : rates.map((rate, at) => rate * lengths[at]);
+    const present = cells.map((cell, at) => [cell, weights[at]])
+      .filter(([cell, weight]) => cell !== undefined && cell !== "" && (cell !== "?" || weight));
+    const gap = present.find(([cell]) => !isNumber(cell));
+    if (gap) return { missing: gap[0] };
+    const value = mean(present.map(([cell]) => cell), present.map(([, weight]) => weight));
+    return Number.isFinite(value) ? value : { missing: "" };
+  }
+
+  function mean(values, weights) {
+    const sum = values.reduce((sum, value, at) => sum + value * weights[at], 0);
+    return sum / weights.reduce((a, b) => a + b, 0);
   }
 
   function copy(content, button) {
