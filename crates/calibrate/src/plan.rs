@@ -6,11 +6,12 @@ use blockstone_base::rng;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::manifest::Group;
 
-use crate::prepare::LOG_SIZE;
 use crate::settings::{Settings, Thoroughness};
 
 /// Large requests, as CALIBRATE_IO, Orion and a database's multiblock reads use them.
 pub const LARGE: Bytes = Bytes::mib(1);
+/// The redo log that overwriting commits go to.
+pub const LOG_SIZE: Bytes = Bytes::mib(32);
 /// An interval this narrow (half width ÷ value) ends a window early.
 pub const INTERVAL: f64 = 0.02;
 

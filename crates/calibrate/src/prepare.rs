@@ -28,8 +28,6 @@ const FREE_SHARE: u64 = 4;
 const LEAST_BLOCKS: u64 = 128;
 /// What can be done with a device that may not be overwritten.
 const READ_ONLY: &str = "--read-only only reads it";
-/// The redo log that overwriting commits go to.
-pub const LOG_SIZE: Bytes = Bytes::mib(32);
 
 /// A calibration that can start.
 #[derive(Debug)]
@@ -153,7 +151,7 @@ fn directory_size(settings: &Settings, target: &StorageTarget) -> Result<Bytes, 
     if settings.size.is_some() && asked < least {
         return Err(too_small(settings, asked, least));
     }
-    let log = LOG_SIZE.get() + plan::append_span(asked);
+    let log = plan::LOG_SIZE.get() + plan::append_span(asked);
     let log = if settings.read_only { 0 } else { log };
     if asked < least || asked.get() + log > free.get() {
         let asked = Bytes(asked.max(least).get() + log);

@@ -17,8 +17,8 @@ use blockstone_record::parameters::CalibrateParameters;
 use crate::confirm;
 use crate::error::CalibrateError;
 use crate::hold::{Ground, Measured, first_sequence, hold};
-use crate::plan::{self, FileRole, LARGE, Step};
-use crate::prepare::{LOG_SIZE, Prepared};
+use crate::plan::{self, FileRole, LARGE, LOG_SIZE, Step};
+use crate::prepare::Prepared;
 use crate::testfile::AppendFile;
 
 /// Time between two ticks.

@@ -23,12 +23,12 @@
 mod columns;
 mod draw;
 mod keys;
+mod pictures;
 mod places;
 mod show;
 mod state;
 
 pub use draw::draw;
 pub use keys::{Key, press};
-pub use places::Place;
 pub use show::{Left, ScreenError, Source, show};
-pub use state::{Frame, Picture, Pinned, Span, State};
+pub use state::{Frame, Picture, Pinned, Place, Span, State};

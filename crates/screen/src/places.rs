@@ -2,18 +2,7 @@
 
 use blockstone_view::{Focus, History, Interval, Table, Value, View, registry};
 
-use crate::state::State;
-
-/// A place below a pane.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The samples of sessions that it is about.
-    pub focus: Focus,
-    /// The row that was chosen where its user came from.
-    pub from_row: usize,
-    /// The filter that was set there.
-    pub from_filter: String,
-}
+use crate::state::{Place, State};
 
 /// The views that take samples apart, by what a place is about.
 const WAITS: &str = "active-sessions";
@@ -21,11 +10,6 @@ const SESSIONS: &str = "sampled-sessions";
 const STATEMENTS: &str = "sampled-statements";
 
 impl State {
-    /// What samples are narrowed down to; none in a pane.
-    pub fn focus(&self) -> Option<&Focus> {
-        self.path.last().map(|place| &place.focus)
-    }
-
     /// The tables of the place below each other, filtered and in order; none of a probe that the
     /// history does not have. `interval` is that of [`Self::interval`].
     pub fn tables(&self, interval: &Interval<'_>) -> Vec<Table> {

@@ -1,8 +1,6 @@
 //! What the screen shows.
 
-use blockstone_view::{History, Interval, Table, Timed, Value, View, registry};
-
-use crate::places::{self, Place};
+use blockstone_view::{Focus, History, Interval, Table, Timed, Value, View, registry};
 
 /// How much of time a figure covers: so many ticks before the one that is shown, or all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +29,17 @@ pub struct Pinned {
     pub name: String,
     /// What of it is timed one by one; none where nothing is.
     pub timed: Option<Timed>,
+}
+
+/// A place below a pane.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The samples of sessions that it is about.
+    pub focus: Focus,
+    /// The row that was chosen where its user came from.
+    pub from_row: usize,
+    /// The filter that was set there.
+    pub from_filter: String,
 }
 
 /// What the screen shows and where its user is in it.
@@ -115,6 +124,11 @@ impl State {
     /// The view that is shown.
     pub fn view(&self) -> &'static View {
         registry::ALL[self.view.min(registry::ALL.len() - 1)]
+    }
+
+    /// What samples are narrowed down to; none in a pane.
+    pub fn focus(&self) -> Option<&Focus> {
+        self.path.last().map(|place| &place.focus)
     }
 
     /// The interval that is shown; none before the second tick.
@@ -208,57 +222,5 @@ impl State {
         let mut ticks: Vec<u64> = before.take(count + 1).collect();
         ticks.reverse();
         ticks.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
-    }
-
-    /// What pictures over time show: as many ticks as there is room for, or all of them, several in
-    /// one slice.
-    pub fn slices<'a>(&self, history: &'a History, room: usize) -> Vec<Interval<'a>> {
-        match (self.span, self.interval(history)) {
-            (Span::All, Some(interval)) => interval.slices(room),
-            _ => self.past(history, room),
-        }
-    }
-
-    /// Shows a picture of the chosen row, or the tables again.
-    pub fn show_picture(&mut self, picture: Picture, history: &History) {
-        if self.picture == Some(picture) {
-            self.picture = None;
-        } else {
-            if self.picture.is_none() {
-                self.pin(history);
-            }
-            self.picture = Some(picture);
-        }
-        self.operation = 0;
-    }
-
-    /// Has pictures be of the chosen row, or of what the place is about.
-    pub fn pin(&mut self, history: &History) {
-        let chosen = self.chosen(history);
-        let of_place = self.focus().and_then(Timed::of_focus);
-        let timed = of_place.or_else(|| chosen.as_ref().and_then(|(v, row)| v.timed(row)));
-        let name = chosen.map(|(view, row)| view.name_of(&row)).unwrap_or_default();
-        self.pinned = Some(Pinned { name, timed });
-    }
-
-    /// Sessions at work on average in each of them, of those that the place is about.
-    pub fn activity(&self, history: &History, count: usize) -> Vec<f64> {
-        let Some(focus) = self.focus() else { return Vec::new() };
-        let past = self.past(history, count);
-        past.iter().map(|interval| places::active(&interval.only(focus))).collect()
-    }
-
-    /// A column over time: its value in each of them, of the row that begins with `name`.
-    pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
-        let value = |interval: &Interval<'_>| {
-            let table = self.view().table(interval)?;
-            let row = table.rows.iter().find(|row| table.name_of(row) == name)?;
-            match row.get(column) {
-                Some(Value::Number(number)) => Some(*number),
-                _ => None,
-            }
-        };
-        let past = self.past(history, count);
-        past.iter().map(|interval| value(interval).unwrap_or(0.0)).collect()
     }
 }

@@ -26,7 +26,7 @@ use blockstone_base::identity::Host;
 use blockstone_record::RecordError;
 use blockstone_record::manifest::{End, Imported};
 
-use crate::recorder::Destination;
+use crate::settings::Destination;
 use text::Text;
 use writer::{Contents, Writer};
 

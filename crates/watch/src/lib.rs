@@ -32,12 +32,13 @@ mod exposition;
 mod import;
 mod listen;
 mod recorder;
+mod settings;
 mod watch;
 
 pub use import::{Import, ImportError};
 pub use listen::Listener;
-pub use recorder::Destination;
-pub use watch::{Kernel, Settings, Watch};
+pub use settings::{Destination, Kernel, Settings};
+pub use watch::Watch;
 
 /// Why a host could not be watched, or not any longer.
 #[derive(Debug, thiserror::Error)]

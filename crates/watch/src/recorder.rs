@@ -1,7 +1,5 @@
 //! The recording of a watched host: one phase from its first tick to its last.
 
-use std::path::PathBuf;
-
 use blockstone_base::column::{Cell, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_measure::{Opening, capability};
@@ -11,7 +9,7 @@ use blockstone_record::{Parameters, RecordError, Recorder};
 use blockstone_sys::survey;
 use blockstone_target::monitor::Server;
 
-use crate::watch::Settings;
+use crate::settings::{Destination, Settings};
 
 /// The index of the only phase.
 pub const PHASE: i32 = 0;
@@ -22,24 +20,15 @@ const SEGMENT_SHARE: u64 = 20;
 /// The longest segment.
 const SEGMENT_MAX: Nanos = Nanos::millis(300_000);
 
-/// Where a recording goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
-    /// A directory that does not exist or is empty.
-    pub dir: PathBuf,
-    /// The identity that it was given.
-    pub id: String,
-}
-
 /// Writes what is looked at.
-pub struct Written {
+pub struct Recording {
     recorder: Recorder,
     segment_since_ns: u64,
     first_ns: Option<u64>,
     last_ns: u64,
 }
 
-impl Written {
+impl Recording {
     /// Begins a recording of these series, among them those of `server`.
     pub fn begin(
         destination: &Destination,

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit, Unmeasured};
 use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
-use blockstone_base::units::Nanos;
 use blockstone_measure::Ticks;
 use blockstone_probe::io::{self, IoSpec, Wanted};
 use blockstone_probe::profile::{self, ProfileSpec};
@@ -18,7 +17,8 @@ use crate::WatchError;
 use crate::clocks::{Clocks, Jump};
 use crate::database::Database;
 use crate::listen::Listener;
-use crate::recorder::{Destination, Written};
+use crate::recorder::Recording;
+use crate::settings::{Kernel, Settings};
 
 /// What watching says about itself.
 pub const SCHEMA: Schema = Schema {
@@ -45,47 +45,13 @@ const fn own(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     Column { name, unit, kind: Kind::Counter, source: "Blockstone", doc }
 }
 
-/// What is watched, and how.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The command line, for the manifest.
-    pub argv: Vec<String>,
-    /// Time between two ticks.
-    pub interval: Nanos,
-    /// How much of the past is kept in memory.
-    pub keep: Nanos,
-    /// Which processes are watched, and as what.
-    pub roles: Roles,
-    /// Where it is recorded, if it is.
-    pub record: Option<Destination>,
-    /// The address of a database that is watched too.
-    pub database: Option<String>,
-    /// Time between two samples of its sessions.
-    pub samples: Nanos,
-    /// How far the kernel is asked to count I/O by role and file.
-    pub kernel: Kernel,
-    /// Samples a second of what each processor executes; none at all without.
-    pub profile_per_second: Option<u32>,
-}
-
-/// How far the kernel is asked to count I/O by role and file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// Not at all.
-    Off,
-    /// Requests to devices.
-    Requests,
-    /// These and the system calls of the watched processes.
-    Calls,
-}
-
 /// A host under watch.
 pub struct Watch {
     probes: Vec<Box<dyn Probe>>,
     rows: Vec<Row>,
     history: History,
     keep_ns: u64,
-    written: Option<Written>,
+    recording: Option<Recording>,
     origin_ns: u64,
     ticks: Ticks,
     clocks: Clocks,
@@ -124,14 +90,14 @@ impl Watch {
         let series: Vec<&'static Schema> =
             probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(told).collect();
         let server = database.as_ref().map(Database::server);
-        let begin = |to| Written::begin(to, settings, server, &series);
-        let written = settings.record.as_ref().map(begin).transpose()?;
+        let begin = |to| Recording::begin(to, settings, server, &series);
+        let recording = settings.record.as_ref().map(begin).transpose()?;
         Ok(Self {
             history: History::new(series.iter().map(|schema| ProbeInfo::of(schema)).collect()),
             probes,
             rows: Vec::new(),
             keep_ns: settings.keep.get(),
-            written,
+            recording,
             origin_ns,
             ticks: Ticks::start(&MonotonicClock, settings.interval),
             clocks: Clocks::now(),
@@ -190,8 +156,8 @@ impl Watch {
     /// When the recording cannot be written.
     pub fn look_when_due(&mut self) -> Result<(), WatchError> {
         let missed = self.ticks.pass(&MonotonicClock);
-        if let Some(written) = &mut self.written {
-            written.missed(SCHEMA.probe, missed);
+        if let Some(recording) = &mut self.recording {
+            recording.missed(SCHEMA.probe, missed);
         }
         self.own[1] += missed;
         self.look()
@@ -226,11 +192,11 @@ impl Watch {
         self.hear()?;
         self.add(SCHEMA.probe, t_ns, "", self.own.map(Cell::from).into())?;
         self.jumps = self.clocks.look();
-        if let Some(written) = &mut self.written {
+        if let Some(recording) = &mut self.recording {
             for jump in &self.jumps {
-                written.event(t_ns, jump.kind, &jump.detail)?;
+                recording.event(t_ns, jump.kind, &jump.detail)?;
             }
-            written.ticked(t_ns)?;
+            recording.ticked(t_ns)?;
         }
         if let Some(listener) = &self.listener {
             listener.tell(&self.history, SAMPLED);
@@ -244,7 +210,7 @@ impl Watch {
     /// # Errors
     /// When the recording cannot be written.
     pub fn close(self, end: End) -> Result<(), WatchError> {
-        Ok(self.written.map_or(Ok(()), |written| written.close(end))?)
+        Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }
 
     /// Takes what the database's thread said.
@@ -256,7 +222,7 @@ impl Watch {
                 self.add(probe, answer.t_ns, &object, cells)?;
             }
             for (probe, column, why) in &answer.unmeasured {
-                note(&mut self.history, &mut self.written, probe, column, why);
+                note(&mut self.history, &mut self.recording, probe, column, why);
             }
             if let (Some(members), Some(family)) = (answer.processes, family) {
                 self.wanted.set(members.iter().map(|(member, _)| member.pid));
@@ -267,8 +233,8 @@ impl Watch {
             }
             let began = self.silent.is_none();
             self.silent = answer.error;
-            if let (Some(why), Some(written), true) = (&self.silent, &mut self.written, began) {
-                written.event(answer.t_ns, "database-gone", why)?;
+            if let (Some(why), Some(recording), true) = (&self.silent, &mut self.recording, began) {
+                recording.event(answer.t_ns, "database-gone", why)?;
             }
         }
         Ok(())
@@ -281,8 +247,8 @@ impl Watch {
         object: &str,
         cells: Vec<Cell>,
     ) -> Result<(), WatchError> {
-        if let Some(written) = &mut self.written {
-            written.row(probe, t_ns, object, &cells)?;
+        if let Some(recording) = &mut self.recording {
+            recording.row(probe, t_ns, object, &cells)?;
         }
         self.history.push(probe, t_ns, object, cells);
         Ok(())
@@ -293,7 +259,7 @@ impl Watch {
         for probe in &self.probes {
             let name = probe.schema().probe;
             for (column, why) in probe.unmeasured() {
-                note(&mut self.history, &mut self.written, name, column, &why);
+                note(&mut self.history, &mut self.recording, name, column, &why);
             }
         }
     }
@@ -320,13 +286,13 @@ fn sampled(settings: &Settings, per_second: u32) -> ProfileSpec {
 
 fn note(
     history: &mut History,
-    written: &mut Option<Written>,
+    recording: &mut Option<Recording>,
     probe: &str,
     column: &str,
     why: &Unmeasured,
 ) {
     history.unmeasured(probe, column, why);
-    if let Some(written) = written {
-        written.unmeasured(probe, column, why);
+    if let Some(recording) = recording {
+        recording.unmeasured(probe, column, why);
     }
 }

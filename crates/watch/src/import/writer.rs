@@ -13,7 +13,8 @@ use blockstone_record::{Parameters, RecordError, Recorder};
 use jiff::Timestamp;
 
 use super::{Import, Look};
-use crate::recorder::{Destination, PHASE, whole_phase};
+use crate::recorder::{PHASE, whole_phase};
+use crate::settings::Destination;
 
 /// Instants after which rows go to disk.
 const SEGMENT: u64 = 10_000;
