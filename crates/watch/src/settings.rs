@@ -9,40 +9,36 @@ use blockstone_probe::Roles;
 pub struct Settings {
     /// The command line, for the manifest.
     pub argv: Vec<String>,
-    /// Time between two ticks.
     pub interval: Nanos,
-    /// How much of the past is kept in memory.
+    /// How much history is kept in memory.
     pub keep: Nanos,
-    /// Which processes are watched, and as what.
+    /// Which processes are watched, and their roles.
     pub roles: Roles,
-    /// Where it is recorded, if it is.
+    /// Where to record; none records nothing.
     pub record: Option<Destination>,
-    /// The address of a database that is watched too.
+    /// The address of a database to watch.
     pub database: Option<String>,
     /// Time between two samples of its sessions.
     pub samples: Nanos,
-    /// How far the kernel is asked to count I/O by role and file.
     pub kernel: Kernel,
-    /// Samples a second of what each processor executes; none at all without.
+    /// Samples per second of what each processor executes; none takes none.
     pub profile_per_second: Option<u32>,
 }
 
-/// How far the kernel is asked to count I/O by role and file.
+/// What the kernel counts by role and file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// Not at all.
     Off,
-    /// Requests to devices.
     Requests,
-    /// These and the system calls of the watched processes.
+    /// Requests to devices, and system calls of the watched processes.
     Calls,
 }
 
-/// Where a recording goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// A directory that does not exist or is empty.
     pub dir: PathBuf,
-    /// The identity that it was given.
+    /// The recording's id.
     pub id: String,
 }

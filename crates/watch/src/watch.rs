@@ -1,4 +1,4 @@
-//! Looking at everything, tick by tick.
+//! Reading every layer, tick by tick.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::WatchError;
 use crate::clocks::{Clocks, Jump};
 use crate::database::Database;
 use crate::listen::Listener;
-use crate::recorder::Recording;
+use crate::recorder::RecordingSink;
 use crate::settings::{Kernel, Settings};
 
 /// What watching says about itself.
@@ -35,23 +35,22 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
-/// Probes whose rows are single sessions, or functions, that come and go.
+/// Probes whose rows are single sessions, statements or functions: not for Prometheus.
 const SAMPLED: &[&str] =
     &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe, profile::SCHEMA.probe];
-/// Ticks after which probes are asked again what they cannot measure.
+/// Ticks after which probes are asked again which columns they cannot measure.
 const ASK_EVERY: u64 = 10;
 
 const fn own(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     Column { name, unit, kind: Kind::Counter, source: "Blockstone", doc }
 }
 
-/// A host under watch.
 pub struct Watch {
     probes: Vec<Box<dyn Probe>>,
     rows: Vec<Row>,
     history: History,
     keep_ns: u64,
-    recording: Option<Recording>,
+    recording: Option<RecordingSink>,
     origin_ns: u64,
     ticks: Ticks,
     clocks: Clocks,
@@ -61,17 +60,17 @@ pub struct Watch {
     database: Option<Database>,
     /// The processes whose I/O the kernel counts.
     wanted: Wanted,
-    /// Why the database says nothing.
+    /// Why the database does not answer.
     silent: Option<String>,
     /// Ticks taken, ticks missed and time spent looking.
     own: [u64; 3],
 }
 
 impl Watch {
-    /// Begins. Nothing was looked at yet; the first tick is one interval away.
+    /// Starts. Nothing is read yet; the first tick is one interval away.
     ///
     /// # Errors
-    /// When the recording cannot be begun.
+    /// When the recording cannot be created or the database cannot be watched.
     pub fn start(settings: &Settings) -> Result<Self, WatchError> {
         let scope = Scope::Host(settings.roles.clone());
         let context = Context { root: Path::new("/").to_owned(), scope };
@@ -86,11 +85,11 @@ impl Watch {
         let origin_ns = clock::now_ns();
         let watched = |address: &String| Database::start(address, settings.samples, origin_ns);
         let database = settings.database.as_ref().map(watched).transpose()?;
-        let told = database.iter().flat_map(|database| database.series().iter().copied());
+        let of_database = database.iter().flat_map(|database| database.series().iter().copied());
         let series: Vec<&'static Schema> =
-            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(told).collect();
+            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(of_database).collect();
         let server = database.as_ref().map(Database::server);
-        let begin = |to| Recording::begin(to, settings, server, &series);
+        let begin = |to| RecordingSink::begin(to, settings, server, &series);
         let recording = settings.record.as_ref().map(begin).transpose()?;
         Ok(Self {
             history: History::new(series.iter().map(|schema| ProbeInfo::of(schema)).collect()),
@@ -111,12 +110,12 @@ impl Watch {
         })
     }
 
-    /// Tells `listener` what is seen at each tick from now on.
+    /// Publishes each tick to `listener` from now on.
     pub fn tell(&mut self, listener: Listener) {
         self.listener = Some(listener);
     }
 
-    /// What was seen so far, as far back as it is kept.
+    /// What was read so far, as far back as it is kept.
     pub fn history(&self) -> &History {
         &self.history
     }
@@ -126,17 +125,17 @@ impl Watch {
         self.ticks.deadline_ns()
     }
 
-    /// What happened to the clocks at the last tick.
+    /// How the clocks jumped at the last tick.
     pub fn jumps(&self) -> impl Iterator<Item = &str> {
         self.jumps.iter().map(|jump| jump.detail.as_str())
     }
 
-    /// Why the database says nothing, while it does not.
+    /// Why the database does not answer; none while it does.
     pub fn silent(&self) -> Option<&str> {
         self.silent.as_deref()
     }
 
-    /// What the watched database is.
+    /// The watched database server.
     pub fn server(&self) -> Option<&Server> {
         self.database.as_ref().map(Database::server)
     }
@@ -163,13 +162,13 @@ impl Watch {
         self.look()
     }
 
-    /// Looks at everything now.
+    /// Reads everything now.
     ///
     /// # Errors
     /// When the recording cannot be written.
     pub fn look(&mut self) -> Result<(), WatchError> {
-        let begun_ns = clock::now_ns();
-        let t_ns = begun_ns - self.origin_ns;
+        let begin_ns = clock::now_ns();
+        let t_ns = begin_ns - self.origin_ns;
         if let Some(database) = &self.database {
             database.ask(t_ns);
         }
@@ -188,8 +187,8 @@ impl Watch {
             self.ask();
         }
         self.own[0] += 1;
-        self.own[2] += clock::now_ns() - begun_ns;
-        self.hear()?;
+        self.own[2] += clock::now_ns() - begin_ns;
+        self.drain_answers()?;
         self.add(SCHEMA.probe, t_ns, "", self.own.map(Cell::from).into())?;
         self.jumps = self.clocks.look();
         if let Some(recording) = &mut self.recording {
@@ -199,7 +198,7 @@ impl Watch {
             recording.ticked(t_ns)?;
         }
         if let Some(listener) = &self.listener {
-            listener.tell(&self.history, SAMPLED);
+            listener.publish(&self.history, SAMPLED);
         }
         self.history.forget_before(t_ns.saturating_sub(self.keep_ns));
         Ok(())
@@ -213,8 +212,8 @@ impl Watch {
         Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }
 
-    /// Takes what the database's thread said.
-    fn hear(&mut self) -> Result<(), WatchError> {
+    /// Takes the answers of the database's thread.
+    fn drain_answers(&mut self) -> Result<(), WatchError> {
         let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
         let family = self.server().map(|server| server.family);
         for answer in answers {
@@ -231,9 +230,11 @@ impl Watch {
                 });
                 self.roles.tell(members);
             }
-            let began = self.silent.is_none();
+            let was_answering = self.silent.is_none();
             self.silent = answer.error;
-            if let (Some(why), Some(recording), true) = (&self.silent, &mut self.recording, began) {
+            if let (Some(why), Some(recording), true) =
+                (&self.silent, &mut self.recording, was_answering)
+            {
                 recording.event(answer.t_ns, "database-gone", why)?;
             }
         }
@@ -286,7 +287,7 @@ fn sampled(settings: &Settings, per_second: u32) -> ProfileSpec {
 
 fn note(
     history: &mut History,
-    recording: &mut Option<Recording>,
+    recording: &mut Option<RecordingSink>,
     probe: &str,
     column: &str,
     why: &Unmeasured,

@@ -358,15 +358,15 @@ fn several_files_become_one_recording_and_what_lies_between_is_unknown() {
     assert_eq!(whole.moved("block", "loop0", "write_bytes"), Err(Missing::Unknown), "not zero");
 
     let error = |paths: &[PathBuf]| Import::read(paths).map(drop).unwrap_err().to_string();
-    assert!(error(&[first.clone(), first.clone()]).contains("they are of the same time"));
-    assert!(error(&[first.clone(), fixture("iostat.json")]).contains("of different tools"));
+    assert!(error(&[first.clone(), first.clone()]).contains("their times overlap"));
+    assert!(error(&[first.clone(), fixture("iostat.json")]).contains("by different tools"));
     let other = fs::read_to_string(&second).unwrap().replace("\"vm\"", "\"db2\"");
     fs::write(&second, other).unwrap();
     assert!(error(&[first, second]).contains("of different hosts"));
 }
 
 #[test]
-fn an_iostat_that_writes_on_in_a_file_begins_anew() {
+fn an_iostat_that_appends_to_a_file_starts_over() {
     let once = text("iostat.txt");
     let later = once.replace("T10:", "T11:");
     let (history, notes) = imported_text("twice.txt", (once + &later).as_bytes()).unwrap();
@@ -451,11 +451,11 @@ fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
     refused("empty", b"", &["it is empty", "hint: what can be imported: collectl"]);
     refused("foreign.csv", b"a,b\n1,2\n", &["no known tool"]);
     refused("sa22", b"\x96\xd5\x00\x01\x02", &["it is binary", "sadf -j"]);
-    refused("odd.raw", b"#\n# Collectl:\n\xff\n", &["line 3", "no text"]);
+    refused("odd.raw", b"#\n# Collectl:\n\xff\n", &["line 3", "not text"]);
     let raw = unzipped();
     let odd = raw.replacen("disk  254       0 vda 9", "disk  254       0 vda x9", 1);
     let line = odd.lines().position(|line| line.contains("vda x9")).unwrap() + 1;
-    refused("odd.raw", odd.as_bytes(), &[&format!("line {line}: `x9"), "is no number"]);
+    refused("odd.raw", odd.as_bytes(), &[&format!("line {line}: `x9"), "is not a number"]);
     let odd = raw.replacen(">>> 1795342598.001", ">>> 17953425x8.001", 1);
     refused("odd.raw", odd.as_bytes(), &["line 257: `>>> 17953425x8.001 <<<` is no time"]);
     let plots = "################\n# Collectl:   V4.3.1-1\n#Date Time [CPU]User%\n2026 10 1\n";
