@@ -1,4 +1,4 @@
-//! What pictures of a state show: the row or place they are of, and how it went over time.
+//! What pictures show: the pinned row or place, and its figures over time.
 
 use blockstone_view::{History, Interval, Timed, Value};
 
@@ -6,8 +6,8 @@ use crate::places;
 use crate::state::{Picture, Pinned, Span, State};
 
 impl State {
-    /// What pictures over time show: as many ticks as there is room for, or all of them, several in
-    /// one slice.
+    /// The slices of a picture over time: one per tick as far as there is room, or all ticks, several
+    /// per slice.
     pub fn slices<'a>(&self, history: &'a History, room: usize) -> Vec<Interval<'a>> {
         match (self.span, self.interval(history)) {
             (Span::All, Some(interval)) => interval.slices(room),
@@ -15,7 +15,7 @@ impl State {
         }
     }
 
-    /// Shows a picture of the chosen row, or the tables again.
+    /// Shows a picture of the selected row, or the tables again.
     pub fn show_picture(&mut self, picture: Picture, history: &History) {
         if self.picture == Some(picture) {
             self.picture = None;
@@ -28,7 +28,7 @@ impl State {
         self.operation = 0;
     }
 
-    /// Has pictures be of the chosen row, or of what the place is about.
+    /// Makes pictures show the selected row, or the place.
     pub fn pin(&mut self, history: &History) {
         let chosen = self.chosen(history);
         let of_place = self.focus().and_then(Timed::of_focus);

@@ -114,7 +114,7 @@ fn time_stands_still_goes_back_and_follows_again() {
     let to_s = |state: &State| state.interval(&history).unwrap().to_ns / SECOND_NS;
     assert_eq!(to_s(&state), 10);
     keys(&mut state, &history, &[Key::Char(' ')]);
-    assert!(painted(&state, &history, 80, 24).0.contains("STOPPED"));
+    assert!(painted(&state, &history, 80, 24).0.contains("PAUSED"));
     keys(&mut state, &history, &[Key::Char('['), Key::Char('[')]);
     assert_eq!(to_s(&state), 8);
     keys(&mut state, &history, &[Key::Home, Key::Char('[')]);
@@ -161,5 +161,5 @@ fn every_key_is_harmless_in_every_pane() {
     let empty = History::new(Vec::new());
     let mut state = State::default();
     keys(&mut state, &empty, &[Key::Char(' '), Key::Char('['), Key::Home, Key::End]);
-    assert!(painted(&state, &empty, 80, 24).0.contains("waiting for the second look"));
+    assert!(painted(&state, &empty, 80, 24).0.contains("waiting for the second tick"));
 }
