@@ -125,7 +125,8 @@ struct Run<'a> {
     left: Nanos,
     /// Labels of steps for which no time was left.
     skipped: Vec<String>,
-    /// Of the layout's first write: a block with the same id and a lower sequence is not from this run.
+    /// Of the layout's first write: a block with the same id and a lower sequence is not from this
+    /// run.
     oldest_sequence: u64,
     /// How long the layout of a size given with `--size` took; added to the time limit.
     asked_layout: Nanos,

@@ -71,7 +71,8 @@ pub enum RunError {
     )]
     DestroyOther { path: PathBuf },
     /// A window of no length.
-    #[error("run for no time: nothing would be measured\nhint: use --run-time 1s or more")]
+    #[error("run for no time: nothing would be measured
+hint: use --run-time 1s or more")]
     NoTime,
     /// A list of the matrix names nothing that could be measured.
     #[error("measure {what}: {why}\nhint: {hint}")]
@@ -84,7 +85,7 @@ pub enum RunError {
     },
     /// The target decides by itself how it scans.
     #[error(
-        "scan {target} past the buffer cache: this target does not let a client choose how it reads\n\
+        "scan {target} past the buffer cache: this target does not let clients choose how it reads\n\
          hint: use --target instance"
     )]
     NoDirectScan { target: String },

@@ -26,7 +26,7 @@ pub enum Key {
 pub const HELP: [(&str, &str); 18] = [
     ("1…9, Tab, ← →", "select a pane"),
     ("↑ ↓", "select a row"),
-    ("Enter", "drill down into the wait, session or statement; Esc goes back"),
+    ("Enter", "drill down into wait, session, statement; Esc goes back"),
     ("d", "show all columns of the row, and back"),
     ("h", "histogram of the latencies of the row's I/Os or waits"),
     ("m o", "heat map of these latencies over time; next operation"),

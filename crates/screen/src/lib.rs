@@ -1,6 +1,6 @@
 //! The terminal view of a watched host: panes of tables to sort, filter and drill down into, places
-//! for a wait, a session or a statement, charts of latencies and of figures over time, and time that
-//! can be paused and stepped through.
+//! for a wait, a session or a statement, charts of latencies and of figures over time, and time
+//! that can be paused and stepped through.
 //!
 //! It does not know where its history comes from: a [`Source`] provides it, live or recorded. It
 //! derives nothing: every figure is a cell of a table of `blockstone-view`.

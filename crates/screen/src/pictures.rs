@@ -6,8 +6,8 @@ use crate::places;
 use crate::state::{Picture, Pinned, Span, State};
 
 impl State {
-    /// The slices of a picture over time: one per tick as far as there is room, or all ticks, several
-    /// per slice.
+    /// The slices of a picture over time: one per tick as far as there is room, or all ticks,
+    /// several per slice.
     pub fn slices<'a>(&self, history: &'a History, room: usize) -> Vec<Interval<'a>> {
         match (self.span, self.interval(history)) {
             (Span::All, Some(interval)) => interval.slices(room),

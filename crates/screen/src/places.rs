@@ -10,8 +10,8 @@ const SESSIONS: &str = "sampled-sessions";
 const STATEMENTS: &str = "sampled-statements";
 
 impl State {
-    /// The tables of the place, filtered and sorted, without those of probes that the history lacks.
-    /// `interval` is that of [`Self::interval`].
+    /// The tables of the place, filtered and sorted, without those of probes that the history
+    /// lacks. `interval` is that of [`Self::interval`].
     pub fn tables(&self, interval: &Interval<'_>) -> Vec<Table> {
         let Some(focus) = self.focus() else { return self.table(interval).into_iter().collect() };
         let interval = interval.only(focus);

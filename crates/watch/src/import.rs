@@ -37,7 +37,8 @@ struct Format {
     tool: &'static str,
     /// What it contains, in words for the reader of a report.
     holds: &'static str,
-    /// Whether counters continue in the next file. If not, what happened between the two is unknown.
+    /// Whether counters continue in the next file. If not, what happened between the two is
+    /// unknown.
     goes_on: bool,
     made_by: &'static str,
     /// Whether a file with this text has the format.

@@ -54,7 +54,9 @@ pub enum WatchError {
     Thread(std::io::Error),
     /// The address cannot be listened on.
     #[error(
-        "listen on {address}: {why}\nhint: another program may use the port, or the address is not one of this host"
+        "listen on {address}: {why}
+\
+         hint: another program may use the port, or the address is not one of this host"
     )]
     Listen { address: std::net::SocketAddr, why: String },
 }

@@ -449,7 +449,7 @@ fn refused(name: &str, text: &[u8], parts: &[&str]) {
 #[test]
 fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
     refused("empty", b"", &["it is empty", "hint: what can be imported: collectl"]);
-    refused("foreign.csv", b"a,b\n1,2\n", &["no known tool"]);
+    refused("foreign.csv", b"a,b\n1,2\n", &["its format is unknown"]);
     refused("sa22", b"\x96\xd5\x00\x01\x02", &["it is binary", "sadf -j"]);
     refused("odd.raw", b"#\n# Collectl:\n\xff\n", &["line 3", "not text"]);
     let raw = unzipped();
@@ -482,7 +482,7 @@ fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
 fn a_clock_that_goes_back_is_said_and_times_without_zone_too() {
     let raw = unzipped().replacen(">>> 1795342598.001", ">>> 1795342500.001", 1);
     let (history, notes) = imported_text("back.raw", raw.as_bytes()).unwrap();
-    assert_eq!(notes, ["its clock went back: 1 looks are left out"]);
+    assert_eq!(notes, ["its clock went back; samples skipped: 1"]);
     assert_eq!(history.ticks().count(), 8);
     let plain = text("iostat.txt").replace("2026-11-22T", "11/22/26 ").replace("+0000", "");
     let (history, notes) = imported_text("plain.txt", plain.as_bytes()).unwrap();

@@ -98,10 +98,10 @@ fn help_lists_all_keys_on_eighty_columns() {
     keys(&mut state, &history, &[Key::Char('?')]);
     let (screen, _) = painted(&state, &history, 80, 24);
     for text in [
-        "look into the row: wait, session, statement; Esc goes back ",
-        "how many of the row's I/Os or waits took how long ",
-        "a chart of the row's column over time; s takes the next ",
-        "q  leave ",
+        "drill down into wait, session, statement; Esc goes back ",
+        "histogram of the latencies of the row's I/Os or waits ",
+        "chart of the row's column over time; s takes the next ",
+        "q  quit ",
         "n/p not permitted",
     ] {
         assert!(screen.contains(text), "{text} is not on\n{screen}");

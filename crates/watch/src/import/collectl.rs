@@ -1,5 +1,5 @@
-//! collectl's raw files: the lines of `/proc` that it read, below the time of reading. Our own probes
-//! parse these lines.
+//! collectl's raw files: the lines of `/proc` that it read, below the time of reading. Our own
+//! probes parse these lines.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     }
     if reader.backwards > 0 {
         let count = reader.backwards;
-        origin.notes.push(format!("its clock went back: {count} samples were skipped"));
+        origin.notes.push(format!("its clock went back; samples skipped: {count}"));
     }
     Ok(origin)
 }

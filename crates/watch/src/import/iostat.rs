@@ -1,5 +1,5 @@
-//! iostat's reports as JSON or text: rates of the interval since the report before. The first, which
-//! covers all the time since boot, only marks where the next interval begins.
+//! iostat's reports as JSON or text: rates of the interval since the report before. The first,
+//! which covers all the time since boot, only marks where the next interval begins.
 
 use std::collections::BTreeMap;
 
@@ -251,7 +251,7 @@ impl<'a, 's> Intervals<'a, 's> {
         }
         if self.backwards > 0 {
             let count = self.backwards;
-            notes.push(format!("its clock went back: {count} reports were skipped"));
+            notes.push(format!("its clock went back; reports skipped: {count}"));
         }
         notes
     }

@@ -2,8 +2,8 @@
 //!
 //! A tool prints rounded rates, and times in whole seconds. A counter that moves by rate × time
 //! gives the printed rate again over the same time. Where the true length of an interval differs
-//! from the printed one (1.06 s, not 1 s), it follows from the counts, which are whole numbers: it is
-//! the nearest length, in the hundredths of a second that sysstat uses, with which every printed
+//! from the printed one (1.06 s, not 1 s), it follows from the counts, which are whole numbers: it
+//! is the nearest length, in the hundredths of a second that sysstat uses, with which every printed
 //! rate is a whole count.
 
 use std::collections::BTreeMap;

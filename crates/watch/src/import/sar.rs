@@ -53,7 +53,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         });
     }
     if backwards > 0 {
-        origin.notes.push(format!("its clock went back: {backwards} intervals were skipped"));
+        origin.notes.push(format!("its clock went back; intervals skipped: {backwards}"));
     }
     Ok(origin)
 }
