@@ -85,7 +85,7 @@ hint: use --run-time 1s or more")]
     },
     /// The target decides by itself how it scans.
     #[error(
-        "scan {target} past the buffer cache: this target does not let clients choose how it reads\n\
+        "scan {target} past the buffer cache: clients cannot choose how this target reads\n\
          hint: use --target instance"
     )]
     NoDirectScan { target: String },
