@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 
 use crate::error::TestkitError;
 
-/// What a program did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// Its exit code; none when a signal ended it.
