@@ -457,7 +457,7 @@ fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
     let line = odd.lines().position(|line| line.contains("vda x9")).unwrap() + 1;
     refused("odd.raw", odd.as_bytes(), &[&format!("line {line}: `x9"), "is not a number"]);
     let odd = raw.replacen(">>> 1795342598.001", ">>> 17953425x8.001", 1);
-    refused("odd.raw", odd.as_bytes(), &["line 257: `>>> 17953425x8.001 <<<` is no time"]);
+    refused("odd.raw", odd.as_bytes(), &["line 257: `>>> 17953425x8.001 <<<` is not a time"]);
     let plots = "################\n# Collectl:   V4.3.1-1\n#Date Time [CPU]User%\n2026 10 1\n";
     refused("plot", plots.as_bytes(), &["line 3", "only raw files are read"]);
     let mut gz = fs::read(fixture("collectl.raw.gz")).unwrap();
