@@ -112,8 +112,8 @@ impl Drop for Lease {
         if self.owner.is_none() {
             return;
         }
-        // The owner's lock falls with its file: without the root's, a process that creates a folder now
-        // would take this one for an orphan and take it apart at the same time.
+        // The owner's lock falls with its file: without the root's, a process that creates a folder
+        // now would take this one for an orphan and take it apart at the same time.
         let exclusive = lock_root(self.dir.parent().unwrap_or(Path::new("/")));
         if let Err(error) = exclusive.and_then(|_held| take_apart(&self.dir)) {
             // A destructor cannot return an error, and the next use tries again.

@@ -25,7 +25,7 @@ pub struct Options {
     /// Name the packages that the tests need and are missing, instead of installing them
     #[arg(long)]
     no_install: bool,
-    /// Only what needs no root, device, server or load: under four minutes, for quick checks while editing
+    /// Only what needs no root, device, server or load: under four minutes
     #[arg(long)]
     fast: bool,
     /// Run only tests whose name contains this
