@@ -32,10 +32,10 @@ const INTRODUCTION: &str = "\
 <!-- Generated from the schemas of crates/probe and crates/base by `cargo xtask generate`. -->
 
 Each probe is a file `series/<probe>.parquet` of a recording. In addition to the columns below,
-each row has `t_ns` (nanoseconds since the recording started), `phase` (index into the manifest's phases, -1
-between them) and `object` (what the row is about, such as a device). A counter is cumulative: only
-differences between two rows are meaningful. A gauge is a level at that moment. An empty cell was
-not measured; the manifest gives the reason.
+each row has `t_ns` (nanoseconds since the recording started), `phase` (index into the manifest's
+phases, -1 between them) and `object` (what the row is about, such as a device). A counter is
+cumulative: only differences between two rows are meaningful. A gauge is a level at that moment. An
+empty cell was not measured; the manifest gives the reason.
 ";
 
 const ON_REQUEST: &str = "

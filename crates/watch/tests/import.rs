@@ -475,11 +475,11 @@ fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
     let odd = text("iostat.txt").replacen("234348.00", "234348.00 7.00", 1);
     refused("odd.txt", odd.as_bytes(), &["has 23 numbers for 22 headings"]);
     let odd = text("sar.json").replacen("\"interval\": 1}", "\"interval\": 0}", 1);
-    refused("odd.json", odd.as_bytes(), &["an interval without its `timestamp`"]);
+    refused("odd.json", odd.as_bytes(), &["an interval without a `timestamp`"]);
 }
 
 #[test]
-fn a_clock_that_goes_back_is_said_and_times_without_zone_too() {
+fn a_clock_that_goes_back_and_times_without_zone_are_noted() {
     let raw = unzipped().replacen(">>> 1795342598.001", ">>> 1795342500.001", 1);
     let (history, notes) = imported_text("back.raw", raw.as_bytes()).unwrap();
     assert_eq!(notes, ["its clock went back; samples skipped: 1"]);
