@@ -1,4 +1,4 @@
-//! Why a calibration could not run or could not go on.
+//! Why a calibration could not start, or ended early.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub enum CalibrateError {
     /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
-    /// What was asked for is refused, or cannot be given back.
+    /// Storage cannot be claimed, or a load did not return.
     #[error(transparent)]
     Claim(#[from] blockstone_measure::claim::ClaimError),
     /// A write phase was asked for on a file that Blockstone did not make.
@@ -29,7 +29,7 @@ pub enum CalibrateError {
         path.display()
     )]
     NotOurs { path: PathBuf },
-    /// `--file` on something that is no regular file.
+    /// `--file` names something other than a regular file.
     #[error(
         "reuse {}: it is not a regular file\nhint: --file takes a file that an earlier run kept; a \
          device is named with --destroy",
@@ -48,7 +48,7 @@ pub enum CalibrateError {
         written: Bytes,
         block: Bytes,
     },
-    /// `--destroy` on something that is no device.
+    /// `--destroy` names something other than a device.
     #[error(
         "destroy {}: it is not a block device\n\
          hint: omit --destroy; directories and files do not need it",

@@ -1,4 +1,4 @@
-//! Why a run could not start or could not go on.
+//! Why a run could not start, or ended early.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub enum RunError {
     /// `--require` names something unknown.
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
-    /// What was asked for is refused, or cannot be given back.
+    /// Storage cannot be claimed, or a load did not return.
     #[error(transparent)]
     Claim(#[from] blockstone_measure::claim::ClaimError),
     #[error("run: no disk is named\nhint: blockstone run . uses the storage of this directory")]
@@ -71,8 +71,10 @@ pub enum RunError {
     )]
     DestroyOther { path: PathBuf },
     /// A window of no length.
-    #[error("run for no time: nothing would be measured
-hint: use --run-time 1s or more")]
+    #[error(
+        "run for no time: nothing would be measured
+hint: use --run-time 1s or more"
+    )]
     NoTime,
     /// A list of the matrix names nothing that could be measured.
     #[error("measure {what}: {why}\nhint: {hint}")]

@@ -22,7 +22,7 @@ const FREE_SHARE: u64 = 8;
 /// … but not less.
 const AREA_MIN: Bytes = Bytes::mib(1);
 
-/// The noise that is asked for; none when none is. Nothing is created.
+/// The noise of `--noise`; none without. Nothing is created.
 ///
 /// # Errors
 /// When there is no place for it.

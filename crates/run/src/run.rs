@@ -1,4 +1,4 @@
-//! The run: load, sessions, end.
+//! The run: loading, sessions, shutdown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -261,7 +261,7 @@ pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
     true
 }
 
-/// Whether a job that is no test goes without `need`: the reason, which the job prints and counts.
+/// Why a job other than a test has to do without `need`; the job prints and counts it.
 ///
 /// # Errors
 /// When what is missing is required.
@@ -295,7 +295,7 @@ fn decide(need: Need, capability: &Capability, required: &str) -> Decision {
     }
 }
 
-/// A machine does not change while its tests run: each need is asked for once a process.
+/// A machine does not change while its tests run: each need is checked once per process.
 fn capability_once(need: Need) -> Capability {
     static KNOWN: Mutex<BTreeMap<Need, Capability>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,7 @@ use crate::tool::tool;
 const DISTRIBUTED: u32 = 15;
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A server on a port of its own of the loopback; it ends, with all that it wrote, with its value.
+/// A server on a loopback port of its own; dropping it stops it and removes its files.
 #[derive(Debug)]
 pub struct PostgresServer {
     port: u16,

@@ -148,7 +148,7 @@ impl Lines {
             let number: f64 = value
                 .replace(',', ".")
                 .parse()
-                .map_err(|_| format!("`{value}` in `{}` is no number", line.trim()))?;
+                .map_err(|_| format!("`{value}` in `{}` is not a number", line.trim()))?;
             figures.insert(heading.clone(), Value::from(number));
         }
         if is_disk {

@@ -98,7 +98,7 @@ pub fn file_length(tree: &Tree) -> Vec<Finding> {
         let lines = file.product_lines();
         if lines > most {
             let what = format!("{lines} lines before the tests, {most} are allowed");
-            findings.push(file.finding(most, what, "give a part of it a file of its own"));
+            findings.push(file.finding(most, what, "move a part of it to a file of its own"));
         }
     }
     findings
