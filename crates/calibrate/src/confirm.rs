@@ -1,4 +1,4 @@
-//! Which points became headlines, and so deserve a longer look.
+//! Which points become headlines and are measured again, longer.
 
 use blockstone_base::load::{Access, LoadSpec, Op};
 use blockstone_base::stats;
@@ -8,13 +8,13 @@ use crate::hold::Measured;
 use crate::plan::{self, LARGE, Step};
 use crate::settings::Settings;
 
-/// The deepest loads make a plateau when their rates lie this close.
+/// The deepest loads form a plateau if their rates are this close.
 const PLATEAU: f64 = 0.05;
-/// So many of them are looked at: two doublings of concurrency, by both engines.
+/// How many of them are compared: two doublings of concurrency with both engines.
 const DEEPEST: usize = 4;
-/// So many times longer is the look at a slow plateau.
+/// How much longer a slow plateau is measured.
 const LONGER: u64 = 3;
-/// A plateau slower than this completes in bursts if a throttle makes it: it needs a long window.
+/// Below this rate a throttled plateau completes in bursts and needs a long window.
 const SLOW_IOPS: f64 = 30_000.0;
 
 /// The point that answers "most random reads a second with mean latency within the limit".
@@ -22,10 +22,10 @@ pub fn max_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
     let limit_ns = settings.max_latency.get() as f64;
     let reads = random(points, Op::Read);
     let best = best(reads.iter().copied().filter(|p| p.latency_ns_mean <= limit_ns))
-        // A storage slower than the limit at every depth still has a most.
+        // Storage slower than the limit at every depth still has a maximum.
         .or_else(|| best(reads.iter().copied()))?;
     let within = |p: &&Measured| p.latency_ns_mean <= limit_ns;
-    Some(longer_look(settings, "max-iops", &reads, best, within))
+    Some(longer_measurement(settings, "max-iops", &reads, best, within))
 }
 
 /// The depth between the deepest that keeps p99 within the limit and the next that does not, as a
@@ -67,7 +67,7 @@ pub fn max_mbps(points: &[Measured], settings: &Settings) -> Option<Step> {
 pub fn max_write_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
     let writes = random(points, Op::Write);
     let best = best(writes.iter().copied())?;
-    Some(longer_look(settings, "max-write-iops", &writes, best, |_| true))
+    Some(longer_measurement(settings, "max-write-iops", &writes, best, |_| true))
 }
 
 fn random(points: &[Measured], op: Op) -> Vec<&Measured> {
@@ -79,14 +79,12 @@ fn best<'a>(points: impl Iterator<Item = &'a Measured>) -> Option<&'a Measured> 
     points.max_by(|a, b| a.iops.total_cmp(&b.iops))
 }
 
-/// The step that looks longer at `best`, or at what stands for it on a slow plateau.
+/// The step that measures `best` again, or the point that represents it on a slow plateau.
 ///
-/// On such a plateau, as a throttle makes it, more in flight brings nothing but latency, and less
-/// is at the mercy of this machine's scheduler; the best of the short windows owes its lead to
-/// chance.
-/// The middle one of the plateau within the limit is taken, and looked at longer: it completes in
-/// bursts.
-fn longer_look(
+/// On the plateau of a throttled device, more I/O in flight only adds latency, fewer depend on this
+/// machine's scheduler, and the best of the short windows leads by chance. The middle point of the
+/// plateau within the limit is taken instead, with a longer window because it completes in bursts.
+fn longer_measurement(
     settings: &Settings,
     name: &str,
     points: &[&Measured],
@@ -131,7 +129,7 @@ fn knee_bracket<'a>(
         .filter(|p| p.load.engine == within.load.engine && p.latency_ns_p99 > limit_ns)
         .filter(|p| p.load.in_flight() > within.load.in_flight())
         .min_by_key(|p| p.load.in_flight())?;
-    // More depth without more IOPS is not worth another look.
+    // More depth without more IOPS needs no further measurement.
     (above.iops > within.iops).then_some((within, above))
 }
 
@@ -187,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_plateau_is_looked_at_longer_and_in_its_middle() {
+    fn a_slow_plateau_is_measured_longer_and_in_its_middle() {
         let settings = settings(Thoroughness::Standard);
         // The first window had burst credit; 16 in flight are beyond the limit of 20 ms.
         let flat = [1, 2, 4, 8, 16, 32].map(|depth| {

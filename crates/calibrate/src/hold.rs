@@ -18,20 +18,20 @@ use blockstone_record::{HistogramRow, LatencyClock};
 use crate::error::CalibrateError;
 use crate::plan::{FileRole, INTERVAL, Step};
 
-/// How long workers may take to return after they were told to stop.
+/// How long workers may take to return after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
-/// Every stamp is verified; the checksum of one read in so many is, too. A checksum of 8 KiB costs
-/// about a microsecond: over all reads it would be part of what is measured.
+/// Every stamp is verified, and the checksum of one read in this many. A checksum of 8 KiB takes
+/// about a microsecond: verifying all of them would distort the measurement.
 const CHECKSUM_EVERY: u64 = 16;
-/// However slow the storage, a layout goes on until this much is written: less would be a test of
-/// the device's own memory.
+/// However slow the storage, the layout writes at least this much: less would only test the
+/// device's own memory.
 const LEAST_LAYOUT: u64 = Bytes::mib(16).get();
 /// A window needs this many ticks before its interval may end it.
 const LEAST_TICKS: usize = 8;
 
 /// What a load runs on.
 #[derive(Clone)]
-pub struct Ground {
+pub struct Backing {
     /// The file, or nothing for the null engine.
     pub medium: Medium,
     /// What is written and how reads are verified.
@@ -41,11 +41,8 @@ pub struct Ground {
 /// What later steps need to know about a finished one.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The question it answers.
     pub group: Group,
-    /// The load.
     pub load: LoadSpec,
-    /// Operations a second.
     pub iops: f64,
     /// Mean latency in nanoseconds.
     pub latency_ns_mean: f64,
@@ -66,7 +63,7 @@ pub fn hold(
     session: &mut Session,
     observer: &mut dyn Observer,
     step: &Step,
-    ground: &Ground,
+    backing: &Backing,
     left: Nanos,
 ) -> Result<Measured, CalibrateError> {
     observer.phase(&step.label);
@@ -74,7 +71,7 @@ pub fn hold(
     let start_ns = session.now_ns();
     let begin = |spec: &LoadSpec| {
         blockstone_engine::start(Load {
-            content: Arc::clone(&ground.content),
+            content: Arc::clone(&backing.content),
             // A second lap through the page cache would read what the first one brought there.
             length: match (step.group, step.file) {
                 (Group::Layout, _) | (_, FileRole::BufferedCold) => Length::Once,
@@ -83,7 +80,7 @@ pub fn hold(
             first_sequence: first_sequence(phase),
             checksum_every: CHECKSUM_EVERY,
             origin_ns: session.origin_ns(),
-            ..Load::new(spec.clone(), ground.medium.clone())
+            ..Load::new(spec.clone(), backing.medium.clone())
         })
     };
     let running = begin(&step.load)?;
@@ -140,7 +137,7 @@ pub fn first_sequence(phase: i32) -> u64 {
     ((phase as u64) << 32) + 1
 }
 
-/// What a reader of a phase should know beside its numbers.
+/// Remarks that a reader of the phase's numbers should see.
 fn note(outcome: &Outcome, settled: bool) -> Option<String> {
     let mut notes = Vec::new();
     notes.extend(outcome.first_mismatch.clone());
@@ -261,7 +258,7 @@ fn reading(object: &str, totals: &Totals) -> Reading {
     Reading { probe: load::SERIES.probe, object: object.to_owned(), cells }
 }
 
-/// An error that makes going on pointless: nothing came back, or nothing was completed.
+/// An error that ends the run: workers hang, or at least half of the operations failed.
 fn failure(step: &Step, outcome: &Outcome) -> Option<CalibrateError> {
     let label = step.label.clone();
     if outcome.stuck_workers > 0 {

@@ -1,29 +1,26 @@
-//! The plan: which loads are held, for how long at most, in which order. Data, not code, so that
-//! the progress bar knows the time left and a test can add up the seconds.
+//! The plan: which loads run, in which order, each for how long at most. It is data, so that the
+//! progress bar can show the time left and a test can add up the seconds.
 
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::rng;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::manifest::Group;
 
-use crate::prepare::LOG_SIZE;
 use crate::settings::{Settings, Thoroughness};
 
 /// Large requests, as CALIBRATE_IO, Orion and a database's multiblock reads use them.
 pub const LARGE: Bytes = Bytes::mib(1);
+/// The redo log that overwriting commits go to.
+pub const LOG_SIZE: Bytes = Bytes::mib(32);
 /// An interval this narrow (half width ÷ value) ends a window early.
 pub const INTERVAL: f64 = 0.02;
 
-/// One load to hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Names the point.
     pub label: String,
-    /// The question it answers.
     pub group: Group,
     /// 0 for the first measurement of this label.
     pub repeat: u32,
-    /// The load.
     pub load: LoadSpec,
     /// A second load beside it.
     pub background: Option<LoadSpec>,
@@ -52,16 +49,14 @@ pub enum FileRole {
     None,
 }
 
-/// What the plan has to know about the target.
+/// What the plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Whether Blockstone made the file, so that nobody misses what the page cache holds of it.
+    /// Whether Blockstone made the file, so that evicting it from the page cache disturbs no one.
     pub ours: bool,
-    /// Whether phases may write.
     pub writable: bool,
     /// Whether second files (a redo log, a growing file) can be created.
     pub has_log: bool,
-    /// Bytes under test.
     pub span: Bytes,
     /// Whether O_DIRECT is in use.
     pub direct: bool,
@@ -80,7 +75,7 @@ struct Budget {
     rounds: u32,
 }
 
-/// The longest a layout may take unless the size was asked for.
+/// The longest a layout may take, unless `--size` is given.
 pub const fn layout_limit(thoroughness: Thoroughness) -> Nanos {
     match thoroughness {
         Thoroughness::Quick => Nanos::millis(3_000),
@@ -89,7 +84,7 @@ pub const fn layout_limit(thoroughness: Thoroughness) -> Nanos {
     }
 }
 
-/// The time limit of a whole calibration; a size that was asked for comes on top.
+/// The time limit of a whole calibration, without the layout of a `--size` that was given.
 pub const fn run_limit(thoroughness: Thoroughness) -> Option<Nanos> {
     match thoroughness {
         Thoroughness::Quick => Some(Nanos::millis(20_000)),
@@ -126,22 +121,22 @@ const fn budget(thoroughness: Thoroughness) -> Budget {
 
 /// All steps that are known before anything is measured, in the order in which they run.
 pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
-    let maker = Maker { settings, facts, budget: budget(settings.thoroughness) };
+    let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
     let mut out = Vec::new();
-    for round in 0..maker.budget.rounds {
-        // The reference point stands at the beginning, in the middle and at the end of each
-        // round: whatever moved it moved everything else.
-        out.push(maker.reference(round * 3));
-        let mut steps = maker.random_reads();
-        steps.extend(maker.cache_map());
-        steps.extend(maker.large_reads());
-        steps.push(maker.reference(1));
-        steps.extend(maker.random_writes());
-        steps.extend(maker.commits());
-        steps.extend(maker.cached_reads());
-        steps.extend(maker.matrix());
-        steps.extend(maker.open_loop());
-        steps.push(maker.reference(2));
+    for round in 0..planner.budget.rounds {
+        // The reference point is measured at the beginning, in the middle and at the end of each
+        // round: what made it drift affected all other points too.
+        out.push(planner.reference(round * 3));
+        let mut steps = planner.random_reads();
+        steps.extend(planner.cache_map());
+        steps.extend(planner.large_reads());
+        steps.push(planner.reference(1));
+        steps.extend(planner.random_writes());
+        steps.extend(planner.commits());
+        steps.extend(planner.cached_reads());
+        steps.extend(planner.matrix());
+        steps.extend(planner.open_loop());
+        steps.push(planner.reference(2));
         for mut step in steps {
             let reference = step.group == Group::Reference;
             step.repeat = if reference { round * 3 + step.repeat } else { round };
@@ -154,19 +149,19 @@ pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
     out
 }
 
-/// The working set that is the whole file, and the same blocks of it once more.
+/// The working set of the whole file, and a second read of the same blocks.
 const WHOLE_FILE: &str = "cache-map/full";
 const RE_READ: &str = "cache-map/re-read";
 
-/// Every step visits other blocks: one that followed in the steps of another would find in some
-/// cache what that one had read. Only the re-read follows the whole file's own.
+/// Every step visits different blocks: with the seed of an earlier one it would hit whatever cache
+/// that step had filled. Only the re-read repeats the blocks of the whole-file step.
 fn seed_of(seed: u64, label: &str, repeat: u32) -> u64 {
     let label = if label == RE_READ { WHOLE_FILE } else { label };
     let mixed = label.bytes().fold(seed, |seed, byte| rng::mix(seed ^ u64::from(byte)));
     rng::mix(mixed ^ u64::from(repeat))
 }
 
-/// The tool's own cost: one worker on the engine that does nothing.
+/// The tool's own cost: one worker on the null engine.
 pub fn overhead(settings: &Settings) -> Step {
     let facts = Facts {
         ours: false,
@@ -177,13 +172,13 @@ pub fn overhead(settings: &Settings) -> Step {
         uring: false,
         least_io: Bytes(512),
     };
-    let maker = Maker { settings, facts, budget: budget(settings.thoroughness) };
-    let load = LoadSpec { engine: "null".into(), ..maker.random_read("psync", 1) };
+    let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
+    let load = LoadSpec { engine: "null".into(), ..planner.random_read("psync", 1) };
     Step {
         file: FileRole::None,
         warm_up: Nanos::millis(20),
         window: (Nanos::millis(150), Nanos::millis(200)),
-        ..maker.step("overhead/null".into(), Group::Overhead, load, maker.budget.short)
+        ..planner.step("overhead/null".into(), Group::Overhead, load, planner.budget.short)
     }
 }
 
@@ -204,7 +199,7 @@ pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> Lo
     }
 }
 
-/// A longer look at a point that became a headline.
+/// A longer measurement of a point that became a headline.
 pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> Step {
     let budget = budget(settings.thoroughness);
     let window = Nanos(budget.confirm.get() * longer);
@@ -230,18 +225,18 @@ pub fn confirm_limit(thoroughness: Thoroughness) -> Nanos {
     Nanos(budget(thoroughness).confirm.get() * 4)
 }
 
-/// How far a file may grow in one phase: an append ends there, so it should outlast the window.
+/// How far a file may grow in one phase; the phase ends there, so it must outlast the window.
 pub fn append_span(span: Bytes) -> u64 {
     (span.get() / 4).clamp(Bytes::mib(16).get(), Bytes::mib(256).get())
 }
 
-struct Maker<'a> {
+struct Planner<'a> {
     settings: &'a Settings,
     facts: Facts,
     budget: Budget,
 }
 
-impl Maker<'_> {
+impl Planner<'_> {
     fn quick(&self) -> bool {
         self.settings.thoroughness == Thoroughness::Quick
     }
@@ -413,7 +408,7 @@ impl Maker<'_> {
 
     /// `hdparm -T` and `-t` side by side: from the page cache, through it, and past it.
     ///
-    /// Not on somebody else's file: emptying the page cache of it would disturb who uses it.
+    /// Only on our own file: evicting another from the page cache would disturb its users.
     fn cached_reads(&self) -> Vec<Step> {
         if self.facts.span < Bytes(LARGE.get() * 8) || !self.facts.ours {
             return Vec::new();
@@ -426,7 +421,7 @@ impl Maker<'_> {
         cases
             .into_iter()
             .map(|(name, file, direct)| {
-                // A warm pass must fit its time; the others have the file before them.
+                // Reading the span into the page cache must fit the time; the others read on.
                 let span = match file {
                     FileRole::BufferedWarm => self.facts.span.min(Bytes::mib(64)),
                     _ => self.facts.span,
@@ -438,7 +433,7 @@ impl Maker<'_> {
                 };
                 let label = format!("cached-read/{name}");
                 let step = self.step(label, Group::CachedRead, load, self.budget.short);
-                // The cold file is read once: a warm-up would use it up.
+                // The cold file can be read only once: a warm-up would warm the cache.
                 let cold = file == FileRole::BufferedCold;
                 let warm_up = if cold { Nanos(0) } else { step.warm_up };
                 Step { file, warm_up, ..step }
@@ -471,7 +466,7 @@ impl Maker<'_> {
     fn open_loop(&self) -> Option<Step> {
         let open = self.settings.open_loop?;
         let pacing = Pacing::Open { rate_per_s: open.rate_per_s, poisson: open.poisson };
-        // One queue, as a server has: a due read waits for no particular thread.
+        // One shared queue, as in a server: a due read is not bound to one thread.
         let engine = if self.facts.uring { "uring" } else { "psync" };
         let load = LoadSpec { pacing, ..self.random_read(engine, 128) };
         let label = format!("open-loop/read/r{}", open.rate_per_s);

@@ -1,5 +1,5 @@
-//! Everything before the first measurement: look at the path, refuse what makes no sense, create
-//! and lock the test file. When this fails, nothing has been written.
+//! Everything before the first measurement: survey the path, reject invalid settings, create and
+//! lock the test file. If this fails, nothing is left behind.
 
 use std::path::{Path, PathBuf};
 
@@ -24,12 +24,10 @@ use crate::testfile::{self, TestFile};
 const DEFAULT_SIZE: Bytes = Bytes::gib(4);
 /// Of the free space, a test file takes at most one part in this many.
 const FREE_SHARE: u64 = 4;
-/// The least number of blocks that are worth visiting at random.
+/// The fewest blocks that random access makes sense on.
 const LEAST_BLOCKS: u64 = 128;
-/// What can be done with a device that may not be overwritten.
+/// The alternative for a device that may not be overwritten.
 const READ_ONLY: &str = "--read-only only reads it";
-/// The redo log that overwriting commits go to.
-pub const LOG_SIZE: Bytes = Bytes::mib(32);
 
 /// A calibration that can start.
 #[derive(Debug)]
@@ -44,14 +42,14 @@ pub struct Prepared<'a> {
     pub removed_orphans: Vec<PathBuf>,
 }
 
-/// Looks at the subject and makes ready to measure it.
+/// Surveys the subject and prepares it for measuring.
 ///
 /// # Errors
 /// When the settings do not fit the subject, or the subject cannot be used. Nothing is left behind.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
     let root = Path::new("/");
     let path = settings.subject.path();
-    // First of all, so that what a killed run left takes no room from this one.
+    // First, so that leftovers of a killed run do not take this one's space.
     let removed_orphans = match &settings.subject {
         Subject::Path(path) if path.is_dir() => scratch::remove_orphans(path),
         Subject::TestFile(path) => path.parent().map(scratch::remove_orphans).unwrap_or_default(),
@@ -66,7 +64,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
         _ => None,
     };
     let direct = !settings.buffered;
-    // Of this run alone, so that a block of an earlier one is never taken for ours.
+    // Unique to this run, so that blocks of an earlier one are never taken for ours.
     let run_id = rng::mix(clock::now_ns() ^ rng::mix(u64::from(std::process::id())));
     let file = match &settings.subject {
         Subject::TestFile(path) => TestFile::reuse(path, settings.block, run_id, direct, writes)?,
@@ -153,7 +151,7 @@ fn directory_size(settings: &Settings, target: &StorageTarget) -> Result<Bytes, 
     if settings.size.is_some() && asked < least {
         return Err(too_small(settings, asked, least));
     }
-    let log = LOG_SIZE.get() + plan::append_span(asked);
+    let log = plan::LOG_SIZE.get() + plan::append_span(asked);
     let log = if settings.read_only { 0 } else { log };
     if asked < least || asked.get() + log > free.get() {
         let asked = Bytes(asked.max(least).get() + log);

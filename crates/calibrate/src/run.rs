@@ -16,12 +16,11 @@ use blockstone_record::parameters::CalibrateParameters;
 
 use crate::confirm;
 use crate::error::CalibrateError;
-use crate::hold::{Ground, Measured, first_sequence, hold};
-use crate::plan::{self, FileRole, LARGE, Step};
-use crate::prepare::{LOG_SIZE, Prepared};
+use crate::hold::{Backing, Measured, first_sequence, hold};
+use crate::plan::{self, FileRole, LARGE, LOG_SIZE, Step};
+use crate::prepare::Prepared;
 use crate::testfile::AppendFile;
 
-/// Time between two ticks.
 const TICK: Nanos = Nanos::millis(20);
 /// How long starting and stopping a phase takes beside its warm-up and window.
 const AROUND_PHASE: Nanos = Nanos::millis(30);
@@ -58,8 +57,8 @@ impl Prepared<'_> {
         };
         let end = match run.all_phases() {
             Ok(()) => End::Complete,
-            Err(Early::Interrupted(signal)) => End::Interrupted { signal: signal.to_owned() },
-            Err(Early::Failed(error)) => End::Failed { error: error.to_string() },
+            Err(EarlyEnd::Interrupted(signal)) => End::Interrupted { signal: signal.to_owned() },
+            Err(EarlyEnd::Failed(error)) => End::Failed { error: error.to_string() },
         };
         run.keep_skipped();
         let Run { mut prepared, session, observer, .. } = run;
@@ -106,13 +105,13 @@ impl Prepared<'_> {
     }
 }
 
-/// Why a run did not go through all its phases.
-enum Early {
+/// Why a run ended before its last phase.
+enum EarlyEnd {
     Interrupted(&'static str),
     Failed(CalibrateError),
 }
 
-impl<E: Into<CalibrateError>> From<E> for Early {
+impl<E: Into<CalibrateError>> From<E> for EarlyEnd {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
@@ -126,18 +125,19 @@ struct Run<'a> {
     left: Nanos,
     /// Labels of steps for which no time was left.
     skipped: Vec<String>,
-    /// Of the layout's first write: an older block under the same id would be somebody else's.
+    /// Of the layout's first write: a block with the same id and a lower sequence is not from this
+    /// run.
     oldest_sequence: u64,
-    /// What the layout of a size that was asked for took; it comes on top of the time limit.
+    /// How long the layout of a size given with `--size` took; added to the time limit.
     asked_layout: Nanos,
 }
 
 impl Run<'_> {
-    fn all_phases(&mut self) -> Result<(), Early> {
+    fn all_phases(&mut self) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         let overhead = plan::overhead(settings);
         self.left = self.expected(&plan::steps(settings, self.prepared.facts));
-        self.hold(&overhead, &Ground { medium: Medium::Nothing, content: Arc::new(NoContent) })?;
+        self.hold(&overhead, &Backing { medium: Medium::Nothing, content: Arc::new(NoContent) })?;
         if self.prepared.file.needs_layout() {
             self.lay_out()?;
         }
@@ -159,13 +159,13 @@ impl Run<'_> {
     }
 
     /// Takes one step, unless the run's time is up.
-    fn take(&mut self, step: &Step, log: Option<&AppendFile>) -> Result<(), Early> {
+    fn take(&mut self, step: &Step, log: Option<&AppendFile>) -> Result<(), EarlyEnd> {
         if self.out_of_time(step) {
             self.skipped.push(step.label.clone());
             self.observer.note(&format!("skipped {}: no time left", step.label));
             return Ok(());
         }
-        // Held until the phase is over, so that the file goes with it.
+        // Lives until the end of the phase; dropping it removes the file.
         let append;
         let file = match step.file {
             FileRole::None => None,
@@ -178,24 +178,24 @@ impl Run<'_> {
             }
         };
         let content = self.content(step);
-        self.hold(step, &Ground { medium: file.map_or(Medium::Nothing, Medium::File), content })
+        self.hold(step, &Backing { medium: file.map_or(Medium::Nothing, Medium::File), content })
     }
 
-    /// What was left out is a capability that this run did not have: reports say so.
+    /// Records skipped steps as a degraded capability, which reports show.
     fn keep_skipped(&mut self) {
         let capability = match self.skipped.as_slice() {
             [] => Capability::Full,
             labels => Capability::degraded(format!(
-                "left out because the time was up: {}",
+                "skipped because the time limit was reached: {}",
                 labels.join(", ")
             )),
         };
         self.session.recorder().manifest().capabilities.push(named("all-phases", capability));
     }
 
-    /// The time limit holds for all but the layout of a size that was asked for. Where phases take
-    /// longer than planned, the confirmations keep their time, because headlines come from them,
-    /// and the reference points, because drift does.
+    /// Whether the step would exceed the time limit, which excludes the layout of a size given with
+    /// `--size`. When phases take longer than planned, confirmations keep their time because the
+    /// headlines come from them, and reference points because drift is computed from them.
     fn out_of_time(&self, step: &Step) -> bool {
         let settings = self.prepared.settings;
         let limit = plan::run_limit(settings.thoroughness);
@@ -209,23 +209,23 @@ impl Run<'_> {
             .is_some_and(|limit| self.session.elapsed().get() + longest(step) + after > limit)
     }
 
-    fn hold(&mut self, step: &Step, ground: &Ground) -> Result<(), Early> {
+    fn hold(&mut self, step: &Step, backing: &Backing) -> Result<(), EarlyEnd> {
         if let Some(signal) = self.observer.interrupted() {
-            return Err(Early::Interrupted(signal));
+            return Err(EarlyEnd::Interrupted(signal));
         }
         self.left = Nanos(self.left.get().saturating_sub(longest(step)));
         let left = Nanos(self.left.get() + longest(step));
-        let point = hold(&mut self.session, self.observer, step, ground, left)?;
+        let point = hold(&mut self.session, self.observer, step, backing, left)?;
         let interrupted = point.interrupted;
         self.points.push(point);
         if !self.prepared.file.path().exists() {
             let path = self.prepared.file.path().to_owned();
             return Err(CalibrateError::Vanished { label: step.label.clone(), path }.into());
         }
-        interrupted.map_or(Ok(()), |signal| Err(Early::Interrupted(signal)))
+        interrupted.map_or(Ok(()), |signal| Err(EarlyEnd::Interrupted(signal)))
     }
 
-    /// Stamps where Blockstone wrote the data in this block size; nothing where somebody else did.
+    /// Stamps if Blockstone wrote the data in this block size; unverified content otherwise.
     fn content(&self, step: &Step) -> Arc<dyn Content> {
         let stamped = self.prepared.file.ours() && step.file != FileRole::None;
         if !stamped {
@@ -235,8 +235,8 @@ impl Run<'_> {
         Arc::new(Stamped::new(self.prepared.file.file_id, unit, self.oldest_sequence))
     }
 
-    /// Writes the whole test file, or as much as the time allows; the rest is then not used.
-    fn lay_out(&mut self) -> Result<(), Early> {
+    /// Writes the whole test file, or as much as the time allows; the rest is truncated.
+    fn lay_out(&mut self) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         let facts = self.prepared.facts;
         let load = plan::layout(settings, facts.span, facts.direct, facts.uring);
@@ -245,17 +245,17 @@ impl Run<'_> {
             None => plan::layout_limit(settings.thoroughness),
         };
         self.oldest_sequence = first_sequence(self.session.phase());
-        let begun = self.session.elapsed();
+        let begin = self.session.elapsed();
         self.hold_layout("layout", load, Arc::clone(self.prepared.file.main()), limit)?;
         if settings.size.is_some() {
-            self.asked_layout = Nanos(self.session.elapsed().get() - begun.get());
+            self.asked_layout = Nanos(self.session.elapsed().get() - begin.get());
         }
         let done = self.points.last().map_or(0, |point| point.completed_bytes);
         let span = Bytes(done.min(facts.span.get()) / LARGE.get() * LARGE.get());
         if span < facts.span {
             self.prepared.file.cut(span)?;
             self.observer.note(&format!(
-                "the test file has {span} instead of {}: the layout's time was up",
+                "the test file has {span} instead of {}: the time limit of the layout was reached",
                 facts.span
             ));
             self.prepared.facts.span = span;
@@ -271,7 +271,7 @@ impl Run<'_> {
     }
 
     /// A redo log beside the test file: small, fully written, so that a commit overwrites.
-    fn lay_out_log(&mut self) -> Result<AppendFile, Early> {
+    fn lay_out_log(&mut self) -> Result<AppendFile, EarlyEnd> {
         let facts = self.prepared.facts;
         let log = self.prepared.file.appendable("log")?;
         let load = plan::layout(self.prepared.settings, LOG_SIZE, facts.direct, facts.uring);
@@ -286,7 +286,7 @@ impl Run<'_> {
         load: LoadSpec,
         file: Arc<blockstone_sys::file::BlockFile>,
         limit: Nanos,
-    ) -> Result<(), Early> {
+    ) -> Result<(), EarlyEnd> {
         let step = Step {
             label: label.to_owned(),
             group: Group::Layout,
@@ -298,11 +298,11 @@ impl Run<'_> {
             window: (limit, limit),
         };
         let content = self.content(&step);
-        self.hold(&step, &Ground { medium: Medium::File(file), content })
+        self.hold(&step, &Backing { medium: Medium::File(file), content })
     }
 
-    /// How the file lies on the device and what its data look like, before anything is read.
-    fn keep_evidence(&mut self) -> Result<(), Early> {
+    /// Records the file's extents and a sample of its data before anything is read.
+    fn keep_evidence(&mut self) -> Result<(), EarlyEnd> {
         let (file, span) = (&self.prepared.file, self.prepared.facts.span.get());
         let seed = self.prepared.settings.seed;
         let evidence = evidence::examine(file.path(), file.ours(), span, seed)?;
@@ -310,8 +310,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The file through the page cache: emptied of it, or with the span of the step read into it.
-    fn buffered(&mut self, step: &Step) -> Result<Arc<blockstone_sys::file::BlockFile>, Early> {
+    /// The file through the page cache: evicted first, or with the step's span read into it.
+    fn buffered(&mut self, step: &Step) -> Result<Arc<blockstone_sys::file::BlockFile>, EarlyEnd> {
         let file = self.prepared.file.buffered()?;
         file.drop_cached()?;
         if step.file == FileRole::BufferedWarm {
@@ -324,8 +324,8 @@ impl Run<'_> {
         Ok(file)
     }
 
-    /// The longer looks, each chosen from what was measured before it.
-    fn confirm(&mut self) -> Result<(), Early> {
+    /// Longer measurements of the best points, each chosen from what was measured before it.
+    fn confirm(&mut self) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         if let Some(load) = confirm::knee_probe(&self.points, settings) {
             let mark = if load.engine == "psync" { 'x' } else { 'd' };
@@ -345,7 +345,7 @@ impl Run<'_> {
 }
 
 fn longest(step: &Step) -> u64 {
-    // An unlimited layout says nothing about time.
+    // A layout without a limit cannot be part of the estimate.
     let window = if step.group == Group::Layout { 0 } else { step.window.1.get() };
     step.warm_up.get() + window + AROUND_PHASE.get()
 }

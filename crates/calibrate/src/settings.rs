@@ -27,7 +27,6 @@ impl Thoroughness {
     }
 }
 
-/// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A directory (a test file is created in it), or a regular file or block device that is only
@@ -40,7 +39,6 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The path it names.
     pub fn path(&self) -> &PathBuf {
         match self {
             Self::Path(path) | Self::TestFile(path) | Self::Destroy(path) => path,
@@ -51,7 +49,6 @@ impl Subject {
 /// Random reads at a fixed rate, measured in addition to the closed-loop points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpenLoop {
-    /// Intended reads per second.
     pub rate_per_s: f64,
     /// Exponential gaps when true, constant gaps when false.
     pub poisson: bool,
@@ -60,11 +57,9 @@ pub struct OpenLoop {
 /// Everything a calibration needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// What is measured.
     pub subject: Subject,
     /// How long it may take.
     pub thoroughness: Thoroughness,
-    /// The database block size.
     pub block: Bytes,
     /// Size of the test file; none lets the free space decide.
     pub size: Option<Bytes>,
@@ -74,7 +69,6 @@ pub struct Settings {
     pub buffered: bool,
     /// Leave out every phase that writes.
     pub read_only: bool,
-    /// Keep the test file.
     pub keep: bool,
     /// Measure small and large reads together.
     pub matrix: bool,

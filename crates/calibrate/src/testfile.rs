@@ -14,7 +14,6 @@ use blockstone_sys::file::{Access, BlockFile, FileError};
 
 use crate::error::CalibrateError;
 
-/// The file under test.
 #[derive(Debug)]
 pub struct TestFile {
     main: Arc<BlockFile>,
@@ -35,9 +34,9 @@ enum Kind {
     Kept,
     /// Made by an earlier run, or a device that may be overwritten.
     Reused,
-    /// A device that may be overwritten: cleared at its ends afterwards.
+    /// A device that may be overwritten; its first and last blocks are cleared afterwards.
     Device,
-    /// Somebody else's: only read.
+    /// Not made by Blockstone: only read.
     Foreign,
 }
 
@@ -90,7 +89,7 @@ impl TestFile {
         Ok(Self { main, kind: Kind::Device, direct, file_id: run_id, run_id })
     }
 
-    /// Somebody else's file or device: only read.
+    /// A file or device that Blockstone did not make: only read.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -100,12 +99,10 @@ impl TestFile {
         Ok(Self { main: Arc::new(main), kind: Kind::Foreign, direct, file_id: 0, run_id: 0 })
     }
 
-    /// The open file.
     pub fn main(&self) -> &Arc<BlockFile> {
         &self.main
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         self.main.path()
     }
@@ -140,7 +137,7 @@ impl TestFile {
         Ok(AppendFile(Arc::new(file)))
     }
 
-    /// Cuts the file to what was laid out; a device keeps its size.
+    /// Truncates the file to what was laid out; a device keeps its size.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -153,7 +150,7 @@ impl TestFile {
         self.main.error(operation, std::io::Error::from_raw_os_error(errno))
     }
 
-    /// Keeps the file under a name that no later run removes, and says which.
+    /// Renames the file so that no later run removes it, and returns the new path.
     ///
     /// # Errors
     /// When it cannot be renamed.
@@ -170,7 +167,7 @@ impl TestFile {
 impl Drop for TestFile {
     fn drop(&mut self) {
         match self.kind {
-            // Gone already is as good as removed now.
+            // It may have been removed already.
             Kind::Created => drop(std::fs::remove_file(self.path())),
             Kind::Device => scratch::clear_edges(self.path()),
             Kind::Kept | Kind::Reused | Kind::Foreign => {}
@@ -188,7 +185,7 @@ impl Drop for AppendFile {
     }
 }
 
-/// Whose block a file or device starts with, where Blockstone wrote it.
+/// The identity in the first block of a file or device, if Blockstone wrote it.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -201,8 +198,8 @@ pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
     Ok(stamp::identify(&head[..length]))
 }
 
-/// Opens direct if asked to; where the file system does not know `O_DIRECT`, goes on through the
-/// page cache and says so. The verdict `not-direct` then condemns what is measured.
+/// Opens the file with `O_DIRECT` if asked to. Where the file system does not support it, falls
+/// back to the page cache and reports that; the verdict `not-direct` then condemns the figures.
 fn with_fallback(
     direct: bool,
     open: impl Fn(bool) -> Result<BlockFile, FileError>,
@@ -267,7 +264,7 @@ mod tests {
     #[test]
     fn a_file_that_is_not_ours_is_refused_for_writing() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("somebody.dat");
+        let path = dir.path().join("foreign.dat");
         std::fs::write(&path, vec![7; 65536]).unwrap();
         let error = TestFile::reuse(&path, Bytes::kib(8), 1, false, true).unwrap_err();
         assert!(matches!(error, CalibrateError::NotOurs { .. }), "{error}");
@@ -285,7 +282,7 @@ mod tests {
         stamp::seal(&mut data[8192..16384], 9, 8192, 2);
         std::fs::write(&path, &data).unwrap();
         assert!(holds_nothing_but_ours(&path).unwrap());
-        // Somebody made a pool since, and left our first block alone.
+        // Something else was written since, but not over our first block.
         data[3 << 20] = 1;
         std::fs::write(&path, &data).unwrap();
         assert!(!holds_nothing_but_ours(&path).unwrap());

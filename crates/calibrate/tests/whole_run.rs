@@ -1,4 +1,4 @@
-//! A whole quick run on a small file: what the recording promises to whoever judges it.
+//! A whole quick run on a small file: what judging relies on is in the recording.
 
 use blockstone_base::column::Kind;
 use blockstone_base::units::{Bytes, Nanos};

@@ -31,16 +31,16 @@ const INTRODUCTION: &str = "\
 # Probes
 <!-- Generated from the schemas of crates/probe and crates/base by `cargo xtask generate`. -->
 
-Each probe is a file `series/<probe>.parquet` of a recording. Besides the columns below, each row
-has `t_ns` (nanoseconds since the recording began), `phase` (index into the manifest's phases, -1
-between them) and `object` (what the row is about, as a device name). A counter is cumulative: only
-differences between two rows mean anything. A gauge is a level at that moment. An empty cell was
-not measured; the manifest says why.
+Each probe is a file `series/<probe>.parquet` of a recording. In addition to the columns below,
+each row has `t_ns` (nanoseconds since the recording started), `phase` (index into the manifest's
+phases, -1 between them) and `object` (what the row is about, such as a device). A counter is
+cumulative: only differences between two rows are meaningful. A gauge is a level at that moment. An
+empty cell was not measured; the manifest gives the reason.
 ";
 
 const ON_REQUEST: &str = "
-The following probes run only on request. Of a histogram's columns, which each count what lies
-between the number in their name and that of the next column, the first and the last are shown.
+The following probes run only on request. Of the columns of a histogram only the first and the last
+are listed; each counts values from the number in its name up to that of the next column.
 ";
 
 fn section(page: &mut String, schema: &Schema) {

@@ -1,10 +1,10 @@
-//! Why a run could not start or could not go on.
+//! Why a run could not start, or ended early.
 
 use std::path::PathBuf;
 
 use blockstone_base::units::Bytes;
 
-/// An error of a run. Each names what it is about and what helps.
+/// Each message names what failed, where, and a hint.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A path does not exist or cannot be looked at.
@@ -31,63 +31,50 @@ pub enum RunError {
     /// `--require` names something unknown.
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
-    /// What was asked for is refused, or cannot be given back.
+    /// Storage cannot be claimed, or a load did not return.
     #[error(transparent)]
     Claim(#[from] blockstone_measure::claim::ClaimError),
-    /// Nowhere to run.
     #[error("run: no disk is named\nhint: blockstone run . uses the storage of this directory")]
     NoDisk,
     /// A disk is named beside a target that has its own.
     #[error(
-        "use {} as a disk: {target} has its data elsewhere\n\
-         hint: leave the path away",
+        "use {} as a disk: {target} keeps its data elsewhere\n\
+         hint: omit the path",
         path.display()
     )]
-    DiskElsewhere {
-        /// What was named.
-        path: PathBuf,
-        /// The target.
-        target: String,
-    },
-    /// A file that somebody made.
+    DiskElsewhere { path: PathBuf, target: String },
+    /// The file is not a disk that an earlier run kept.
     #[error(
-        "use {} as a disk: it is a file that no run kept, and no file is overwritten\n\
-         hint: name a directory, in which a file is made, or a block device with --destroy",
+        "use {} as a disk: it was not kept by an earlier run, and no file is overwritten\n\
+         hint: name a directory, or a block device together with --destroy",
         path.display()
     )]
-    NotADisk {
-        /// The file.
-        path: PathBuf,
-    },
+    NotADisk { path: PathBuf },
     /// What an earlier run kept is not what this one asks for.
     #[error(
-        "run on {} as it was kept: it was made with {option} {is}, and {asked} is asked for\n\
-         hint: give {option} {is}, or leave {option} out if it says otherwise; a directory is set \
-         up anew",
+        "reuse {}: it was made with {option} {is}, not {asked}\n\
+         hint: use {option} {is}, or omit {option}; to start from scratch, name a directory",
         path.display()
     )]
     KeptOther {
         /// The first of the disks.
         path: PathBuf,
-        /// The option that differs.
         option: &'static str,
-        /// What was kept.
         is: String,
-        /// What is asked for.
         asked: String,
     },
     /// `--destroy` names something that is not used.
     #[error(
-        "destroy {}: it is none of the devices that are used\n\
+        "destroy {}: it is not one of the disks of this run\n\
          hint: name the same device as PATH and with --destroy",
         path.display()
     )]
-    DestroyOther {
-        /// What was named.
-        path: PathBuf,
-    },
+    DestroyOther { path: PathBuf },
     /// A window of no length.
-    #[error("run for no time: nothing would be measured\nhint: give --run-time at least 1s")]
+    #[error(
+        "run for no time: nothing would be measured
+hint: use --run-time 1s or more"
+    )]
     NoTime,
     /// A list of the matrix names nothing that could be measured.
     #[error("measure {what}: {why}\nhint: {hint}")]
@@ -96,75 +83,55 @@ pub enum RunError {
         what: String,
         /// What is wrong with it.
         why: String,
-        /// What helps.
         hint: &'static str,
     },
-    /// The target scans as it likes.
+    /// The target decides by itself how it scans.
     #[error(
-        "scan {target} past the buffer cache: this target's scans cannot be told how to read\n\
+        "scan {target} past the buffer cache: clients cannot choose how this target reads\n\
          hint: use --target instance"
     )]
-    NoDirectScan {
-        /// Its name.
-        target: String,
-    },
+    NoDirectScan { target: String },
     /// The table is too small for its readers.
     #[error(
-        "scan {size} with {parallel} sessions: each has less than the {least} that its reads \
-         outstanding hold\n\
-         hint: ask for more with --scan-size, or for a smaller --multiblock, --parallel or --slots"
+        "scan {size} with {parallel} sessions: each has less than the {least} that its outstanding \
+         reads cover\n\
+         hint: use a larger --scan-size, or a smaller --multiblock, --parallel or --slots"
     )]
     ScanSize {
-        /// The table.
         size: Bytes,
-        /// Sessions at most.
         parallel: u32,
         /// Bytes of all slots of a session.
         least: Bytes,
     },
-    /// A number of writers that makes no sense.
-    #[error("add noise of {writers} writers: there can be 1 to {most}\nhint: --noise redo:2")]
-    NoiseWriters {
-        /// Asked for.
-        writers: u32,
-        /// The most.
-        most: u32,
-    },
-    /// The data are a server's, and so is their directory.
+    /// `--noise` asks for no writer or for too many.
+    #[error("add noise of {writers} writers: it must be 1 to {most}\nhint: --noise redo:2")]
+    NoiseWriters { writers: u32, most: u32 },
+    /// The data directory belongs to a database server.
     #[error(
-        "add noise beside a {target} server: its directory is not for files of others\n\
-         hint: --target {target}:scratch makes a server in a directory that you name, with noise"
+        "add noise beside a {target} server: no file is created in its directory\n\
+         hint: use --target {target}:scratch with a directory of yours"
     )]
     NoiseAtServer {
         /// The target, without its address.
         target: String,
     },
-    /// Noise has no place beside devices.
+    /// Noise writes files, so it needs a directory.
     #[error(
-        "add noise on {}: it writes files of its own, and a device has no room for files\n\
+        "add noise on {}: noise writes files, and this is a device\n\
          hint: name a directory on this storage as PATH",
         path.display()
     )]
-    NoiseOnDevice {
-        /// The device.
-        path: PathBuf,
-    },
+    NoiseOnDevice { path: PathBuf },
     /// Too little room for the noise.
     #[error(
-        "add noise in {}: less than {least} a writer are free beside the data\n\
-         hint: free some space, or ask for fewer writers or less --scale",
+        "add noise in {}: less than {least} per writer is free beside the data\n\
+         hint: free some space, or use fewer writers or a smaller --scale",
         path.display()
     )]
-    NoiseRoom {
-        /// The directory.
-        path: PathBuf,
-        /// What a writer needs.
-        least: Bytes,
-    },
-    /// A noisy writer failed.
+    NoiseRoom { path: PathBuf, least: Bytes },
     #[error(
         "write noise: {why}\n\
-         hint: what was measured until then is in the recording; see dmesg"
+         hint: the recording has everything measured so far; see dmesg"
     )]
     NoiseFailed {
         /// Writer, operation, offset and cause.
@@ -173,8 +140,7 @@ pub enum RunError {
     /// A session failed, and with it the run.
     #[error(
         "{why}\n\
-         hint: a run with a failed session is not what was asked for; the recording holds what \
-         was measured until then"
+         hint: one failed session ends a run; the recording has everything measured so far"
     )]
     Session {
         /// The session, its operation and the target's answer.
@@ -186,10 +152,5 @@ pub enum RunError {
          hint: is the directory still there and writable?",
         path.display()
     )]
-    Keep {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: std::io::Error,
-    },
+    Keep { path: PathBuf, source: std::io::Error },
 }

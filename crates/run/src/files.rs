@@ -7,7 +7,7 @@ use blockstone_measure::scratch;
 
 use crate::error::RunError;
 
-/// What a run puts somewhere. Once adopted, it goes when this is dropped.
+/// The files and devices of a run. Once adopted, they are removed on drop.
 #[derive(Debug)]
 pub struct Files {
     id: u64,
@@ -30,7 +30,7 @@ impl Files {
         path
     }
 
-    /// The file that the next noise, in `dir`, will write. Whoever creates it removes it.
+    /// The file that the next noise writer uses, in `dir`. Its creator removes it.
     pub fn noise_in(&mut self, dir: &Path) -> PathBuf {
         self.noises += 1;
         dir.join(scratch::name(self.id, &format!("noise{}", self.noises - 1)))
@@ -42,13 +42,13 @@ impl Files {
         path.to_owned()
     }
 
-    /// From now on all of them are the run's. Before, whoever fails to create them cleans up: what
-    /// has one of their names may be another's.
+    /// From now on all of them belong to this run and are removed on drop. Before that, their
+    /// creator cleans up: a file of that name may not be ours.
     pub fn adopt(&mut self) {
         self.adopted = true;
     }
 
-    /// Keeps the files under names that no later run removes, and says which.
+    /// Renames the files so that no later run removes them, and returns the new paths.
     ///
     /// # Errors
     /// When one cannot be renamed; those that were not yet are removed.
@@ -58,7 +58,7 @@ impl Files {
             let target = path.with_file_name(scratch::kept_name(self.id, &purpose(index)));
             match std::fs::rename(path, &target) {
                 Ok(()) => kept.push(target),
-                // A disk that was taken away during the run: its mirrors are what is kept.
+                // A disk that was removed during the run: its mirrors are kept.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(source) => return Err(RunError::Keep { path: path.clone(), source }),
             }
@@ -71,14 +71,14 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         if self.adopted {
-            // Gone already is as good as removed now.
+            // They may have been removed already.
             self.paths.iter().for_each(|path| drop(remove(path)));
             self.devices.iter().for_each(|device| scratch::clear_edges(device));
         }
     }
 }
 
-/// A database may have made a directory of its place.
+/// The path may be a directory that a database made.
 fn remove(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }

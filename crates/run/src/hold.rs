@@ -1,5 +1,5 @@
 //! The sessions of a workload: started, held, stopped, each window recorded as a phase. The same
-//! sessions may be held in several windows: alone first, then with noise beside them.
+//! sessions can run in several windows: first alone, then with noise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,38 +21,32 @@ use blockstone_workload::{Outcome, Parameters, Population, Running, Totals};
 use crate::error::RunError;
 use crate::latencies::{Collector, Taken};
 
-/// How long all sessions together may be silent after they were told to stop.
+/// How long the sessions together may take to end after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
 /// A warm-up takes at most this share of the window's length.
 const WARM_UP_SHARE: u64 = 2;
 /// … and at most this long.
 const WARM_UP_MOST: Nanos = Nanos::millis(15_000);
-/// Progress tells rates over this long.
+/// Progress shows rates over this long.
 const SHOW_NS: u64 = 900_000_000;
 /// What the noise is called in series and histograms.
 const BACKGROUND: &str = "background";
 /// Rows go to disk this often: a crash costs no more.
 const SEGMENT_NS: u64 = 30_000_000_000;
 
-/// What is held.
 pub struct Load<'a> {
-    /// The target, loaded.
     pub target: &'a Arc<dyn Target>,
-    /// What is sent.
     pub parameters: &'a Parameters,
     /// The length of a window, where no number of loops ends it.
     pub run_time: Nanos,
-    /// The database block size.
     pub block: Bytes,
-    /// Who tells others about it, where that is possible.
+    /// Publishes its counters to `watch --db run:…`.
     pub teller: Option<&'a Teller>,
 }
 
 /// One window of the same sessions.
 pub struct Step<'a> {
-    /// The phase's label.
     pub label: String,
-    /// The question it answers.
     pub group: Group,
     /// The load in the terms of block I/O, where it has such.
     pub load: Option<LoadSpec>,
@@ -79,9 +73,9 @@ impl Load<'_> {
     }
 }
 
-/// Lets the sessions run and records each step as the next phase, up to the one in which their work
-/// or the run ends; `left` is the longest that these and what follows may take. What was measured
-/// until an error is recorded.
+/// Runs the sessions and records each step as a phase, until their work or the run ends; `left` is
+/// the longest that these steps and what follows may take. What was measured before an error is
+/// recorded.
 ///
 /// # Errors
 /// When a session or the noise cannot start, fails, or does not come back.
@@ -213,7 +207,7 @@ struct Held<'a, 'b> {
     latencies: Collector,
     ends_ns: u64,
     segment_ns: u64,
-    /// What the rates that are shown were made of, and these.
+    /// The counts that the displayed rates are relative to, and these rates.
     shown: Moment,
     rates: Vec<Rate>,
 }
@@ -229,7 +223,7 @@ impl Held<'_, '_> {
         let window = hold::hold(session, observer, self)?;
         let mut ended = window.stop != Stop::WorkDone;
         while !ended {
-            // Asked before the last tick, which else would miss what the last session did.
+            // Checked before the last tick, so that the tick includes what the last session did.
             ended = self.running.all_ended() || observer.interrupted().is_some();
             self.tick(session, observer, Stage::After)?;
             if !ended {
@@ -239,7 +233,7 @@ impl Held<'_, '_> {
         Ok(window)
     }
 
-    /// Shows rates of about a second: those between two ticks jump.
+    /// Shows rates over about a second: those of single ticks fluctuate too much.
     fn show(&mut self, now: Moment, stage: Stage, session: &Session, observer: &mut dyn Observer) {
         let before = self.shown;
         let elapsed_ns = now.t_ns - before.t_ns;
@@ -281,7 +275,7 @@ impl Loaded for Held<'_, '_> {
         self.load.warm_up()
     }
 
-    /// Latencies are taken too at an edge of the window, and when a second is over.
+    /// Latencies are also taken at the edges of the window and when a second is over.
     fn tick(
         &mut self,
         session: &mut Session,
@@ -319,7 +313,7 @@ impl Loaded for Held<'_, '_> {
         let (rows, commits) = (totals.rows(), totals.commits());
         let now = Moment { t_ns, commits, physical_reads, physical_writes };
         self.show(now, stage, session, observer);
-        // Many sessions take long to scan a part: the blocks they read tell more.
+        // Many sessions take long to complete a scan, so the blocks they read are counted.
         let count = if self.load.only_scans() { physical_reads } else { rows };
         Ok(Progress { t_ns, count })
     }
@@ -337,7 +331,7 @@ impl Loaded for Held<'_, '_> {
         noise_failed || self.running.first_error().is_some()
     }
 
-    /// The others no longer are the load that was asked for.
+    /// The load is no longer what was asked for once a session has ended.
     fn finished(&self) -> bool {
         self.running.any_ended()
     }
@@ -354,7 +348,7 @@ fn noise_reading(noise: &Noise) -> Reading {
     Reading { probe: load::SERIES.probe, object: BACKGROUND.to_owned(), cells }
 }
 
-/// A statistic of the target, as it just said.
+/// A statistic among the target's readings.
 fn counted(readings: &[Reading], name: &str) -> u64 {
     let column = INSTANCE.columns.iter().position(|column| column.name == name);
     let row = readings.iter().find(|reading| reading.probe == INSTANCE.probe);

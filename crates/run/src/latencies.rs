@@ -1,5 +1,5 @@
-//! Latencies by the second: taken from the sessions and from the target when a second is over and
-//! at the edges of the window, so that no row lies on both sides of an edge.
+//! Latencies by the second: taken from the sessions and the target when a second is over and at the
+//! edges of the window, so that no row spans an edge.
 
 use blockstone_measure::Session;
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
@@ -11,7 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Collects them during a phase.
 #[derive(Debug, Default)]
 pub struct Collector {
-    /// The second whose latencies were not taken yet, since the recording began.
+    /// The current second, counted from the start of the recording.
     second: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Takes it. Done next to where counters are read, so that the two agree.
+    /// Takes them. Called right where counters are read, so that the two agree.
     pub fn now(running: &Running, target: &dyn Target) -> Self {
         Self { sent: running.take_latencies(), waited: target.take_latencies() }
     }

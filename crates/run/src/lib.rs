@@ -1,8 +1,8 @@
-//! A run: a workload aimed at a target on somebody's storage, from settings to a recording.
+//! A run: a workload sent to a target on the user's storage, from settings to a recording.
 //!
-//! It must not know the command line, nor judge, nor render. [`prepare`] checks everything that
+//! It does not know the command line, judge or render. [`prepare`] checks everything that
 //! can be checked before anything is written; [`Prepared::run`] sets the target up, loads it, lets
-//! the sessions run and records. It knows no target by name either: the settings name one of the
+//! the sessions run and records. Nor does it know any target by name: the settings name one of the
 //! registry.
 //!
 //! ```no_run

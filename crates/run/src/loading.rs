@@ -1,4 +1,4 @@
-//! Setting the target up and filling it, while somebody watches.
+//! Setting the target up and loading its schemas, with progress.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,19 +23,21 @@ const SHOW_NS: u64 = 100_000_000;
 pub fn load(
     session: &mut Session,
     observer: &mut dyn Observer,
-    (entry, spec): (&Entry, &TargetSpec),
+    entry: &Entry,
+    spec: &TargetSpec,
     files: &mut Files,
 ) -> Result<Arc<dyn Target>, RunError> {
     let phase = session.phase();
     let (start_ns, ()) = session.tick(|_| ())?;
     let (target, set_up_ns) = {
-        let mut watch = Watch { session, observer, block: spec.block, label: "", begin: None };
-        watch.begin(if spec.reuse { "open the disks" } else { "set up the disks" });
-        let target = (entry.open)(spec, &mut |progress| watch.show(progress))?;
+        let mut progress =
+            LoadProgress { session, observer, block: spec.block, label: "", begin: None };
+        progress.begin(if spec.reuse { "open the disks" } else { "set up the disks" });
+        let target = (entry.open)(spec, &mut |loading| progress.show(loading))?;
         files.adopt();
-        let set_up_ns = watch.session.now_ns();
-        watch.begin("load");
-        target.load(&mut |progress| watch.show(progress))?;
+        let set_up_ns = progress.session.now_ns();
+        progress.begin("load");
+        target.load(&mut |loading| progress.show(loading))?;
         (target, set_up_ns)
     };
     let (end_ns, ()) = session.tick(|readings| target.sample(true, readings))?;
@@ -58,7 +60,7 @@ pub fn load(
     Ok(target)
 }
 
-struct Watch<'a> {
+struct LoadProgress<'a> {
     session: &'a mut Session,
     observer: &'a mut dyn Observer,
     block: Bytes,
@@ -67,20 +69,20 @@ struct Watch<'a> {
     begin: Option<(u64, u64)>,
 }
 
-impl Watch<'_> {
+impl LoadProgress<'_> {
     fn begin(&mut self, label: &'static str) {
         self.label = label;
         self.begin = None;
         self.observer.phase(label);
     }
 
-    fn show(&mut self, progress: Loading) -> ControlFlow<()> {
+    fn show(&mut self, loading: Loading) -> ControlFlow<()> {
         let now_ns = self.session.now_ns();
         let (begin_ns, shown_ns) = *self.begin.get_or_insert((now_ns, now_ns));
         if now_ns >= shown_ns + SHOW_NS {
             self.begin = Some((begin_ns, now_ns));
             let elapsed_ns = (now_ns - begin_ns).max(1);
-            let Loading { done, total } = progress;
+            let Loading { done, total } = loading;
             let per_block_ns = elapsed_ns / done.max(1);
             let mb_per_s = (done * self.block.get()) as f64 * 1e3 / elapsed_ns as f64;
             self.observer.tick(&Live {

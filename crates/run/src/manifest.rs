@@ -96,7 +96,7 @@ fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {
     }
 }
 
-/// What is not the method by itself: a matrix of scans, or noise beside the sessions.
+/// Adds the parameters of a matrix of scans and of noise beside the sessions.
 fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
     let (plan, noise) = (prepared.scan.as_ref(), prepared.noise.as_ref());
     RunParameters {

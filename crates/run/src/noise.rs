@@ -1,4 +1,4 @@
-//! Where the noise beside a load writes, and how much room it takes.
+//! Where the noise beside a load writes, and how much space it takes.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::error::RunError;
 use crate::files::Files;
 use crate::settings::Settings;
 
-/// More writers are no noise but a load of their own.
+/// More writers would be a load of their own rather than noise.
 const WRITERS_MAX: u32 = 64;
 /// The area of a writer, as large as a redo log of a busy database …
 const AREA: Bytes = Bytes::mib(256);
@@ -22,13 +22,14 @@ const FREE_SHARE: u64 = 8;
 /// … but not less.
 const AREA_MIN: Bytes = Bytes::mib(1);
 
-/// The noise that is asked for; none when none is. Nothing is created.
+/// The noise of `--noise`; none without. Nothing is created.
 ///
 /// # Errors
 /// When there is no place for it.
 pub fn spec(
     settings: &Settings,
-    (entry, target): (&Entry, &TargetSpec),
+    entry: &Entry,
+    target: &TargetSpec,
     surveys: &[StorageTarget],
     files: &mut Files,
 ) -> Result<Option<NoiseSpec>, RunError> {
@@ -61,7 +62,7 @@ pub fn spec(
     }
 }
 
-/// Makes the areas and writes them once, while somebody watches.
+/// Creates the areas and writes them once, and reports progress.
 ///
 /// # Errors
 /// When they cannot be made, or when it was interrupted.
@@ -70,13 +71,13 @@ pub fn lay_out(
     observer: &mut dyn Observer,
     spec: NoiseSpec,
 ) -> Result<Areas, NoiseError> {
-    observer.phase("lay out noise");
+    observer.phase("write the noise files");
     let begin_ns = session.now_ns();
     Areas::lay_out(spec, &mut |bytes, total| {
         let elapsed_ns = (session.now_ns() - begin_ns).max(1);
         let left_ns = total.saturating_sub(bytes) as f64 * elapsed_ns as f64 / bytes.max(1) as f64;
         observer.tick(&Live {
-            label: "lay out noise",
+            label: "write the noise files",
             rates: &[Rate { value: bytes as f64 * 1e3 / elapsed_ns as f64, unit: "MB/s" }],
             elapsed: session.elapsed(),
             left: Nanos(left_ns as u64),

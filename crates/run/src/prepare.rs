@@ -1,5 +1,5 @@
-//! Everything before the first write: look at the paths, settle the parameters, ask the target
-//! what it needs, refuse what makes no sense. When this fails, nothing has been written.
+//! Everything before the first write: survey the paths, settle the parameters, ask the target what
+//! it needs, reject what cannot work. If this fails, nothing has been written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::files::Files;
 use crate::settings::{DiskSetting, Settings};
 use crate::{noise, reuse, scan};
 
-/// Schemas and sessions on each, where nobody asked for others.
+/// Default number of schemas, and of sessions on each.
 const POPULATION: (u32, u32) = (4, 4);
 /// A schema is never larger than this unless asked for …
 const SCALE: Bytes = Bytes::mib(256);
@@ -32,7 +32,7 @@ const ALL_SCHEMAS: Bytes = Bytes::gib(4);
 const REDO_SHARE: u64 = 16;
 /// … within these limits.
 const REDO_LIMITS: (Bytes, Bytes) = (Bytes::mib(8), Bytes::mib(256));
-/// Of the free space, schemas that nobody sized take at most one part in this many.
+/// Without `--scale`, schemas take at most one part in this many of the free space.
 const FREE_SHARE: u64 = 4;
 
 /// What asks for less space.
@@ -57,11 +57,12 @@ pub struct Prepared<'a> {
     pub(crate) directories: Vec<PathBuf>,
 }
 
-/// The disks that a run on `target` takes, of those that were `named`: a target with an address may
-/// have its data elsewhere, and one behind a server that is far away has none that can be seen.
+/// The disks that a run on `target` uses, given those that were `named`. A target with an address
+/// may have its data elsewhere, and a server on another machine has no visible disks.
 ///
 /// # Errors
-/// When there is no such target, its server cannot be asked, or disks are named all the same.
+/// When there is no such target, its server does not answer, or disks are named although the target
+/// has its own.
 pub fn disks(
     target: &str,
     programs: Option<&Path>,
@@ -85,7 +86,7 @@ pub fn disks(
     Ok(elsewhere.into_iter().map(disk).collect())
 }
 
-/// Looks at the disks and makes ready to run on them.
+/// Surveys the disks and prepares a run on them.
 ///
 /// # Errors
 /// When the settings do not fit each other or the storage. Nothing is written.
@@ -116,7 +117,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         // The run's own identity, not its seed: two runs of one seed must not meet in one file.
         rng::mix(id ^ u64::from(byte))
     }));
-    let mut spec = target_spec(settings, &parameters, (&surveys, kept.is_some()), &mut files);
+    let mut spec = target_spec(settings, &parameters, &surveys, kept.is_some(), &mut files);
     if let Some(kept) = &kept {
         reuse::adapt(&mut spec, settings, kept)?;
     } else if entry.takes_space {
@@ -124,7 +125,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     }
     let mut demand = (entry.demand)(&spec)?.places;
     check_space(settings, &surveys, &demand)?;
-    let noise = noise::spec(settings, (entry, &spec), &surveys, &mut files)?;
+    let noise = noise::spec(settings, entry, &spec, &surveys, &mut files)?;
     if let Some(noise) = &noise {
         let more = noise.demand().into_iter();
         demand.iter_mut().zip(more).for_each(|(all, more)| *all = Bytes(all.get() + more.get()));
@@ -161,7 +162,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     })
 }
 
-/// What an earlier run kept on the disks; none when they are to be set up anew.
+/// What an earlier run kept on the disks; none when they have to be set up.
 fn kept(
     settings: &Settings,
     entry: &Entry,
@@ -213,7 +214,7 @@ impl Prepared<'_> {
         Ok(capability::missing(&self.capabilities, required)?)
     }
 
-    /// Removes the files of killed runs, and says which those were.
+    /// Removes the files of killed runs and returns their paths.
     pub(crate) fn remove_orphans(&self) -> Vec<PathBuf> {
         self.directories.iter().flat_map(|dir| scratch::remove_orphans(dir)).collect()
     }
@@ -246,7 +247,7 @@ fn default_scale(settings: &Settings, surveys: &[StorageTarget], schemas: u32) -
     Scale::Bytes(SCALE.min(Bytes(share)))
 }
 
-/// The file system that a disk takes its space from; a device has its own.
+/// The file system that a disk takes its space from; a device is its own.
 fn space_of(survey: &StorageTarget) -> &str {
     survey.file_system.as_ref().map_or(&survey.path, |fs| &fs.mount_point)
 }
@@ -258,7 +259,7 @@ fn free_bytes(surveys: &[StorageTarget]) -> u64 {
     by_space.values().sum()
 }
 
-/// The rows alone, before anybody plans in detail what could never fit.
+/// Checks the size of the rows alone, before planning in detail what cannot fit.
 fn check_data(
     settings: &Settings,
     spec: &TargetSpec,
@@ -288,7 +289,7 @@ fn check_space(
         if asked > free {
             return Err(match survey.kind {
                 PathKind::BlockDevice => {
-                    let hint = format!("ask for less with {LESS}");
+                    let hint = format!("use a smaller {LESS}");
                     ClaimError::TooSmall { path, least: asked, size: free, hint }
                 }
                 PathKind::Directory | PathKind::File => {
@@ -301,7 +302,7 @@ fn check_space(
     Ok(())
 }
 
-/// A size that makes log switches neither rare nor constant.
+/// A size with which log switches are neither rare nor constant.
 fn redo_size(settings: &Settings, parameters: &Parameters) -> Bytes {
     let blocks = u64::from(parameters.population.schemas()).saturating_mul(parameters.rows);
     let share = blocks.saturating_mul(settings.block.get()) / REDO_SHARE;
@@ -313,14 +314,15 @@ fn redo_size(settings: &Settings, parameters: &Parameters) -> Bytes {
 fn target_spec(
     settings: &Settings,
     parameters: &Parameters,
-    (surveys, reused): (&[StorageTarget], bool),
+    surveys: &[StorageTarget],
+    reused: bool,
     files: &mut Files,
 ) -> TargetSpec {
     let places = settings.disks.iter().zip(surveys).map(|(disk, survey)| {
         let path = match survey.kind {
             PathKind::Directory => files.file_in(&disk.path),
             PathKind::BlockDevice if !reused => files.device(&disk.path),
-            // What was kept is not this run's to remove.
+            // Kept disks are not removed by this run.
             PathKind::BlockDevice | PathKind::File => disk.path.clone(),
         };
         let name = disk.path.display().to_string();
@@ -351,9 +353,9 @@ fn target_spec(
     }
 }
 
-/// The storage of a server on another machine: nothing of it can be seen from here.
+/// The storage of a server on another machine, of which nothing is known here.
 fn far_away(target: &str) -> StorageTarget {
-    let why = "the storage is behind a server and cannot be seen from here";
+    let why = "the storage belongs to a server on another machine";
     StorageTarget {
         path: target.to_owned(),
         kind: PathKind::Directory,

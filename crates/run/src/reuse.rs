@@ -1,5 +1,5 @@
-//! Disks that an earlier run kept: whether they may be such, and whether what is on them is what
-//! this run asks for. Nothing of them is ever removed.
+//! Disks that an earlier run kept: whether these are such disks, and whether their contents fit
+//! this run. They are never removed.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use blockstone_target::{Kept, TargetSpec};
 use crate::error::RunError;
 use crate::settings::Settings;
 
-/// Whether every disk is a file, or a device that was named twice and holds something.
+/// Whether every disk is a file, or a device that was named twice and is not empty.
 pub fn may_be(settings: &Settings, surveys: &[StorageTarget]) -> bool {
     let disks = settings.disks.iter().zip(surveys);
     !settings.disks.is_empty()
@@ -27,10 +27,10 @@ fn holds(device: &Path) -> bool {
         && matches!(survey::is_mounted(Path::new("/"), device), Ok(None))
 }
 
-/// Makes `spec` one of what was kept.
+/// Adapts `spec` to what was kept.
 ///
 /// # Errors
-/// When that is not what was asked for.
+/// When an option asks for something else.
 pub fn adapt(spec: &mut TargetSpec, settings: &Settings, kept: &Kept) -> Result<(), RunError> {
     let wanted = &settings.wanted;
     let redo = settings.redo.unwrap_or(kept.redo);

@@ -1,4 +1,4 @@
-//! The run: load, sessions, end.
+//! The run: loading, sessions, shutdown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,21 +24,25 @@ use crate::prepare::Prepared;
 use crate::scan::Plan;
 use crate::{loading, manifest, noise};
 
-/// What a run records about itself where there is noise too.
+/// The series of a run with noise.
 static SERIES_WITH_NOISE: LazyLock<Vec<&Schema>> =
     LazyLock::new(|| database::ALL.iter().copied().chain([&load::SERIES]).collect());
 
-/// Time between two ticks. A tick looks at every thread, so that thousands of them are looked at
-/// less often.
+/// Time between two ticks. A tick reads every thread, so thousands of them are read less often.
 const TICK: Nanos = Nanos::millis(100);
 const TICK_OF_MANY: Nanos = Nanos::millis(1000);
-/// From how many sessions on that is.
+/// From this number of sessions on, [`TICK_OF_MANY`] applies.
 const MANY: u32 = 1000;
 /// Files of a database whose content is looked at.
 const DATA_FILES: usize = 8;
 
-/// What is loaded, and who tells others about it.
-type On<'a> = (&'a Arc<dyn Target>, Option<&'a Teller>);
+/// What the sessions of a run work with.
+#[derive(Clone, Copy)]
+struct RunContext<'a> {
+    target: &'a Arc<dyn Target>,
+    /// Publishes the counters of this run to `watch --db run:…`.
+    teller: Option<&'a Teller>,
+}
 
 impl Prepared<'_> {
     /// Runs and returns the directory of the recording. An interruption or an error after the
@@ -81,22 +85,21 @@ impl Prepared<'_> {
         session: &mut Session,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
-        // Before the database is set up, so that both are as fragmented as the file system is.
+        // Before the database is set up, so that noise files are not fragmented by it.
         let noise = self.noise.take();
         let areas = noise.map(|spec| noise::lay_out(session, observer, spec)).transpose()?;
-        let what = (self.entry, &self.spec);
-        let target = loading::load(session, observer, what, &mut self.files)?;
+        let target = loading::load(session, observer, self.entry, &self.spec, &mut self.files)?;
         note_capabilities(session, target.as_ref());
         let data_files = note_description(session, observer, target.as_ref())?;
         self.keep_evidence(session, observer, &data_files)?;
         let teller = self.teller(observer, target.as_ref())?;
-        let on = (&target, teller.as_ref());
+        let context = RunContext { target: &target, teller: teller.as_ref() };
         let held = match &self.scan {
-            Some(plan) => self.matrix(session, observer, on, plan),
-            None => self.windows(session, observer, on, areas.as_ref()),
+            Some(plan) => self.matrix(session, observer, context, plan),
+            None => self.windows(session, observer, context, areas.as_ref()),
         };
         if matches!(held, Err(RunError::Claim(ClaimError::Stuck { .. }))) {
-            // It still is in the hands of sessions that hang.
+            // Hanging sessions still use the target, so it cannot be shut down.
             return held;
         }
         if held.is_ok() {
@@ -108,8 +111,8 @@ impl Prepared<'_> {
         Ok(shut_down?)
     }
 
-    /// Who tells others about this run while it is in progress; a recording whose directory can
-    /// hold no socket is as good without.
+    /// Publishes this run while it is in progress. Not fatal if it cannot, as where the directory
+    /// of the recording does not support sockets.
     fn teller(
         &self,
         observer: &mut dyn Observer,
@@ -124,7 +127,7 @@ impl Prepared<'_> {
         };
         let started = Teller::start(&self.settings.recording.path, about);
         if let Err(error) = &started {
-            observer.note(&format!("nobody can watch this run from outside: {error}"));
+            observer.note(&format!("`watch --db run:last` cannot follow this run: {error}"));
         }
         Ok(started.ok())
     }
@@ -134,10 +137,10 @@ impl Prepared<'_> {
         &self,
         session: &mut Session,
         observer: &mut dyn Observer,
-        on: On<'_>,
+        context: RunContext<'_>,
         areas: Option<&Areas>,
     ) -> Result<(), RunError> {
-        let load = self.load(on, &self.parameters);
+        let load = self.load(context, &self.parameters);
         let step = |label: &str, noise| Step {
             label: label.to_owned(),
             group: Group::Workload,
@@ -157,14 +160,14 @@ impl Prepared<'_> {
         &self,
         session: &mut Session,
         observer: &mut dyn Observer,
-        on: On<'_>,
+        context: RunContext<'_>,
         plan: &Plan,
     ) -> Result<(), RunError> {
         let points = plan.points(&self.spec, &self.settings.target);
-        let longest = self.load(on, &self.parameters).longest().get();
+        let longest = self.load(context, &self.parameters).longest().get();
         for (index, (parameters, step)) in points.iter().enumerate() {
             let left = Nanos(longest * (points.len() - index) as u64);
-            let load = self.load(on, parameters);
+            let load = self.load(context, parameters);
             hold(session, observer, &load, std::slice::from_ref(step), left)?;
             if observer.interrupted().is_some() {
                 break;
@@ -173,31 +176,32 @@ impl Prepared<'_> {
         Ok(())
     }
 
-    fn load<'a>(&self, (target, teller): On<'a>, parameters: &'a Parameters) -> Load<'a> {
+    fn load<'a>(&self, context: RunContext<'a>, parameters: &'a Parameters) -> Load<'a> {
+        let RunContext { target, teller } = context;
         let (run_time, block) = (self.settings.run_time, self.spec.block);
         Load { target, parameters, run_time, block, teller }
     }
 
-    /// How the disks' files lie and what the data in them look like, before they are measured. All
-    /// disks are looked at at once: a slow one takes seconds for it.
+    /// Records the extents of the disks' files and a sample of their data before they are measured.
+    /// All disks are examined in parallel: a slow one takes seconds.
     fn keep_evidence(
         &self,
         session: &mut Session,
         observer: &mut dyn Observer,
         data_files: &[PathBuf],
     ) -> Result<(), RunError> {
-        observer.phase("look at the disks");
+        observer.phase("examine the disks");
         let seed = self.parameters.seed;
         let look = |path: &Path, ours: bool| {
             let size_bytes = BlockFile::open(path, Access::Read, false)?.size_bytes()?;
             evidence::examine(path, ours, size_bytes, seed)
         };
-        // Of a database's files, only those that this user may read tell something; and what is
-        // cached of them stays so.
-        let told = data_files.iter().take(DATA_FILES).filter_map(|path| look(path, false).ok());
-        let told: Vec<_> = told.collect();
-        session.recorder().manifest().data_files = told;
-        // A server keeps a directory of its own there, or the target took no space at all.
+        // Files of a database that this user may not read are skipped; their cached pages stay
+        // cached.
+        let readable = data_files.iter().take(DATA_FILES);
+        let readable = readable.filter_map(|path| look(path, false).ok());
+        session.recorder().manifest().data_files = readable.collect();
+        // Not the data directory of a server, and not a target that takes no space.
         let is_file = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
         let paths = self.spec.places.iter().map(|place| &place.path).filter(is_file);
         let found: Vec<_> = thread::scope(|scope| {
@@ -214,7 +218,7 @@ impl Prepared<'_> {
     }
 }
 
-/// What the target found itself able to do takes the place of what was foreseen.
+/// Replaces the capabilities that were expected by those that the target reports.
 fn note_capabilities(session: &mut Session, target: &dyn Target) {
     for (name, capability) in target.capabilities() {
         let known = &mut session.recorder().manifest().capabilities;
@@ -223,8 +227,8 @@ fn note_capabilities(session: &mut Session, target: &dyn Target) {
     }
 }
 
-/// What the database says it is, how it executes the statements, and what it does not count; where
-/// its data lie.
+/// Records product, settings and plans of the database and which columns it does not count; returns
+/// its data files.
 fn note_description(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -252,7 +256,7 @@ fn note_description(
     Ok(described.files)
 }
 
-/// The plans again, after the window: had one changed, it would not have been one workload.
+/// Records the plans again after the window: a changed plan means two different workloads.
 fn note_plans_after(session: &mut Session, target: &dyn Target) -> Result<(), RunError> {
     let described = target.describe()?;
     if !described.server.is_empty() {

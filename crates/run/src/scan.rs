@@ -1,5 +1,5 @@
-//! The direct-path matrix: which points it has, and what is loaded for them. One table is loaded
-//! once, cut into as many parts as there are sessions at most.
+//! The direct-path matrix: its points, and the table that is loaded for them once, divided into as
+//! many parts as the point with most sessions has sessions.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,15 @@ use crate::settings::ScanMatrix;
 
 /// The table is never larger than this unless asked for.
 pub const SIZE: Bytes = Bytes::gib(1);
-/// Sizes of reads where nobody asked for others: these many blocks, and the largest read there is.
+/// Default read sizes in blocks; the largest possible read is added.
 const MULTIBLOCK: [u32; 3] = [4, 8, 16];
 /// A part of the table begins at a multiple of this: no read crosses an allocation unit.
 const ALIGNED: Bytes = Bytes::mib(1);
-/// Rows of the first table of a schema at least; nobody reads it.
+/// Least rows of the first table of a schema, which the matrix does not read.
 const ROWS: u64 = 64;
 /// Most reads outstanding over all sessions: each takes a thread.
 const OUTSTANDING: u64 = 4096;
 
-/// The matrix, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Blocks of a read, in the order asked for.
@@ -66,7 +65,7 @@ impl Plan {
             return Err(RunError::Matrix {
                 what: format!("--slots {slots} with {sessions} sessions"),
                 why: format!("1 to {OUTSTANDING} reads can be outstanding, not {outstanding}"),
-                hint: "databases keep 2 to 32 outstanding a session",
+                hint: "databases keep 2 to 32 outstanding per session",
             });
         }
         let blocks = size.blocks(block) / u64::from(sessions);
@@ -94,7 +93,7 @@ impl Plan {
         Bytes(u64::from(self.schemas()) * self.part * block.get())
     }
 
-    /// What is loaded, and sent where most sessions run.
+    /// What is loaded; also the parameters of the point with most sessions.
     pub fn parameters(&self, block: Bytes) -> Parameters {
         self.point(1, self.schemas(), block)
     }
@@ -114,8 +113,8 @@ impl Plan {
         }
     }
 
-    /// The points, in the order in which they are measured: sizes of one number of sessions side by
-    /// side, so that what drifts does so over all of them.
+    /// The points in the order in which they are measured: all read sizes of one number of sessions
+    /// follow each other, so that drift affects them alike.
     pub fn points(&self, spec: &TargetSpec, target: &str) -> Vec<(Parameters, Step<'static>)> {
         let grid = self.parallel.iter().flat_map(|&parallel| {
             self.multiblock.iter().map(move |&multiblock| (multiblock, parallel))
@@ -168,14 +167,14 @@ impl Matrix {
                 return refuse("nothing would be read".to_owned());
             }
             if list.iter().collect::<BTreeSet<_>>().len() < list.len() {
-                return refuse("a number stands there twice".to_owned());
+                return refuse("a number is listed twice".to_owned());
             }
         }
         match self.multiblock.iter().find(|&&blocks| blocks > most) {
             Some(blocks) => Err(RunError::Matrix {
                 what: format!("--multiblock {blocks} in blocks of {block}"),
                 why: format!("a read is at most {SCAN_READ_MAX}, which is {most} blocks"),
-                hint: "ask for fewer blocks a read, or for a smaller --block-size",
+                hint: "use fewer blocks per read, or a smaller --block-size",
             }),
             None => Ok(self),
         }

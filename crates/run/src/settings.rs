@@ -16,35 +16,31 @@ pub struct Settings {
     pub destroy: Vec<PathBuf>,
     /// The target: its name in the registry, and its address if it has one, `name:address`.
     pub target: String,
-    /// Settings that the target's database is started or opened with.
+    /// Database settings to start or open the target with.
     pub target_settings: Vec<(String, String)>,
-    /// Where the programs of a database server are; none looks in the usual places.
+    /// Where the programs of a database server are; none searches the usual places.
     pub programs: Option<PathBuf>,
-    /// What is sent; gaps are filled to suit the storage.
+    /// What is sent; options not given get defaults that suit the storage.
     pub wanted: Wanted,
     /// How long a window is, where no number of loops ends it.
     pub run_time: Nanos,
     /// The direct-path matrix in place of what is wanted.
     pub scan: Option<ScanMatrix>,
-    /// So many noisy writers, from a second window on.
+    /// The number of noise writers, which run in a second window.
     pub noise: Option<u32>,
-    /// The database block size.
     pub block: Bytes,
-    /// The buffer cache.
     pub cache: Bytes,
-    /// Database writers.
     pub database_writers: u32,
     /// Copies of every block.
     pub redundancy: Redundancy,
     /// Allocation unit of the disk group.
     pub allocation_unit: Bytes,
-    /// What protects blocks against writes that were cut off.
+    /// What protects blocks against torn writes.
     pub torn_protection: TornProtection,
-    /// Size of each redo log; none lets the size of the data decide.
+    /// Size of each redo log; none derives it from the size of the data.
     pub redo: Option<Bytes>,
-    /// Keep the files.
     pub keep: bool,
-    /// Seed of all random choices and data, unless the wishes name one.
+    /// Seed of all random choices and data, unless `wanted` has one.
     pub seed: u64,
     /// The command line, for the manifest.
     pub argv: Vec<String>,
@@ -58,13 +54,11 @@ pub struct Settings {
 pub struct ScanMatrix {
     /// Blocks of a read; none measures the usual ones.
     pub multiblock: Option<Vec<u32>>,
-    /// Sessions.
     pub parallel: Vec<u32>,
     /// Reads that each session keeps outstanding.
     pub slots: u32,
 }
 
-/// A place for data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskSetting {
     /// A directory, in which a file is made, or a block device.

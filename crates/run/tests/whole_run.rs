@@ -1,4 +1,4 @@
-//! Whole runs on small data: what the recording promises to whoever judges it.
+//! Whole runs on small data: what judging relies on is in the recording.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -137,8 +137,8 @@ fn a_failure_group_may_go_and_come_back_during_a_run() {
     let phase = &recording.manifest.phases[1];
     assert_eq!(recording.manifest.end, End::Complete, "{:?}", puller.notes);
     assert_eq!((phase.stop, &phase.first_error), (Stop::TimeLimit, &None));
-    let told = |what: &str| puller.notes.iter().any(|note| note.contains(what));
-    assert!(told("is offline") && told("resynced and verified"), "{:?}", puller.notes);
+    let noted = |what: &str| puller.notes.iter().any(|note| note.contains(what));
+    assert!(noted("is offline") && noted("resynced and verified"), "{:?}", puller.notes);
     let events = recording.events().unwrap();
     let storage = events.iter().filter(|event| event.kind == "storage").count();
     assert_eq!(storage, 2, "{events:?}");
@@ -437,7 +437,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         (|s| s.target = "oracle".to_owned(), "unknown target"),
         (|s| s.disks.clear(), "no disk is named"),
         (|s| s.disks[0].path = "/nowhere".into(), "/nowhere"),
-        (|s| s.destroy.push("/dev/null".into()), "none of the devices"),
+        (|s| s.destroy.push("/dev/null".into()), "not one of the disks"),
         (|s| s.run_time = Nanos(0), "no time"),
         (|s| s.wanted.scale = "63".parse().ok(), "the schema has only 63"),
         (|s| s.wanted.update_pct = Some(101), "percentage"),
@@ -467,7 +467,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
 fn a_file_is_no_disk() {
     let scratch = scratch();
     let mut settings = settings(scratch.path(), "null");
-    let file = scratch.path().join("somebody.dat");
+    let file = scratch.path().join("foreign.dat");
     std::fs::write(&file, b"precious").unwrap();
     settings.disks[0].path.clone_from(&file);
     assert!(matches!(prepare(&settings), Err(RunError::NotADisk { .. })));

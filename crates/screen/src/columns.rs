@@ -1,4 +1,4 @@
-//! Which columns of a table there is room for.
+//! Which columns of a table fit on the screen.
 
 use blockstone_report::cell;
 use blockstone_view::{Measure, Table, Value};
@@ -6,32 +6,31 @@ use ratatui::text::Line;
 
 /// A column as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drawn {
+pub struct ColumnLayout {
     /// Its place in the table.
     pub index: usize,
     /// Its width on the screen.
     pub width: usize,
-    /// Whether it holds numbers, which stand at the right.
+    /// Whether it holds numbers, which are right-aligned.
     pub number: bool,
 }
 
-/// Blanks between two columns.
 pub const GAP: usize = 2;
-/// A text takes no more than this, unless there is room for more when all others have theirs.
+/// A text column is at most this wide, unless space remains after all other columns.
 const TEXT_WIDTH: usize = 32;
 
-/// The columns that fit into `width`, the first one always, of the others those after the
-/// `scrolled` first; where not all fit, those in which nothing happened stay out.
-pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<Drawn> {
-    let all: Vec<Drawn> = (0..table.columns.len()).map(|index| measured(table, index)).collect();
+/// The columns that fit into `width`: always the first, then those after the first `scrolled`. If
+/// not all fit, columns without a value other than zero are omitted.
+pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<ColumnLayout> {
+    let all: Vec<ColumnLayout> =
+        (0..table.columns.len()).map(|index| measured(table, index)).collect();
     let total: usize = all.iter().map(|column| column.width + GAP).sum();
     let crowded = total > width + GAP;
-    let mut shown: Vec<Drawn> = Vec::new();
+    let mut shown: Vec<ColumnLayout> = Vec::new();
     let mut used = 0;
     for column in all {
         let first = shown.is_empty();
-        let left_out =
-            crowded && (!says_something(table, column.index) || column.index <= scrolled);
+        let left_out = crowded && (!has_values(table, column.index) || column.index <= scrolled);
         if left_out && !first {
             continue;
         }
@@ -40,7 +39,7 @@ pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<Drawn> {
             break;
         }
         used += needed;
-        shown.push(Drawn { width: column.width.min(width), ..column });
+        shown.push(ColumnLayout { width: column.width.min(width), ..column });
     }
     for column in &mut shown {
         let cut = widest(table, column.index).saturating_sub(column.width);
@@ -50,15 +49,15 @@ pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<Drawn> {
     shown
 }
 
-fn measured(table: &Table, index: usize) -> Drawn {
+fn measured(table: &Table, index: usize) -> ColumnLayout {
     let heading = &table.columns[index];
     let number = heading.measure != Measure::Text;
-    // Room for the mark of the column that orders the rows.
+    // One more for the sort mark.
     let least = Line::raw(&*heading.heading).width() + 1;
     let widest = widest(table, index).max(least);
-    // Numbers change their length all the time: a little more room keeps columns where they are.
+    // Numbers change in length with every tick: a minimum keeps columns in place.
     let width = if number { widest.max(8) } else { widest.min(TEXT_WIDTH) };
-    Drawn { index, width, number }
+    ColumnLayout { index, width, number }
 }
 
 /// The width of the widest cell.
@@ -68,7 +67,7 @@ fn widest(table: &Table, index: usize) -> usize {
     cells.max().unwrap_or(0)
 }
 
-fn says_something(table: &Table, index: usize) -> bool {
+fn has_values(table: &Table, index: usize) -> bool {
     table.rows.iter().any(|row| match &row[index] {
         Value::Text(text) => !text.is_empty(),
         value => value.number().is_some_and(|number| number != 0.0),

@@ -1,4 +1,4 @@
-//! Painting a state.
+//! Draws the state.
 
 mod picture;
 mod place;
@@ -16,14 +16,14 @@ use ratatui::widgets::{Block, Clear, Paragraph, Widget};
 
 use crate::keys::HELP;
 use crate::state::{Frame, Picture, Span, State};
-use rows::Look;
+use rows::RowOptions;
 
-/// The smallest screen on which anything can be read.
+/// The smallest usable screen.
 const LEAST: (u16, u16) = (40, 8);
 /// Lines of the trend below the table.
 const TREND: u16 = 4;
 
-/// Paints `state` of `history` into `area`. Returns how many rows its tables have.
+/// Draws `state` of `history` into `area`. Returns the number of rows of its tables.
 pub fn draw(
     state: &State,
     history: &History,
@@ -32,8 +32,10 @@ pub fn draw(
     buffer: &mut Buffer,
 ) -> usize {
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        let text =
-            format!("{}×{} is too small; {}×{} will do", area.width, area.height, LEAST.0, LEAST.1);
+        let text = format!(
+            "{}×{} is too small; {}×{} is enough",
+            area.width, area.height, LEAST.0, LEAST.1
+        );
         Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }).render(area, buffer);
         return 0;
     }
@@ -54,12 +56,12 @@ pub fn draw(
     if in_pane {
         tab_bar(state, history, tabs, buffer);
     } else {
-        place::way(state, interval.as_ref(), tabs, buffer);
+        place::breadcrumb(state, interval.as_ref(), tabs, buffer);
     }
     footer(state, frame, foot, buffer);
     let tables = interval.as_ref().map(|interval| state.tables(interval)).unwrap_or_default();
     match &interval {
-        None => Paragraph::new("waiting for the second look …").dim().render(main, buffer),
+        None => Paragraph::new("waiting for the second tick …").dim().render(main, buffer),
         Some(interval) if !tables.is_empty() => match state.picture {
             Some(Picture::Chart) => trend::chart(state, history, &tables, main, buffer),
             Some(picture) => picture::picture(state, picture, history, main, buffer),
@@ -79,7 +81,7 @@ pub fn draw(
     tables.iter().map(|table| table.rows.len()).sum()
 }
 
-/// Whose history it is, which part of it, and what watching costs.
+/// Draws the title, the interval shown, and what watching costs.
 fn header(
     state: &State,
     history: &History,
@@ -89,7 +91,7 @@ fn header(
     buffer: &mut Buffer,
 ) {
     let mode = match (state.at_ns, frame.live) {
-        (Some(_), true) => Piece::from("STOPPED").yellow(),
+        (Some(_), true) => Piece::from("PAUSED").yellow(),
         (None, true) => Piece::from("live").green(),
         (_, false) => Piece::from("replay").cyan(),
     };
@@ -116,7 +118,7 @@ fn header(
     Line::from(pieces).render(area, buffer);
 }
 
-/// Panes with their digits, on as many lines as they take.
+/// Draws the panes with their digits, on as many lines as needed.
 fn tab_bar(state: &State, history: &History, area: Rect, buffer: &mut Buffer) {
     let mut line = area.y;
     let mut at = area.x;
@@ -162,27 +164,29 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
         Span::All => "all ticks".to_owned(),
     };
     let line = if state.typing {
-        Line::from(format!("/{}▏  Enter keeps it, Esc shows all", state.filter)).yellow()
+        Line::from(format!("/{}▏  Enter applies it, Esc clears it", state.filter)).yellow()
     } else if let Some(note) = &frame.note {
         Line::from(note.clone()).yellow()
     } else if state.picture.is_some() {
-        let text =
-            format!("? help  Esc tables  ↑ ↓ row  h spread  m map  t chart  o s next  {span}");
+        let text = format!(
+            "? help  Esc tables  ↑ ↓ row  h histogram  m heat map  t chart  o s next  {span}"
+        );
         Line::from(text).dim()
     } else if state.filter.is_empty() && !state.path.is_empty() {
-        let text = format!("? help  Esc back  Enter deeper  b who blocks  d all columns  {span}");
+        let text = format!("? help  Esc back  Enter drill down  b blocker  d all columns  {span}");
         Line::from(text).dim()
     } else if state.filter.is_empty() {
-        let text =
-            format!("? help  q leave  Enter into  h m t draw  s order  / filter  [ ] time  {span}");
+        let text = format!(
+            "? help  q quit  Enter drill down  h m t charts  s sort  / filter  [ ] time  {span}"
+        );
         Line::from(text).dim()
     } else {
-        Line::from(format!("only rows with `{}`; Esc shows all", state.filter)).yellow()
+        Line::from(format!("rows with `{}`; Esc clears the filter", state.filter)).yellow()
     };
     line.render(area, buffer);
 }
 
-/// The tables, or the chosen row with all its columns.
+/// Draws the tables, or the selected row with all its columns.
 fn pane(state: &State, interval: &Interval<'_>, tables: &[Table], area: Rect, buffer: &mut Buffer) {
     let Some(table) = tables.first() else { return };
     let all = || tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
@@ -190,15 +194,15 @@ fn pane(state: &State, interval: &Interval<'_>, tables: &[Table], area: Rect, bu
     if table.shape == Shape::Record || state.detail {
         return match all().nth(chosen) {
             Some((table, row)) => rows::record(interval, table, row, area, buffer),
-            None => Paragraph::new("nothing").dim().render(area, buffer),
+            None => Paragraph::new("no rows").dim().render(area, buffer),
         };
     }
     if let Some(focus) = state.focus() {
         return place::place(state, focus, interval, tables, area, buffer);
     }
     let sorted = state.sort[state.view];
-    let look = Look { chosen: Some(chosen), sorted, scrolled: state.scrolled };
-    rows::rows(table, look, area, buffer);
+    let options = RowOptions { chosen: Some(chosen), sorted, scrolled: state.scrolled };
+    rows::rows(table, options, area, buffer);
 }
 
 fn help(area: Rect, buffer: &mut Buffer) {
@@ -217,7 +221,7 @@ fn help(area: Rect, buffer: &mut Buffer) {
             Line::from(vec![Piece::from(format!("{key:>16}  ")).bold(), Piece::from(*what)])
         })
         .collect();
-    let legend = "? unknown   – nothing happened   n/v not in version   n/p not permitted";
+    let legend = "? unknown   – no activity   n/v not in this version   n/p not permitted";
     lines.push(Line::from(""));
     lines.push(Line::from(legend).dim());
     let block = Block::bordered().title(" keys ");

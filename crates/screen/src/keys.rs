@@ -1,61 +1,49 @@
-//! What keys do. The list that help shows is the one that is obeyed.
+//! Keys: the list in the help, and what they do.
 
 use blockstone_view::{History, registry};
 
 use crate::state::{Picture, State};
 
-/// A key, as far as the screen cares.
+/// A key of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// A letter, digit or sign.
     Char(char),
-    /// Enter.
     Enter,
-    /// Escape.
     Escape,
-    /// Backspace.
     Backspace,
-    /// Tab.
     Tab,
-    /// Shift and tab.
     BackTab,
-    /// An arrow.
     Up,
-    /// An arrow.
     Down,
-    /// An arrow.
     Left,
-    /// An arrow.
     Right,
-    /// To the beginning.
     Home,
-    /// To the end.
     End,
 }
 
 /// What the keys do, for help.
 pub const HELP: [(&str, &str); 18] = [
-    ("1…9, Tab, ← →", "choose a pane"),
-    ("↑ ↓", "choose a row"),
-    ("Enter", "look into the row: wait, session, statement; Esc goes back"),
-    ("d", "the row with all its columns, and back"),
-    ("h", "how many of the row's I/Os or waits took how long"),
-    ("m o", "a map of that over time; of the next operation"),
-    ("t", "a chart of the row's column over time; s takes the next"),
-    ("b", "to the session that blocks the one in the row"),
-    ("s S", "order by the next column, by the one before"),
-    ("/ text Enter", "show only rows that contain the text; Esc shows all"),
+    ("1…9, Tab, ← →", "select a pane"),
+    ("↑ ↓", "select a row"),
+    ("Enter", "drill down into wait, session, statement; Esc goes back"),
+    ("d", "show all columns of the row, and back"),
+    ("h", "histogram of the latencies of the row's I/Os or waits"),
+    ("m o", "heat map of these latencies over time; next operation"),
+    ("t", "chart of the row's column over time; s takes the next"),
+    ("b", "go to the session that blocks this one"),
+    ("s S", "sort by the next column, by the previous one"),
+    ("/ text Enter", "show only rows that contain the text; Esc clears it"),
     ("< >", "scroll columns"),
-    ("+ -", "let figures cover more or fewer ticks"),
-    ("space", "stand still, and follow again"),
+    ("+ -", "make figures cover more or fewer ticks"),
+    ("space", "pause, and follow again"),
     ("[ ]", "one tick back, one forward"),
     ("{ }", "ten ticks back, ten forward"),
     ("Home End", "to the first tick, to the latest"),
     ("?", "this help"),
-    ("q", "leave"),
+    ("q", "quit"),
 ];
 
-/// Obeys a key.
 pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
     if state.typing {
         type_filter(state, key);
@@ -107,7 +95,7 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
     }
 }
 
-/// Chooses a row; a picture is of it from now on.
+/// Selects a row; a picture shows it from now on.
 fn choose(state: &mut State, row: usize, history: &History) {
     state.row = row;
     if state.picture.is_some() {
@@ -115,7 +103,7 @@ fn choose(state: &mut State, row: usize, history: &History) {
     }
 }
 
-/// Out of what was entered last.
+/// Closes what was opened last.
 fn back(state: &mut State) {
     if state.picture.is_some() {
         state.picture = None;

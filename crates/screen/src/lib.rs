@@ -1,12 +1,12 @@
-//! The terminal view of a watched host: panes of tables to choose, sort, filter and look into,
-//! places below them for a wait, a session or a statement, pictures of latencies and of figures
-//! over time, and time to stop and to go through.
+//! The terminal view of a watched host: panes of tables to sort, filter and drill down into, places
+//! for a wait, a session or a statement, charts of latencies and of figures over time, and time
+//! that can be paused and stepped through.
 //!
-//! Must not know: where its history comes from; a [`Source`] gives it, live or recorded. It derives
-//! nothing: every figure on it is a cell of a table of `blockstone-view`.
+//! It does not know where its history comes from: a [`Source`] provides it, live or recorded. It
+//! derives nothing: every figure is a cell of a table of `blockstone-view`.
 //!
-//! [`show`] runs it until its user leaves. [`State`] is what it shows and [`press`] how keys change
-//! that; [`draw()`] paints it.
+//! [`show`] runs it until the user quits. [`State`] is what it shows, [`press`] applies keys to it,
+//! and [`draw()`] draws it.
 //!
 //! ```
 //! use blockstone_screen::{Frame, Key, State, draw, press};
@@ -23,12 +23,12 @@
 mod columns;
 mod draw;
 mod keys;
+mod pictures;
 mod places;
 mod show;
 mod state;
 
 pub use draw::draw;
 pub use keys::{Key, press};
-pub use places::Place;
 pub use show::{Left, ScreenError, Source, show};
-pub use state::{Frame, Picture, Pinned, Span, State};
+pub use state::{Frame, Picture, Pinned, Place, Span, State};

@@ -2,32 +2,16 @@
 
 use blockstone_view::{Focus, History, Interval, Table, Value, View, registry};
 
-use crate::state::State;
+use crate::state::{Place, State};
 
-/// A place below a pane.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The samples of sessions that it is about.
-    pub focus: Focus,
-    /// The row that was chosen where its user came from.
-    pub from_row: usize,
-    /// The filter that was set there.
-    pub from_filter: String,
-}
-
-/// The views that take samples apart, by what a place is about.
+/// The views that break samples down.
 const WAITS: &str = "active-sessions";
 const SESSIONS: &str = "sampled-sessions";
 const STATEMENTS: &str = "sampled-statements";
 
 impl State {
-    /// What samples are narrowed down to; none in a pane.
-    pub fn focus(&self) -> Option<&Focus> {
-        self.path.last().map(|place| &place.focus)
-    }
-
-    /// The tables of the place below each other, filtered and in order; none of a probe that the
-    /// history does not have. `interval` is that of [`Self::interval`].
+    /// The tables of the place, filtered and sorted, without those of probes that the history
+    /// lacks. `interval` is that of [`Self::interval`].
     pub fn tables(&self, interval: &Interval<'_>) -> Vec<Table> {
         let Some(focus) = self.focus() else { return self.table(interval).into_iter().collect() };
         let interval = interval.only(focus);
@@ -36,7 +20,7 @@ impl State {
         tables.map(|table| self.filtered(table)).collect()
     }
 
-    /// Goes down to what the chosen row is about. False where samples of sessions do not know it.
+    /// Drills down into the selected row. False if samples of sessions cannot be narrowed to it.
     pub fn enter(&mut self, history: &History) -> bool {
         let chosen = self.chosen(history);
         let Some(focus) = chosen.and_then(|(view, row)| view.focus(&row)) else {
@@ -46,11 +30,11 @@ impl State {
         true
     }
 
-    /// Goes to the session that holds what the chosen row waits for.
+    /// Goes to the session that blocks the one in the selected row.
     pub fn go_to_blocker(&mut self, history: &History) {
         let Some((view, row)) = self.chosen(history) else { return };
-        let said = view.column("blockers").and_then(|index| row.get(index));
-        if let Some(Value::Text(blockers)) = said
+        let cell = view.column("blockers").and_then(|index| row.get(index));
+        if let Some(Value::Text(blockers)) = cell
             && let Some(first) = blockers.split(',').map(str::trim).find(|name| !name.is_empty())
             && let Ok(condition) = format!("session={first}").parse()
         {
@@ -58,14 +42,14 @@ impl State {
         }
     }
 
-    /// Goes back up to where its user came from. False in a pane.
+    /// Goes one level up. False in a pane.
     pub fn leave_place(&mut self) -> bool {
         let Some(place) = self.path.pop() else { return false };
         (self.row, self.filter) = (place.from_row, place.from_filter);
         true
     }
 
-    /// The row that is chosen, whichever table it is in.
+    /// The selected row, in whichever table of the place.
     pub fn chosen(&self, history: &History) -> Option<(&'static View, Vec<Value>)> {
         let interval = self.interval(history)?;
         let tables = self.tables(&interval);
@@ -85,7 +69,7 @@ impl State {
     }
 }
 
-/// Of something in one respect, the tables in the two others.
+/// The views of a place: for a wait, by session and by statement, and so on.
 fn parts(focus: &Focus) -> [&'static str; 2] {
     if focus.value("query_id").is_some() {
         [WAITS, SESSIONS]
@@ -96,7 +80,7 @@ fn parts(focus: &Focus) -> [&'static str; 2] {
     }
 }
 
-/// What a place is called: `IO WALSync`, `session 4711`, the beginning of a statement.
+/// The name of a place: `IO WALSync`, `session 4711`, the text of a statement.
 pub fn name(focus: &Focus, interval: &Interval<'_>) -> String {
     if let Some(id) = focus.value("query_id") {
         return statement(id, interval);
@@ -108,7 +92,7 @@ pub fn name(focus: &Focus, interval: &Interval<'_>) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// What a statement says, or its identity.
+/// The text of a statement, or its id.
 pub fn statement(id: &str, interval: &Interval<'_>) -> String {
     match interval.said("statement_text", id, "text") {
         Some(text) => text.to_owned(),
@@ -117,7 +101,7 @@ pub fn statement(id: &str, interval: &Interval<'_>) -> String {
     }
 }
 
-/// Sessions at work on average.
+/// Average active sessions.
 pub fn active(interval: &Interval<'_>) -> f64 {
     let table = registry::find(WAITS).and_then(|view| view.table(interval));
     let rows = table.into_iter().flat_map(|table| table.rows);

@@ -1,4 +1,4 @@
-//! Running the screen: keys in, paint out, and looks when they are due.
+//! Runs the screen: reads keys, draws, and ticks when due.
 
 use std::io;
 use std::time::Duration;
@@ -14,46 +14,39 @@ use crate::state::{Frame, State};
 
 /// Where the history comes from.
 pub trait Source {
-    /// What was seen so far.
+    /// What was read so far.
     fn history(&self) -> &History;
-    /// How long until the next look is due; none when there will be none.
+    /// Time until the next tick is due; none if there will be no more.
     fn due(&self) -> Option<Duration>;
-    /// Takes the look that is due.
+    /// Takes the tick that is due.
     ///
     /// # Errors
-    /// With what there is to say, when looking has to end.
+    /// With a message for the user, when the source cannot go on.
     fn look(&mut self) -> Result<(), String>;
-    /// What surrounds the tables now.
+    /// Title and note around the tables.
     fn frame(&self) -> Frame;
-    /// Whether it is over.
     fn over(&self) -> bool;
 }
 
 /// How the screen was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// By its user.
     ByUser,
-    /// Because it was over.
     Over,
 }
 
-/// Why the screen ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ScreenError {
-    /// The terminal failed.
-    #[error("draw on the terminal: {0}\nhint: --once prints one interval without one")]
+    #[error("draw on the terminal: {0}\nhint: --once prints one interval without a terminal")]
     Terminal(#[from] io::Error),
-    /// Looking failed.
     #[error("{0}")]
     Source(String),
 }
 
-/// How often the keyboard is asked while nothing is due.
+/// How long to wait for a key while nothing is due.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Shows `source` until its user leaves or it is over. The terminal is as it was before, however
-/// this ends.
+/// Shows `source` until the user quits or it ends. The terminal is restored in any case.
 ///
 /// # Errors
 /// When the terminal or the source fails.
@@ -61,7 +54,7 @@ pub fn show(source: &mut dyn Source, mut state: State) -> Result<Left, ScreenErr
     let mut terminal = ratatui::try_init()?;
     let result = run(&mut terminal, source, &mut state);
     if is_hung_up_within(Duration::ZERO)? {
-        // There is nothing to restore, and to complain of that on it would end in a panic.
+        // Nothing to restore, and an error message to the closed terminal would panic.
         std::mem::forget(terminal);
         return Ok(Left::Over);
     }
@@ -74,7 +67,7 @@ fn run(
     source: &mut dyn Source,
     state: &mut State,
 ) -> Result<Left, ScreenError> {
-    // What did not change is not painted again: that would cost more than looking does.
+    // Drawn only after a change: drawing costs more than a tick.
     let (mut rows, mut is_stale) = (0, true);
     loop {
         if source.due().is_some_and(|due| due.is_zero()) {
@@ -97,7 +90,7 @@ fn run(
         if is_hung_up_within(wait)? {
             return Ok(Left::Over);
         }
-        // Also without a key: the terminal may have another size.
+        // Also without a key: the terminal may have been resized.
         if event::poll(Duration::ZERO)? {
             is_stale = true;
             if let Event::Key(pressed) = event::read()?
@@ -109,14 +102,14 @@ fn run(
     }
 }
 
-/// Waits for the keyboard; true as soon as the terminal is gone. It is asked first, because
-/// crossterm reads the end of such a terminal over and over and does not come back.
+/// Waits for the keyboard; true as soon as the terminal is closed. Checked first because crossterm
+/// loops forever on the end of file of a closed terminal.
 fn is_hung_up_within(wait: Duration) -> io::Result<bool> {
     let keyboard = io::stdin();
     let mut asked = [PollFd::new(&keyboard, PollFlags::IN)];
     let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
     match poll(&mut asked, Some(&wait)) {
-        // A signal: the terminal changed its size, or somebody wants an end.
+        // A signal: the terminal was resized, or the program shall end.
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
@@ -128,7 +121,7 @@ fn key(pressed: KeyEvent) -> Option<Key> {
     if pressed.kind == KeyEventKind::Release {
         return None;
     }
-    // The terminal passes no signals on while keys are read one by one.
+    // In raw mode Ctrl-C is a key, not a signal.
     if pressed.modifiers.contains(KeyModifiers::CONTROL) && pressed.code == KeyCode::Char('c') {
         return Some(Key::Char('q'));
     }

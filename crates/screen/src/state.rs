@@ -1,10 +1,8 @@
-//! What the screen shows.
+//! The state of the screen: what it shows.
 
-use blockstone_view::{History, Interval, Table, Timed, Value, View, registry};
+use blockstone_view::{Focus, History, Interval, Table, Timed, Value, View, registry};
 
-use crate::places::{self, Place};
-
-/// How much of time a figure covers: so many ticks before the one that is shown, or all before it.
+/// How much time figures cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// This many intervals between ticks.
@@ -16,66 +14,75 @@ pub enum Span {
 /// A picture of the chosen row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
-    /// How many of its operations took how long in the interval.
+    /// A histogram of its latencies in the interval.
     Histogram,
-    /// The same, instant by instant.
+    /// The same over time.
     HeatMap,
-    /// The figure that orders the rows, or the first, instant by instant.
+    /// The figure that orders the rows, or the first, over time.
     Chart,
 }
 
-/// A row that pictures are of.
+/// The row that pictures show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
-    /// The texts that it begins with.
+    /// Its leading text cells.
     pub name: String,
-    /// What of it is timed one by one; none where nothing is.
+    /// What its latencies are of; none if none are measured.
     pub timed: Option<Timed>,
 }
 
-/// What the screen shows and where its user is in it.
+/// A place below a pane.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The samples of sessions that it covers.
+    pub focus: Focus,
+    /// The row that was selected one level up.
+    pub from_row: usize,
+    /// The filter that was set one level up.
+    pub from_filter: String,
+}
+
+/// What the screen shows.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// The view that is shown, by its place in the registry.
+    /// The view, as an index into the registry.
     pub view: usize,
-    /// Where its user went from there: a wait, a session, a statement, each from the one before.
+    /// The places drilled down to from there, each from the one before.
     pub path: Vec<Place>,
-    /// The row that is chosen, counted through all tables of a place.
+    /// The selected row, counted through all tables of a place.
     pub row: usize,
-    /// Columns that are scrolled past, after the first.
+    /// Columns scrolled past, after the first.
     pub scrolled: usize,
-    /// The column that orders the rows of each view; none for the order of the view itself.
+    /// The sort column of each view; none for the view's own order.
     pub sort: Vec<Option<usize>>,
-    /// Rows are shown whose first cells contain this.
+    /// Only rows with a text cell that contains this are shown.
     pub filter: String,
     /// Whether the filter is being typed.
     pub typing: bool,
-    /// Whether help is shown.
     pub help: bool,
-    /// Whether the chosen row is shown with all its columns.
+    /// Whether the selected row is shown with all its columns.
     pub detail: bool,
-    /// The picture that is shown in the place of tables.
+    /// The picture that is shown instead of tables.
     pub picture: Option<Picture>,
-    /// What it is of; rows change their places while it stays.
+    /// The row it shows, which may move in the table meanwhile.
     pub pinned: Option<Pinned>,
-    /// Of which operation, where it shows one: counted through those that occurred.
+    /// Which of the operations that occurred it shows, if it shows one.
     pub operation: usize,
     /// The tick that is shown; none follows the latest.
     pub at_ns: Option<u64>,
-    /// How much of time figures cover.
+    /// How much time figures cover.
     pub span: Span,
-    /// Whether the user wants to leave.
+    /// Whether the user wants to quit.
     pub leave: bool,
 }
 
-/// What surrounds the tables.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// Whose history it is: the host's name, a recording's id.
+    /// The host's name, or a recording's id.
     pub title: String,
-    /// Whether it goes on by itself.
+    /// Whether new ticks arrive.
     pub live: bool,
-    /// What went wrong lately, or has to be known.
+    /// A warning or an error to show.
     pub note: Option<String>,
 }
 
@@ -106,7 +113,6 @@ impl Default for State {
 }
 
 impl State {
-    /// Begins with this view.
     pub fn at_view(name: Option<&str>) -> Self {
         let place = |name| registry::ALL.iter().position(|view| view.name == name);
         Self { view: name.and_then(place).unwrap_or(0), ..Self::default() }
@@ -115,6 +121,11 @@ impl State {
     /// The view that is shown.
     pub fn view(&self) -> &'static View {
         registry::ALL[self.view.min(registry::ALL.len() - 1)]
+    }
+
+    /// The focus of the place; none in a pane.
+    pub fn focus(&self) -> Option<&Focus> {
+        self.path.last().map(|place| &place.focus)
     }
 
     /// The interval that is shown; none before the second tick.
@@ -128,7 +139,7 @@ impl State {
         };
         match from_ns {
             Some(from_ns) => Some(history.interval(from_ns, to_ns)),
-            // The very first tick ends no interval: the second one does.
+            // The first tick ends no interval; show the one that the second tick ends.
             None => Some(history.interval(to_ns, history.ticks().nth(1)?)),
         }
     }
@@ -154,7 +165,6 @@ impl State {
         table
     }
 
-    /// Goes to another view.
     pub fn go_to(&mut self, view: usize) {
         self.view = view.min(registry::ALL.len() - 1);
         if let Some(first) = self.path.drain(..).next() {
@@ -163,7 +173,7 @@ impl State {
         (self.row, self.scrolled, self.detail, self.picture) = (0, 0, false, None);
     }
 
-    /// Orders by the column after the one that orders now, or before it; past either end, by none.
+    /// Sorts by the next or the previous column; past either end, in the view's own order.
     pub fn sort_by_next(&mut self, back: bool) {
         let count = self.view().columns.len();
         let sort = &mut self.sort[self.view];
@@ -175,7 +185,7 @@ impl State {
         };
     }
 
-    /// Looks at more of time at once, or at less.
+    /// Makes figures cover more time, or less.
     pub fn widen(&mut self, wider: bool) {
         let now = SPANS.iter().position(|span| *span == self.span).unwrap_or(0);
         let next = if wider { (now + 1).min(SPANS.len() - 1) } else { now.saturating_sub(1) };
@@ -193,7 +203,7 @@ impl State {
         self.at_ns = (next < last || (steps <= 0 && self.at_ns.is_some())).then(|| ticks[next]);
     }
 
-    /// Stands still where it is, or follows again.
+    /// Pauses at the tick shown, or follows the latest again.
     pub fn pause(&mut self, history: &History) {
         self.at_ns = match self.at_ns {
             Some(_) => None,
@@ -208,57 +218,5 @@ impl State {
         let mut ticks: Vec<u64> = before.take(count + 1).collect();
         ticks.reverse();
         ticks.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
-    }
-
-    /// What pictures over time show: as many ticks as there is room for, or all of them, several in
-    /// one slice.
-    pub fn slices<'a>(&self, history: &'a History, room: usize) -> Vec<Interval<'a>> {
-        match (self.span, self.interval(history)) {
-            (Span::All, Some(interval)) => interval.slices(room),
-            _ => self.past(history, room),
-        }
-    }
-
-    /// Shows a picture of the chosen row, or the tables again.
-    pub fn show_picture(&mut self, picture: Picture, history: &History) {
-        if self.picture == Some(picture) {
-            self.picture = None;
-        } else {
-            if self.picture.is_none() {
-                self.pin(history);
-            }
-            self.picture = Some(picture);
-        }
-        self.operation = 0;
-    }
-
-    /// Has pictures be of the chosen row, or of what the place is about.
-    pub fn pin(&mut self, history: &History) {
-        let chosen = self.chosen(history);
-        let of_place = self.focus().and_then(Timed::of_focus);
-        let timed = of_place.or_else(|| chosen.as_ref().and_then(|(v, row)| v.timed(row)));
-        let name = chosen.map(|(view, row)| view.name_of(&row)).unwrap_or_default();
-        self.pinned = Some(Pinned { name, timed });
-    }
-
-    /// Sessions at work on average in each of them, of those that the place is about.
-    pub fn activity(&self, history: &History, count: usize) -> Vec<f64> {
-        let Some(focus) = self.focus() else { return Vec::new() };
-        let past = self.past(history, count);
-        past.iter().map(|interval| places::active(&interval.only(focus))).collect()
-    }
-
-    /// A column over time: its value in each of them, of the row that begins with `name`.
-    pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
-        let value = |interval: &Interval<'_>| {
-            let table = self.view().table(interval)?;
-            let row = table.rows.iter().find(|row| table.name_of(row) == name)?;
-            match row.get(column) {
-                Some(Value::Number(number)) => Some(*number),
-                _ => None,
-            }
-        };
-        let past = self.past(history, count);
-        past.iter().map(|interval| value(interval).unwrap_or(0.0)).collect()
     }
 }

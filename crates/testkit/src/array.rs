@@ -14,7 +14,6 @@ pub struct DiskArray {
 }
 
 impl DiskArray {
-    /// Puts disks together.
     pub fn new(disks: Vec<LoopDevice>) -> Result<Self, TestkitError> {
         if let [first, others @ ..] = &disks[..] {
             others.iter().try_for_each(|other| first.add_caps_of(other))?;

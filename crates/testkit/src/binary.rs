@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 
 use crate::error::TestkitError;
 
-/// What a program did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// Its exit code; none when a signal ended it.
@@ -26,7 +25,7 @@ impl Ran {
     pub fn json(&self) -> serde_json::Value {
         match serde_json::from_str(&self.stdout) {
             Ok(document) => document,
-            Err(error) => panic!("standard output is no JSON document: {error}\n{self:#?}"),
+            Err(error) => panic!("standard output is not a JSON document: {error}\n{self:#?}"),
         }
     }
 }

@@ -50,7 +50,6 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
@@ -114,7 +113,7 @@ impl LoopDevice {
             .map_err(TestkitError::file("parse", &path))?;
         let device = lease::loops_over(&lease.dir().join(lease::BACKING))?.pop();
         let device = device.ok_or_else(|| TestkitError::Name {
-            what: "the machine was started again since; remove the device and create it anew",
+            what: "the machine was rebooted since; remove the device and create it again",
             name: name.to_owned(),
         })?;
         let throttle = Controller::detect().map(|found| Throttle::find(&found, name));
@@ -152,7 +151,6 @@ impl LoopDevice {
         &self.device
     }
 
-    /// The file under it.
     pub fn backing_file(&self) -> PathBuf {
         self.lease.dir().join(lease::BACKING)
     }

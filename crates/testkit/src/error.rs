@@ -9,32 +9,19 @@ pub enum TestkitError {
     /// An operating-system tool said no.
     #[error("`{command}` failed: {message}\nhint: run it by hand to see why; devices need root")]
     Tool {
-        /// The command line.
         command: String,
         /// What it wrote to standard error, or why it could not be started.
         message: String,
     },
     /// A file or a kernel control file could not be used.
     #[error("cannot {verb} {path}: {source}\nhint: devices need root and free space in /var/tmp")]
-    File {
-        /// What was tried.
-        verb: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    File { verb: &'static str, path: PathBuf, source: io::Error },
     /// The loop device does not bypass the page cache of its backing file.
     #[error(
         "{device} refuses direct I/O over {backing}\n\
          hint: the file system that holds the backing file must support O_DIRECT"
     )]
-    Buffered {
-        /// The loop device.
-        device: PathBuf,
-        /// Its backing file.
-        backing: PathBuf,
-    },
+    Buffered { device: PathBuf, backing: PathBuf },
     /// No control group can cap a block device on this machine.
     #[error(
         "no control group can cap a block device\n\
@@ -46,7 +33,6 @@ pub enum TestkitError {
     Name {
         /// What is wrong with it.
         what: &'static str,
-        /// The name.
         name: String,
     },
 }

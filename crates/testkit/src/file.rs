@@ -86,7 +86,6 @@ impl ScratchDir {
         Ok(Self { path, _lease: lease })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

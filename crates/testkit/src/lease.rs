@@ -24,7 +24,6 @@ const OWNER: &str = "owner";
 const KEPT: &str = "kept";
 /// The backing file of a loop device.
 pub(crate) const BACKING: &str = "backing";
-/// The mount point.
 pub(crate) const MOUNT: &str = "mnt";
 /// Holds the number of a zram device.
 pub(crate) const ZRAM: &str = "zram";
@@ -93,7 +92,6 @@ impl Lease {
         Ok(names)
     }
 
-    /// The folder.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -114,11 +112,11 @@ impl Drop for Lease {
         if self.owner.is_none() {
             return;
         }
-        // The owner's lock falls with its file: without the root's, somebody who makes a folder now
-        // would take this one for an orphan and take it apart at the same time.
+        // The owner's lock falls with its file: without the root's, a process that creates a folder
+        // now would take this one for an orphan and take it apart at the same time.
         let exclusive = lock_root(self.dir.parent().unwrap_or(Path::new("/")));
         if let Err(error) = exclusive.and_then(|_held| take_apart(&self.dir)) {
-            // A destructor has nobody to return to, and the next use tries again.
+            // A destructor cannot return an error, and the next use tries again.
             writeln!(io::stderr(), "testkit: {error}").ok();
         }
     }
@@ -128,7 +126,7 @@ fn name_of(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Held while folders come and go, so that nobody takes a folder apart that is not locked yet.
+/// Held while folders are created and removed, so that no folder is removed before it is locked.
 fn lock_root(root: &Path) -> Result<File, TestkitError> {
     fs::create_dir_all(root).map_err(TestkitError::file("create", root))?;
     let path = root.join(".lock");

@@ -28,7 +28,6 @@ pub const FAST_VARIABLE: &str = "BLOCKSTONE_FAST";
 pub enum Need {
     /// To be the superuser.
     Root,
-    /// Loop devices.
     Loop,
     /// A control group that caps the I/O of a block device.
     Blkio,
@@ -36,7 +35,6 @@ pub enum Need {
     Zram,
     /// `io_uring` system calls that are there and permitted.
     Uring,
-    /// The peer fio.
     Fio,
     /// The peer that finds duplicate blocks.
     Duperemove,
@@ -52,11 +50,9 @@ pub enum Need {
     PostgresVersions,
     /// The programs of a MariaDB server.
     Mariadb,
-    /// The peer iostat.
     Iostat,
-    /// The peer collectl.
     Collectl,
-    /// A Prometheus server, which scrapes what watches tell.
+    /// A Prometheus server, to scrape a watch.
     Prometheus,
     /// A kernel that runs programs of ours at its tracepoints and describes its own types (BTF).
     Bpf,
@@ -71,7 +67,6 @@ pub enum Need {
 }
 
 impl Need {
-    /// Every need.
     pub const ALL: [Self; 21] = [
         Self::Root,
         Self::Loop,
@@ -151,7 +146,6 @@ impl Need {
         }
     }
 
-    /// Asks the machine.
     pub fn capability(self) -> Capability {
         match self {
             Self::Root => given(rustix::process::geteuid().is_root(), "run as root"),
@@ -260,14 +254,14 @@ pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
                 return false;
             }
             Decision::Fail(reason) => panic!(
-                "{test} needs {reason}\nhint: {REQUIRE_VARIABLE}={required} forbids to skip it",
+                "{test} needs {reason}\nhint: {REQUIRE_VARIABLE}={required} forbids skipping it",
             ),
         }
     }
     true
 }
 
-/// Whether a job that is no test goes without `need`: the reason, which the job prints and counts.
+/// Why a job other than a test has to do without `need`; the job prints and counts it.
 ///
 /// # Errors
 /// When what is missing is required.
@@ -277,7 +271,7 @@ pub fn skipped_without(need: Need) -> Result<Option<String>, String> {
         Decision::Run => Ok(None),
         Decision::Skip(reason) => Ok(Some(reason)),
         Decision::Fail(reason) => {
-            Err(format!("{reason}; {REQUIRE_VARIABLE}={required} forbids to skip it"))
+            Err(format!("{reason}; {REQUIRE_VARIABLE}={required} forbids skipping it"))
         }
     }
 }
@@ -301,7 +295,7 @@ fn decide(need: Need, capability: &Capability, required: &str) -> Decision {
     }
 }
 
-/// A machine does not change while its tests run: each need is asked for once a process.
+/// A machine does not change while its tests run: each need is checked once per process.
 fn capability_once(need: Need) -> Capability {
     static KNOWN: Mutex<BTreeMap<Need, Capability>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

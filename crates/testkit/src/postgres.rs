@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 /// Below it, each version has a directory of its own.
 const ROOT: &str = "/var/tmp/blockstone-postgres";
 
-/// One version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PostgresVersion {
     /// Its major number, which names its features.
     pub major: u32,
-    /// The package's own number.
     pub release: &'static str,
     /// The SHA-256 of the package.
     pub sha256: &'static str,

@@ -1,4 +1,4 @@
-//! A PostgreSQL server that a test has for itself, and sessions of somebody on it.
+//! A private PostgreSQL server for a test, and client sessions on it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::tool::tool;
 const DISTRIBUTED: u32 = 15;
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A server on a port of its own of the loopback; it ends, with all that it wrote, with its value.
+/// A server on a loopback port of its own; dropping it stops it and removes its files.
 #[derive(Debug)]
 pub struct PostgresServer {
     port: u16,
@@ -32,7 +32,7 @@ pub struct PostgresServer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Host,
-    /// In numbers of their own, as in a container: nobody on the host knows them by what they say.
+    /// In a PID namespace of their own, as in a container: their pids mean nothing on the host.
     Apart,
 }
 

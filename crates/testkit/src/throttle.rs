@@ -16,13 +16,9 @@ use crate::tool::control;
 /// Limits on a device; none means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caps {
-    /// Read requests a second.
     pub read_iops: Option<u64>,
-    /// Write requests a second.
     pub write_iops: Option<u64>,
-    /// Bytes read a second.
     pub read_bytes_per_s: Option<u64>,
-    /// Bytes written a second.
     pub write_bytes_per_s: Option<u64>,
 }
 
@@ -84,7 +80,6 @@ impl Throttle {
         Self { controller: controller.clone(), dir }
     }
 
-    /// Makes the group.
     pub(crate) fn create(controller: &Controller, name: &str) -> Result<Self, TestkitError> {
         if let Controller::V2(root) = controller {
             control(&root.join("cgroup.subtree_control"), "+io")?;

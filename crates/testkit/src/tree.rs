@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Makes the files and links of a capture below `root`: a line `==> path <==` begins a file, whose
 /// text follows (`\\0` is a zero byte); `==> path -> target <==` is a link. Files that are there
-/// are written anew.
+/// are overwritten.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_and_links_are_made_and_made_anew() {
+    fn files_and_links_are_made_and_overwritten() {
         let root = crate::ScratchDir::on_disk().unwrap();
         let capture = "==> /a/b <==\n1 2\n3\n==> /l -> /a <==\n==> /c <==\nx\\0y\n";
         lay_out(capture, root.path()).unwrap();

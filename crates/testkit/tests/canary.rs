@@ -3,5 +3,5 @@
 
 #[test]
 fn the_canary_fails_when_it_is_told_to() {
-    assert!(std::env::var_os("BLOCKSTONE_CANARY").is_none(), "the canary failed as it was told to");
+    assert!(std::env::var_os("BLOCKSTONE_CANARY").is_none(), "the canary failed as intended");
 }

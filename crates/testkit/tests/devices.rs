@@ -13,7 +13,7 @@ use blockstone_testkit::{
     require, run,
 };
 
-/// Tells the test below that it is its own child; holds the path to note the backing file in.
+/// Set for a child process of the test below; the path to write the backing file's name to.
 const HOLD: &str = "BLOCKSTONE_TEST_HOLD";
 
 fn small(size_mib: u64) -> DeviceSpec {
@@ -42,7 +42,7 @@ fn a_read_cap_is_kept_and_a_changed_one_too() {
     let capped = dd_iops(&device, &read, 400);
     assert!((capped - 200.0).abs() < 20.0, "the cap is 200, dd saw {capped:.0}");
 
-    // A busy machine still does so many, one after the other.
+    // Even a busy machine creates this many in sequence.
     device.set_caps(Caps { read_iops: Some(500), ..Caps::default() }).unwrap();
     let raised = dd_iops(&device, &read, 1_000);
     assert!((raised - 500.0).abs() < 50.0, "the cap is 500, dd saw {raised:.0}");

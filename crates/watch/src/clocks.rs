@@ -1,30 +1,27 @@
-//! What other clocks did while the monotonic one went on: a wall clock that was set, and a machine
-//! that slept.
+//! Detects that the wall clock was set or that the machine slept, against the monotonic clock.
 
 use blockstone_base::units::format_ns;
 use rustix::time::{ClockId, clock_gettime};
 
-/// A smaller step of the wall clock is its regulation.
+/// Smaller steps of the wall clock are NTP's adjustments.
 const STEP_NS: i128 = 200_000_000;
 
-/// The distances of two clocks to the monotonic one.
+/// Offsets of the wall and boot clocks to the monotonic one.
 #[derive(Debug)]
 pub struct Clocks {
     wall_ns: i128,
     boot_ns: i128,
 }
 
-/// Something that a reader of a recording has to know about its time.
+/// A jump that a reader of the recording has to know about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jump {
     /// `clock-step` or `suspend`.
     pub kind: &'static str,
-    /// In words.
     pub detail: String,
 }
 
 impl Clocks {
-    /// As they are now.
     pub fn now() -> Self {
         let monotonic_ns = read(ClockId::Monotonic);
         Self {
@@ -43,7 +40,7 @@ impl Clocks {
 
     fn jumps_to(&self, now: &Self) -> Vec<Jump> {
         let slept_ns = now.boot_ns - self.boot_ns;
-        // Sleep moves the wall clock on, too; what is left was set.
+        // Sleep advances the wall clock too; the rest was set.
         let set_ns = now.wall_ns - self.wall_ns - slept_ns;
         let long = |ns: i128| format_ns(ns.unsigned_abs() as f64);
         let mut jumps = Vec::new();
@@ -70,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sleep_and_a_clock_that_is_set_are_told_apart() {
+    fn sleep_and_setting_the_clock_are_distinguished() {
         let before = Clocks { wall_ns: 1_000, boot_ns: 0 };
         let kinds = |wall_ns: i128, boot_ns: i128| -> Vec<&str> {
             let jumps = before.jumps_to(&Clocks { wall_ns, boot_ns });

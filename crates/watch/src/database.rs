@@ -1,4 +1,4 @@
-//! A database looked at from a thread of its own: a server that hangs holds up nothing else.
+//! A database watched from a thread of its own, so that a hanging server delays nothing else.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -12,31 +12,28 @@ use blockstone_target::monitor::{self, Monitor, Server};
 
 use crate::WatchError;
 
-/// How long a tick waits for the server's counters; they come with a later one otherwise.
+/// How long a tick waits for the server's counters; if they are late they go with a later one.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long a server that went away is left alone before it is asked for again.
+/// How long to wait before reconnecting to a server that went away.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Looks after which columns that are not measured and processes are asked for again.
+/// Ticks after which unmeasured columns and processes are queried again.
 const ASK_EVERY: u64 = 10;
 
-/// What the thread said.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// The instant that it looked at, since the watch began.
+    /// Time of the reading since the watch began.
     pub t_ns: u64,
-    /// What it saw.
     pub readings: Vec<Reading>,
-    /// Columns that it cannot measure, when they were asked for.
+    /// Columns that it cannot measure, if they were queried.
     pub unmeasured: Vec<(&'static str, &'static str, Unmeasured)>,
-    /// The server's processes with their roles, when they were asked for.
+    /// The server's processes with their roles, if they were queried.
     pub processes: Option<Vec<(Member, String)>>,
-    /// Why it saw nothing.
     pub error: Option<String>,
     /// Whether these are the counters of a tick.
     is_tick: bool,
 }
 
-/// The thread that looks at one database.
+/// The thread that watches one database.
 pub struct Database {
     series: &'static [&'static Schema],
     server: Server,
@@ -46,38 +43,37 @@ pub struct Database {
 }
 
 impl Database {
-    /// Connects to the server at `address` and begins to sample its sessions, `samples` apart, on
-    /// the clock that began at `origin_ns`.
+    /// Connects to the server at `address` and starts to sample its sessions every `samples`;
+    /// instants count from `origin_ns`.
     pub fn start(address: &str, samples: Nanos, origin_ns: u64) -> Result<Self, WatchError> {
         let mut monitor = monitor::open(address)?;
         let (series, server) = (monitor.series(), monitor.describe());
-        // The first look says what is wrong with the server while that can still be said.
+        // Read once here, so that problems of the server are errors at the start.
         monitor.counters(&mut Vec::new())?;
         let (ticks, due) = mpsc::channel();
-        let (said, answers) = mpsc::channel();
-        let looker = Looker { monitor, said, samples, origin_ns, looks: 0, gone: false };
+        let (answers_out, answers) = mpsc::channel();
+        let poller =
+            Poller { monitor, answers_out, samples, origin_ns, ticks_read: 0, gone: false };
         let thread = thread::Builder::new().name("database".to_owned());
-        let thread = thread.spawn(move || looker.run(&due)).map_err(WatchError::Thread)?;
+        let thread = thread.spawn(move || poller.run(&due)).map_err(WatchError::Thread)?;
         Ok(Self { series, server, ticks: Some(ticks), answers, thread: Some(thread) })
     }
 
-    /// The series that it tells.
     pub fn series(&self) -> &'static [&'static Schema] {
         self.series
     }
 
-    /// What the server is.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Has the counters read under the instant `t_ns`.
+    /// Requests the counters for the tick at `t_ns`.
     pub fn ask(&self, t_ns: u64) {
-        // A thread that is gone says so in its answers.
+        // If the thread has ended, its answers show that.
         let _ = self.ticks.as_ref().map(|ticks| ticks.send(t_ns));
     }
 
-    /// What it said since the last time; waits a moment for the counters of a tick.
+    /// The answers since the last call; waits a moment for the counters of the tick.
     pub fn answers(&self) -> Vec<Answer> {
         let until = Instant::now() + PATIENCE;
         let mut answers = Vec::new();
@@ -97,7 +93,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // Without a sender the thread ends, once the server let go of it.
+        // Without a sender the thread ends as soon as the server returns from its query.
         self.ticks = None;
         if let Some(thread) = self.thread.take()
             && thread.is_finished()
@@ -107,16 +103,16 @@ impl Drop for Database {
     }
 }
 
-struct Looker {
+struct Poller {
     monitor: Box<dyn Monitor>,
-    said: Sender<Answer>,
+    answers_out: Sender<Answer>,
     samples: Nanos,
     origin_ns: u64,
-    looks: u64,
+    ticks_read: u64,
     gone: bool,
 }
 
-impl Looker {
+impl Poller {
     fn run(mut self, due: &Receiver<u64>) {
         let pause = Duration::from_nanos(self.samples.get());
         let mut next = Instant::now() + pause;
@@ -132,7 +128,7 @@ impl Looker {
             if self.gone {
                 next = Instant::now() + PAUSE;
             }
-            if self.said.send(answer).is_err() {
+            if self.answers_out.send(answer).is_err() {
                 return;
             }
         }
@@ -140,38 +136,39 @@ impl Looker {
 
     fn tick(&mut self, t_ns: u64) -> Answer {
         let mut answer = Answer { t_ns, is_tick: true, ..Answer::default() };
-        let looked = self.back().and_then(|()| {
+        let result = self.reconnect_if_gone().and_then(|()| {
             self.monitor.counters(&mut answer.readings)?;
             self.monitor.sessions(&mut answer.readings)
         });
-        self.gone = looked.is_err();
-        if let Err(error) = looked {
+        self.gone = result.is_err();
+        if let Err(error) = result {
             answer.readings.clear();
             answer.error = Some(error.to_string());
             return answer;
         }
-        if self.looks.is_multiple_of(ASK_EVERY) {
+        if self.ticks_read.is_multiple_of(ASK_EVERY) {
             answer.unmeasured = self.monitor.unmeasured();
             answer.processes = Some(self.monitor.processes());
         }
-        self.looks += 1;
+        self.ticks_read += 1;
         answer
     }
 
     fn sample(&mut self) -> Answer {
         let t_ns = clock::now_ns() - self.origin_ns;
         let mut answer = Answer { t_ns, ..Answer::default() };
-        let looked = self.back().and_then(|()| self.monitor.sessions(&mut answer.readings));
-        self.gone = looked.is_err();
-        if let Err(error) = looked {
+        let result =
+            self.reconnect_if_gone().and_then(|()| self.monitor.sessions(&mut answer.readings));
+        self.gone = result.is_err();
+        if let Err(error) = result {
             answer.readings.clear();
             answer.error = Some(error.to_string());
         }
         answer
     }
 
-    /// Connects anew to a server that went away.
-    fn back(&mut self) -> Result<(), blockstone_target::SqlError> {
+    /// Reconnects to a server that went away.
+    fn reconnect_if_gone(&mut self) -> Result<(), blockstone_target::SqlError> {
         if self.gone { self.monitor.reconnect() } else { Ok(()) }
     }
 }

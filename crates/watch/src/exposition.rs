@@ -1,5 +1,4 @@
-//! What was seen at the last tick, as `OpenMetrics`: raw counters and levels, from which Prometheus
-//! makes rates of its own.
+//! The last tick as `OpenMetrics`: raw counters and gauges, from which Prometheus derives rates.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,55 +13,54 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-/// A label is no place for long texts, as those of statements.
+/// Longer texts, such as statements, make no labels.
 const LABEL_BYTES: usize = 80;
 
 /// The rows of one tick.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct Snapshot {
     host: String,
-    probes: Vec<SeenByProbe>,
+    probes: Vec<ProbeSnapshot>,
 }
 
 #[derive(Debug)]
-struct SeenByProbe {
+struct ProbeSnapshot {
     info: ProbeInfo,
-    /// Objects with their cells.
+    /// By object.
     rows: Vec<(String, Vec<Cell>)>,
 }
 
-impl Seen {
-    /// The last tick of a history, on this host. Probes that sample single sessions have no place
-    /// in it.
+impl Snapshot {
+    /// The last tick of a history, on this host, without the `sampled` probes.
     pub fn last(history: &History, host: &str, sampled: &[&str]) -> Self {
         let probes = history.probes().filter(|info| !sampled.contains(&info.probe.as_str()));
-        let seen = |info: &ProbeInfo| {
+        let snapshot = |info: &ProbeInfo| {
             let rows = history.last_rows(&info.probe).into_iter();
             let rows = rows.map(|(object, cells)| (object.to_owned(), cells.to_vec()));
-            SeenByProbe { info: info.clone(), rows: rows.collect() }
+            ProbeSnapshot { info: info.clone(), rows: rows.collect() }
         };
-        Self { host: host.to_owned(), probes: probes.map(seen).collect() }
+        Self { host: host.to_owned(), probes: probes.map(snapshot).collect() }
     }
 }
 
-/// The text that a scrape is answered with.
+/// The answer to a scrape.
 ///
 /// # Errors
-/// When it cannot be put together.
-pub fn text(seen: Arc<Seen>) -> Result<String, fmt::Error> {
+/// When it cannot be encoded.
+pub fn text(snapshot: Arc<Snapshot>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Rows(seen)));
+    registry.register_collector(Box::new(Rows(snapshot)));
     let mut text = String::new();
     text::encode(&mut text, &registry)?;
     Ok(text)
 }
 
 #[derive(Debug)]
-struct Rows(Arc<Seen>);
+struct Rows(Arc<Snapshot>);
 
 impl Collector for Rows {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        for SeenByProbe { info, rows } in &self.0.probes {
+        for ProbeSnapshot { info, rows } in &self.0.probes {
             for (index, column) in info.columns.iter().enumerate() {
                 if column.kind != Kind::State {
                     family(&mut encoder, &self.0.host, info, index, rows)?;
@@ -162,13 +160,13 @@ mod tests {
         let mut history = History::new(vec![ProbeInfo::of(&DISK)]);
         let row = |ns, level| vec![Cell::Value(ns), level, Cell::Text("di\"sk".to_owned())];
         history.push("host", 1, "vda", row(2_500_000_000, Cell::Unmeasured));
-        let text = text(Arc::new(Seen::last(&history, "db1", &[]))).unwrap();
+        let text = text(Arc::new(Snapshot::last(&history, "db1", &[]))).unwrap();
         let labels = r#"host="db1",object="vda",device_kind="di\"sk""#;
         let wanted = format!("blockstone_host_read_seconds_total{{{labels}}} 2.5\n");
         assert!(text.contains(&wanted), "{text}");
         assert!(!text.contains("in_flight") && text.ends_with("# EOF\n"), "{text}");
         assert!(text.contains("# TYPE blockstone_host_read_seconds counter"), "{text}");
-        let none = Seen::last(&history, "db1", &["host"]);
+        let none = Snapshot::last(&history, "db1", &["host"]);
         assert!(!super::text(Arc::new(none)).unwrap().contains("read"));
     }
 }

@@ -1,12 +1,11 @@
-//! Files of other monitors as recordings of ours.
+//! Turns files of other monitors into recordings.
 //!
-//! A [`Format`] turns a tool's file into [`Look`]s: rows of the probes that a watch has, at the
-//! instants at which the tool looked. Where the tool kept counters they are taken as they are, by
-//! the probes themselves; where it printed rates, [`ledger`] makes counters of them that move by
-//! just these. What a file does not hold is unmeasured, never zero, and says so.
+//! A [`Format`] turns a tool's file into [`Snapshot`]s: rows of the probes that a watch has, at the
+//! instants at which the tool sampled. Counters that the tool kept are read by the probes
+//! themselves; rates that it printed are turned back into counters by [`ledger`]. What a file does
+//! not contain is unmeasured, never zero.
 //!
-//! The file is read twice: once to see that all of it makes sense, before anything is written, and
-//! once to write it.
+//! Files are read twice: once to check all of it before anything is written, and once to write it.
 //!
 //! To read another tool's files: one module with its `FORMAT`, one line in [`ALL`].
 
@@ -26,38 +25,35 @@ use blockstone_base::identity::Host;
 use blockstone_record::RecordError;
 use blockstone_record::manifest::{End, Imported};
 
-use crate::recorder::Destination;
+use crate::settings::Destination;
 use text::Text;
 use writer::{Contents, Writer};
 
 /// Every format that is read, in the order in which a file is offered to them.
 const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
 
-/// A kind of file.
 struct Format {
     /// The tool that writes it.
     tool: &'static str,
-    /// What it holds, for people.
+    /// What it contains, in words for the reader of a report.
     holds: &'static str,
-    /// Whether its numbers go on in the file that comes after it. Where they do not, nobody knows
-    /// what happened between the two.
+    /// Whether counters continue in the next file. If not, what happened between the two is
+    /// unknown.
     goes_on: bool,
-    /// How it is made.
     made_by: &'static str,
-    /// Whether a file that begins so is one.
+    /// Whether a file with this text has the format.
     recognises: fn(&str) -> bool,
-    /// Reads it from its beginning to its end, or to where it was cut.
+    /// Reads the file to its end, or to where it is truncated.
     read: fn(&Text, &mut Sink<'_>) -> Result<Origin, Failure>,
 }
 
-/// Takes what was looked at, in the order of time.
-type Sink<'a> = dyn FnMut(Look) -> Result<(), Failure> + 'a;
+/// Receives snapshots in the order of time.
+type Sink<'a> = dyn FnMut(Snapshot) -> Result<(), Failure> + 'a;
 
-/// What was seen at one instant.
+/// The readings of one instant.
 #[derive(Clone, Debug)]
-struct Look {
-    /// Nanoseconds since 1970. Never before that of the look before; the same instant may have
-    /// rows that are added later.
+struct Snapshot {
+    /// Nanoseconds since 1970; never decreases, and further rows may have the same instant.
     at_ns: u64,
     /// One row of each object.
     readings: Vec<Reading>,
@@ -66,7 +62,6 @@ struct Look {
 /// What a file says about itself.
 #[derive(Clone, Debug, Default)]
 struct Origin {
-    /// The tool's version.
     tool_version: Option<String>,
     /// The machine, so far as the file describes it.
     host: Host,
@@ -74,7 +69,6 @@ struct Origin {
     notes: Vec<String>,
 }
 
-/// Why reading ended.
 #[derive(Debug)]
 enum Failure {
     /// The file is damaged in this line, counted from 1.
@@ -86,58 +80,34 @@ enum Failure {
 /// Why a file could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It cannot be read.
-    #[error("read {path}: {source}\nhint: is it the right path, and may this user read it?")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: std::io::Error,
-    },
-    /// No format fits.
+    #[error("read {path}: {source}\nhint: check the path and that this user may read it")]
+    Read { path: PathBuf, source: std::io::Error },
     #[error("import {path}: {why}\nhint: what can be imported: {known}")]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// What it is instead.
-        why: &'static str,
-        /// What would fit.
-        known: String,
-    },
-    /// It is what it seems to be, but not whole.
+    Foreign { path: PathBuf, why: &'static str, known: String },
+    /// The format is known, but a line of it is damaged.
     #[error("import {path}: line {line}: {what}\nhint: {hint}")]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The line, of the decompressed text.
         line: usize,
-        /// What is wrong there.
         what: String,
-        /// What to do.
         hint: String,
     },
     /// Two files do not belong together.
-    #[error("import {path} with {other}: {what}\nhint: give each a recording of its own")]
-    Differ {
-        /// One of them.
-        path: PathBuf,
-        /// The other.
-        other: PathBuf,
-        /// Why not.
-        what: &'static str,
-    },
+    #[error("import {path} with {other}: {what}\nhint: import each into a recording of its own")]
+    Differ { path: PathBuf, other: PathBuf, what: &'static str },
     /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
-/// The error about a file that no format fits.
+/// The error for a file of no known format.
 fn foreign(path: &Path, why: &'static str) -> ImportError {
     let known = ALL.iter().map(|format| format.made_by).collect::<Vec<_>>().join(" · ");
     ImportError::Foreign { path: path.to_owned(), why, known }
 }
 
-/// Files of another tool, read and found whole, or whole up to where they were cut.
+/// Files of another tool, read and checked; a truncated one up to where it ends.
 pub struct Import {
     parts: Vec<Part>,
     host: Host,
@@ -145,7 +115,6 @@ pub struct Import {
     contents: Contents,
 }
 
-/// One of the files.
 struct Part {
     path: PathBuf,
     format: &'static Format,
@@ -154,8 +123,7 @@ struct Part {
 }
 
 impl Import {
-    /// Reads all of these files, which are of one tool on one host, in whatever order. Nothing is
-    /// written.
+    /// Reads these files of one tool on one host, in any order. Nothing is written.
     ///
     /// # Errors
     /// When one cannot be read, is of no known format, is damaged, or holds no interval; when they
@@ -189,7 +157,7 @@ impl Import {
         Ok(Self { parts, host, imported, contents })
     }
 
-    /// What a reader of the recording should know: what was left out, and what was taken for what.
+    /// Notes for the reader of the recording: what was skipped, and which assumptions were made.
     pub fn notes(&self) -> &[String] {
         &self.imported.notes
     }
@@ -216,7 +184,7 @@ impl Import {
                 writer.interrupt(part.contents.first_ns)?;
             }
             let text = Text::read(&part.path)?;
-            let mut sink = |look: Look| writer.add(look).map_err(Failure::Record);
+            let mut sink = |snapshot: Snapshot| writer.add(snapshot).map_err(Failure::Record);
             let read = (part.format.read)(&text, &mut sink);
             read.map(drop).map_err(|failure| part.failed(failure))
         });
@@ -238,19 +206,19 @@ impl Part {
         }
         let format = ALL.iter().find(|format| (format.recognises)(text.as_str()));
         let Some(&format) = format else {
-            return Err(foreign(path, "no known tool wrote such a file"));
+            return Err(foreign(path, "its format is unknown"));
         };
         let (origin, contents) = (Origin::default(), Contents::default());
         let mut part = Self { path: path.to_owned(), format, origin, contents };
         let mut contents = Contents::default();
-        let mut sink = |look: Look| {
-            contents.add(&look);
+        let mut sink = |snapshot: Snapshot| {
+            contents.add(&snapshot);
             Ok(())
         };
         part.origin = (format.read)(&text, &mut sink).map_err(|failure| part.failed(failure))?;
         part.contents = contents;
         if part.contents.instants < 2 {
-            let what = "the file ends before one interval was told".to_owned();
+            let what = "the file ends before its first interval is complete".to_owned();
             return Err(part.failed(Failure::Damage { line: text.last_line(), what }));
         }
         Ok(part)
@@ -259,7 +227,7 @@ impl Part {
     fn failed(&self, failure: Failure) -> ImportError {
         match failure {
             Failure::Damage { line, what } => {
-                let hint = format!("it is read as: {}", self.format.made_by);
+                let hint = format!("the format was taken for {}", self.format.made_by);
                 ImportError::Damaged { path: self.path.clone(), line, what, hint }
             }
             Failure::Record(error) => error.into(),
@@ -273,13 +241,13 @@ impl Part {
             Err(ImportError::Differ { path, other, what })
         };
         if self.format.tool != other.format.tool {
-            return differ("they are of different tools");
+            return differ("they were written by different tools");
         }
         if self.origin.host.hostname != other.origin.host.hostname {
             return differ("they are of different hosts");
         }
         if self.contents.first_ns <= other.contents.last_ns {
-            return differ("they are of the same time");
+            return differ("their times overlap");
         }
         Ok(())
     }

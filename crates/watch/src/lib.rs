@@ -1,8 +1,8 @@
-//! A host watched: every layer looked at on one clock, kept as a history for whoever shows it, and
-//! recorded if that is asked for.
+//! Watches a host: reads every layer on one clock, keeps a history for display, and records it on
+//! request.
 //!
-//! Must not know the command line, how tables look or who draws them. [`Watch`] looks;
-//! the same history comes from a recording by [`blockstone_view::History::read`].
+//! It does not know the command line or how tables are drawn. [`Watch`] reads a host; the same
+//! history comes from a recording by [`blockstone_view::History::read`].
 //!
 //! ```no_run
 //! use blockstone_base::units::Nanos;
@@ -32,14 +32,15 @@ mod exposition;
 mod import;
 mod listen;
 mod recorder;
+mod settings;
 mod watch;
 
 pub use import::{Import, ImportError};
 pub use listen::Listener;
-pub use recorder::Destination;
-pub use watch::{Kernel, Settings, Watch};
+pub use settings::{Destination, Kernel, Settings};
+pub use watch::Watch;
 
-/// Why a host could not be watched, or not any longer.
+/// Why a host can not, or no longer, be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The recording could not be written.
@@ -48,17 +49,14 @@ pub enum WatchError {
     /// The database could not be watched.
     #[error(transparent)]
     Database(#[from] blockstone_target::SqlError),
-    /// There is no thread to be had.
+    /// No thread could be started.
     #[error("start a thread: {0}\nhint: ulimit -u and the cgroup's pids.max limit them")]
     Thread(std::io::Error),
-    /// Nobody can be answered at this address.
+    /// The address cannot be listened on.
     #[error(
-        "listen on {address}: {why}\nhint: is another program there, or is it not of this host?"
+        "listen on {address}: {why}
+\
+         hint: another program may use the port, or the address is not one of this host"
     )]
-    Listen {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// Why not.
-        why: String,
-    },
+    Listen { address: std::net::SocketAddr, why: String },
 }

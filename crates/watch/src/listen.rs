@@ -8,52 +8,51 @@ use blockstone_view::History;
 use tiny_http::{Header, Request, Response, Server};
 
 use crate::WatchError;
-use crate::exposition::{self, Seen};
+use crate::exposition::{self, Snapshot};
 
-/// What a scrape is told that its answer is.
+/// The content type of a scrape's answer.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A thread that answers scrapes with what was seen last. It ends with this.
+/// A thread that answers scrapes with the last tick. It ends when this is dropped.
 pub struct Listener {
     server: Arc<Server>,
-    seen: Arc<Mutex<Arc<Seen>>>,
+    snapshot: Arc<Mutex<Arc<Snapshot>>>,
     host: String,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
-    /// Begins to listen.
+    /// Starts to listen.
     ///
     /// # Errors
     /// When the address cannot be listened on.
     pub fn start(address: SocketAddr, host: &str) -> Result<Self, WatchError> {
         let failed = |why: String| WatchError::Listen { address, why };
         let server = Server::http(address).map_err(|error| failed(error.to_string()))?;
-        let (server, seen) = (Arc::new(server), Arc::<Mutex<Arc<Seen>>>::default());
-        let (answering, known) = (Arc::clone(&server), Arc::clone(&seen));
+        let (server, snapshot) = (Arc::new(server), Arc::<Mutex<Arc<Snapshot>>>::default());
+        let (answering, known) = (Arc::clone(&server), Arc::clone(&snapshot));
         let thread = thread::Builder::new()
             .name("listen".to_owned())
             .spawn(move || {
                 for request in answering.incoming_requests() {
-                    let seen = Arc::clone(&known.lock().unwrap_or_else(PoisonError::into_inner));
-                    // A scraper that went away has nobody to be told.
-                    let _ = answer(request, seen);
+                    let snapshot =
+                        Arc::clone(&known.lock().unwrap_or_else(PoisonError::into_inner));
+                    // The scraper may have disconnected.
+                    let _ = answer(request, snapshot);
                 }
             })
             .map_err(|error| failed(error.to_string()))?;
-        Ok(Self { server, seen, host: host.to_owned(), thread: Some(thread) })
+        Ok(Self { server, snapshot, host: host.to_owned(), thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.server_addr().to_ip()
     }
 
-    /// Answers with the last tick of `history` from now on. Probes that sample single sessions are
-    /// left out.
-    pub fn tell(&self, history: &History, sampled: &[&str]) {
-        let seen = Arc::new(Seen::last(history, &self.host, sampled));
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    /// Answers with the last tick of `history` from now on, without the `sampled` probes.
+    pub fn publish(&self, history: &History, sampled: &[&str]) {
+        let snapshot = Arc::new(Snapshot::last(history, &self.host, sampled));
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 }
 
@@ -66,14 +65,14 @@ impl Drop for Listener {
     }
 }
 
-fn answer(request: Request, seen: Arc<Seen>) -> std::io::Result<()> {
+fn answer(request: Request, snapshot: Arc<Snapshot>) -> std::io::Result<()> {
     let (code, kind, body) = match request.url().split('?').next() {
-        Some("/metrics") => match exposition::text(seen) {
+        Some("/metrics") => match exposition::text(snapshot) {
             Ok(text) => (200, OPEN_METRICS, text),
-            Err(error) => (500, "text/plain", format!("encode the figures: {error}\n")),
+            Err(error) => (500, "text/plain", format!("encode the metrics: {error}\n")),
         },
-        Some("/") => (200, "text/plain", "blockstone watch: the figures are at /metrics\n".into()),
-        _ => (404, "text/plain", "there is only /metrics\n".to_owned()),
+        Some("/") => (200, "text/plain", "blockstone watch: metrics are at /metrics\n".into()),
+        _ => (404, "text/plain", "not found: metrics are at /metrics\n".to_owned()),
     };
     let response = Response::from_string(body).with_status_code(code);
     let header = Header::from_bytes("Content-Type", kind);

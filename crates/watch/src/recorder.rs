@@ -1,6 +1,4 @@
-//! The recording of a watched host: one phase from its first tick to its last.
-
-use std::path::PathBuf;
+//! The recording of a watched host: one phase, from the first tick to the last.
 
 use blockstone_base::column::{Cell, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
@@ -11,36 +9,25 @@ use blockstone_record::{Parameters, RecordError, Recorder};
 use blockstone_sys::survey;
 use blockstone_target::monitor::Server;
 
-use crate::watch::Settings;
+use crate::settings::{Destination, Settings};
 
 /// The index of the only phase.
 pub const PHASE: i32 = 0;
-/// The shortest segment.
 const SEGMENT: Nanos = Nanos::millis(10_000);
-/// A longer recording has longer segments: a crash costs at most one part in so many of it.
+/// A longer recording has longer segments: a crash loses at most one part in this many of it.
 const SEGMENT_SHARE: u64 = 20;
-/// The longest segment.
 const SEGMENT_MAX: Nanos = Nanos::millis(300_000);
 
-/// Where a recording goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
-    /// A directory that does not exist or is empty.
-    pub dir: PathBuf,
-    /// The identity that it was given.
-    pub id: String,
-}
-
 /// Writes what is looked at.
-pub struct Written {
+pub struct RecordingSink {
     recorder: Recorder,
     segment_since_ns: u64,
     first_ns: Option<u64>,
     last_ns: u64,
 }
 
-impl Written {
-    /// Begins a recording of these series, among them those of `server`.
+impl RecordingSink {
+    /// Creates a recording of these series, which include those of `server`.
     pub fn begin(
         destination: &Destination,
         settings: &Settings,
@@ -67,7 +54,6 @@ impl Written {
         Ok(Self { recorder, segment_since_ns: 0, first_ns: None, last_ns: 0 })
     }
 
-    /// Records a row.
     pub fn row(
         &mut self,
         probe: &str,
@@ -78,7 +64,6 @@ impl Written {
         self.recorder.row(probe, t_ns, PHASE, object, cells)
     }
 
-    /// Records that something happened.
     pub fn event(&mut self, t_ns: u64, kind: &str, detail: &str) -> Result<(), RecordError> {
         self.recorder.event(t_ns, PHASE, kind, detail)
     }
@@ -88,7 +73,7 @@ impl Written {
         self.recorder.missed_ticks(probe, missed);
     }
 
-    /// Notes why a column is empty.
+    /// Records why a column is empty.
     pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
         let infos = self.recorder.manifest().probes.iter_mut().filter(|info| info.probe == probe);
         for info in infos.flat_map(|info| &mut info.columns).filter(|info| info.name == column) {
@@ -110,7 +95,6 @@ impl Written {
         self.recorder.save()
     }
 
-    /// Ends it.
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
         let stop = match end {
             End::Complete | End::Running => Stop::TimeLimit,

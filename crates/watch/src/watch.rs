@@ -1,10 +1,9 @@
-//! Looking at everything, tick by tick.
+//! Reading every layer, tick by tick.
 
 use std::path::Path;
 
 use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit, Unmeasured};
 use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
-use blockstone_base::units::Nanos;
 use blockstone_measure::Ticks;
 use blockstone_probe::io::{self, IoSpec, Wanted};
 use blockstone_probe::profile::{self, ProfileSpec};
@@ -18,7 +17,8 @@ use crate::WatchError;
 use crate::clocks::{Clocks, Jump};
 use crate::database::Database;
 use crate::listen::Listener;
-use crate::recorder::{Destination, Written};
+use crate::recorder::RecordingSink;
+use crate::settings::{Kernel, Settings};
 
 /// What watching says about itself.
 pub const SCHEMA: Schema = Schema {
@@ -35,57 +35,22 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
-/// Probes whose rows are single sessions, or functions, that come and go.
+/// Probes whose rows are single sessions, statements or functions: not for Prometheus.
 const SAMPLED: &[&str] =
     &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe, profile::SCHEMA.probe];
-/// Ticks after which probes are asked again what they cannot measure.
+/// Ticks after which probes are asked again which columns they cannot measure.
 const ASK_EVERY: u64 = 10;
 
 const fn own(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     Column { name, unit, kind: Kind::Counter, source: "Blockstone", doc }
 }
 
-/// What is watched, and how.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The command line, for the manifest.
-    pub argv: Vec<String>,
-    /// Time between two ticks.
-    pub interval: Nanos,
-    /// How much of the past is kept in memory.
-    pub keep: Nanos,
-    /// Which processes are watched, and as what.
-    pub roles: Roles,
-    /// Where it is recorded, if it is.
-    pub record: Option<Destination>,
-    /// The address of a database that is watched too.
-    pub database: Option<String>,
-    /// Time between two samples of its sessions.
-    pub samples: Nanos,
-    /// How far the kernel is asked to count I/O by role and file.
-    pub kernel: Kernel,
-    /// Samples a second of what each processor executes; none at all without.
-    pub profile_per_second: Option<u32>,
-}
-
-/// How far the kernel is asked to count I/O by role and file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// Not at all.
-    Off,
-    /// Requests to devices.
-    Requests,
-    /// These and the system calls of the watched processes.
-    Calls,
-}
-
-/// A host under watch.
 pub struct Watch {
     probes: Vec<Box<dyn Probe>>,
     rows: Vec<Row>,
     history: History,
     keep_ns: u64,
-    written: Option<Written>,
+    recording: Option<RecordingSink>,
     origin_ns: u64,
     ticks: Ticks,
     clocks: Clocks,
@@ -95,17 +60,17 @@ pub struct Watch {
     database: Option<Database>,
     /// The processes whose I/O the kernel counts.
     wanted: Wanted,
-    /// Why the database says nothing.
+    /// Why the database does not answer.
     silent: Option<String>,
     /// Ticks taken, ticks missed and time spent looking.
     own: [u64; 3],
 }
 
 impl Watch {
-    /// Begins. Nothing was looked at yet; the first tick is one interval away.
+    /// Starts. Nothing is read yet; the first tick is one interval away.
     ///
     /// # Errors
-    /// When the recording cannot be begun.
+    /// When the recording cannot be created or the database cannot be watched.
     pub fn start(settings: &Settings) -> Result<Self, WatchError> {
         let scope = Scope::Host(settings.roles.clone());
         let context = Context { root: Path::new("/").to_owned(), scope };
@@ -120,18 +85,18 @@ impl Watch {
         let origin_ns = clock::now_ns();
         let watched = |address: &String| Database::start(address, settings.samples, origin_ns);
         let database = settings.database.as_ref().map(watched).transpose()?;
-        let told = database.iter().flat_map(|database| database.series().iter().copied());
+        let of_database = database.iter().flat_map(|database| database.series().iter().copied());
         let series: Vec<&'static Schema> =
-            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(told).collect();
+            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(of_database).collect();
         let server = database.as_ref().map(Database::server);
-        let begin = |to| Written::begin(to, settings, server, &series);
-        let written = settings.record.as_ref().map(begin).transpose()?;
+        let begin = |to| RecordingSink::begin(to, settings, server, &series);
+        let recording = settings.record.as_ref().map(begin).transpose()?;
         Ok(Self {
             history: History::new(series.iter().map(|schema| ProbeInfo::of(schema)).collect()),
             probes,
             rows: Vec::new(),
             keep_ns: settings.keep.get(),
-            written,
+            recording,
             origin_ns,
             ticks: Ticks::start(&MonotonicClock, settings.interval),
             clocks: Clocks::now(),
@@ -145,12 +110,12 @@ impl Watch {
         })
     }
 
-    /// Tells `listener` what is seen at each tick from now on.
+    /// Publishes each tick to `listener` from now on.
     pub fn tell(&mut self, listener: Listener) {
         self.listener = Some(listener);
     }
 
-    /// What was seen so far, as far back as it is kept.
+    /// What was read so far, as far back as it is kept.
     pub fn history(&self) -> &History {
         &self.history
     }
@@ -160,17 +125,17 @@ impl Watch {
         self.ticks.deadline_ns()
     }
 
-    /// What happened to the clocks at the last tick.
+    /// How the clocks jumped at the last tick.
     pub fn jumps(&self) -> impl Iterator<Item = &str> {
         self.jumps.iter().map(|jump| jump.detail.as_str())
     }
 
-    /// Why the database says nothing, while it does not.
+    /// Why the database does not answer; none while it does.
     pub fn silent(&self) -> Option<&str> {
         self.silent.as_deref()
     }
 
-    /// What the watched database is.
+    /// The watched database server.
     pub fn server(&self) -> Option<&Server> {
         self.database.as_ref().map(Database::server)
     }
@@ -190,20 +155,20 @@ impl Watch {
     /// When the recording cannot be written.
     pub fn look_when_due(&mut self) -> Result<(), WatchError> {
         let missed = self.ticks.pass(&MonotonicClock);
-        if let Some(written) = &mut self.written {
-            written.missed(SCHEMA.probe, missed);
+        if let Some(recording) = &mut self.recording {
+            recording.missed(SCHEMA.probe, missed);
         }
         self.own[1] += missed;
         self.look()
     }
 
-    /// Looks at everything now.
+    /// Reads everything now.
     ///
     /// # Errors
     /// When the recording cannot be written.
     pub fn look(&mut self) -> Result<(), WatchError> {
-        let begun_ns = clock::now_ns();
-        let t_ns = begun_ns - self.origin_ns;
+        let begin_ns = clock::now_ns();
+        let t_ns = begin_ns - self.origin_ns;
         if let Some(database) = &self.database {
             database.ask(t_ns);
         }
@@ -222,18 +187,18 @@ impl Watch {
             self.ask();
         }
         self.own[0] += 1;
-        self.own[2] += clock::now_ns() - begun_ns;
-        self.hear()?;
+        self.own[2] += clock::now_ns() - begin_ns;
+        self.drain_answers()?;
         self.add(SCHEMA.probe, t_ns, "", self.own.map(Cell::from).into())?;
         self.jumps = self.clocks.look();
-        if let Some(written) = &mut self.written {
+        if let Some(recording) = &mut self.recording {
             for jump in &self.jumps {
-                written.event(t_ns, jump.kind, &jump.detail)?;
+                recording.event(t_ns, jump.kind, &jump.detail)?;
             }
-            written.ticked(t_ns)?;
+            recording.ticked(t_ns)?;
         }
         if let Some(listener) = &self.listener {
-            listener.tell(&self.history, SAMPLED);
+            listener.publish(&self.history, SAMPLED);
         }
         self.history.forget_before(t_ns.saturating_sub(self.keep_ns));
         Ok(())
@@ -244,11 +209,11 @@ impl Watch {
     /// # Errors
     /// When the recording cannot be written.
     pub fn close(self, end: End) -> Result<(), WatchError> {
-        Ok(self.written.map_or(Ok(()), |written| written.close(end))?)
+        Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }
 
-    /// Takes what the database's thread said.
-    fn hear(&mut self) -> Result<(), WatchError> {
+    /// Takes the answers of the database's thread.
+    fn drain_answers(&mut self) -> Result<(), WatchError> {
         let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
         let family = self.server().map(|server| server.family);
         for answer in answers {
@@ -256,7 +221,7 @@ impl Watch {
                 self.add(probe, answer.t_ns, &object, cells)?;
             }
             for (probe, column, why) in &answer.unmeasured {
-                note(&mut self.history, &mut self.written, probe, column, why);
+                note(&mut self.history, &mut self.recording, probe, column, why);
             }
             if let (Some(members), Some(family)) = (answer.processes, family) {
                 self.wanted.set(members.iter().map(|(member, _)| member.pid));
@@ -265,10 +230,12 @@ impl Watch {
                 });
                 self.roles.tell(members);
             }
-            let began = self.silent.is_none();
+            let was_answering = self.silent.is_none();
             self.silent = answer.error;
-            if let (Some(why), Some(written), true) = (&self.silent, &mut self.written, began) {
-                written.event(answer.t_ns, "database-gone", why)?;
+            if let (Some(why), Some(recording), true) =
+                (&self.silent, &mut self.recording, was_answering)
+            {
+                recording.event(answer.t_ns, "database-gone", why)?;
             }
         }
         Ok(())
@@ -281,8 +248,8 @@ impl Watch {
         object: &str,
         cells: Vec<Cell>,
     ) -> Result<(), WatchError> {
-        if let Some(written) = &mut self.written {
-            written.row(probe, t_ns, object, &cells)?;
+        if let Some(recording) = &mut self.recording {
+            recording.row(probe, t_ns, object, &cells)?;
         }
         self.history.push(probe, t_ns, object, cells);
         Ok(())
@@ -293,7 +260,7 @@ impl Watch {
         for probe in &self.probes {
             let name = probe.schema().probe;
             for (column, why) in probe.unmeasured() {
-                note(&mut self.history, &mut self.written, name, column, &why);
+                note(&mut self.history, &mut self.recording, name, column, &why);
             }
         }
     }
@@ -320,13 +287,13 @@ fn sampled(settings: &Settings, per_second: u32) -> ProfileSpec {
 
 fn note(
     history: &mut History,
-    written: &mut Option<Written>,
+    recording: &mut Option<RecordingSink>,
     probe: &str,
     column: &str,
     why: &Unmeasured,
 ) {
     history.unmeasured(probe, column, why);
-    if let Some(written) = written {
-        written.unmeasured(probe, column, why);
+    if let Some(recording) = recording {
+        recording.unmeasured(probe, column, why);
     }
 }

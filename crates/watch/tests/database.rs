@@ -68,8 +68,8 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     let focus = registry::find("active-sessions").unwrap().focus(asleep).unwrap();
     sleepers_are_found_by_their_wait(&whole, &focus);
     let load = table("load");
-    let told = |name: &str| load.rows.iter().any(|row| row[0] == Value::Text(name.to_owned()));
-    assert!(told("commits") && told("redo (bytes)"), "{:?}", load.rows);
+    let has_row = |name: &str| load.rows.iter().any(|row| row[0] == Value::Text(name.to_owned()));
+    assert!(has_row("commits") && has_row("redo (bytes)"), "{:?}", load.rows);
     let processes = table("processes");
     let is_role = |row: &[Value], role: &str| row[0] == Value::Text(role.to_owned());
     for role in ["postgres/checkpointer", "postgres/session"] {
@@ -79,7 +79,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     server.kill();
     let gone = Instant::now() + Duration::from_secs(20);
     while watch.silent().is_none() {
-        assert!(Instant::now() < gone, "nobody misses the server");
+        assert!(Instant::now() < gone, "the loss of the server goes unnoticed");
         watch.wait_and_look().unwrap();
     }
     server.start_again().unwrap();
@@ -107,7 +107,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
 }
 
 /// What moved of a column of PostgreSQL's `io`, over every kind of process and context.
-fn told(interval: &Interval, what: &str, column: &str) -> f64 {
+fn reported(interval: &Interval, what: &str, column: &str) -> f64 {
     let objects = interval.objects("io");
     let of = objects.iter().filter(|object| object.split('/').nth(1) == Some(what));
     of.filter_map(|object| interval.moved("io", object, column).ok()).sum()
@@ -164,7 +164,7 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
         let pairs = [
             (
                 "bytes read",
-                told(&interval, "relation", "read_bytes"),
+                reported(&interval, "relation", "read_bytes"),
                 counted(&interval, "data", "read", "bytes"),
             ),
             (
@@ -173,10 +173,13 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
                 counted(&interval, "redo", "flush", "ios"),
             ),
         ];
-        for (what, told, counted) in pairs {
-            println!("PostgreSQL {major}, {what}: told {told}, counted {counted}");
-            assert!(told > 500.0, "PostgreSQL {major} tells of {told} {what}");
-            assert!((counted / told - 1.0).abs() <= 0.01, "{what}: {told} told, {counted} counted");
+        for (what, reported, counted) in pairs {
+            println!("PostgreSQL {major}, {what}: reported {reported}, counted {counted}");
+            assert!(reported > 500.0, "PostgreSQL {major} reports {reported} {what}");
+            assert!(
+                (counted / reported - 1.0).abs() <= 0.01,
+                "{what}: {reported} reported, {counted} counted"
+            );
         }
         watch.close(End::Complete).unwrap();
     }

@@ -358,15 +358,15 @@ fn several_files_become_one_recording_and_what_lies_between_is_unknown() {
     assert_eq!(whole.moved("block", "loop0", "write_bytes"), Err(Missing::Unknown), "not zero");
 
     let error = |paths: &[PathBuf]| Import::read(paths).map(drop).unwrap_err().to_string();
-    assert!(error(&[first.clone(), first.clone()]).contains("they are of the same time"));
-    assert!(error(&[first.clone(), fixture("iostat.json")]).contains("of different tools"));
+    assert!(error(&[first.clone(), first.clone()]).contains("their times overlap"));
+    assert!(error(&[first.clone(), fixture("iostat.json")]).contains("by different tools"));
     let other = fs::read_to_string(&second).unwrap().replace("\"vm\"", "\"db2\"");
     fs::write(&second, other).unwrap();
     assert!(error(&[first, second]).contains("of different hosts"));
 }
 
 #[test]
-fn an_iostat_that_writes_on_in_a_file_begins_anew() {
+fn an_iostat_that_appends_to_a_file_starts_over() {
     let once = text("iostat.txt");
     let later = once.replace("T10:", "T11:");
     let (history, notes) = imported_text("twice.txt", (once + &later).as_bytes()).unwrap();
@@ -449,15 +449,15 @@ fn refused(name: &str, text: &[u8], parts: &[&str]) {
 #[test]
 fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
     refused("empty", b"", &["it is empty", "hint: what can be imported: collectl"]);
-    refused("foreign.csv", b"a,b\n1,2\n", &["no known tool"]);
+    refused("foreign.csv", b"a,b\n1,2\n", &["its format is unknown"]);
     refused("sa22", b"\x96\xd5\x00\x01\x02", &["it is binary", "sadf -j"]);
-    refused("odd.raw", b"#\n# Collectl:\n\xff\n", &["line 3", "no text"]);
+    refused("odd.raw", b"#\n# Collectl:\n\xff\n", &["line 3", "not text"]);
     let raw = unzipped();
     let odd = raw.replacen("disk  254       0 vda 9", "disk  254       0 vda x9", 1);
     let line = odd.lines().position(|line| line.contains("vda x9")).unwrap() + 1;
-    refused("odd.raw", odd.as_bytes(), &[&format!("line {line}: `x9"), "is no number"]);
+    refused("odd.raw", odd.as_bytes(), &[&format!("line {line}: `x9"), "is not a number"]);
     let odd = raw.replacen(">>> 1795342598.001", ">>> 17953425x8.001", 1);
-    refused("odd.raw", odd.as_bytes(), &["line 257: `>>> 17953425x8.001 <<<` is no time"]);
+    refused("odd.raw", odd.as_bytes(), &["line 257: `>>> 17953425x8.001 <<<` is not a time"]);
     let plots = "################\n# Collectl:   V4.3.1-1\n#Date Time [CPU]User%\n2026 10 1\n";
     refused("plot", plots.as_bytes(), &["line 3", "only raw files are read"]);
     let mut gz = fs::read(fixture("collectl.raw.gz")).unwrap();
@@ -475,14 +475,14 @@ fn damaged_foreign_and_empty_files_are_refused_with_the_line() {
     let odd = text("iostat.txt").replacen("234348.00", "234348.00 7.00", 1);
     refused("odd.txt", odd.as_bytes(), &["has 23 numbers for 22 headings"]);
     let odd = text("sar.json").replacen("\"interval\": 1}", "\"interval\": 0}", 1);
-    refused("odd.json", odd.as_bytes(), &["an interval without its `timestamp`"]);
+    refused("odd.json", odd.as_bytes(), &["an interval without a `timestamp`"]);
 }
 
 #[test]
-fn a_clock_that_goes_back_is_said_and_times_without_zone_too() {
+fn a_clock_that_goes_back_and_times_without_zone_are_noted() {
     let raw = unzipped().replacen(">>> 1795342598.001", ">>> 1795342500.001", 1);
     let (history, notes) = imported_text("back.raw", raw.as_bytes()).unwrap();
-    assert_eq!(notes, ["its clock went back: 1 looks are left out"]);
+    assert_eq!(notes, ["its clock went back; samples skipped: 1"]);
     assert_eq!(history.ticks().count(), 8);
     let plain = text("iostat.txt").replace("2026-11-22T", "11/22/26 ").replace("+0000", "");
     let (history, notes) = imported_text("plain.txt", plain.as_bytes()).unwrap();

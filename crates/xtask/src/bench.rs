@@ -79,7 +79,7 @@ fn names() -> PossibleValuesParser {
 
 /// The middle value, or the mean of the two in the middle.
 fn median(mut values: Vec<f64>) -> Result<f64> {
-    ensure!(!values.is_empty(), "there is no median of nothing");
+    ensure!(!values.is_empty(), "compute a median: there are no values");
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let odd = values.len() % 2 == 1;

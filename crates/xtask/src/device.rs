@@ -49,13 +49,9 @@ pub enum Action {
 /// A limit from the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Read requests a second.
     ReadIops(u64),
-    /// Write requests a second.
     WriteIops(u64),
-    /// Bytes read a second.
     ReadBytes(u64),
-    /// Bytes written a second.
     WriteBytes(u64),
 }
 

@@ -30,7 +30,6 @@ struct Generator {
     make: fn() -> Result<Files>,
 }
 
-/// Contents by file name.
 type Files = BTreeMap<String, Vec<u8>>;
 /// What was not generated, and why.
 pub type Skipped = Vec<(String, String)>;

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 pub struct Results {
     /// What [`Point::values`] are, in their order.
     pub columns: &'static [Column],
-    /// What was measured.
     pub points: Vec<Point>,
     /// What it was measured for.
     pub goals: Vec<Goal>,
@@ -19,16 +18,13 @@ pub struct Results {
 pub struct Column {
     /// Its key in JSON; unit last.
     pub name: &'static str,
-    /// Its heading.
     pub heading: &'static str,
-    /// Digits behind the point.
     pub decimals: usize,
 }
 
 /// One row of the table.
 #[derive(Debug)]
 pub struct Point {
-    /// What was measured.
     pub name: String,
     /// A value a column; not a number where there is none.
     pub values: Vec<f64>,
@@ -170,7 +166,7 @@ fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
     texts.into_iter().map(|text| text.chars().count()).max().unwrap_or(0)
 }
 
-/// As many digits as tell a figure from its bounds.
+/// As many digits as it takes to distinguish a figure from its bounds.
 fn figure(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "–".to_owned(),

@@ -36,12 +36,11 @@ pub struct Options {
     runs_dir: Option<PathBuf>,
 }
 
-/// What an experiment gets.
 #[derive(Debug)]
 pub struct Lab {
     /// How long a run is measured for.
     window: Duration,
-    /// Where its recordings stay; none when nobody wants them.
+    /// Where to keep its recordings; none removes them.
     runs_dir: Option<PathBuf>,
     interrupt: Interrupt,
 }

@@ -1,10 +1,10 @@
-//! `cargo xtask`: the jobs of those who work on Blockstone, one word each.
+//! `cargo xtask`: the jobs of Blockstone's developers, one subcommand each.
 //!
-//! It knows the layout of the workspace and the tools of the trade (cargo, git, fio); what a
-//! measurement is, it leaves to the crates. Each job is one module; [`Job`] lists them.
+//! It knows the layout of the workspace and the tools (cargo, git, fio), but not what a measurement
+//! is. Each job is one module; [`Job`] lists them.
 //!
 //! ```text
-//! cargo xtask ci          # all that must hold before a change lands
+//! cargo xtask ci          # everything that CI runs
 //! ```
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command talks")]
@@ -37,24 +37,24 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Job {
-    /// Everything that must hold before a change lands: format, lint, tidy, tests, generated files
+    /// Run everything that CI runs: format, lint, tidy, tests, generated files
     Ci,
     /// Run all tests, and say what ran, what was skipped and why
     Test(test::Options),
     /// Format all Rust files
     Fmt(format::Options),
-    /// Check the house style that no compiler checks
+    /// Check the rules of style that the compiler does not
     Tidy,
-    /// Write the files that derive from the code
+    /// Update the files that are generated from the code
     Generate(generate::Options),
     /// Package the release binary with its documents: a tarball, a Debian package, checksums
     Dist,
-    /// Make a disk of known limits, and run a command under them
+    /// Make a disk with known limits, and run a command under them
     #[command(subcommand)]
     Device(device::Action),
-    /// See what things cost, beside what else does the same
+    /// Compare costs with other tools
     Bench(bench::Options),
-    /// Show on devices of known limits that what has to be found is found
+    /// Show expected results on devices with known limits
     Lab(lab::Options),
 }
 

@@ -74,7 +74,7 @@ fn debian(install: bool) -> Result<()> {
     }
     let debian = Command::new("apt-get").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !(install && debian && Need::Root.capability().is_full()) {
-        println!("not installed: {}; the tests that need them are skipped", missing.join(", "));
+        println!("not installed: {}; tests that need them are skipped", missing.join(", "));
         println!("hint: as root: apt-get install {}", missing.join(" "));
         return Ok(());
     }
@@ -123,7 +123,7 @@ fn patiently(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
     for pause_s in [2, 10] {
         match attempt() {
             Ok(()) => return Ok(()),
-            Err(error) => println!("{error:#}; again in {pause_s} s"),
+            Err(error) => println!("{error:#}; retrying in {pause_s} s"),
         }
         sleep(Duration::from_secs(pause_s));
     }

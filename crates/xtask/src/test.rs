@@ -13,7 +13,7 @@ use blockstone_testkit::{FAST_VARIABLE, SKIP_LOG_VARIABLE};
 use crate::packages;
 use crate::workspace::{cargo, line, scratch};
 
-/// Tells the canary to fail.
+/// Makes the canary fail.
 const CANARY_VARIABLE: &str = "BLOCKSTONE_CANARY";
 
 /// What needs only a processor and a temporary directory.
@@ -25,7 +25,7 @@ pub struct Options {
     /// Name the packages that the tests need and are missing, instead of installing them
     #[arg(long)]
     no_install: bool,
-    /// Only what needs no root, device, server or load: under four minutes, for whoever edits
+    /// Only what needs no root, device, server or load: under four minutes
     #[arg(long)]
     fast: bool,
     /// Run only tests whose name contains this
@@ -101,20 +101,20 @@ pub fn doctests(filter: Option<&str>) -> Result<Account> {
     counted(&["--doc", "--no-fail-fast"], filter, &[])
 }
 
-/// Tells a test to fail and insists on seeing it fail.
+/// Makes a test fail, and is an error unless the failure is reported.
 fn canary() -> Result<()> {
     let account = counted(&["--quiet", "--test", "canary"], None, &[(CANARY_VARIABLE, "1")])?;
     ensure!(
         account.failed == 1 && account.passed == 0,
-        "the canary was told to fail and the run says {}; no result of it can be believed",
+        "the canary had to fail, but the run reports {}; its results cannot be trusted",
         account.closing_line()
     );
-    println!("the canary failed as it was told to: a failing test fails the run");
+    println!("the canary failed as intended: a failing test fails the run");
     Ok(())
 }
 
-/// Runs `cargo test` over the workspace and counts. Always the whole workspace, also for one test:
-/// a selection of packages could select other features, and build everything anew.
+/// Runs `cargo test` on the workspace and counts. Always on the whole workspace, even for one test:
+/// a selection of packages could select other features and rebuild everything.
 fn counted(
     arguments: &[&str],
     filter: Option<&str>,

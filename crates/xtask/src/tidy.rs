@@ -53,7 +53,7 @@ const CHECKS: &[Check] = &[
 /// `cargo xtask tidy`.
 pub fn run() -> Result<ExitCode> {
     check()?;
-    println!("tidy: {} checks, nothing found", CHECKS.len());
+    println!("tidy: {} checks, no problems found", CHECKS.len());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,7 +66,7 @@ pub fn check() -> Result<()> {
     }
     match findings.len() {
         0 => Ok(()),
-        1 => bail!("tidy found 1 thing"),
-        count => bail!("tidy found {count} things"),
+        1 => bail!("tidy found 1 problem"),
+        count => bail!("tidy found {count} problems"),
     }
 }

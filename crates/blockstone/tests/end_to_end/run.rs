@@ -163,7 +163,7 @@ fn options_that_make_no_sense_are_refused() {
         (&["--run-time", "30"], "30"),
         (&["--obfuscate", "2"], "0 to 1"),
         (&["--failure-group", "a"], "NAME=PATH"),
-        (&["--destroy", "/dev/null"], "none of the devices"),
+        (&["--destroy", "/dev/null"], "not one of the disks"),
         (&["--conf", "/nowhere/slob.conf"], "/nowhere/slob.conf"),
         (&["--require", "flux-capacitor"], "no such capability"),
     ];

@@ -328,7 +328,7 @@ fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
     let text = screen.until(|text| text.contains("live") && text.contains("switches/s"));
     assert!(text.lines().count() <= 24, "{text}");
     screen.keys("?");
-    screen.until(|text| text.contains("look into the row"));
+    screen.until(|text| text.contains("drill down into"));
     screen.keys(" 2");
     screen.until(|text| text.contains("r/s") || text.contains("w/s"));
     // Ctrl-C is a key like another while keys are read one by one.

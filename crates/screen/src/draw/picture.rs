@@ -1,5 +1,5 @@
-//! Painting pictures of the chosen row: how its latencies are spread, and how that changed over
-//! time. Counts are shades of ink before they are colours, so that no terminal loses them.
+//! Draws pictures of the selected row: its latency distribution, and how that changed over time.
+//! Counts are shown as shades as well as colours, for terminals without colours.
 
 use blockstone_base::Nanos;
 use blockstone_base::units::format_ns;
@@ -15,17 +15,17 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::rows::reasons;
 use crate::state::{Picture, State};
 
-/// Room for the bounds at the left.
+/// Width of the bounds at the left.
 const LABEL: usize = 10;
 /// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
-/// What only requests to devices have.
+/// A figure that only requests to devices have.
 const IN_QUEUE: &str = "in queue";
-/// From few to many.
+/// From the lowest to the highest count.
 const SHADES: [(&str, Color); 4] =
     [("░", Color::Blue), ("▒", Color::Cyan), ("▓", Color::Yellow), ("█", Color::Red)];
 
-/// Paints the picture that is asked for.
+/// Draws the picture that was chosen.
 pub fn picture(
     state: &State,
     picture: Picture,
@@ -34,9 +34,9 @@ pub fn picture(
     buffer: &mut Buffer,
 ) {
     let Some(timed) = state.pinned.as_ref().and_then(|pinned| pinned.timed.as_ref()) else {
-        let text = "Nobody times what this row is about one by one. Rows of these panes are timed: \
-                    io-by-role, io-by-file-type, files, system-calls, of disks `all`, waits for \
-                    storage such as DataFileRead and WALSync, and events of a recorded run.";
+        let text = "No latencies are measured for this row. They are for rows of io-by-role, \
+                    io-by-file-type, files and system-calls, for `all` of disks, for waits for \
+                    storage such as DataFileRead and WALSync, and for events of a recorded run.";
         return Paragraph::new(text).wrap(Wrap { trim: true }).dim().render(area, buffer);
     };
     match (picture, state.interval(history)) {
@@ -48,7 +48,7 @@ pub fn picture(
 /// A figure of an operation, and what it is called.
 type Figure = (&'static str, fn(&Latencies) -> Value);
 
-/// What there is to know of each operation, and below it how many took how long.
+/// Figures of each operation, and below them a histogram of its latencies.
 fn histogram(timed: &Timed, interval: &Interval<'_>, area: Rect, buffer: &mut Buffer) {
     let all = timed.latencies(interval);
     let busy: Vec<&Latencies> = all.iter().filter(|one| one.count() > 0.0).collect();
@@ -94,18 +94,21 @@ fn histogram(timed: &Timed, interval: &Interval<'_>, area: Rect, buffer: &mut Bu
     for &(from, to) in lines.iter().take(room) {
         buffer.set_stringn(area.x, y, below(to), LABEL, dim);
         for (column, octaves) in octaves.iter().enumerate() {
-            bar(count(octaves, (from, to)), most[column], (left(column), y), wide - 1, buffer);
+            let area = Rect { x: left(column), y, width: wide as u16 - 1, height: 1 };
+            bar(count(octaves, (from, to)), most[column], area, buffer);
         }
         y += 1;
     }
 }
 
-/// A count, and a bar of what it is of `most`.
-fn bar(count: f64, most: f64, (x, y): (u16, u16), width: usize, buffer: &mut Buffer) {
+/// A count, and a bar for its ratio to `most`.
+fn bar(count: f64, most: f64, area: Rect, buffer: &mut Buffer) {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if count == 0.0 {
         return;
     }
+    let Rect { x, y, width, .. } = area;
+    let width = usize::from(width);
     let number = cell(&Value::Number(count), Measure::Count);
     buffer.set_stringn(x, y, format!("{number:>8} "), width, Style::new());
     let room = width.saturating_sub(9);
@@ -114,7 +117,7 @@ fn bar(count: f64, most: f64, (x, y): (u16, u16), width: usize, buffer: &mut Buf
     buffer.set_stringn(x + 9, y, bar, room, Style::new().fg(Color::Cyan));
 }
 
-/// How many took how long, instant by instant: the longest at the top.
+/// A heat map of latencies over time, the longest at the top.
 fn heat_map(state: &State, timed: &Timed, history: &History, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width) - LABEL;
     let slices = state.slices(history, room);
@@ -134,7 +137,7 @@ fn heat_map(state: &State, timed: &Timed, history: &History, area: Rect, buffer:
         one.map_or([0.0; OCTAVES], Latencies::octaves)
     };
     let octaves: Vec<[f64; OCTAVES]> = seen.iter().map(of).collect();
-    // The legend, the axis and its ends take a line each.
+    // Legend, axis and axis labels take a line each.
     let rows: Vec<(usize, usize)> =
         joined(&octaves, usize::from(area.height.saturating_sub(3))).collect();
     let counts = octaves.iter().flat_map(|one| rows.iter().map(move |row| count(one, *row)));
@@ -157,12 +160,12 @@ fn heat_map(state: &State, timed: &Timed, history: &History, area: Rect, buffer:
     time_axis(history, &slices, axis.intersection(area), buffer);
 }
 
-/// How many lie in these octaves.
+/// The count in these octaves.
 fn count(octaves: &[f64; OCTAVES], (from, to): (usize, usize)) -> f64 {
     octaves[from..=to].iter().sum()
 }
 
-/// The least counts of the shades, one for each power of the same step up to the greatest count.
+/// The least counts of the shades, in equal logarithmic steps up to the greatest count.
 fn levels(most: f64) -> [u64; 4] {
     let most = most.max(1.0);
     [0.0, 0.25, 0.5, 0.75].map(|part| most.powf(part).ceil() as u64)
@@ -177,7 +180,7 @@ fn legend(operation: &str, others: usize, levels: [u64; 4], area: Rect, buffer: 
     say(operation, Style::new().add_modifier(Modifier::BOLD));
     say("  in each cell from", Style::new().add_modifier(Modifier::DIM));
     for (index, (shade, color)) in SHADES.into_iter().enumerate() {
-        // Few operations do not need all shades.
+        // With few operations some shades coincide.
         if index + 1 < SHADES.len() && levels[index] == levels[index + 1] {
             continue;
         }
@@ -190,7 +193,7 @@ fn legend(operation: &str, others: usize, levels: [u64; 4], area: Rect, buffer: 
     }
 }
 
-/// A line below the columns, and when the first and the last of them were.
+/// Draws a line below the columns, with the times of the first and the last.
 pub fn time_axis(history: &History, slices: &[Interval<'_>], area: Rect, buffer: &mut Buffer) {
     let (Some(first), Some(last)) = (slices.first(), slices.last()) else { return };
     if area.height < 2 {
@@ -199,8 +202,8 @@ pub fn time_axis(history: &History, slices: &[Interval<'_>], area: Rect, buffer:
     let dim = Style::new().add_modifier(Modifier::DIM);
     let start = area.x + LABEL as u16;
     buffer.set_stringn(start, area.y, "─".repeat(slices.len()), slices.len(), dim);
-    let begun = history.ticks().next().unwrap_or(0);
-    let at = |ns: u64| Nanos(ns.saturating_sub(begun)).to_string();
+    let first_tick = history.ticks().next().unwrap_or(0);
+    let at = |ns: u64| Nanos(ns.saturating_sub(first_tick)).to_string();
     let (left, right) = (at(first.from_ns), at(last.to_ns));
     let room = usize::from(area.width) - LABEL;
     let wide = slices.len().max(left.chars().count() + right.chars().count() + 2).min(room);
@@ -209,8 +212,8 @@ pub fn time_axis(history: &History, slices: &[Interval<'_>], area: Rect, buffer:
     buffer.set_stringn(x, area.y + 1, &right, room, dim);
 }
 
-/// The octaves from the first that something lies in to the last. Where there are fewer lines than
-/// octaves, those neighbours become one in which the fewest lie.
+/// The octaves from the first occupied to the last. If there are fewer lines than octaves, the
+/// neighbours with the lowest counts are merged.
 fn merged(octaves: &[[f64; OCTAVES]], room: usize) -> Vec<(usize, usize)> {
     let mut lines: Vec<(usize, usize)> = joined(octaves, OCTAVES).collect();
     let all = |line| octaves.iter().map(|one| count(one, line)).sum::<f64>();
@@ -222,8 +225,7 @@ fn merged(octaves: &[[f64; OCTAVES]], room: usize) -> Vec<(usize, usize)> {
     lines
 }
 
-/// The octaves from the first that something lies in to the last, as many joined as it takes to
-/// have no more lines than there is room for.
+/// The octaves from the first occupied to the last, joined evenly to fit into `room` lines.
 fn joined(octaves: &[[f64; OCTAVES]], room: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
     let occupied = |octave: &usize| octaves.iter().any(|one| one[*octave] > 0.0);
     let first = (0..OCTAVES).find(occupied).unwrap_or(0);
@@ -241,7 +243,7 @@ fn below(octave: usize) -> String {
 }
 
 fn nothing(interval: &Interval<'_>, area: Rect, buffer: &mut Buffer) {
-    let mut lines = vec!["nothing was timed here; + looks at more time at once".to_owned()];
+    let mut lines = vec!["no latencies in this interval; press + to widen it".to_owned()];
     lines.extend(reasons(interval, KERNEL));
     if !interval.has(KERNEL) {
         lines.push("the kernel was not asked to count I/O".to_owned());

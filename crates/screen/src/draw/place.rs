@@ -1,4 +1,4 @@
-//! Painting a place below a pane: the way there, what it is about, and its tables.
+//! Draws a place below a pane: the path to it, facts about it, and its tables.
 
 use blockstone_report::{cell, short};
 use blockstone_view::{Focus, Interval, Measure, Table, Timed, Value, registry};
@@ -8,16 +8,16 @@ use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::rows::{self, Look};
+use super::rows::{self, RowOptions};
 use crate::places;
 use crate::state::{Picture, State};
 
-/// A name on the way is cut to this, unless it is the last.
+/// Names of the path are cut to this, except the last.
 const NAME_WIDTH: usize = 24;
 
-/// The way to the place, `active-sessions › IO WALSync › session 4711`; where it is too long its
-/// beginning is left out.
-pub fn way(state: &State, interval: Option<&Interval<'_>>, area: Rect, buffer: &mut Buffer) {
+/// Draws the path to the place, `active-sessions › IO WALSync › session 4711`. Its beginning is
+/// omitted if it is too long.
+pub fn breadcrumb(state: &State, interval: Option<&Interval<'_>>, area: Rect, buffer: &mut Buffer) {
     let mut names = vec![state.view().name.to_owned()];
     if let Some(interval) = interval {
         names.extend(state.path.iter().map(|place| places::name(&place.focus, interval)));
@@ -40,12 +40,12 @@ pub fn way(state: &State, interval: Option<&Interval<'_>>, area: Rect, buffer: &
     while from < last && Line::raw(joined(&names[from..])).width() + 4 > room {
         from += 1;
     }
-    let way = joined(&names[from..]);
-    let way = if from > 0 { format!("… › {way}") } else { way };
-    Line::from(short(&way, room)).bold().cyan().render(area, buffer);
+    let path = joined(&names[from..]);
+    let path = if from > 0 { format!("… › {path}") } else { path };
+    Line::from(short(&path, room)).bold().cyan().render(area, buffer);
 }
 
-/// What the place is about, and its tables below each other.
+/// Draws facts about the place, and its tables below each other.
 pub fn place(
     state: &State,
     focus: &Focus,
@@ -58,7 +58,7 @@ pub fn place(
     let lines = Paragraph::new(facts.join("\n")).wrap(Wrap { trim: true });
     let width = usize::from(area.width).max(1);
     let needed: usize = facts.iter().map(|fact| Line::raw(fact).width().div_ceil(width)).sum();
-    // A long statement leaves most of the room to the tables.
+    // A long statement leaves most of the space to the tables.
     let height = (needed as u16).min(area.height / 3).max(1);
     lines.render(Rect { height: height.min(area.height), ..area }, buffer);
     let mut below = Rect { y: area.y + height, height: area.height - height, ..area };
@@ -71,29 +71,29 @@ pub fn place(
         let height = wanted(table).min(fair.max(below.height.saturating_sub(rest)));
         let own = Rect { height, ..below };
         let within = chosen.checked_sub(before).filter(|row| *row < table.rows.len());
-        let look = Look { chosen: within, scrolled: state.scrolled, sorted: None };
-        section(table, look, own, buffer);
+        let options = RowOptions { chosen: within, scrolled: state.scrolled, sorted: None };
+        section(table, options, own, buffer);
         before += table.rows.len();
         below = Rect { y: below.y + height, height: below.height - height, ..below };
     }
 }
 
-/// Lines that a table would take: its title, its headings, its rows, and a blank one.
+/// Lines that a table needs: title, headings, rows, and a blank one.
 fn wanted(table: &Table) -> u16 {
     (table.rows.len().max(1) as u16).saturating_add(3)
 }
 
-fn section(table: &Table, look: Look, area: Rect, buffer: &mut Buffer) {
+fn section(table: &Table, options: RowOptions, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
     }
     let style = Style::new().add_modifier(Modifier::DIM | Modifier::UNDERLINED);
     buffer.set_stringn(area.x, area.y, &*table.title, usize::from(area.width), style);
     let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    rows::rows(table, look, below, buffer);
+    rows::rows(table, options, below, buffer);
 }
 
-/// How much it is, and who or what it is.
+/// Its statement, its session, and its average active sessions.
 fn facts(focus: &Focus, interval: &Interval<'_>) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(id) = focus.value("query_id") {
@@ -109,7 +109,7 @@ fn facts(focus: &Focus, interval: &Interval<'_>) -> Vec<String> {
     facts.push(if sessions > 0.0 {
         let all = places::active(interval);
         let number = cell(&Value::Number(sessions), Measure::Count);
-        // A process in the background is in no sessions' time.
+        // Background processes are not part of DB time.
         if all >= sessions {
             let share = cell(&Value::Number(sessions / all), Measure::Share);
             format!("{number} average active sessions, {share} of DB time")
@@ -120,32 +120,34 @@ fn facts(focus: &Focus, interval: &Interval<'_>) -> Vec<String> {
         let first = interval.history().ticks().next().unwrap_or(0);
         let at = |ns: u64| blockstone_base::Nanos(ns.saturating_sub(first));
         match narrowed.last_sampled_ns() {
-            Some(ns) if ns > interval.from_ns => "not at work in these ticks".to_owned(),
-            Some(ns) => format!("not at work in these ticks, last seen at {}: [ goes back", at(ns)),
-            None => "not seen at work until here: ] goes on".to_owned(),
+            Some(ns) if ns > interval.from_ns => "not active in these ticks".to_owned(),
+            Some(ns) => {
+                format!("not active in these ticks, last active at {}: press [ to go back", at(ns))
+            }
+            None => "not active so far: press ] to go forward".to_owned(),
         }
     });
     facts
 }
 
-/// Whose session it is, and what it does now.
+/// User, database, state and wait of a session.
 fn who(session: &str, interval: &Interval<'_>) -> Option<String> {
     let table = registry::find("sessions")?.table(interval)?;
     let row = table.rows.iter().find(|row| row[0] == Value::from(session))?;
-    let said = |key: &str| {
+    let text_of = |key: &str| {
         let index = table.column(key)?;
         let text = cell(&row[index], table.columns[index].measure);
         Some(text).filter(|text| !text.is_empty() && text != "–")
     };
-    let worded = |before: &str, key: &str| said(key).map(|text| format!("{before}{text}"));
+    let worded = |before: &str, key: &str| text_of(key).map(|text| format!("{before}{text}"));
     let parts = [
-        said("role").filter(|role| role != "session"),
-        said("user"),
+        text_of("role").filter(|role| role != "session"),
+        text_of("user"),
         worded("on ", "database"),
         worded("by ", "application"),
-        said("state"),
+        text_of("state"),
         worded("", "wait_class"),
-        said("event"),
+        text_of("event"),
         worded("for ", "statement_age_ns"),
         worded("transaction for ", "transaction_age_ns"),
         worded("blocked by ", "blockers"),

@@ -1,4 +1,4 @@
-//! Painting tables: rows below headings, or one row with all its columns.
+//! Draws tables: rows below headings, or one row with all its columns.
 
 use blockstone_base::column::Unmeasured;
 use blockstone_report::cell;
@@ -9,35 +9,35 @@ use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget};
 
-use crate::columns::{Drawn, GAP, fitting};
+use crate::columns::{ColumnLayout, GAP, fitting};
 
-/// How the rows of a table are painted.
+/// How the rows of a table are drawn.
 #[derive(Clone, Copy, Default)]
-pub struct Look {
-    /// The chosen row, if it is one of these.
+pub struct RowOptions {
+    /// The selected row, if it is in this table.
     pub chosen: Option<usize>,
     /// The column that orders them.
     pub sorted: Option<usize>,
-    /// Columns that are scrolled past.
+    /// Number of columns scrolled past.
     pub scrolled: usize,
 }
 
-/// Rows below their headings, the chosen one always among them.
-pub fn rows(table: &Table, look: Look, area: Rect, buffer: &mut Buffer) {
+/// Draws rows below their headings, scrolled so that the selected one is visible.
+pub fn rows(table: &Table, options: RowOptions, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
     }
-    let columns = fitting(table, usize::from(area.width), look.scrolled);
+    let columns = fitting(table, usize::from(area.width), options.scrolled);
     let headings = columns.iter().map(|column| {
         let heading = &table.columns[column.index].heading;
-        let ordering = look.sorted == Some(column.index);
+        let ordering = options.sorted == Some(column.index);
         (column, if ordering { format!("{heading}▾") } else { heading.to_string() })
     });
     line(headings, Style::new().add_modifier(Modifier::BOLD), area, area.y, buffer);
     let room = usize::from(area.height.saturating_sub(1));
-    let first = look.chosen.unwrap_or(0).saturating_sub(room.saturating_sub(1));
+    let first = options.chosen.unwrap_or(0).saturating_sub(room.saturating_sub(1));
     for (index, row) in table.rows.iter().enumerate().skip(first).take(room) {
-        let style = if look.chosen == Some(index) {
+        let style = if options.chosen == Some(index) {
             Style::new().add_modifier(Modifier::REVERSED)
         } else {
             Style::new()
@@ -49,12 +49,12 @@ pub fn rows(table: &Table, look: Look, area: Rect, buffer: &mut Buffer) {
     }
     if table.rows.is_empty() && area.height > 1 {
         let below = Rect { y: area.y + 1, height: 1, ..area };
-        Paragraph::new("nothing here").dim().render(below, buffer);
+        Paragraph::new("no rows").dim().render(below, buffer);
     }
 }
 
 fn line<'a>(
-    cells: impl Iterator<Item = (&'a Drawn, String)>,
+    cells: impl Iterator<Item = (&'a ColumnLayout, String)>,
     style: Style,
     area: Rect,
     y: u16,
@@ -76,7 +76,7 @@ fn line<'a>(
     buffer.set_stringn(area.x, y, &text, usize::from(area.width), style);
 }
 
-/// Names and values below each other, in as many columns as there is room for.
+/// Draws names and values below each other, in as many columns as fit.
 pub fn record(
     interval: &Interval<'_>,
     table: &Table,

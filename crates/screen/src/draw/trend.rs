@@ -1,4 +1,4 @@
-//! Painting figures over time.
+//! Draws figures over time.
 
 use blockstone_base::Row;
 use blockstone_report::cell;
@@ -11,14 +11,13 @@ use ratatui::widgets::{Paragraph, Sparkline, Widget};
 
 use crate::state::State;
 
-/// A figure over time.
 struct Trend {
     name: String,
     measure: Measure,
     values: Vec<f64>,
 }
 
-/// The chosen row over time below the tables, or in a place all that is at work there.
+/// Draws the selected row over time below the tables; in a place, its active sessions.
 pub fn trend(state: &State, history: &History, tables: &[Table], area: Rect, buffer: &mut Buffer) {
     let Some(trend) = Trend::of(state, history, tables, usize::from(area.width)) else { return };
     let top = trend.text(trend.most());
@@ -28,7 +27,7 @@ pub fn trend(state: &State, history: &History, tables: &[Table], area: Rect, buf
     trend.bars(below, buffer);
 }
 
-/// The same in the place of the tables, with its scale.
+/// Draws the same instead of the tables, with a scale.
 pub fn chart(state: &State, history: &History, tables: &[Table], area: Rect, buffer: &mut Buffer) {
     const SCALE: u16 = 10;
     let room = usize::from(area.width.saturating_sub(SCALE));
@@ -39,11 +38,11 @@ pub fn chart(state: &State, history: &History, tables: &[Table], area: Rect, buf
     let mean = trend.values.iter().sum::<f64>() / count;
     let last = trend.values.last().copied().unwrap_or_default();
     let [most, mean, last] = [trend.most(), mean, last].map(|value| trend.text(value));
-    let title = format!("{}: now {last}, mean {mean}, most {most}", trend.name);
+    let title = format!("{}: now {last}, mean {mean}, max {most}", trend.name);
     Line::from(title).bold().render(Rect { height: 1, ..area }, buffer);
     let plot = Rect { x: area.x + SCALE, y: area.y + 1, width: area.width - SCALE, ..area };
     let plot = Rect { height: area.height.saturating_sub(3), ..plot };
-    // What a line of the scale names is the upper edge of that line.
+    // A label of the scale is the value at the upper edge of its line.
     for line in (0..plot.height).step_by(4) {
         let part = f64::from(plot.height - line) / f64::from(plot.height);
         let text = trend.text(trend.most() * part);
@@ -69,7 +68,7 @@ impl Trend {
             Some(pinned) => table.rows.iter().find(|row| table.name_of(row) == pinned.name),
             None => table.rows.get(state.row.min(table.rows.len().checked_sub(1)?)),
         };
-        let column = telling(state, table, row)?;
+        let column = plotted_column(state, table, row)?;
         let of_row = || row.map(|row| table.name_of(row)).unwrap_or_default();
         let name = pinned.map_or_else(of_row, |pinned| pinned.name.clone());
         let values = state.trend(history, &name, column, width);
@@ -94,9 +93,9 @@ impl Trend {
     }
 }
 
-/// The column that orders the rows, or the first that holds numbers, if it can be one that says
-/// something.
-fn telling(state: &State, table: &Table, row: Option<&Row>) -> Option<usize> {
+/// The column that orders the rows, or the first with a number other than zero, or the first with
+/// numbers.
+fn plotted_column(state: &State, table: &Table, row: Option<&Row>) -> Option<usize> {
     let is_number = |index: &usize| table.columns[*index].measure != Measure::Text;
     let sorted = state.sort[state.view].filter(is_number);
     let numbers = || (0..table.columns.len()).filter(is_number);

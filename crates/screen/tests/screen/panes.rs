@@ -98,10 +98,10 @@ fn help_lists_all_keys_on_eighty_columns() {
     keys(&mut state, &history, &[Key::Char('?')]);
     let (screen, _) = painted(&state, &history, 80, 24);
     for text in [
-        "look into the row: wait, session, statement; Esc goes back ",
-        "how many of the row's I/Os or waits took how long ",
-        "a chart of the row's column over time; s takes the next ",
-        "q  leave ",
+        "drill down into wait, session, statement; Esc goes back ",
+        "histogram of the latencies of the row's I/Os or waits ",
+        "chart of the row's column over time; s takes the next ",
+        "q  quit ",
         "n/p not permitted",
     ] {
         assert!(screen.contains(text), "{text} is not on\n{screen}");
@@ -114,7 +114,7 @@ fn time_stands_still_goes_back_and_follows_again() {
     let to_s = |state: &State| state.interval(&history).unwrap().to_ns / SECOND_NS;
     assert_eq!(to_s(&state), 10);
     keys(&mut state, &history, &[Key::Char(' ')]);
-    assert!(painted(&state, &history, 80, 24).0.contains("STOPPED"));
+    assert!(painted(&state, &history, 80, 24).0.contains("PAUSED"));
     keys(&mut state, &history, &[Key::Char('['), Key::Char('[')]);
     assert_eq!(to_s(&state), 8);
     keys(&mut state, &history, &[Key::Home, Key::Char('[')]);
@@ -161,5 +161,5 @@ fn every_key_is_harmless_in_every_pane() {
     let empty = History::new(Vec::new());
     let mut state = State::default();
     keys(&mut state, &empty, &[Key::Char(' '), Key::Char('['), Key::Home, Key::End]);
-    assert!(painted(&state, &empty, 80, 24).0.contains("waiting for the second look"));
+    assert!(painted(&state, &empty, 80, 24).0.contains("waiting for the second tick"));
 }

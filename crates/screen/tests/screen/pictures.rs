@@ -128,7 +128,7 @@ fn a_chart_has_a_scale_and_a_picture_stays_with_its_row() {
     let mut state = State::at_view(Some("io-by-role"));
     keys(&mut state, &history, &[Key::Char('t')]);
     let screen = painted(&state, &history, 80, 24).0;
-    let title = "db/session r sync/s: now 1,026, mean 273, most 1,026";
+    let title = "db/session r sync/s: now 1,026, mean 273, max 1,026";
     assert!(screen.contains(title), "{screen}");
     assert!(line(&screen, "1,026").ends_with('█'), "{screen}");
     // The next column, by which rows are ordered then.

@@ -11,7 +11,6 @@ use super::{SECOND_NS, keys, painted};
 
 const UPDATE: &str = "UPDATE stock SET quantity = quantity - ? WHERE item = ?";
 
-/// What one sample found.
 struct Found {
     session: &'static str,
     state: &'static str,
@@ -136,7 +135,7 @@ fn a_session_that_ended_is_said_to_be_gone_and_its_blocker_is_found() {
     let (screen, rows) = painted(&state, &history, 80, 24);
     assert_eq!(rows, 0, "{screen}");
     assert!(screen.contains("session 12"), "{screen}");
-    assert!(screen.contains("not at work in these ticks, last seen at 4 s"), "{screen}");
+    assert!(screen.contains("not active in these ticks, last active at 4 s"), "{screen}");
     keys(&mut state, &history, &[Key::Enter, Key::Char('b'), Key::Char('d'), Key::Char('d')]);
     keys(&mut state, &history, &[Key::Char('['), Key::Char('[')]);
     assert!(painted(&state, &history, 80, 24).0.contains("SELECT ?"));

@@ -1,5 +1,5 @@
-//! collectl's raw files: the lines of `/proc` that it read, below the time at which it read them.
-//! They are what our own probes read, so these read them.
+//! collectl's raw files: the lines of `/proc` that it read, below the time of reading. Our own
+//! probes parse these lines.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,8 @@ use blockstone_base::identity::Host;
 use blockstone_probe::{Context, Pages, Probe, Row, registry};
 
 use super::text::Text;
-use super::{Failure, Format, Look, Origin, Sink};
+use super::{Failure, Format, Origin, Sink, Snapshot};
 
-/// The format.
 pub const FORMAT: Format = Format {
     tool: "collectl",
     holds: "counters of the kernel, as it kept them",
@@ -23,7 +22,6 @@ pub const FORMAT: Format = Format {
 const TITLE: &str = "# Collectl:";
 /// Fields that a disk has in the oldest layout: those up to the time of all requests.
 const DISK_FIELDS: usize = 11;
-/// Fields of an interface.
 const NET_FIELDS: usize = 16;
 
 fn is_title(line: &str) -> bool {
@@ -54,11 +52,11 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         let damage = |what: String| Failure::Damage { line: number, what };
         if let Some(time) = line.strip_prefix(">>>") {
             let at_ns = time.strip_suffix("<<<").and_then(|time| instant_ns(time.trim()));
-            let unread = || damage(format!("`{line}` is no time of collectl's"));
+            let unread = || damage(format!("`{line}` is not a time of collectl"));
             let next = Block { line: number, ..Block::default() };
             let next = match at_ns {
                 Some(at_ns) => Block { at_ns, ..next },
-                // What was cut in the time itself has nothing after it.
+                // Truncated within the time: nothing follows.
                 None if cut_line == Some(number) => break,
                 None => return Err(unread()),
             };
@@ -66,7 +64,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
                 reader.take(whole)?;
             }
         } else if line.starts_with("#Date") {
-            let what = "these are figures for plots (collectl -P): only raw files are read";
+            let what = "this is plot data (collectl -P): only raw files are read";
             return Err(damage(what.to_owned()));
         } else if line.starts_with('#') {
             head(line, &mut origin);
@@ -74,18 +72,18 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             block.add(line).map_err(damage)?;
         }
     }
-    // A collectl that ends writes the time once more, with nothing below it.
+    // When collectl ends it writes the time once more, with nothing below it.
     if let Some(block) = block.filter(|block| !block.last.is_empty()) {
         if text.is_cut() || reader.last.as_ref().is_some_and(|last| *last != block.last) {
-            let note = "the file ends in the middle: what was read at the time of line";
-            origin.notes.push(format!("{note} {} is left out", block.line));
+            let note = "the file is truncated: the incomplete sample of line";
+            origin.notes.push(format!("{note} {} was skipped", block.line));
         } else {
             reader.take(block)?;
         }
     }
     if reader.backwards > 0 {
         let count = reader.backwards;
-        origin.notes.push(format!("its clock went back: {count} looks are left out"));
+        origin.notes.push(format!("its clock went back; samples skipped: {count}"));
     }
     Ok(origin)
 }
@@ -118,12 +116,12 @@ impl Reader<'_, '_> {
             let named = |Row { object, cells }| Reading { probe: name, object, cells };
             readings.extend(rows.drain(..).map(named));
         }
-        (self.sink)(Look { at_ns: block.at_ns, readings })
+        (self.sink)(Snapshot { at_ns: block.at_ns, readings })
     }
 }
 
 impl Block {
-    /// Sorts a line to the file that it came from. What belongs to none of ours is left out.
+    /// Adds a line to the text of the file it came from. Lines that no probe reads are skipped.
     fn add(&mut self, line: &str) -> Result<(), String> {
         let Some(word) = line.split_whitespace().next() else { return Ok(()) };
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -165,15 +163,15 @@ impl Block {
     }
 }
 
-/// `fields`, a word and at least so many numbers after it, as it stands; of `line`.
+/// `fields` unchanged if they are a word and at least `least` numbers; `line` is for the error.
 fn checked(fields: &str, line: &str, least: usize) -> Result<String, String> {
     let values: Vec<&str> = fields.split_whitespace().skip(1).collect();
     let is_number = |value: &&str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
     if values.len() < least {
-        return Err(format!("`{}` has {} numbers instead of {least}", line.trim(), values.len()));
+        return Err(format!("`{}` has {} numbers, not {least}", line.trim(), values.len()));
     }
     match values.iter().find(|value| !is_number(value)) {
-        Some(odd) => Err(format!("`{odd}` in `{}` is no number", line.trim())),
+        Some(odd) => Err(format!("`{odd}` in `{}` is not a number", line.trim())),
         None => Ok(fields.to_owned()),
     }
 }

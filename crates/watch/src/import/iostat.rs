@@ -1,5 +1,5 @@
-//! iostat's reports, as JSON or as text: rates of each interval between two of them. The first,
-//! which is about all the time since the machine started, is only where the next interval begins.
+//! iostat's reports as JSON or text: rates of the interval since the report before. The first,
+//! which covers all the time since boot, only marks where the next interval begins.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,11 @@ use blockstone_base::identity::{DeviceKind, Host};
 use blockstone_probe::{block, host};
 use serde_json::{Map, Value};
 
-use super::ledger::{Ledger, Timeline, Told};
+use super::ledger::{IntervalRow, Ledger, Timeline};
 use super::sysstat::{Document, Figures, KIB, disk};
 use super::text::Text;
 use super::{Failure, Format, Origin, Sink, stamp};
 
-/// The JSON.
 pub const JSON: Format = Format {
     tool: "iostat",
     holds: HOLDS,
@@ -22,7 +21,6 @@ pub const JSON: Format = Format {
     read: json,
 };
 
-/// The text.
 pub const TEXT: Format = Format {
     tool: "iostat",
     holds: HOLDS,
@@ -35,7 +33,7 @@ pub const TEXT: Format = Format {
 const HOLDS: &str = "rates of intervals, rounded to two decimals";
 /// How iostat's first line begins.
 const TITLE: &str = "Linux ";
-const NO_TIME: &str = "a report without its time: run iostat with -t";
+const NO_TIME: &str = "a report without a time: run iostat with -t";
 const SECTOR_BYTES: f64 = 512.0;
 const MIB: f64 = KIB * 1024.0;
 const SECOND_NS: f64 = 1e9;
@@ -88,7 +86,7 @@ fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         } else if cut_line == Some(number) {
             // Its last number may lack digits.
         } else if line.starts_with(TITLE) {
-            // Another iostat writes on in the same file.
+            // Another iostat appended to the same file.
             report.take().map_or(Ok(()), |whole| intervals.add(&whole))?;
             intervals.begin();
         } else if !line.starts_with(' ') && stamp::parse(line).is_some() {
@@ -109,8 +107,8 @@ fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         if text.as_str().ends_with("\n\n") && !report.disks.is_empty() {
             intervals.add(&report)?;
         } else {
-            let note = "the file ends in the middle: the report of line";
-            notes.push(format!("{note} {} is left out", report.line));
+            let note = "the file is truncated: the incomplete report of line";
+            notes.push(format!("{note} {} was skipped", report.line));
         }
     }
     notes.extend(intervals.notes());
@@ -136,7 +134,7 @@ impl Lines {
             return Ok(());
         }
         if self.headings.is_empty() {
-            return Err(format!("`{}` is no line of iostat's", line.trim()));
+            return Err(format!("`{}` is not a line of iostat", line.trim()));
         }
         let is_disk = self.headings[0].is_empty();
         let values: Vec<&str> = line.split_whitespace().skip(usize::from(is_disk)).collect();
@@ -150,7 +148,7 @@ impl Lines {
             let number: f64 = value
                 .replace(',', ".")
                 .parse()
-                .map_err(|_| format!("`{value}` in `{}` is no number", line.trim()))?;
+                .map_err(|_| format!("`{value}` in `{}` is not a number", line.trim()))?;
             figures.insert(heading.clone(), Value::from(number));
         }
         if is_disk {
@@ -190,7 +188,7 @@ struct Intervals<'a, 's> {
     ledger: Ledger<'a, 's>,
     line: Timeline,
     last_ns: Option<u64>,
-    /// Whether the next report is about all the time since the machine started.
+    /// Whether the next report covers all the time since boot.
     is_first: bool,
     backwards: usize,
     without_zone: bool,
@@ -212,7 +210,9 @@ impl<'a, 's> Intervals<'a, 's> {
     fn add(&mut self, report: &Report) -> Result<(), Failure> {
         let Some((at_ns, zoned)) = stamp::parse(&report.time) else {
             let time = &report.time;
-            let what = format!("`{time}` is no time that is known; S_TIME_FORMAT=ISO makes it one");
+            let what = format!(
+                "`{time}` is not a known format of time; run iostat with S_TIME_FORMAT=ISO"
+            );
             return Err(Failure::Damage { line: report.line, what });
         };
         self.without_zone |= !zoned;
@@ -232,15 +232,14 @@ impl<'a, 's> Intervals<'a, 's> {
             .flatten()
             .collect();
         let span = self.line.next(at_ns, at_ns - last_ns, &counts);
-        let mut told = vec![processors(&Figures(&report.processors), f64::from(self.cpus))];
+        let mut rows = vec![processors(&Figures(&report.processors), f64::from(self.cpus))];
         let names: Vec<String> = report.disks.keys().cloned().collect();
         for (name, figures) in &report.disks {
-            told.push(of_disk(name, &names, &Figures(figures)));
+            rows.push(of_disk(name, &names, &Figures(figures)));
         }
-        self.ledger.add(span, &told)
+        self.ledger.add(span, &rows)
     }
 
-    /// An iostat starts.
     fn begin(&mut self) {
         self.is_first = true;
     }
@@ -252,15 +251,15 @@ impl<'a, 's> Intervals<'a, 's> {
         }
         if self.backwards > 0 {
             let count = self.backwards;
-            notes.push(format!("its clock went back: {count} reports are left out"));
+            notes.push(format!("its clock went back; reports skipped: {count}"));
         }
         notes
     }
 }
 
 /// iostat counts guests with `user` and interrupts with `system`.
-fn processors(figures: &Figures<'_>, count: f64) -> Told {
-    let mut told = Told::new(&host::SCHEMA, "");
+fn processors(figures: &Figures<'_>, count: f64) -> IntervalRow {
+    let mut row = IntervalRow::new(&host::SCHEMA, "");
     for (column, key) in [
         ("cpu_user_ns", "user"),
         ("cpu_nice_ns", "nice"),
@@ -269,33 +268,33 @@ fn processors(figures: &Figures<'_>, count: f64) -> Told {
         ("cpu_idle_ns", "idle"),
         ("cpu_steal_ns", "steal"),
     ] {
-        told.say(column, figures.share(&[key], count));
+        row.set(column, figures.share(&[key], count));
     }
-    told
+    row
 }
 
-fn of_disk(name: &str, all: &[String], figures: &Figures<'_>) -> Told {
-    let mut told = disk(name, all);
+fn of_disk(name: &str, all: &[String], figures: &Figures<'_>) -> IntervalRow {
+    let mut row = disk(name, all);
     let one = |key: &str| figures.rate(&[(key, 1.0)]);
-    told.say("read_ios", one("r/s"));
-    told.say("read_merges", one("rrqm/s"));
+    row.set("read_ios", one("r/s"));
+    row.set("read_merges", one("rrqm/s"));
     let sizes = [("rkB/s", KIB), ("rMB/s", MIB), ("rsec/s", SECTOR_BYTES), ("kB_read/s", KIB)];
-    told.say("read_bytes", figures.rate(&sizes));
-    told.say("read_ns", figures.mean("read_ios", "r_await"));
-    told.say("write_ios", one("w/s"));
-    told.say("write_merges", one("wrqm/s"));
+    row.set("read_bytes", figures.rate(&sizes));
+    row.set("read_ns", figures.mean("read_ios", "r_await"));
+    row.set("write_ios", one("w/s"));
+    row.set("write_merges", one("wrqm/s"));
     let sizes = [("wkB/s", KIB), ("wMB/s", MIB), ("wsec/s", SECTOR_BYTES), ("kB_wrtn/s", KIB)];
-    told.say("write_bytes", figures.rate(&sizes));
-    told.say("write_ns", figures.mean("write_ios", "w_await"));
-    told.say("discard_ios", one("d/s"));
+    row.set("write_bytes", figures.rate(&sizes));
+    row.set("write_ns", figures.mean("write_ios", "w_await"));
+    row.set("discard_ios", one("d/s"));
     let sizes = [("dkB/s", KIB), ("dMB/s", MIB), ("dsec/s", SECTOR_BYTES), ("kB_dscd/s", KIB)];
-    told.say("discard_bytes", figures.rate(&sizes));
-    // Of others the kernel counts no flushes, and iostat prints zeros.
+    row.set("discard_bytes", figures.rate(&sizes));
+    // For other devices the kernel counts no flushes, and iostat prints zeros.
     if matches!(block::kind_by_name(name), Some(DeviceKind::Disk | DeviceKind::Loop)) {
-        told.say("flush_ios", one("f/s"));
-        told.say("flush_ns", figures.mean("flush_ios", "f_await"));
+        row.set("flush_ios", one("f/s"));
+        row.set("flush_ns", figures.mean("flush_ios", "f_await"));
     }
-    told.say("queue_ns", figures.rate(&[("aqu-sz", SECOND_NS), ("avgqu-sz", SECOND_NS)]));
-    told.say("busy_ns", figures.share(&["util"], 1.0));
-    told
+    row.set("queue_ns", figures.rate(&[("aqu-sz", SECOND_NS), ("avgqu-sz", SECOND_NS)]));
+    row.set("busy_ns", figures.share(&["util"], 1.0));
+    row
 }

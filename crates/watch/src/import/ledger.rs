@@ -1,26 +1,26 @@
-//! Rates turned back into the counters they came from.
+//! Turns rates back into the counters they came from.
 //!
-//! A tool prints what a counter moved a second, rounded, and when, to the second. A counter that
-//! moves by rate × time gives the printed rate again over the same time. Counts are whole numbers:
-//! where the true length of an interval is another than the printed one (1.06 s for 1 s), it is
-//! found from them, as that length, in the hundredths of a second in which sysstat reckons, with
-//! which all printed rates are whole counts.
+//! A tool prints rounded rates, and times in whole seconds. A counter that moves by rate × time
+//! gives the printed rate again over the same time. Where the true length of an interval differs
+//! from the printed one (1.06 s, not 1 s), it follows from the counts, which are whole numbers: it
+//! is the nearest length, in the hundredths of a second that sysstat uses, with which every printed
+//! rate is a whole count.
 
 use std::collections::BTreeMap;
 
 use blockstone_base::column::{Cell, Kind, Reading, Schema};
 
 use super::writer::{empty_row, is_state};
-use super::{Failure, Look, Sink};
+use super::{Failure, Sink, Snapshot};
 
 /// A hundredth of a second.
 const CENTISECOND_NS: u64 = 10_000_000;
-/// How far a time printed in whole seconds may be from what it says, at both ends.
+/// How far an interval may be off its printed times, which are in whole seconds.
 const SLACK_NS: u64 = 1_500_000_000;
-/// What the last of two decimals may hide.
+/// The rounding error of two decimals.
 const ROUNDING: f64 = 0.005;
 
-/// What is said of a column over an interval.
+/// The value of a column over an interval.
 #[derive(Clone, Debug)]
 pub enum Amount {
     /// How far a counter moved a second, in its unit.
@@ -29,27 +29,25 @@ pub enum Amount {
     Each(&'static str, f64),
     /// Where a level stood at the end.
     Level(u64),
-    /// What it is.
     Text(String),
 }
 
-/// What is said of one object over an interval.
+/// The columns of one object over an interval.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct IntervalRow {
     schema: &'static Schema,
     object: String,
     amounts: Vec<Option<Amount>>,
 }
 
-impl Told {
-    /// Nothing yet.
+impl IntervalRow {
     pub fn new(schema: &'static Schema, object: &str) -> Self {
         let amounts = schema.columns.iter().map(|_| None).collect();
         Self { schema, object: object.to_owned(), amounts }
     }
 
-    /// Says something of a column, if there is something to say.
-    pub fn say(&mut self, column: &str, amount: Option<Amount>) {
+    /// Sets a column; none leaves it unmeasured.
+    pub fn set(&mut self, column: &str, amount: Option<Amount>) {
         let at = self.schema.columns.iter().position(|known| known.name == column);
         debug_assert!(at.is_some(), "{} has no column {column}", self.schema.probe);
         if let Some(at) = at {
@@ -58,12 +56,11 @@ impl Told {
     }
 }
 
-/// An interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Nanoseconds since 1970.
     pub from_ns: u64,
-    /// Later than that.
+    /// Later than `from_ns`.
     pub to_ns: u64,
     /// Whether its length is the one with which counts are whole.
     pub exact: bool,
@@ -76,7 +73,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Begins anew at about this time: what lies before the next interval is not known.
+    /// Starts over at about this time: the time before the next interval is unknown.
     pub fn restart(&mut self, at_ns: u64) {
         let after = self.end_ns.map_or(0, |end_ns| end_ns + CENTISECOND_NS);
         self.end_ns = Some(at_ns.max(after));
@@ -96,7 +93,7 @@ impl Timeline {
         let (to_ns, exact) = (from_ns + found_ns.unwrap_or(about_ns), found_ns.is_some());
         let span = match to_ns.abs_diff(stamp_ns) {
             0..=SLACK_NS => Span { from_ns, to_ns, exact },
-            // Whatever was found does not fit the clock.
+            // The length found contradicts the clock.
             _ => Span { from_ns, to_ns: stamp_ns.max(from_ns + CENTISECOND_NS), exact: false },
         };
         self.end_ns = Some(span.to_ns);
@@ -129,7 +126,7 @@ pub struct Ledger<'a, 's> {
 struct Totals {
     schema: &'static Schema,
     sums: Vec<i64>,
-    /// What was less than a whole step and will count later.
+    /// Fractions of a step that count later.
     rests: Vec<f64>,
 }
 
@@ -139,43 +136,43 @@ impl<'a, 's> Ledger<'a, 's> {
         Self { sink, known: BTreeMap::new(), end_ns: None }
     }
 
-    /// Adds what was said of an interval. What is not said of an object that was there before makes
-    /// it unknown, and so does time that no interval covers.
+    /// Adds the rows of an interval. An object without a row becomes unknown, and so does time that
+    /// no interval covers.
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn add(&mut self, span: Span, told: &[Told]) -> Result<(), Failure> {
+    pub fn add(&mut self, span: Span, rows: &[IntervalRow]) -> Result<(), Failure> {
         let is_gap = self.end_ns.is_some_and(|end_ns| end_ns != span.from_ns);
         if let Some(end_ns) = self.end_ns.filter(|_| is_gap) {
             let nothing = self.known.iter().map(|(key, totals)| reading(key, empty(totals)));
             let at_ns = end_ns + (span.from_ns - end_ns) / 2;
             let readings = nothing.collect();
-            (self.sink)(Look { at_ns, readings })?;
+            (self.sink)(Snapshot { at_ns, readings })?;
         }
         let mut begin = Vec::new();
-        for told in told {
-            let key = (told.schema.probe, told.object.clone());
+        for row in rows {
+            let key = (row.schema.probe, row.object.clone());
             let is_new = !self.known.contains_key(&key);
-            let totals = self.known.entry(key.clone()).or_insert_with(|| Totals::of(told.schema));
+            let totals = self.known.entry(key.clone()).or_insert_with(|| Totals::of(row.schema));
             if is_new || is_gap {
-                begin.push(reading(&key, totals.row(told, false)));
+                begin.push(reading(&key, totals.cells(row, false)));
             }
         }
-        (self.sink)(Look { at_ns: span.from_ns, readings: begin })?;
+        (self.sink)(Snapshot { at_ns: span.from_ns, readings: begin })?;
         let mut end = Vec::new();
         for (key, totals) in &mut self.known {
-            let told = told.iter().find(|t| (t.schema.probe, &t.object) == (key.0, &key.1));
-            let cells = match told {
-                Some(told) => {
-                    totals.advance(span, told);
-                    totals.row(told, true)
+            let row = rows.iter().find(|row| (row.schema.probe, &row.object) == (key.0, &key.1));
+            let cells = match row {
+                Some(row) => {
+                    totals.advance(span, row);
+                    totals.cells(row, true)
                 }
                 None => empty(totals),
             };
             end.push(reading(key, cells));
         }
         self.end_ns = Some(span.to_ns);
-        (self.sink)(Look { at_ns: span.to_ns, readings: end })
+        (self.sink)(Snapshot { at_ns: span.to_ns, readings: end })
     }
 }
 
@@ -193,16 +190,15 @@ impl Totals {
         Self { schema, sums: vec![0; width], rests: vec![0.0; width] }
     }
 
-    /// Moves every counter on.
-    fn advance(&mut self, span: Span, told: &Told) {
+    fn advance(&mut self, span: Span, row: &IntervalRow) {
         let seconds = (span.to_ns - span.from_ns) as f64 / 1e9;
         let before = self.sums.clone();
-        for (index, amount) in told.amounts.iter().enumerate() {
+        for (index, amount) in row.amounts.iter().enumerate() {
             if let Some(Amount::PerSecond(rate)) = amount {
                 self.step(index, rate * seconds, span.exact);
             }
         }
-        for (index, amount) in told.amounts.iter().enumerate() {
+        for (index, amount) in row.amounts.iter().enumerate() {
             let Some(Amount::Each(what, size)) = amount else { continue };
             let columns = self.schema.columns.iter();
             let steps = columns.zip(&self.sums).zip(&before).find(|((c, _), _)| c.name == *what);
@@ -212,8 +208,8 @@ impl Totals {
         }
     }
 
-    /// Moves a counter by what is nearest to `moved`. The rest counts in the next step, unless it
-    /// is known to be an error of rounding.
+    /// Moves a counter by the whole number nearest to `moved`. The rest counts in the next step,
+    /// unless it is known to be a rounding error.
     fn step(&mut self, index: usize, moved: f64, exact: bool) {
         let moved = moved + if exact { 0.0 } else { self.rests[index] };
         let whole = moved.round().max(0.0);
@@ -221,15 +217,15 @@ impl Totals {
         self.sums[index] = self.sums[index].saturating_add(whole as i64);
     }
 
-    /// The row where everything stands, with the levels of the end or without.
-    fn row(&self, told: &Told, at_end: bool) -> Vec<Cell> {
+    /// The cells as they stand, with the levels if it is the end of the interval.
+    fn cells(&self, row: &IntervalRow, at_end: bool) -> Vec<Cell> {
         let cell = |(index, amount): (usize, &Option<Amount>)| match amount {
             Some(Amount::Text(text)) => Cell::Text(text.clone()),
             Some(Amount::Level(level)) if at_end => Cell::from(*level),
             None | Some(Amount::Level(_)) => Cell::Unmeasured,
             Some(Amount::PerSecond(_) | Amount::Each(..)) => Cell::Value(self.sums[index]),
         };
-        let cells: Vec<Cell> = told.amounts.iter().enumerate().map(cell).collect();
+        let cells: Vec<Cell> = row.amounts.iter().enumerate().map(cell).collect();
         debug_assert!(cells.iter().enumerate().all(|(index, cell)| match cell {
             Cell::Text(_) => is_state(self.schema, index),
             Cell::Value(_) => self.schema.columns[index].kind != Kind::State,
@@ -257,36 +253,36 @@ mod tests {
         assert_eq!(length_ns(S, &[]), Some(S));
     }
 
-    fn looks(steps: &[(Span, Vec<Told>)]) -> Vec<Look> {
+    fn looks(steps: &[(Span, Vec<IntervalRow>)]) -> Vec<Snapshot> {
         let mut looks = Vec::new();
-        let mut sink = |look| {
-            looks.push(look);
+        let mut sink = |snapshot| {
+            looks.push(snapshot);
             Ok(())
         };
         let mut ledger = Ledger::new(&mut sink);
-        for (span, told) in steps {
-            ledger.add(*span, told).unwrap();
+        for (span, rows) in steps {
+            ledger.add(*span, rows).unwrap();
         }
         looks
     }
 
-    fn told(object: &str, packets: f64) -> Told {
-        let mut told = Told::new(&network::SCHEMA, object);
-        told.say("received_packets", Some(Amount::PerSecond(packets)));
-        told
+    fn row_of(object: &str, packets: f64) -> IntervalRow {
+        let mut row = IntervalRow::new(&network::SCHEMA, object);
+        row.set("received_packets", Some(Amount::PerSecond(packets)));
+        row
     }
 
-    fn packets(look: &Look, object: &str) -> Option<Cell> {
-        let reading = look.readings.iter().find(|reading| reading.object == object)?;
+    fn packets(snapshot: &Snapshot, object: &str) -> Option<Cell> {
+        let reading = snapshot.readings.iter().find(|reading| reading.object == object)?;
         Some(reading.cells[1].clone())
     }
 
     #[test]
     fn small_rates_add_up_and_a_gap_is_unknown() {
         let span = |from: u64| Span { from_ns: from * S, to_ns: (from + 1) * S, exact: false };
-        let steps: Vec<_> = [0, 1, 2, 3, 9].map(|at| (span(at), vec![told("eth0", 0.5)])).into();
+        let steps: Vec<_> = [0, 1, 2, 3, 9].map(|at| (span(at), vec![row_of("eth0", 0.5)])).into();
         let looks = looks(&steps);
-        let seen: Vec<_> = looks.iter().map(|look| packets(look, "eth0")).collect();
+        let seen: Vec<_> = looks.iter().map(|snapshot| packets(snapshot, "eth0")).collect();
         let value = |value| Some(Cell::Value(value));
         assert_eq!(seen[..2], [value(0), value(1)]);
         assert_eq!(seen.iter().flatten().filter(|cell| **cell == Cell::Unmeasured).count(), 1);
@@ -299,9 +295,9 @@ mod tests {
     fn what_comes_begins_at_zero_and_what_goes_is_unknown() {
         let span = |from: u64| Span { from_ns: from * S, to_ns: (from + 1) * S, exact: true };
         let looks = looks(&[
-            (span(0), vec![told("eth0", 4.0)]),
-            (span(1), vec![told("eth0", 4.0), told("eth1", 7.0)]),
-            (span(2), vec![told("eth1", 7.0)]),
+            (span(0), vec![row_of("eth0", 4.0)]),
+            (span(1), vec![row_of("eth0", 4.0), row_of("eth1", 7.0)]),
+            (span(2), vec![row_of("eth1", 7.0)]),
         ]);
         let of = |object| looks.iter().map(|l| packets(l, object)).collect::<Vec<_>>();
         let value = |value| Some(Cell::Value(value));

@@ -4,12 +4,11 @@
 use blockstone_probe::{cpu, host, memory, network};
 use serde_json::{Map, Value};
 
-use super::ledger::{Amount, Ledger, Timeline, Told};
+use super::ledger::{Amount, IntervalRow, Ledger, Timeline};
 use super::sysstat::{Document, Figures, Head, KIB, disk};
 use super::text::Text;
 use super::{Failure, Format, Origin, Sink, stamp};
 
-/// The format.
 pub const FORMAT: Format = Format {
     tool: "sar",
     holds: "rates of intervals, rounded to two decimals",
@@ -29,7 +28,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let (mut last_ns, mut backwards, mut local) = (0, 0, false);
     while let Some((line, interval)) = document.next()? {
         let time = time(&interval).ok_or_else(|| {
-            let what = "an interval without its `timestamp` (date, time and interval)".to_owned();
+            let what = "an interval without a `timestamp` (date, time and interval)".to_owned();
             Failure::Damage { line, what }
         })?;
         if time.at_ns <= last_ns {
@@ -38,10 +37,10 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         }
         last_ns = time.at_ns;
         local |= !time.utc;
-        let told = told(&interval, &head);
+        let rows = rows(&interval, &head);
         let counts = counts(&interval);
         let span = line_of_time.next(time.at_ns, time.length_ns, &counts);
-        ledger.add(span, &told)?;
+        ledger.add(span, &rows)?;
     }
     origin.notes.extend(document.note());
     if local {
@@ -54,7 +53,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         });
     }
     if backwards > 0 {
-        origin.notes.push(format!("its clock went back: {backwards} intervals are left out"));
+        origin.notes.push(format!("its clock went back; intervals skipped: {backwards}"));
     }
     Ok(origin)
 }
@@ -74,35 +73,35 @@ fn time(interval: &Map<String, Value>) -> Option<Time> {
     Some(Time { at_ns, length_ns: seconds.checked_mul(SECOND_NS)?, utc })
 }
 
-/// Every object that an interval tells of.
-fn told(interval: &Map<String, Value>, head: &Head) -> Vec<Told> {
+/// A row for each object of the interval.
+fn rows(interval: &Map<String, Value>, head: &Head) -> Vec<IntervalRow> {
     let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
-    let mut told = vec![whole_host(interval, head)];
+    let mut rows = vec![whole_host(interval, head)];
     for figures in processors(interval) {
         let name = figures.0.get("cpu").and_then(Value::as_str).unwrap_or_default();
         if name.bytes().all(|b| b.is_ascii_digit()) {
-            let mut one = Told::new(&cpu::SCHEMA, &format!("cpu{name}"));
+            let mut one = IntervalRow::new(&cpu::SCHEMA, &format!("cpu{name}"));
             processor(&mut one, &figures, 1.0);
-            told.push(one);
+            rows.push(one);
         }
     }
-    told.extend(of_memory(part("memory"), part("paging"), part("swap-pages")));
+    rows.extend(of_memory(part("memory"), part("paging"), part("swap-pages")));
     let name = |figures: &Figures<'_>| {
         figures.0.get("disk-device").and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let all: Vec<String> = list(interval.get("disk")).map(|figures| name(&figures)).collect();
     for figures in list(interval.get("disk")) {
         let mut one = disk(&name(&figures), &all);
-        one.say("read_bytes", figures.rate(&[("rkB", KIB), ("rd_sec", SECTOR_BYTES)]));
-        one.say("write_bytes", figures.rate(&[("wkB", KIB), ("wr_sec", SECTOR_BYTES)]));
-        one.say("discard_bytes", figures.rate(&[("dkB", KIB), ("dc_sec", SECTOR_BYTES)]));
+        one.set("read_bytes", figures.rate(&[("rkB", KIB), ("rd_sec", SECTOR_BYTES)]));
+        one.set("write_bytes", figures.rate(&[("wkB", KIB), ("wr_sec", SECTOR_BYTES)]));
+        one.set("discard_bytes", figures.rate(&[("dkB", KIB), ("dc_sec", SECTOR_BYTES)]));
         let queue = [("aqu-sz", SECOND_NS as f64), ("avgqu-sz", SECOND_NS as f64)];
-        one.say("queue_ns", figures.rate(&queue));
-        one.say("busy_ns", figures.share(&["util-percent"], 1.0));
-        told.push(one);
+        one.set("queue_ns", figures.rate(&queue));
+        one.set("busy_ns", figures.share(&["util-percent"], 1.0));
+        rows.push(one);
     }
-    told.extend(of_network(interval.get("network")));
-    told
+    rows.extend(of_network(interval.get("network")));
+    rows
 }
 
 fn list(value: Option<&Value>) -> impl Iterator<Item = Figures<'_>> {
@@ -114,25 +113,25 @@ fn processors(interval: &Map<String, Value>) -> impl Iterator<Item = Figures<'_>
     list(interval.get("cpu-load").or_else(|| interval.get("cpu-load-all")))
 }
 
-fn whole_host(interval: &Map<String, Value>, head: &Head) -> Told {
+fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
     let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
-    let mut told = Told::new(&host::SCHEMA, "");
+    let mut row = IntervalRow::new(&host::SCHEMA, "");
     let is_all = |figures: &Figures<'_>| figures.0.get("cpu").is_some_and(|name| name == "all");
     if let Some(figures) = processors(interval).find(is_all) {
-        processor(&mut told, &figures, f64::from(head.host().cpus));
+        processor(&mut row, &figures, f64::from(head.host().cpus));
     }
     if let Some(figures) = part("process-and-context-switch") {
-        told.say("switches", figures.rate(&[("cswch", 1.0)]));
+        row.set("switches", figures.rate(&[("cswch", 1.0)]));
     }
     if let Some(figures) = part("queue") {
-        told.say("runnable", figures.number("runq-sz").map(|tasks| Amount::Level(tasks as u64)));
+        row.set("runnable", figures.number("runq-sz").map(|tasks| Amount::Level(tasks as u64)));
     }
     if let Some(figures) = part("memory") {
-        told.say("dirty_bytes", figures.kib("dirty"));
+        row.set("dirty_bytes", figures.kib("dirty"));
         let cache = figures.number("cached").zip(figures.number("buffers"));
         let bytes =
             |(cached, buffers): (f64, f64)| Amount::Level(((cached + buffers) * KIB) as u64);
-        told.say("cached_bytes", cache.map(bytes));
+        row.set("cached_bytes", cache.map(bytes));
     }
     let pressure = part("psi");
     for (column, group, key) in [
@@ -141,30 +140,30 @@ fn whole_host(interval: &Map<String, Value>, head: &Head) -> Told {
         ("psi_io_full_ns", "psi-io", "full_avg"),
     ] {
         let group = pressure.as_ref().and_then(|psi| psi.0.get(group)?.as_object());
-        told.say(column, group.and_then(|group| Figures(group).share(&[key], 1.0)));
+        row.set(column, group.and_then(|group| Figures(group).share(&[key], 1.0)));
     }
-    told
+    row
 }
 
-/// The time of so many processors. `-u` alone counts guests with `user` and interrupts with
+/// Processor time of `count` processors. `-u` alone counts guests with `user` and interrupts with
 /// `system`.
-fn processor(told: &mut Told, figures: &Figures<'_>, count: f64) {
-    told.say("cpu_user_ns", figures.share(&["user", "usr", "guest"], count));
-    told.say("cpu_nice_ns", figures.share(&["nice", "gnice"], count));
-    told.say("cpu_system_ns", figures.share(&["system", "sys"], count));
-    told.say("cpu_irq_ns", figures.share(&["irq"], count));
-    told.say("cpu_softirq_ns", figures.share(&["soft"], count));
-    told.say("cpu_iowait_ns", figures.share(&["iowait"], count));
-    told.say("cpu_idle_ns", figures.share(&["idle"], count));
-    told.say("cpu_steal_ns", figures.share(&["steal"], count));
+fn processor(row: &mut IntervalRow, figures: &Figures<'_>, count: f64) {
+    row.set("cpu_user_ns", figures.share(&["user", "usr", "guest"], count));
+    row.set("cpu_nice_ns", figures.share(&["nice", "gnice"], count));
+    row.set("cpu_system_ns", figures.share(&["system", "sys"], count));
+    row.set("cpu_irq_ns", figures.share(&["irq"], count));
+    row.set("cpu_softirq_ns", figures.share(&["soft"], count));
+    row.set("cpu_iowait_ns", figures.share(&["iowait"], count));
+    row.set("cpu_idle_ns", figures.share(&["idle"], count));
+    row.set("cpu_steal_ns", figures.share(&["steal"], count));
 }
 
 fn of_memory(
     levels: Option<Figures<'_>>,
     paging: Option<Figures<'_>>,
     swapping: Option<Figures<'_>>,
-) -> Option<Told> {
-    let mut told = Told::new(&memory::SCHEMA, "");
+) -> Option<IntervalRow> {
+    let mut row = IntervalRow::new(&memory::SCHEMA, "");
     let some = levels.is_some() || paging.is_some() || swapping.is_some();
     if let Some(figures) = levels {
         for (column, key) in [
@@ -177,58 +176,58 @@ fn of_memory(
             ("page_tables_bytes", "pgtbl"),
             ("swap_free_bytes", "swpfree"),
         ] {
-            told.say(column, figures.kib(key));
+            row.set(column, figures.kib(key));
         }
         let swap = figures.number("swpfree").zip(figures.number("swpused"));
         let bytes = |(free, used): (f64, f64)| Amount::Level(((free + used) * KIB) as u64);
-        told.say("swap_total_bytes", swap.map(bytes));
+        row.set("swap_total_bytes", swap.map(bytes));
     }
     if let Some(figures) = paging {
-        told.say("paged_in_bytes", figures.rate(&[("pgpgin", KIB)]));
-        told.say("paged_out_bytes", figures.rate(&[("pgpgout", KIB)]));
-        told.say("page_faults", figures.rate(&[("fault", 1.0)]));
-        told.say("major_page_faults", figures.rate(&[("majflt", 1.0)]));
+        row.set("paged_in_bytes", figures.rate(&[("pgpgin", KIB)]));
+        row.set("paged_out_bytes", figures.rate(&[("pgpgout", KIB)]));
+        row.set("page_faults", figures.rate(&[("fault", 1.0)]));
+        row.set("major_page_faults", figures.rate(&[("majflt", 1.0)]));
     }
     if let Some(figures) = swapping {
-        told.say("swapped_in_pages", figures.rate(&[("pswpin", 1.0)]));
-        told.say("swapped_out_pages", figures.rate(&[("pswpout", 1.0)]));
+        row.set("swapped_in_pages", figures.rate(&[("pswpin", 1.0)]));
+        row.set("swapped_out_pages", figures.rate(&[("pswpout", 1.0)]));
     }
-    some.then_some(told)
+    some.then_some(row)
 }
 
-fn of_network(network: Option<&Value>) -> Vec<Told> {
+fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
     let Some(network) = network else { return Vec::new() };
     let name = |figures: &Figures<'_>| {
         figures.0.get("iface").and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    let mut told = Vec::new();
+    let mut rows = Vec::new();
     for figures in list(network.get("net-dev")) {
         let object = name(&figures);
-        let mut one = Told::new(&network::SCHEMA, &object);
-        one.say("received_bytes", figures.rate(&[("rxkB", KIB)]));
-        one.say("received_packets", figures.rate(&[("rxpck", 1.0)]));
-        one.say("sent_bytes", figures.rate(&[("txkB", KIB)]));
-        one.say("sent_packets", figures.rate(&[("txpck", 1.0)]));
+        let mut one = IntervalRow::new(&network::SCHEMA, &object);
+        one.set("received_bytes", figures.rate(&[("rxkB", KIB)]));
+        one.set("received_packets", figures.rate(&[("rxpck", 1.0)]));
+        one.set("sent_bytes", figures.rate(&[("txkB", KIB)]));
+        one.set("sent_packets", figures.rate(&[("txpck", 1.0)]));
         if let Some(errors) = list(network.get("net-edev")).find(|other| name(other) == object) {
-            one.say("receive_errors", errors.rate(&[("rxerr", 1.0)]));
-            one.say("receive_drops", errors.rate(&[("rxdrop", 1.0)]));
-            one.say("send_errors", errors.rate(&[("txerr", 1.0)]));
-            one.say("send_drops", errors.rate(&[("txdrop", 1.0)]));
+            one.set("receive_errors", errors.rate(&[("rxerr", 1.0)]));
+            one.set("receive_drops", errors.rate(&[("rxdrop", 1.0)]));
+            one.set("send_errors", errors.rate(&[("txerr", 1.0)]));
+            one.set("send_drops", errors.rate(&[("txdrop", 1.0)]));
         }
-        told.push(one);
+        rows.push(one);
     }
     let part = |key: &str| network.get(key).and_then(Value::as_object).map(Figures);
     let (segments, errors) = (part("net-tcp"), part("net-etcp"));
     if segments.is_some() || errors.is_some() {
-        let mut tcp = Told::new(&network::SCHEMA, "tcp");
+        let mut tcp = IntervalRow::new(&network::SCHEMA, "tcp");
         let of = |figures: &Option<Figures<'_>>, key| figures.as_ref()?.rate(&[(key, 1.0)]);
-        tcp.say("received_packets", of(&segments, "iseg"));
-        tcp.say("sent_packets", of(&segments, "oseg"));
-        tcp.say("receive_errors", of(&errors, "isegerr"));
-        tcp.say("retransmits", of(&errors, "retrans"));
-        told.push(tcp);
+        tcp.set("received_packets", of(&segments, "iseg"));
+        tcp.set("sent_packets", of(&segments, "oseg"));
+        tcp.set("receive_errors", of(&errors, "isegerr"));
+        tcp.set("retransmits", of(&errors, "retrans"));
+        rows.push(tcp);
     }
-    told
+    rows
 }
 
 /// Rates of things that are counted, which the true length of the interval makes whole.

@@ -14,12 +14,12 @@ const PLAIN: [&str; 5] = [
     "%m/%d/%y %I:%M:%S %p",
 ];
 
-/// What a note says of times without a zone.
+/// The note for times without a zone.
 pub const NO_ZONE: &str =
-    "its times were taken as UTC, its dates as month first: S_TIME_FORMAT=ISO makes iostat say it";
+    "its times were taken as UTC and its dates as month first: use S_TIME_FORMAT=ISO to avoid this";
 
 /// A printed time in nanoseconds since 1970, and whether it had its zone. Without one it is taken
-/// as UTC. None when it is no time.
+/// as UTC. None if it is not a time.
 pub fn parse(text: &str) -> Option<(u64, bool)> {
     let text = text.trim();
     let ns = |at: Timestamp| u64::try_from(at.as_nanosecond()).ok();

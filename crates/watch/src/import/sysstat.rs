@@ -7,10 +7,9 @@ use blockstone_probe::block;
 use serde_json::{Map, Value};
 
 use super::Failure;
-use super::ledger::{Amount, Told};
+use super::ledger::{Amount, IntervalRow};
 use super::text::Text;
 
-/// The list's name.
 const LIST: &str = "\"statistics\"";
 /// Bytes of what sysstat calls kB.
 pub const KIB: f64 = 1024.0;
@@ -27,7 +26,7 @@ pub struct Document<'a> {
     cut: bool,
 }
 
-/// What is told of an interval, and the line where that begins.
+/// The line where an interval begins, and its contents.
 pub type Interval = (usize, Map<String, Value>);
 
 /// What the document says of the host.
@@ -35,12 +34,10 @@ pub type Interval = (usize, Map<String, Value>);
 pub struct Head(Map<String, Value>);
 
 impl Head {
-    /// A text of it.
     pub fn text(&self, key: &str) -> String {
         self.0.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
-    /// The host.
     pub fn host(&self) -> Host {
         let cpus = self.0.get("number-of-cpus").and_then(Value::as_u64).unwrap_or_default();
         let cpus = u32::try_from(cpus).unwrap_or_default();
@@ -73,8 +70,8 @@ impl<'a> Document<'a> {
         Ok((Head(head), Self { text, at, line: newlines(&all[..at]) + 1, cut: false }))
     }
 
-    /// The next interval, with the line where it begins; none at the end, or where the file was
-    /// cut.
+    /// The next interval, with the line where it begins; none at the end or where the file is
+    /// truncated.
     pub fn next(&mut self) -> Result<Option<Interval>, Failure> {
         let all = self.text.as_str();
         let rest = &all[self.at..];
@@ -101,11 +98,13 @@ impl<'a> Document<'a> {
         Ok(None)
     }
 
-    /// What there is to say of an end that is missing.
+    /// A note if the end of the file is missing.
     pub fn note(&self) -> Option<String> {
         let line = self.line;
         self.cut.then(|| {
-            format!("the file ends in the middle, in line {line}: what is whole before was taken")
+            format!(
+                "the file is truncated in line {line}: complete intervals before it were imported"
+            )
         })
     }
 
@@ -119,7 +118,7 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|&byte| byte == b'\n').count()
 }
 
-/// An error of the JSON parser without its own place.
+/// An error of the JSON parser without its position.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned()
@@ -129,13 +128,11 @@ fn plain(error: &serde_json::Error) -> String {
 pub struct Figures<'a>(pub &'a Map<String, Value>);
 
 impl Figures<'_> {
-    /// One of them.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.0.get(key)?.as_f64().filter(|number| *number >= 0.0)
     }
 
-    /// The first of several names, each with its size in our unit, as what a counter moved a
-    /// second.
+    /// The first of several names that is there, times its size in our unit, as a rate.
     pub fn rate(&self, names: &[(&str, f64)]) -> Option<Amount> {
         let found = names.iter().find_map(|(key, size)| Some(self.number(key)? * size))?;
         Some(Amount::PerSecond(found))
@@ -151,8 +148,8 @@ impl Figures<'_> {
         Some(Amount::Each(of, self.number(key)? * MS_NS))
     }
 
-    /// A share in percent of the time of so many things, as time a second. The sum of several:
-    /// those that are not there are part of others.
+    /// Percentages of the time of `of` things, summed, as time per second. Missing ones are part of
+    /// others.
     pub fn share(&self, names: &[&str], of: f64) -> Option<Amount> {
         let found: Vec<f64> = names.iter().filter_map(|key| self.number(key)).collect();
         let sum: f64 = found.iter().sum();
@@ -160,14 +157,14 @@ impl Figures<'_> {
     }
 }
 
-/// A disk, of which so far only is known what its name tells, among the names of all.
-pub fn disk(name: &str, all: &[String]) -> Told {
-    let mut told = Told::new(&block::SCHEMA, name);
+/// A disk with what follows from its name, among the names of all disks.
+pub fn disk(name: &str, all: &[String]) -> IntervalRow {
+    let mut row = IntervalRow::new(&block::SCHEMA, name);
     let kind = block::kind_by_name(name).map(block::kind_cell).and_then(|cell| match cell {
         Cell::Text(word) => Some(Amount::Text(word)),
         _ => None,
     });
-    told.say("device_kind", kind);
-    told.say("beneath", block::paths_by_name(name, all.to_vec()).map(Amount::Text));
-    told
+    row.set("device_kind", kind);
+    row.set("beneath", block::paths_by_name(name, all.to_vec()).map(Amount::Text));
+    row
 }

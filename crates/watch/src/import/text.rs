@@ -10,11 +10,10 @@ use super::{ImportError, foreign};
 
 /// How a gzip file begins (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Where a binary file shows itself.
+/// A zero among these first bytes means a binary file.
 const HEAD_BYTES: usize = 512;
-const BINARY: &str = "it is binary, as sar's own files are, of which sadf -j makes JSON";
+const BINARY: &str = "it is binary; sar's binary files become JSON with sadf -j";
 
-/// The text.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     text: String,
@@ -23,8 +22,8 @@ pub struct Text {
 }
 
 impl Text {
-    /// Reads a file, through gzip if it is compressed. Of a compressed file without its end, all
-    /// that can be decompressed is taken.
+    /// Reads a file, through gzip if it is compressed. A truncated gzip stream is read as far as it
+    /// can be decompressed.
     pub fn read(path: &Path) -> Result<Self, ImportError> {
         let failed = |source| ImportError::Read { path: path.to_owned(), source };
         let bytes = fs::read(path).map_err(failed)?;
@@ -47,8 +46,7 @@ impl Text {
     }
 
     fn of(path: &Path, bytes: Vec<u8>, cut: bool) -> Result<Self, ImportError> {
-        let binary =
-            |line| damaged(path, line, "it is no text: a byte that no text has".to_owned());
+        let binary = |line| damaged(path, line, "it is not text: a byte is not UTF-8".to_owned());
         if let Some(at) = bytes.iter().position(|&byte| byte == 0) {
             return Err(binary(lines(&bytes[..at])));
         }
@@ -66,7 +64,6 @@ impl Text {
         }
     }
 
-    /// All of it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -76,7 +73,7 @@ impl Text {
         self.cut || !self.text.ends_with('\n')
     }
 
-    /// The number of the line that is not whole, if one is.
+    /// The number of the incomplete last line, if there is one.
     pub fn cut_line(&self) -> Option<usize> {
         self.is_cut().then(|| self.last_line())
     }
@@ -92,6 +89,6 @@ fn lines(bytes: &[u8]) -> usize {
 }
 
 fn damaged(path: &Path, line: usize, what: String) -> ImportError {
-    let hint = "copy it again; a file that is only cut short is read up to the cut".to_owned();
+    let hint = "copy it again; a truncated file would be read up to its end".to_owned();
     ImportError::Damaged { path: path.to_owned(), line, what, hint }
 }

@@ -12,53 +12,53 @@ use blockstone_record::parameters::WatchParameters;
 use blockstone_record::{Parameters, RecordError, Recorder};
 use jiff::Timestamp;
 
-use super::{Import, Look};
-use crate::recorder::{Destination, PHASE, whole_phase};
+use super::{Import, Snapshot};
+use crate::recorder::{PHASE, whole_phase};
+use crate::settings::Destination;
 
 /// Instants after which rows go to disk.
 const SEGMENT: u64 = 10_000;
 
-/// What all looks of a file hold, found before anything is written.
+/// What a file contains, found before anything is written.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// Instants at which something was seen.
     pub instants: u64,
     /// The first of them, in nanoseconds since 1970.
     pub first_ns: u64,
-    /// The last.
     pub last_ns: u64,
-    /// Of each probe, which columns ever had a value.
-    told: BTreeMap<&'static str, Vec<bool>>,
+    /// By probe: which columns ever had a value.
+    measured: BTreeMap<&'static str, Vec<bool>>,
 }
 
 impl Contents {
-    /// Takes note of a look.
-    pub fn add(&mut self, look: &Look) {
+    /// Takes note of a snapshot.
+    pub fn add(&mut self, snapshot: &Snapshot) {
         if self.instants == 0 {
-            self.first_ns = look.at_ns;
+            self.first_ns = snapshot.at_ns;
         }
-        self.instants += u64::from(self.instants == 0 || look.at_ns > self.last_ns);
-        self.last_ns = look.at_ns;
-        for reading in &look.readings {
-            let told = self.told.entry(reading.probe).or_default();
-            told.resize(reading.cells.len(), false);
-            for (told, cell) in told.iter_mut().zip(&reading.cells) {
-                *told |= *cell != Cell::Unmeasured;
+        self.instants += u64::from(self.instants == 0 || snapshot.at_ns > self.last_ns);
+        self.last_ns = snapshot.at_ns;
+        for reading in &snapshot.readings {
+            let known = self.measured.entry(reading.probe).or_default();
+            known.resize(reading.cells.len(), false);
+            for (known, cell) in known.iter_mut().zip(&reading.cells) {
+                *known |= *cell != Cell::Unmeasured;
             }
         }
     }
 
-    /// Adds what another file holds that is of later.
+    /// Adds the contents of a later file.
     pub fn extend(&mut self, later: &Self) {
         if self.instants == 0 {
             self.first_ns = later.first_ns;
         }
         self.instants += later.instants;
         self.last_ns = later.last_ns;
-        for (probe, columns) in &later.told {
-            let told = self.told.entry(probe).or_default();
-            told.resize(columns.len(), false);
-            told.iter_mut().zip(columns).for_each(|(told, column)| *told |= column);
+        for (probe, columns) in &later.measured {
+            let known = self.measured.entry(probe).or_default();
+            known.resize(columns.len(), false);
+            known.iter_mut().zip(columns).for_each(|(known, column)| *known |= column);
         }
     }
 
@@ -70,25 +70,24 @@ impl Contents {
     /// The series that the recording has. Its ticks are those of the host, which is always there.
     fn series(&self) -> Vec<&'static Schema> {
         let schemas = registry::ALL.iter().map(|entry| entry.schema);
-        let wanted = |s: &&Schema| s.probe == host::SCHEMA.probe || self.told.contains_key(s.probe);
+        let wanted =
+            |s: &&Schema| s.probe == host::SCHEMA.probe || self.measured.contains_key(s.probe);
         schemas.filter(wanted).collect()
     }
 }
 
-/// Writes what is imported.
 pub struct Writer<'a> {
     contents: &'a Contents,
     recorder: Recorder,
     /// The instant of the rows that come, and whether the host was among them.
     at_ns: Option<u64>,
-    host_told: bool,
+    has_host: bool,
     /// What the rows of this instant are about.
     objects: Vec<(&'static str, String)>,
     instants: u64,
 }
 
 impl<'a> Writer<'a> {
-    /// Begins the recording.
     pub fn begin(
         to: &Destination,
         argv: &[String],
@@ -114,10 +113,10 @@ impl<'a> Writer<'a> {
         let mut recorder = Recorder::create(&to.dir, manifest, &contents.series())?;
         let tool = &import.imported.tool;
         for info in &mut recorder.manifest().probes {
-            let told = contents.told.get(info.probe.as_str());
-            let is_told = |index: usize| told.is_some_and(|told| told[index]);
+            let known = contents.measured.get(info.probe.as_str());
+            let is_known = |index: usize| known.is_some_and(|known| known[index]);
             let mut lacking: Vec<_> = info.columns.iter_mut().enumerate().collect();
-            lacking.retain(|(index, _)| !is_told(*index));
+            lacking.retain(|(index, _)| !is_known(*index));
             let names: Vec<String> = lacking.iter().map(|(_, c)| c.name.clone()).collect();
             let why = Unmeasured::not_imported(tool, &names);
             for (_, column) in lacking {
@@ -125,26 +124,26 @@ impl<'a> Writer<'a> {
             }
         }
         let objects = Vec::new();
-        Ok(Self { contents, recorder, at_ns: None, host_told: false, objects, instants: 0 })
+        Ok(Self { contents, recorder, at_ns: None, has_host: false, objects, instants: 0 })
     }
 
-    /// Writes the rows of a look.
-    pub fn add(&mut self, look: Look) -> Result<(), RecordError> {
-        if self.at_ns != Some(look.at_ns) {
+    /// Writes the rows of a snapshot.
+    pub fn add(&mut self, snapshot: Snapshot) -> Result<(), RecordError> {
+        if self.at_ns != Some(snapshot.at_ns) {
             self.end_instant()?;
-            self.at_ns = Some(look.at_ns);
+            self.at_ns = Some(snapshot.at_ns);
             self.objects.clear();
         }
-        let t_ns = look.at_ns - self.contents.first_ns;
-        for reading in look.readings {
-            self.host_told |= reading.probe == host::SCHEMA.probe;
+        let t_ns = snapshot.at_ns - self.contents.first_ns;
+        for reading in snapshot.readings {
+            self.has_host |= reading.probe == host::SCHEMA.probe;
             self.recorder.row(reading.probe, t_ns, PHASE, &reading.object, &reading.cells)?;
             self.objects.push((reading.probe, reading.object));
         }
         Ok(())
     }
 
-    /// Says that nobody knows what happened from the last instant to this one.
+    /// Marks the time from the last instant to this one as unknown.
     pub fn interrupt(&mut self, until_ns: u64) -> Result<(), RecordError> {
         let Some(last_ns) = self.at_ns else { return Ok(()) };
         let schemas = || registry::ALL.iter().map(|entry| entry.schema);
@@ -154,10 +153,9 @@ impl<'a> Writer<'a> {
             Some(Reading { probe, object, cells })
         });
         let readings = empty.collect();
-        self.add(Look { at_ns: last_ns + (until_ns - last_ns) / 2, readings })
+        self.add(Snapshot { at_ns: last_ns + (until_ns - last_ns) / 2, readings })
     }
 
-    /// Ends it.
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
         self.end_instant()?;
         let phase = whole_phase(0, self.contents.length_ns(), Stop::WorkDone);
@@ -165,10 +163,10 @@ impl<'a> Writer<'a> {
         self.recorder.close(end)
     }
 
-    /// Every instant has its row of the host: it is what makes it a tick.
+    /// Every instant needs a row of the host, which makes it a tick.
     fn end_instant(&mut self) -> Result<(), RecordError> {
         let Some(at_ns) = self.at_ns else { return Ok(()) };
-        if !std::mem::take(&mut self.host_told) {
+        if !std::mem::take(&mut self.has_host) {
             let t_ns = at_ns - self.contents.first_ns;
             let cells = empty_row(&host::SCHEMA);
             self.recorder.row(host::SCHEMA.probe, t_ns, PHASE, "", &cells)?;
@@ -187,9 +185,9 @@ fn instant(at_ns: u64) -> String {
     at.to_string()
 }
 
-/// The storage of another machine, of which the file does not tell.
+/// The storage of the imported machine, about which nothing is known.
 fn elsewhere() -> StorageTarget {
-    let why = "imported: the storage of that machine was not looked at";
+    let why = "imported: the storage of that machine is unknown";
     StorageTarget {
         path: "/".to_owned(),
         kind: PathKind::Directory,
@@ -211,7 +209,7 @@ pub fn empty_row(schema: &Schema) -> Vec<Cell> {
     vec![Cell::Unmeasured; schema.columns.len()]
 }
 
-/// Whether a column only says what something is.
+/// Whether a column is a state, not a number.
 pub fn is_state(schema: &Schema, index: usize) -> bool {
     schema.columns[index].kind == Kind::State
 }

@@ -32,7 +32,7 @@ type Figure = (&'static str, fn(&Measured) -> f64);
 
 const FIGURES: [Figure; 2] = [("IOPS", |m| m.iops), ("p50", |m| m.latency_ns_p50 / 1e3)];
 
-/// Fio, ours, fio.
+/// fio, ours, fio again.
 type Round = [Measured; 3];
 
 /// `cargo xtask bench agreement`.

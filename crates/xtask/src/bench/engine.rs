@@ -56,7 +56,7 @@ pub fn run(options: &Options) -> Result<Results> {
     let zram = match Need::Zram.capability() {
         Capability::Full => Some(ZramDevice::create(size)?),
         Capability::Degraded { why } => {
-            eprintln!("no zram device, so no figure without a disk: {why}");
+            eprintln!("no zram device, so no comparison without a disk: {why}");
             None
         }
     };
@@ -72,7 +72,7 @@ pub fn run(options: &Options) -> Result<Results> {
     for round in 0..rounds {
         for cell in &mut cells {
             let turn = |side: &Side| side.measure_cost(cell.point, cell.path, seconds);
-            // Who goes first changes, so that drift within a pair favours nobody.
+            // The order alternates, so that drift within a pair favours neither side.
             let pair = if round % 2 == 0 {
                 let ours = turn(&ours)?;
                 [ours, turn(&Side::Fio)?]
@@ -99,7 +99,7 @@ impl Cell<'_> {
         let [.., user_ratio] = user;
         let goal = format!("{name}: user time, ours ÷ fio");
         results.goals.push(Goal::at_most(goal, user_ratio, USER_RATIO_GOAL));
-        // On a disk, IOPS tell of the disk.
+        // On a disk, IOPS measure the disk, not the engine.
         if self.device == ZRAM {
             let goal = format!("{name}: IOPS, ours ÷ fio");
             results.goals.push(Goal::at_least(goal, iops_ratio, IOPS_RATIO_GOAL));

@@ -39,9 +39,7 @@ type Figures = Vec<(String, BTreeMap<String, f64>)>;
 /// `cargo xtask bench instance`.
 pub fn run(options: &Options) -> Result<Results> {
     if (options.seconds, options.rounds, options.size) != (None, None, None) {
-        bail!(
-            "the instance is measured for times and sizes of its own\nhint: leave the options out"
-        );
+        bail!("this bench has fixed times and sizes\nhint: omit the options");
     }
     let arguments = ["bench", "--package", "blockstone-instance", "--bench", "instance"];
     let mut command = cargo(arguments);

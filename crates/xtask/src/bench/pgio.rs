@@ -135,7 +135,6 @@ struct Work {
 #[derive(Clone, Debug, PartialEq)]
 struct Ours {
     work: Work,
-    /// The whole process.
     client_cpu_ns: f64,
 }
 
@@ -217,12 +216,12 @@ pub fn run(options: &Options) -> Result<Results> {
     conclude(&done)
 }
 
-/// Measures a side, and again where that failed, as when somebody has dropped the page cache.
+/// Measures a side, and once more if that fails, for example because the page cache was dropped.
 fn attempt<T>(side: &str, measure: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..ATTEMPTS {
         match measure() {
             Ok(measured) => return Ok(measured),
-            Err(error) => eprintln!("{side}: {error:#}; once more"),
+            Err(error) => eprintln!("{side}: {error:#}; retrying once"),
         }
     }
     measure().with_context(|| format!("measure {side}"))
@@ -337,7 +336,7 @@ impl<'a> Pgio<'a> {
     fn call(&self, sessions: &mut [Psql], seconds: u32) -> Result<u64> {
         let (scale, work_unit) = (self.scale, WORK_UNIT - 1);
         for (schema, session) in (1..).zip(sessions.iter_mut()) {
-            session.tell(&format!(
+            session.send(&format!(
                 "SELECT selects('pgio{schema}', {seconds}, {scale}, {work_unit});
                 SELECT pg_stat_force_next_flush()"
             ))?;
@@ -349,7 +348,6 @@ impl<'a> Pgio<'a> {
     }
 }
 
-/// Counters while nothing runs.
 fn edge(control: &mut Psql, sessions: &[Psql]) -> Result<Edge> {
     let counts = control.ask(
         "SELECT blks_read, blks_read + blks_hit FROM pg_stat_database
@@ -520,7 +518,7 @@ mod tests {
         let looks = looks.map(|(when, cpu_ns)| (origin + when, cpu_ns));
         // From 110 at 5, through 150 at 20, to 200 at 25.
         assert!((spent(&looks, [begin, end]).unwrap() - 90.0).abs() < 1e-9);
-        assert_eq!(spent(&looks[..3], [begin, end]), None, "nobody looked at its end");
+        assert_eq!(spent(&looks[..3], [begin, end]), None, "no sample at its end");
         assert_eq!(window(&json!({"started_at": "soon"})), None);
     }
 

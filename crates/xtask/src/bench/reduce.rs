@@ -21,7 +21,6 @@ const COLUMNS: &[Column] = &[
     Column { name: "gb_per_s", heading: "GB/s\nof time", decimals: 2 },
 ];
 
-/// Who counts.
 struct Side {
     name: &'static str,
     /// The data set, as `blockstone reduce --generate` makes it.
@@ -119,7 +118,6 @@ pub fn run(options: &Options) -> Result<Results> {
     Ok(results)
 }
 
-/// The data sets.
 struct Data {
     place: PathBuf,
     bytes: u64,
@@ -164,11 +162,11 @@ fn rates(side: &Side, binary: &Path, data: &Data) -> Result<(f64, f64)> {
     };
     command.arg(&dir);
     warm(&dir)?;
-    let begun = Instant::now();
+    let start = Instant::now();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
     let (status, usage) = process::wait(child).context("wait for it")?;
-    let elapsed_s = begun.elapsed().as_secs_f64();
+    let elapsed_s = start.elapsed().as_secs_f64();
     ensure!(status.success(), "`{}` failed with {status}", line(&command));
     let gb = data.bytes as f64 / 1e9;
     Ok((gb / (usage.cpu_ns() as f64 / 1e9), gb / elapsed_s))
@@ -202,7 +200,7 @@ fn calibrated_rate(binary: &Path, data: &Data) -> Result<f64> {
     // A verdict may condemn the figures (3); here only the rate is wanted.
     let output = command.output().with_context(|| format!("start {}", line(&command)))?;
     let document: Value = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("read what {} said", line(&command)))?;
+        .with_context(|| format!("read the output of {}", line(&command)))?;
     let mbps = document["summary"]["max_mbps"].as_f64().context("find max_mbps")?;
     Ok(mbps / 1e3)
 }

@@ -11,15 +11,12 @@ use crate::goals::Results;
 pub struct Entry {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it compares.
     pub doc: &'static str,
     /// What the machine must have for it.
     pub needs: &'static [Need],
-    /// Performs it.
     pub run: fn(&Options) -> Result<Results>,
 }
 
-/// Every comparison.
 pub const ALL: &[Entry] = &[
     Entry {
         name: "engine",

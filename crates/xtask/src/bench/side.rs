@@ -15,15 +15,11 @@ use crate::workspace::line;
 /// Random direct reads of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Our engine.
     pub engine: &'static str,
-    /// Its name in fio.
     pub fio_engine: &'static str,
-    /// Requests in flight.
     pub depth: u32,
 }
 
-/// Who does the reads.
 #[derive(Clone, Debug)]
 pub enum Side {
     /// Our engine, by the path of the built example `points`.
@@ -39,7 +35,6 @@ pub struct Measured {
     pub iops: f64,
     /// Median latency, as the side times it.
     pub latency_ns_p50: f64,
-    /// Reads in all.
     pub count: f64,
     /// What the whole process consumed, starting and stopping included.
     usage: CpuUsage,

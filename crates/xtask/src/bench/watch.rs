@@ -20,7 +20,7 @@ const COLUMNS: &[Column] = &[
     Column { name: "cpu_us_per_look", heading: "CPU µs\na look", decimals: 0 },
 ];
 
-/// Somebody who records the host.
+/// A monitor to compare.
 struct Side {
     name: &'static str,
     /// The command, given the binary, where its files may go and for how many seconds it runs.

@@ -33,7 +33,6 @@ impl File {
 /// Files by their path in the archive, without a leading slash.
 pub type Files = BTreeMap<String, File>;
 
-/// How archives are written.
 #[derive(Clone, Copy)]
 pub struct Style {
     /// Modification time of every entry, in seconds since 1970.

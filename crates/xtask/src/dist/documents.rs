@@ -10,7 +10,6 @@ use blockstone_testkit::ScratchDir;
 
 use crate::workspace::output_of;
 
-/// Contents by file name.
 pub type Pages = BTreeMap<String, Vec<u8>>;
 
 /// A shell, the name of its script in the tarball, and where Debian's shell looks for it.

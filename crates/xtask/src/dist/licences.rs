@@ -60,7 +60,6 @@ of this program is free, and can be linked with another version of that library.
 
 /// Something that is linked into the binary.
 struct Component {
-    /// With its version.
     name: String,
     /// An SPDX expression, as a rule.
     licence: String,

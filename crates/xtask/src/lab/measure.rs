@@ -29,12 +29,9 @@ pub struct Rig<'a> {
 #[derive(Debug)]
 pub struct Run(Value);
 
-/// Waits inside the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// Waits that ended.
     pub count: f64,
-    /// Time in them.
     pub time_ms: f64,
 }
 
@@ -59,7 +56,6 @@ impl<'a> Rig<'a> {
         Ok(Self { lab, array: DiskArray::new(disks)?, binary, scratch: ScratchDir::on_disk()? })
     }
 
-    /// The devices' paths.
     pub fn disks(&self) -> Vec<&Path> {
         self.array.disks().iter().map(LoopDevice::device).collect()
     }

@@ -21,7 +21,7 @@ const DISKS_A_GROUP: usize = 2;
 const DISK_IOPS: u64 = 300;
 const SESSIONS: u32 = 128;
 
-/// Redundancies and their copies.
+/// The value of `--redundancy` and how many copies it keeps.
 const REDUNDANCIES: [(&str, f64); 3] = [("external", 1.0), ("normal", 2.0), ("high", 3.0)];
 
 /// Reads of a disk group are its disks' reads, this closely.

@@ -10,13 +10,10 @@ use crate::goals::Results;
 pub struct Entry {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it shows.
     pub doc: &'static str,
-    /// Performs it.
     pub run: fn(&Lab) -> Result<Results>,
 }
 
-/// Every experiment.
 pub const ALL: &[Entry] = &[
     Entry {
         name: "redundancy",

@@ -1,6 +1,5 @@
-//! What it takes to add a verb, counted by doing it. A verb is added to a
-//! copy of the committed tree as HACKING.md says, built, run in every medium, and its files and
-//! edited lines are counted.
+//! Counts what it takes to add a verb, by adding one to a copy of the committed tree as HACKING.md
+//! says, building it and running it in every medium.
 
 use std::fs;
 use std::path::Path;
@@ -70,7 +69,7 @@ fn add_the_verb(tree: &Path) -> Result<()> {
         .with_context(|| format!("write {REGISTRY}"))
 }
 
-/// The house style holds, lint and its own test pass: text, JSON, CSV and page are there.
+/// Runs tidy, clippy and the verb's own test, which checks text, JSON, CSV and page.
 fn try_it(tree: &Path) -> Result<()> {
     let cargo = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO"));

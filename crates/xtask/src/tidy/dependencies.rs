@@ -1,10 +1,10 @@
 //! Who may use whom: the order of the crates, the owners of what only one may touch, and a reason
-//! for each dependency from elsewhere.
+//! for each external dependency.
 
 use super::Finding;
 use super::tree::{Package, Tree};
 
-/// Crates from elsewhere that belong to one crate of ours.
+/// External crates that only one crate of ours may use.
 const OWNERS: &[(&str, &str)] =
     &[("parquet", "record"), ("mysql", "target"), ("postgres", "target"), ("rusqlite", "target")];
 
@@ -101,7 +101,7 @@ pub fn owners(tree: &Tree) -> Vec<Finding> {
         for (name, owner) in OWNERS {
             if package.name != *owner && package.dependencies.iter().any(|d| d.name == *name) {
                 let what = format!("only {owner} may use {name}, not {}", package.name);
-                let hint = "ask that crate for what you need";
+                let hint = "use the functions of that crate instead";
                 findings.push(package.finding(tree, name, what, hint));
             }
         }
@@ -110,7 +110,7 @@ pub fn owners(tree: &Tree) -> Vec<Finding> {
     tree.packages.iter().flat_map(trespass).collect()
 }
 
-/// Every dependency from elsewhere has its line in docs/dependencies.md, with its users, and the
+/// Every external dependency has its line in docs/dependencies.md, with its users, and the
 /// page has no line for one that is gone.
 pub fn explained(tree: &Tree) -> Vec<Finding> {
     const HINT: &str = "a line is `| crate | used by | why it earns its place |`";

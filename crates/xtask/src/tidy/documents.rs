@@ -39,8 +39,12 @@ pub fn links(tree: &Tree) -> Vec<Finding> {
     for file in tree.files.iter().filter(|file| file.is_a("md")) {
         for (index, target) in targets(file) {
             if !leads_somewhere(tree, &file.path, target) {
-                let what = format!("the link to {target} leads nowhere");
-                findings.push(file.finding(index, what, "relative to the page's own folder"));
+                let what = format!("broken link: {target}");
+                findings.push(file.finding(
+                    index,
+                    what,
+                    "links are relative to the folder of the page",
+                ));
             }
         }
     }

@@ -72,7 +72,7 @@ const REGISTRIES: &[Registry] = &[
 
 /// Only sys has unsafe code.
 pub fn unsafe_code(tree: &Tree) -> Vec<Finding> {
-    let hint = "put it into crates/sys behind a safe function";
+    let hint = "move it to crates/sys, behind a safe function";
     let others = tree.rust().filter(|file| file.package() != "sys");
     lines_with(others, |line| has_word(line, "unsafe"), "unsafe code outside of crates/sys", hint)
 }
@@ -93,7 +93,7 @@ pub fn file_length(tree: &Tree) -> Vec<Finding> {
         let lines = file.product_lines();
         if lines > most {
             let what = format!("{lines} lines before the tests, {most} are allowed");
-            findings.push(file.finding(most, what, "give a part of it a file of its own"));
+            findings.push(file.finding(most, what, "move a part of it to a file of its own"));
         }
     }
     findings
@@ -123,11 +123,11 @@ pub fn crate_opening(tree: &Tree) -> Vec<Finding> {
         if !is_library && !file.path.ends_with("/src/main.rs") {
             continue;
         }
-        let hint = "open with `//!`: purpose, what it must not know, main type, example";
+        let hint = "start lib.rs with `//!`: purpose, what it must not know, main type, example";
         if !file.text.starts_with("//! ") {
-            findings.push(file.finding(0, "the crate does not open with its purpose", hint));
+            findings.push(file.finding(0, "the crate documentation lacks its purpose", hint));
         } else if is_library && !file.text.contains("//! ```") {
-            findings.push(file.finding(0, "the crate shows no example of its use", hint));
+            findings.push(file.finding(0, "the crate documentation has no example", hint));
         }
     }
     findings
@@ -135,7 +135,8 @@ pub fn crate_opening(tree: &Tree) -> Vec<Finding> {
 
 /// A skipped test is counted, which only the testkit does.
 pub fn silent_skips(tree: &Tree) -> Vec<Finding> {
-    let hint = "ask with blockstone_testkit::require!, which says so, counts it, and can insist";
+    let hint =
+        "use blockstone_testkit::require!, which reports and counts skips and can forbid them";
     let mut findings =
         lines_with(tree.rust(), |line| line.contains("#[ignore"), "an ignored test", hint);
     let others = tree.rust().filter(|file| !["testkit", "xtask"].contains(&file.package()));

@@ -11,27 +11,22 @@ use super::Finding;
 use crate::source::code_only;
 use crate::workspace::{cargo, output_of, root};
 
-/// The workspace.
 #[derive(Debug, Default)]
 pub struct Tree {
     /// Every file that is, or will be, committed.
     pub files: Vec<SourceFile>,
-    /// Every package.
     pub packages: Vec<Package>,
 }
 
-/// A file.
 #[derive(Debug)]
 pub struct SourceFile {
     /// Its path from the root of the workspace.
     pub path: String,
-    /// Its text.
     pub text: String,
     /// For Rust: its text without comments, strings and what follows `#[cfg(test)]`.
     pub code: String,
 }
 
-/// A package.
 #[derive(Debug)]
 pub struct Package {
     /// Its folder's name: `sys`.
@@ -40,7 +35,6 @@ pub struct Package {
     pub dependencies: Vec<Dependency>,
 }
 
-/// A direct dependency.
 #[derive(Debug)]
 pub struct Dependency {
     /// Its package: `blockstone-base`, `serde`.
@@ -82,7 +76,6 @@ impl SourceFile {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
     }
 
-    /// Lines before its tests.
     pub fn product_lines(&self) -> usize {
         product_lines(&self.text).unwrap_or_else(|| self.text.lines().count())
     }
@@ -123,7 +116,7 @@ impl Package {
 }
 
 impl Dependency {
-    /// The folder of a crate of this workspace; none for a crate from elsewhere.
+    /// The folder of a crate of this workspace; none for an external crate.
     pub fn own(&self) -> Option<&str> {
         self.name.strip_prefix(PREFIX)
     }
@@ -135,7 +128,6 @@ impl Tree {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// The Rust files.
     pub fn rust(&self) -> impl Iterator<Item = &SourceFile> {
         self.files.iter().filter(|file| file.is_a("rs"))
     }

@@ -82,8 +82,8 @@ impl Server {
             }
             let ended = self.process.try_wait().context("look at the server")?.is_some();
             if ended || Instant::now() > until {
-                let said = fs::read_to_string(log).unwrap_or_default();
-                bail!("the private server does not answer; its log says: {}", said.trim());
+                let output = fs::read_to_string(log).unwrap_or_default();
+                bail!("the private server does not answer; its log says: {}", output.trim());
             }
             sleep(ASK);
         }
@@ -130,7 +130,7 @@ fn newest(root: &Path) -> Result<PathBuf> {
     Ok(bin)
 }
 
-/// A session of psql that is told what to do line by line.
+/// A session of psql that gets statements line by line.
 pub struct Psql {
     process: Child,
     input: ChildStdin,
@@ -151,27 +151,27 @@ impl Psql {
         Ok(psql)
     }
 
-    /// Tells it what to do, and does not wait for that.
-    pub fn tell(&mut self, statements: &str) -> Result<()> {
+    /// Sends statements without waiting for their answer.
+    pub fn send(&mut self, statements: &str) -> Result<()> {
         writeln!(self.input, "{statements};\n\\echo {DONE}").context("write to psql")
     }
 
-    /// What all statements said that it was told since the last answer.
+    /// The output of all statements sent since the last answer.
     pub fn answer(&mut self) -> Result<String> {
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
-            let begun = said.len();
-            let length = self.output.read_line(&mut said).context("read from psql")?;
+            let start = output.len();
+            let length = self.output.read_line(&mut output).context("read from psql")?;
             ensure!(length > 0, "psql ended; it says why above");
-            if said[begun..].trim_end() == DONE {
-                return Ok(said[..begun].trim_end().to_owned());
+            if output[start..].trim_end() == DONE {
+                return Ok(output[..start].trim_end().to_owned());
             }
         }
     }
 
-    /// Tells it what to do; what it says to that.
+    /// Sends statements and returns their output.
     pub fn ask(&mut self, statements: &str) -> Result<String> {
-        self.tell(statements)?;
+        self.send(statements)?;
         self.answer()
     }
 

@@ -1,0 +1,44 @@
+//! What is watched, and how.
+
+use std::path::PathBuf;
+
+use blockstone_base::units::Nanos;
+use blockstone_probe::Roles;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The command line, for the manifest.
+    pub argv: Vec<String>,
+    pub interval: Nanos,
+    /// How much history is kept in memory.
+    pub keep: Nanos,
+    /// Which processes are watched, and their roles.
+    pub roles: Roles,
+    /// Where to record; none records nothing.
+    pub record: Option<Destination>,
+    /// The address of a database to watch.
+    pub database: Option<String>,
+    /// Time between two samples of its sessions.
+    pub samples: Nanos,
+    pub kernel: Kernel,
+    /// Samples per second of what each processor executes; none takes none.
+    pub profile_per_second: Option<u32>,
+}
+
+/// What the kernel counts by role and file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Not at all.
+    Off,
+    Requests,
+    /// Requests to devices, and system calls of the watched processes.
+    Calls,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// A directory that does not exist or is empty.
+    pub dir: PathBuf,
+    /// The recording's id.
+    pub id: String,
+}
