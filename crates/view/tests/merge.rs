@@ -200,8 +200,8 @@ impl World {
             |what: &str, below| self.draw(&format!("{}/{object}/{what}", probe.name), 0, below);
         let (from, length) = (draw("from", TICKS), 2 + draw("length", TICKS));
         let pause = from + 2 + draw("pause", 6);
-        let pauses = draw("pauses", 2) == 0 && !FROM_ZERO.contains(&probe.name);
-        let paused = pauses && (pause..pause + 4).contains(&tick);
+        let has_gap = draw("pauses", 2) == 0 && !FROM_ZERO.contains(&probe.name);
+        let paused = has_gap && (pause..pause + 4).contains(&tick);
         always || ((from..from + length).contains(&tick) && !paused)
     }
 

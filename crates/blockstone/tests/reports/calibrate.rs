@@ -21,11 +21,7 @@ pub fn expect(name: &str, text: &str) {
     assert!(text == expected, "{name} changed; it is now\n{text}\nand was\n{expected}");
 }
 
-fn screen(fixture: Fixture, style: Style) -> String {
-    shown(&fixture, style)
-}
-
-fn shown(fixture: &Fixture, style: Style) -> String {
+fn screen(fixture: &Fixture, style: Style) -> String {
     let report = blockstone_cli::reports::calibration(&fixture.recording, &fixture.findings);
     let recording = "blockstone-runs/20261121-205700-calibrate-k3v9qz".to_owned();
     text(&Report { recording, ..report.unwrap() }, false, &style)
@@ -33,7 +29,7 @@ fn shown(fixture: &Fixture, style: Style) -> String {
 
 #[test]
 fn a_clean_run_fills_one_screen() {
-    let text = screen(Fixture::clean(), PLAIN);
+    let text = screen(&Fixture::clean(), PLAIN);
     assert!(text.lines().count() <= 45, "{} lines", text.lines().count());
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "wider than the terminal: {line}");
@@ -43,16 +39,16 @@ fn a_clean_run_fills_one_screen() {
 
 #[test]
 fn colours_change_nothing_but_the_emphasis() {
-    let plain = screen(Fixture::clean(), PLAIN);
-    let colored = screen(Fixture::clean(), COLOR);
+    let plain = screen(&Fixture::clean(), PLAIN);
+    let colored = screen(&Fixture::clean(), COLOR);
     expect("clean-color.txt", &colored);
     assert_eq!(without_escapes(&colored), plain);
 }
 
 #[test]
 fn a_condemned_number_is_struck_through_and_never_the_headline() {
-    let clean = screen(Fixture::clean(), PLAIN);
-    let plain = screen(Fixture::condemned(), PLAIN);
+    let clean = screen(&Fixture::clean(), PLAIN);
+    let plain = screen(&Fixture::condemned(), PLAIN);
     let headline = clean.lines().next().unwrap().split(": ").nth(1).unwrap();
     assert!(headline.contains("IOPS"));
     let first = plain.lines().next().unwrap();
@@ -65,21 +61,21 @@ fn a_condemned_number_is_struck_through_and_never_the_headline() {
     }
     assert!(plain.contains("condemned: memory-test"));
     expect("condemned.txt", &plain);
-    let colored = screen(Fixture::condemned(), COLOR);
+    let colored = screen(&Fixture::condemned(), COLOR);
     assert!(colored.contains("\x1b[9m79,650 IOPS\x1b[29m"));
     expect("condemned-color.txt", &colored);
 }
 
 #[test]
 fn an_interrupted_run_says_so_and_shows_what_it_has() {
-    let text = screen(Fixture::interrupted(), PLAIN);
+    let text = screen(&Fixture::interrupted(), PLAIN);
     assert!(text.lines().nth(1).unwrap().contains("Interrupted by SIGINT"));
     expect("interrupted.txt", &text);
 }
 
 #[test]
 fn a_narrow_terminal_is_not_overrun() {
-    let text = screen(Fixture::clean(), Style { color: false, width: 80 });
+    let text = screen(&Fixture::clean(), Style { color: false, width: 80 });
     for line in text.lines().filter(|line| !line.contains("blockstone-runs/")) {
         assert!(line.chars().count() <= 80, "wider than the terminal: {line}");
     }
@@ -92,7 +88,7 @@ fn nothing_measured_is_said_too() {
     fixture.findings.points.clear();
     fixture.findings.summary.clear();
     fixture.findings.verdicts.clear();
-    let text = shown(&fixture, PLAIN);
+    let text = screen(&fixture, PLAIN);
     assert!(text.starts_with("/u02/oradata: no headline, it was not measured that far\n"));
 }
 

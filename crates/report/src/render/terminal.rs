@@ -179,7 +179,13 @@ fn bottom(report: &Report, style: &Style) -> Vec<String> {
     let notes = report.notes.iter().flat_map(|text| wrap(text, style.width, 0, 4));
     let mut lines: Vec<String> = notes.collect();
     if !report.recording.is_empty() {
-        lines.push(format!("{} {}", style.dim("recording and report:"), report.recording));
+        // What was judged has its page beside it.
+        let (label, page) = if report.verdicts.is_empty() {
+            ("recording:", "")
+        } else {
+            ("recording and report:", "/report.html")
+        };
+        lines.push(format!("{} {}{page}", style.dim(label), report.recording));
     }
     lines
 }
