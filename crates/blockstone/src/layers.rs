@@ -31,8 +31,7 @@ pub fn layers(
         named && (interval.focus().is_none() || view.is_sampled())
     };
     let shown = chapters::order(interval).into_iter().filter(meant);
-    let tables: Vec<(&'static View, Table)> =
-        shown.filter_map(|view| Some((view, table(interval, view)?))).collect();
+    let (tables, timeline) = tables(interval, shown);
     let slices = slices(interval, POINTS);
     let mut sections = Vec::new();
     if views.is_empty() {
@@ -52,8 +51,18 @@ pub fn layers(
         sections.push(section);
     }
     sections.extend((!empty.blocks.is_empty()).then_some(empty));
-    let timeline = timeline(interval, &tables);
     (sections, timeline)
+}
+
+/// The tables of views over an interval, and in slices of it.
+pub fn tables(
+    interval: &Interval<'_>,
+    views: impl Iterator<Item = &'static View>,
+) -> (Vec<(&'static View, Table)>, Timeline) {
+    let tables: Vec<(&'static View, Table)> =
+        views.filter_map(|view| Some((view, table(interval, view)?))).collect();
+    let timeline = timeline(interval, &tables);
+    (tables, timeline)
 }
 
 fn over_time_of(view: &View) -> String {

@@ -26,7 +26,7 @@ pub use models::{cliff, fit, life, sweep};
 const DOCS: &str = "computed by a model; docs/flash.md says what it leaves out";
 
 /// A report with nothing but its document.
-fn begun(verb: &'static str, document: Json) -> Report {
+fn base_report(verb: &'static str, document: Json) -> Report {
     let document = match document {
         Json::Object(members) => members,
         _ => Map::new(),
@@ -94,7 +94,7 @@ pub fn simulation(
         cards: outcomes.iter().flat_map(|&(name, outcome)| cards(name, outcome)).collect(),
         sections,
         end,
-        ..begun("flash-sim", document)
+        ..base_report("flash-sim", document)
     }
 }
 

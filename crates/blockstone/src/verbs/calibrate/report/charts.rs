@@ -142,7 +142,7 @@ fn percentiles(manifest: &Manifest, findings: &Findings) -> Option<Chart> {
         (Some("random-write/psync/x1"), "one writer"),
         (named("commit_latency_ns_p50").or(Some(&commit)), "one committer"),
     ];
-    let x = Axis::new("one I/O in so many takes longer", Measure::Count).log();
+    let x = Axis::new("one I/O in this many takes longer", Measure::Count).log();
     let mut chart = Chart::new("percentiles", "Latency by percentile", x, latency()).wide(360);
     let mut shown = BTreeSet::new();
     for ((label, name), color) in choices.into_iter().zip(0..) {

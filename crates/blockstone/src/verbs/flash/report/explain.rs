@@ -5,7 +5,7 @@ use blockstone_flash::toy::{Cell, PAGES, Step};
 use blockstone_report::render::terminal::Style;
 use blockstone_report::{Block, Detail, Report, Section};
 
-use super::{begun, documents};
+use super::{base_report, documents};
 
 const STEPS: &[Heading] = &[
     text("story", "story", "With or without garbage collection."),
@@ -37,7 +37,11 @@ pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
     }
     sections.push(Section::new("steps", "In numbers").detail(Detail::Page).with([steps]));
     let legend = "12 a page in use, ×× stale, ·· erased".to_owned();
-    Report { sections, notes: vec![legend], ..begun("flash-explain", documents::explain(stories)) }
+    Report {
+        sections,
+        notes: vec![legend],
+        ..base_report("flash-explain", documents::explain(stories))
+    }
 }
 
 fn blocks((index, step): (usize, &Step), style: &Style) -> [Block; 3] {

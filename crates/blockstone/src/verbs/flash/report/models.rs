@@ -12,7 +12,7 @@ use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
 
-use super::{begun, card, documents, with_source, words};
+use super::{base_report, card, documents, with_source, words};
 
 const POINTS: &[Heading] = &[
     share("over_provisioning", "OP", "Raw ÷ visible − 1."),
@@ -50,7 +50,7 @@ pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&
     let chart = against_formula(points);
     let sections =
         vec![Section::new("points", "").with([table]), Section::new("curve", "").with([chart])];
-    Report { sections, end, ..begun("flash-sweep", documents::sweep(points, iops, seed)) }
+    Report { sections, end, ..base_report("flash-sweep", documents::sweep(points, iops, seed)) }
 }
 
 /// Write amplification over spare, a line for each policy and block size, the formula dashed; of a
@@ -100,7 +100,7 @@ fn against_formula(points: &[Swept]) -> Chart {
 /// A report of one row of figures: cards for people, the row for scripts.
 fn of_one_row(verb: &'static str, document: serde_json::Value, table: Table) -> Report {
     let section = Section::new("figures", "All figures").detail(Detail::Page).with([table]);
-    Report { sections: vec![section], ..begun(verb, document) }
+    Report { sections: vec![section], ..base_report(verb, document) }
 }
 
 const CLIFF: &[Heading] = &[
