@@ -50,7 +50,7 @@ impl Printer {
 
     /// What went wrong, with its causes on the same line and the hint below.
     pub fn error(self, error: &anyhow::Error) {
-        let (what, hint) = told_once(error);
+        let (what, hint) = said_once(error);
         let (start, end) = if self.color_err { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
         let _ = writeln!(io::stderr(), "{start}error:{end} {what}");
         if let Some(hint) = hint {
@@ -61,18 +61,18 @@ impl Printer {
 
 /// The error with its causes, and the hint nearest to the cause. A library's error already says its
 /// cause in its own sentence; only what no text before it said is added.
-fn told_once(error: &anyhow::Error) -> (String, Option<String>) {
-    let mut told = (String::new(), None);
+fn said_once(error: &anyhow::Error) -> (String, Option<String>) {
+    let mut said = (String::new(), None);
     for text in error.chain().map(ToString::to_string) {
         let (what, hint) = split_hint(&text);
-        if told.0.is_empty() {
-            told.0 = what;
-        } else if !told.0.contains(&what) {
-            told.0 = format!("{}: {what}", told.0);
+        if said.0.is_empty() {
+            said.0 = what;
+        } else if !said.0.contains(&what) {
+            said.0 = format!("{}: {what}", said.0);
         }
-        told.1 = hint.or(told.1);
+        said.1 = hint.or(said.1);
     }
-    told
+    said
 }
 
 /// The answer. A reader that went away (`| head`) is no error.
@@ -111,14 +111,14 @@ mod tests {
     fn a_cause_that_was_told_is_not_told_again() {
         let cause = io::Error::other("disk on fire");
         let error = anyhow::Error::new(cause).context("open /x: disk on fire").context("report");
-        assert_eq!(told_once(&error), ("report: open /x: disk on fire".to_owned(), None));
+        assert_eq!(said_once(&error), ("report: open /x: disk on fire".to_owned(), None));
     }
 
     #[test]
     fn a_cause_below_a_hint_is_told_and_the_hint_stands_by_itself() {
         let error = anyhow::Error::new(io::Error::other("disk on fire"));
         let error = error.context("read /x\nhint: is it there?").context("report");
-        let (what, hint) = told_once(&error);
+        let (what, hint) = said_once(&error);
         assert_eq!(what, "report: read /x: disk on fire");
         assert_eq!(hint.as_deref(), Some("is it there?"));
     }

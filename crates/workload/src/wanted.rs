@@ -99,7 +99,7 @@ pub struct Wanted {
     /// with --noise; 4s with --profile scan]
     #[arg(long, value_name = "TIME", conflicts_with = "loops")]
     pub run_time: Nanos,
-    /// Stop after so many operations a session instead
+    /// Stop after this many operations per session instead
     #[arg(long, value_name = "N")]
     pub loops: u64,
     /// Seed of all choices and data [default: drawn, and written to the manifest]

@@ -153,7 +153,7 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
     Ok(settings)
 }
 
-/// What keeps a page from being written is told before the scan, where that can be.
+/// Refuses a page that cannot be written before the scan starts.
 fn refuse_unwritable(file: &Path) -> Result<()> {
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
     let why = match dir {

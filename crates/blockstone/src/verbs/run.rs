@@ -40,11 +40,11 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// How long a window is, where nobody said: the only one, each of two, and each of a matrix.
+/// Default length of a window: of a single one, of each of two, of each in a matrix.
 const RUN_TIME: Nanos = Nanos::millis(30_000);
 const RUN_TIME_OF_TWO: Nanos = Nanos::millis(15_000);
 const RUN_TIME_OF_MANY: Nanos = Nanos::millis(4_000);
-/// Sessions that share a scan, and reads that each keeps outstanding, where nobody said.
+/// Default sessions that share a scan, and default reads that each keeps outstanding.
 const PARALLEL: [u32; 2] = [1, 16];
 const SLOTS: u32 = 2;
 

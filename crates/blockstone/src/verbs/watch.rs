@@ -64,8 +64,8 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     if let Some(server) = watch.server().filter(|server| !server.is_local) {
         let Server { product, version, address, .. } = server;
         printer.note(&format!(
-            "note: {product} {version} at {address} is not on this host, or cannot be told among \
-             its processes: of its processors, files and disks nothing is in these tables"
+            "note: {product} {version} at {address} is not on this host, or its processes \
+             cannot be identified: these tables say nothing of its processors, files and disks"
         ));
     }
     let ended = attend(&mut watch, args, printer, &interrupt);
@@ -124,16 +124,16 @@ fn attend(
              hint: --once prints one interval, --record DIR records, --listen answers Prometheus"
         );
     }
-    let (mut taken, mut told) = (0, false);
+    let (mut taken, mut warned) = (0, false);
     while ticks.is_none_or(|ticks| taken < ticks) && interrupt.signal().is_none() {
         watch.wait_and_look()?;
         for jump in watch.jumps() {
             printer.note(&format!("warning: {jump}"));
         }
-        if let Some(why) = watch.silent().filter(|_| !told) {
+        if let Some(why) = watch.silent().filter(|_| !warned) {
             printer.note(&format!("warning: {}", why.replace('\n', "; ")));
         }
-        told = watch.silent().is_some();
+        warned = watch.silent().is_some();
         taken += 1;
     }
     if !args.once {
@@ -186,7 +186,7 @@ fn hostname() -> String {
 fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Listener> {
     if !address.ip().is_loopback() && !args.allow_remote {
         bail!(
-            "listen on {address}: other hosts would reach it, and nobody is asked for a password\n\
+            "listen on {address}: other hosts could reach it, and it asks for no password\n\
              hint: --listen 127.0.0.1:{}, or add --allow-remote",
             address.port()
         );

@@ -7,7 +7,7 @@ use super::{Check, Judgement, Rule, ScanCase};
 pub(super) const RULE: Rule = Rule {
     id: "block-sampling",
     weight: Weight::Warns,
-    doc: "A sample of one block in 100 would have told another ratio: it has the first of two \
+    doc: "A sample of one block in 100 would have given another ratio: it has the first of two \
           equal blocks, and hardly ever the second.",
     threshold: "The ratio of the sample differs from the one found by more than a tenth.",
     cause: "Of two equal blocks, a sample of one in 100 draws both one time in 10,000.",

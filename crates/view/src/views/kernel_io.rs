@@ -12,7 +12,7 @@ use crate::table::{
 pub const VIEW: View = View {
     name: "io-by-role",
     title: "Storage I/O by role",
-    doc: "Requests to devices by role: those that somebody waits for and others, sizes, times.",
+    doc: "Requests to devices by role: synchronous and asynchronous, with sizes and times.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("role", "role", "Who sent them.")),
@@ -34,7 +34,7 @@ pub const FILE_TYPES: View = View {
 pub const FILES: View = View {
     name: "files",
     title: "Active files",
-    doc: "Files with requests to devices: those that somebody waits for and others, sizes, times.",
+    doc: "Files with requests to devices: synchronous and asynchronous, with sizes and times.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("file", "file", "The file, or the device.")),
@@ -57,8 +57,8 @@ const PROBE: &str = "kernel_io";
 const fn columns(first: Heading) -> [Heading; 17] {
     [
         first,
-        count("read_sync_ios_per_s", "r sync/s", "Reads a second that somebody waits for."),
-        count("read_async_ios_per_s", "r async/s", "Reads a second that nobody waits for."),
+        count("read_sync_ios_per_s", "r sync/s", "Reads per second that a process waits for."),
+        count("read_async_ios_per_s", "r async/s", "Reads per second that no process waits for."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
         mean_of(
             "read_ios_per_s",
@@ -80,8 +80,8 @@ const fn columns(first: Heading) -> [Heading; 17] {
             Measure::Nanoseconds,
             "Time in which 99 of 100 reads were done.",
         ),
-        count("write_sync_ios_per_s", "w sync/s", "Writes a second that somebody waits for."),
-        count("write_async_ios_per_s", "w async/s", "Writes a second that nobody waits for."),
+        count("write_sync_ios_per_s", "w sync/s", "Writes per second that a process waits for."),
+        count("write_async_ios_per_s", "w async/s", "Writes per second that no process waits for."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
         mean_of(
             "write_ios_per_s",

@@ -19,7 +19,7 @@ pub const VIEW: View = View {
         flow("claimed_bytes_per_s", "database", "Bytes that the database says it read or wrote."),
         flow("requested_bytes_per_s", "system calls", "Bytes that its system calls moved."),
         flow("charged_bytes_per_s", "charged", "Bytes of it that storage had to move."),
-        flow("device_bytes_per_s", "disks", "Bytes that the disks moved, whoever asked."),
+        flow("device_bytes_per_s", "disks", "Bytes that the disks moved, for any process."),
         mean_of(
             "requested_bytes_per_s",
             "page_cache_share",

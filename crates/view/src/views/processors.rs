@@ -19,7 +19,7 @@ pub const VIEW: View = View {
         share("cpu_irq_share", "interrupts", "In interrupts, where I/O completes."),
         share("cpu_iowait_share", "iowait", "Idle while a task that ran here waits for I/O."),
         share("cpu_idle_share", "idle", "Idle."),
-        share("cpu_steal_share", "steal", "Ready to run while the hypervisor ran somebody else."),
+        share("cpu_steal_share", "steal", "Ready to run while the hypervisor ran another guest."),
     ],
     rows,
 };

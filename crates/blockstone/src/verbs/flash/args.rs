@@ -109,7 +109,7 @@ pub struct CollectionArgs {
     /// Whether a write waits for a whole block, or moves are spread over writes
     #[arg(long, value_enum)]
     pub collect: Option<PaceChoice>,
-    /// Collect on idle dies until so many percent of the blocks are free
+    /// Collect on idle dies until this percentage of the blocks is free
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub background: Option<f64>,
     /// For how long a die has to be idle before that
@@ -124,7 +124,7 @@ pub struct CollectionArgs {
     /// Percent of the blocks that take writes in fast pages only and are folded later
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub fast_blocks: Option<f64>,
-    /// Move data out of blocks that are so many erases behind the most worn one
+    /// Move data out of blocks that are this many erases behind the most worn one
     #[arg(long, value_name = "ERASES")]
     pub levelling: Option<u32>,
     /// Percent of the blocks that are bad from the beginning

@@ -85,7 +85,7 @@ pub struct ReduceArgs {
     /// Memory to use; what does not fit is estimated from a share of all contents
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "How it is read")]
     pub memory: Bytes,
-    /// Read at most so many bytes a second, as 200M
+    /// Read at most this many bytes per second, as in 200M
     #[arg(long, value_name = "SIZE", help_heading = "How it is read")]
     pub rate: Option<Bytes>,
     /// Threads that read, hash and compress [default: one a processor, at least 8]

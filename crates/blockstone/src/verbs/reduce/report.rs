@@ -27,7 +27,7 @@ use serde_json::{Map, Value as Json};
 const SHIFTS_MAX: usize = 3;
 /// Files that are named where something is wrong with them.
 const NAMED_MAX: usize = 4;
-/// Of a path, so many columns.
+/// Columns of a path that are shown.
 const NAME_WIDTH: usize = 36;
 
 /// A scan; `signal` ended it, if any. The terminal's lines keep to `style`.

@@ -51,7 +51,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE,VALUE", num_args = 1.., conflicts_with_all = ["awr_info",
           "keep", "require"])]
     pub matrix: Vec<String>,
-    /// Run each combination of --matrix so many times, interleaved
+    /// Repeats of each combination of --matrix, interleaved
     #[arg(long, value_name = "N", default_value_t = 2, requires = "matrix")]
     pub repeat: u32,
     /// Write the recording to this directory (new or empty)

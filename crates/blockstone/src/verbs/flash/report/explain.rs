@@ -21,14 +21,14 @@ pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
     let mut steps = Table::new("steps", "The steps in numbers", STEPS);
     let mut sections = Vec::new();
     let plain = Style { color: false, ..*style };
-    for (index, &(title, told)) in stories.iter().enumerate() {
+    for (index, &(title, story)) in stories.iter().enumerate() {
         for (detail, name, style) in
             [(Detail::Terminal, "story", style), (Detail::Page, "pictures", &plain)]
         {
             let section = Section::new(format!("{name}-{}", index + 1), title).detail(detail);
-            sections.push(section.with(told.iter().enumerate().flat_map(|it| blocks(it, style))));
+            sections.push(section.with(story.iter().enumerate().flat_map(|it| blocks(it, style))));
         }
-        for (number, step) in told.iter().enumerate() {
+        for (number, step) in story.iter().enumerate() {
             let mut row: Vec<Value> = vec![title.into(), (number as f64 + 1.0).into()];
             row.push(step.text.as_str().into());
             row.extend([step.host_pages, step.programs, step.erases].map(|n| f64::from(n).into()));

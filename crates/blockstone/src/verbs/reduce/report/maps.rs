@@ -14,7 +14,7 @@ use super::words;
 const ROWS_MAX: usize = 160;
 /// Parts of a row; a bar of a few pixels each.
 const COLUMNS_MAX: usize = 120;
-/// Up to so many files have their blocks drawn as areas, which show every mixture.
+/// Up to this many files have their blocks drawn as areas, which show every mixture.
 const AREAS_MAX: usize = 2;
 const NAME_WIDTH: usize = 34;
 

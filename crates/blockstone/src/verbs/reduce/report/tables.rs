@@ -15,7 +15,7 @@ use super::words;
 
 /// Offsets that a line has room for.
 const OFFSETS_MAX: usize = 4;
-/// Of a path, so many characters.
+/// Characters of a path that are shown.
 const NAME_WIDTH: usize = 60;
 /// Files that the table names; the document names all.
 const FILES_MAX: usize = 2000;

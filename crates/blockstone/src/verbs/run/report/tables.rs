@@ -217,7 +217,7 @@ const LEDGER: &[Heading] = &[
     text("what", "", "What is counted."),
     of_row("claimed", "claimed", "By the database."),
     of_row("process", "process", "Charged by the kernel to the processes of the database."),
-    of_row("device", "device", "Done by the device, whoever caused it."),
+    of_row("device", "device", "Done by the device, for any process."),
     share("process_share", "÷ claimed", "Charged ÷ claimed."),
     text("plan", "plan", "How the database executes what causes it."),
 ];
