@@ -150,5 +150,5 @@ fn a_device_has_no_room_for_noise() {
     let mut command = place.command("run");
     command.args(NOISE).arg(device.device()).arg("--destroy").arg(device.device());
     let what = refused(&place, &mut command);
-    assert!(what.contains("a device has no room for files"), "{what}");
+    assert!(what.contains("noise writes files, and this is a device"), "{what}");
 }
