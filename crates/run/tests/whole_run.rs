@@ -205,7 +205,7 @@ fn what_a_run_kept_is_used_again_when_it_is_what_is_asked_for() {
         prepare(&settings).map(drop).unwrap_err().to_string()
     };
     let error = refused(|settings| settings.wanted.scale = "4M".parse().ok());
-    assert!(error.contains("made with --scale 1024, and 512 is asked"), "{error}");
+    assert!(error.contains("made with --scale 1024, not 512"), "{error}");
     let error = refused(|settings| settings.redundancy = Redundancy::External);
     assert!(error.contains("--redundancy normal"), "{error}");
     let error = refused(|settings| settings.wanted.schemas = Some(3));
