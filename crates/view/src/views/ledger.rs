@@ -4,7 +4,7 @@
 use blockstone_figures::{Interval, Known, ratio, sum};
 
 use super::disks;
-use crate::table::{Measure, Shape, Value, View, flow, mean_of, text};
+use crate::table::{Measure, Shape, Value, View, flow, text, unmerged};
 
 /// The view.
 pub const VIEW: View = View {
@@ -20,15 +20,15 @@ pub const VIEW: View = View {
         flow("requested_bytes_per_s", "system calls", "Bytes that its system calls moved."),
         flow("charged_bytes_per_s", "charged", "Bytes of it that storage had to move."),
         flow("device_bytes_per_s", "disks", "Bytes that the disks moved, for any process."),
-        mean_of(
-            "requested_bytes_per_s",
+        // Cut off at zero in each slice, so that slices do not add up to the whole.
+        unmerged(
             "page_cache_share",
             "page cache",
             Measure::Share,
             "What system calls moved without storage.",
         ),
-        mean_of(
-            "device_bytes_per_s",
+        // Cut off at zero in each slice, so that slices do not add up to the whole.
+        unmerged(
             "foreign_share",
             "others",
             Measure::Share,
