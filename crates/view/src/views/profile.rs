@@ -92,9 +92,11 @@ pub const SAMPLING: View = View {
         ),
         share("busy_share", "at work", "Of the time of all processors, what they found at work."),
         share("idle_share", "idle", "What they found idle."),
-        share(
+        // Cut off at zero in each slice.
+        unmerged(
             "missed_share",
             "missed",
+            Measure::Share,
             "Time without a sample, as a processor that the hypervisor takes away has none.",
         ),
         total(
