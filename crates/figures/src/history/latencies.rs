@@ -146,8 +146,8 @@ impl Latencies {
         for object in objects {
             let Some((first, last)) = interval.ends(KERNEL, object) else { continue };
             let zero = Cell::Value(0);
-            let begun = |index: usize| first.map_or(Some(&zero), |first| first.get(index));
-            let moved = |index: usize| match (begun(index)?, last.get(index)?) {
+            let start = |index: usize| first.map_or(Some(&zero), |first| first.get(index));
+            let moved = |index: usize| match (start(index)?, last.get(index)?) {
                 (Cell::Value(first), Cell::Value(last)) if last >= first => {
                     Some((last - first) as f64)
                 }
