@@ -415,7 +415,7 @@ fn what_makes_no_sense_is_refused_in_one_line() {
     let occupied = occupied.to_str().unwrap();
     for (arguments, what) in [
         (&["--once", "--pid", "4194304"][..], "there is none"),
-        (&["--listen", "0.0.0.0:0"], "other hosts would reach it"),
+        (&["--listen", "0.0.0.0:0"], "other hosts could reach it"),
         (&["--interval", "1ms"], "too coarse"),
         (&["--group", "x=("], "unclosed group"),
         (&["--once", "--view", "nothing"], "nothing"),
