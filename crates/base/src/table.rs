@@ -9,7 +9,7 @@ use crate::stats::Estimate;
 
 mod merge;
 
-pub use merge::merge;
+pub use merge::{divisors, merge};
 
 /// Text that is usually a constant.
 pub type Text = Cow<'static, str>;
@@ -99,6 +99,12 @@ pub enum Merge {
     Sum,
     /// The greatest of the slices.
     Greatest,
+    /// The column `part`, divided by its sum over all rows, or over those with the same text in the
+    /// column `within` unless that is empty.
+    ShareOf { part: &'static str, within: &'static str },
+    /// The column `part`, divided by what is not a column but common to all rows, or to those with
+    /// the same text in the column `within` unless that is empty: transactions, database time.
+    Per { part: &'static str, within: &'static str },
     /// Cannot be derived from slices; unknown over more than one of them.
     Never,
 }
@@ -421,6 +427,16 @@ pub const fn mean_of(
     doc: &'static str,
 ) -> Heading {
     column(key, heading, measure, Merge::WeightedBy(events), doc)
+}
+
+/// A column of shares of the column `part`, summed over all rows.
+pub const fn share_of(
+    part: &'static str,
+    key: &'static str,
+    heading: &'static str,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, Measure::Share, Merge::ShareOf { part, within: "" }, doc)
 }
 
 /// A column whose values can only be derived from the whole interval: a quantile, the number of

@@ -320,7 +320,7 @@
       const lengths = [];
       for (let slice = first; slice < end; slice += 1) lengths.push(edges[slice + 1] - edges[slice]);
       const rows = [...names].sort((a, b) => a[0] - b[0]).map(([name, parts]) => {
-        const values = this.merge(this.d[name], lengths, parts);
+        const values = this.merge(this.d[name], lengths, parts, first);
         const rules = (this.j ?? []).filter(([slice, row]) =>
           row === name && slice >= first && slice < end).flatMap(([, , rules]) => rules);
         return { name, values, rules: [...new Set(rules)] };
@@ -335,7 +335,7 @@
       return rows;
     }
 
-    merge(name, lengths, parts) {
+    merge(name, lengths, parts, first) {
       let [key, at] = [0, 0];
       // Where the cells of a column are in the rows of slices.
       const places = this.c.map(([, , merge]) => (merge === "k" ? -1 : at++));
@@ -344,6 +344,15 @@
         const of = (place) => lengths.map((_, slice) => parts[slice]?.[place]);
         const cells = of(places[column]);
         if (lengths.length === 1) return shown(cells[0]);
+        if (this.q?.[column]) {
+          const { part, within, divisors } = this.q[column];
+          const all = (cells) => combine(this.c[part][2], cells, lengths);
+          const unknown = merge === "h" ? 0 : "?";
+          const values = [combine("m", cells, lengths), all(of(places[part])), all(lengths
+            .map((_, at) => divisors[first + at][name[within] ?? ""] ?? unknown))];
+          return values.find((value, at) => value.missing || (at && value.missing === ""))
+            ?? (values[2] ? values[1] / values[2] : { missing: "" });
+        }
         const counted = this.c[merge]?.[2] === "s";
         const events = typeof merge === "number" ? { rates: of(places[merge]), counted } : null;
         return combine(merge, cells, lengths, events);

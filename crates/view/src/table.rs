@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use blockstone_base::database::SESSION;
 use blockstone_base::table::{self, Row};
 pub use blockstone_base::table::{
-    Heading, Measure, Shape, Table, Value, count, flow, level, mean_of, share, text, time, total,
-    unmerged,
+    Heading, Measure, Merge, Shape, Table, Value, column, count, flow, level, mean_of, share,
+    share_of, text, time, total, unmerged,
 };
 use blockstone_figures::Interval;
 

@@ -25,7 +25,45 @@ pub fn merge(columns: &[Heading], slices: &[(f64, &[Row])]) -> Vec<Row> {
             order[place][index].1.get_or_insert(row);
         }
     }
-    order.iter().map(|parts| merge_row(columns, parts)).collect()
+    order.iter().map(|parts| merge_row(columns, parts, slices)).collect()
+}
+
+/// What a [`Merge::ShareOf`] or [`Merge::Per`] column was divided by in a slice, by the text in the
+/// column `within`, in the unit of `part`. Nothing of other columns, nor where it cannot be told.
+pub fn divisors(columns: &[Heading], index: usize, rows: &[Row]) -> BTreeMap<String, f64> {
+    let (part, within, is_sum) = match columns[index].merge {
+        Merge::ShareOf { part, within } => (part, within, true),
+        Merge::Per { part, within } => (part, within, false),
+        _ => return BTreeMap::new(),
+    };
+    let Some(part) = columns.iter().position(|column| column.key == part) else {
+        return BTreeMap::new();
+    };
+    // The greatest quotient says it most exactly.
+    let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for row in rows {
+        let quotient = match &row[index] {
+            Value::Missing(Missing::Nothing) => 0.0,
+            cell => cell.number().unwrap_or(f64::NAN),
+        };
+        let Some(amount) = row[part].number() else { continue };
+        let (greatest, divisor) = found.entry(group(columns, within, row)).or_insert((-1.0, 0.0));
+        if is_sum {
+            *divisor += amount;
+        } else if quotient > *greatest {
+            (*greatest, *divisor) =
+                (quotient, if quotient > 0.0 { amount / quotient } else { 0.0 });
+        }
+    }
+    found.into_iter().map(|(group, (_, divisor))| (group, divisor)).collect()
+}
+
+fn group(columns: &[Heading], within: &str, row: &Row) -> String {
+    let column = columns.iter().position(|column| column.key == within);
+    match column.map(|column| &row[column]) {
+        Some(Value::Text(text)) => text.clone(),
+        _ => String::new(),
+    }
 }
 
 /// What names a row; a name may be missing too.
@@ -40,19 +78,19 @@ fn key(columns: &[Heading], row: &Row) -> Vec<String> {
         .collect()
 }
 
-fn merge_row(columns: &[Heading], parts: &Parts<'_>) -> Row {
+fn merge_row(columns: &[Heading], parts: &Parts<'_>, slices: &[(f64, &[Row])]) -> Row {
     let rows = || parts.iter().filter_map(|(_, row)| *row);
     let mut condemned_by: Vec<String> = rows().flat_map(|row| row.condemned_by.clone()).collect();
     condemned_by.sort_unstable();
     condemned_by.dedup();
     Row {
-        cells: (0..columns.len()).map(|index| cell(columns, index, parts)).collect(),
+        cells: (0..columns.len()).map(|index| cell(columns, index, parts, slices)).collect(),
         measure: rows().find_map(|row| row.measure),
         condemned_by,
     }
 }
 
-fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>) -> Value {
+fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>, slices: &[(f64, &[Row])]) -> Value {
     let last = || parts.iter().rev().find_map(|(_, row)| row.map(|row| row[index].clone()));
     let merged = match columns[index].merge {
         Merge::Key | Merge::Last => return last().unwrap_or(Value::Missing(Missing::Unknown)),
@@ -70,6 +108,12 @@ fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>) -> Value {
             Some(events) => mean_of_events(columns, index, events, parts),
             None => Err(Missing::Unknown),
         },
+        Merge::ShareOf { part, within } | Merge::Per { part, within } => {
+            match columns.iter().position(|column| column.key == part) {
+                Some(part) => quotient(columns, (index, part, within), parts, slices),
+                None => Err(Missing::Unknown),
+            }
+        }
     };
     merged.into()
 }
@@ -141,6 +185,36 @@ fn mean_of_events(
     if whole == 0.0 { Err(Missing::Nothing) } else { Ok(sum / whole) }
 }
 
+/// The parts of all slices ÷ their divisors.
+fn quotient(
+    columns: &[Heading],
+    (index, part, within): (usize, usize, &str),
+    parts: &Parts<'_>,
+    slices: &[(f64, &[Row])],
+) -> Result<f64, Missing> {
+    if let Err(missing) = numbers(index, parts)
+        && missing != Missing::Nothing
+    {
+        return Err(missing);
+    }
+    let amounts = numbers(part, parts)?;
+    let row = parts.iter().find_map(|(_, row)| *row);
+    let group = row.map_or_else(String::new, |row| group(columns, within, row));
+    let (mut sum, mut whole) = (0.0, 0.0);
+    for (amount, (seconds, rows)) in amounts.iter().zip(slices) {
+        let weight = if columns[part].merge == Merge::Sum { 1.0 } else { *seconds };
+        let divisor = divisors(columns, index, rows).get(&group).copied();
+        sum += amount * weight;
+        whole += weight
+            * match (divisor, columns[index].merge) {
+                (Some(divisor), _) => divisor,
+                (None, Merge::ShareOf { .. }) => 0.0,
+                (None, _) => return Err(Missing::Unknown),
+            };
+    }
+    if whole == 0.0 { Err(Missing::Nothing) } else { Ok(sum / whole) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Measure, column, count, level, mean_of, text, time, total, unmerged};
@@ -183,6 +257,47 @@ mod tests {
         assert_eq!(merged, [a, b]);
         assert_eq!(merge(COLUMNS, &[(1.0, &first)]), first);
         assert!(merge(COLUMNS, &[]).is_empty());
+    }
+
+    #[test]
+    fn shares_are_of_the_sum_of_all_slices() {
+        let within = Merge::ShareOf { part: "sessions", within: "role" };
+        let columns = [
+            text("role", "", ""),
+            text("wait", "", ""),
+            count("sessions", "", ""),
+            column("share", "", Measure::Share, within, ""),
+        ];
+        let row = |role: &str, wait: &str, sessions: f64, share: f64| -> Row {
+            [role.into(), wait.into(), sessions.into(), share.into()].into()
+        };
+        let first = [row("a", "x", 3.0, 0.75), row("a", "y", 1.0, 0.25), row("b", "x", 9.0, 1.0)];
+        let second = [row("a", "y", 2.0, 1.0)];
+        let merged = merge(&columns, &[(1.0, &first), (2.0, &second)]);
+        // Of a: 3 and 1 sessions for a second, then 2 for two seconds: 8 session seconds.
+        let shares: Vec<Option<f64>> = merged.iter().map(|row| row[3].number()).collect();
+        assert_eq!(shares, [Some(0.375), Some(0.625), Some(1.0)]);
+    }
+
+    #[test]
+    fn what_is_divided_by_transactions_needs_their_number_in_every_slice() {
+        let per = Merge::Per { part: "amount", within: "" };
+        let columns = [
+            text("what", "", ""),
+            count("amount", "", ""),
+            column("each", "", Measure::Count, per, ""),
+        ];
+        let row = |what: &str, amount: f64, each: Value| -> Row {
+            [what.into(), amount.into(), each].into()
+        };
+        // Ten transactions a second, none, then five for two seconds.
+        let ten = [row("reads", 30.0, 3.0.into()), row("redo", 5.0, 0.5.into())];
+        let none = [row("reads", 10.0, Value::Missing(Missing::Nothing))];
+        let five = [row("reads", 0.0, 0.0.into()), row("redo", 10.0, 2.0.into())];
+        let merged = merge(&columns, &[(1.0, &ten), (1.0, &none), (2.0, &five)]);
+        assert_eq!((&merged[0][2], &merged[1][2]), (&2.0.into(), &1.25.into()));
+        let merged = merge(&columns, &[(1.0, &ten), (1.0, &[])]);
+        assert_eq!(merged[0][2], UNKNOWN, "how many there were is not known");
     }
 
     #[test]

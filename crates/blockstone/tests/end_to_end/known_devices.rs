@@ -45,8 +45,9 @@ fn found(place: &Place, caps: Caps, arguments: &[&str], figure: &str, cap: f64, 
             return;
         }
         assert_ne!(rule(&document)["outcome"], "pass", "{:#}", rule(&document));
-        // Credit that a stalled run did not use is used at once when it goes on.
-        assert!(value <= cap * 1.1, "{figure} {value} exceeds the cap of {cap}");
+        // A stall of the generator saves up to a slice of 100 ms of the cap, which is used at once
+        // when it goes on: in a second with several of them, about a quarter.
+        assert!(value <= cap * 1.25, "{figure} {value} exceeds the cap of {cap}");
     }
 }
 

@@ -5,7 +5,7 @@ use blockstone_figures::{Focus, Interval, Sample};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
+use crate::table::{Measure, Merge, Shape, Value, View, column, count, share_of, text, unmerged};
 
 /// The view by event.
 pub const VIEW: View = View {
@@ -18,10 +18,10 @@ pub const VIEW: View = View {
         text("wait_class", "class", "The kind of wait; `Lock` queues, `LWLock` are latches."),
         text("event", "event", "What they waited for."),
         count("average_active_sessions", "AAS", "Sessions doing it, on average."),
-        unmerged(
+        share_of(
+            "average_active_sessions",
             "db_time_share",
             "of DB time",
-            Measure::Share,
             "Its share of what all sessions did.",
         ),
         unmerged("sessions", "sessions", Measure::Count, "Different sessions that did it."),
@@ -52,7 +52,13 @@ pub const CLASSES: View = View {
         text("role", "role", "Who: `session`, or a kind of process in the background."),
         text("wait_class", "class", "The kind of wait."),
         count("average_active_sessions", "AAS", "How many did it, on average."),
-        unmerged("db_time_share", "of all", Measure::Share, "Its share of what this role did."),
+        column(
+            "db_time_share",
+            "of all",
+            Measure::Share,
+            Merge::ShareOf { part: "average_active_sessions", within: "role" },
+            "Its share of what this role did.",
+        ),
     ],
     rows: by_class,
 };

@@ -3,7 +3,7 @@
 use blockstone_base::column::Unit;
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
+use crate::table::{Measure, Merge, Shape, Value, View, column, count, text};
 
 /// The view.
 pub const VIEW: View = View {
@@ -14,12 +14,13 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("statistic", "statistic", "What, and in which unit where it is no number of things."),
-        count("per_s", "per second", "So much a second; of a time, average active sessions."),
-        unmerged(
+        count("per_s", "per second", "Amount a second; of a time, average active sessions."),
+        column(
             "per_transaction",
             "per transaction",
             Measure::Count,
-            "So much for each commit and rollback.",
+            Merge::Per { part: "per_s", within: "" },
+            "Amount for each commit and rollback.",
         ),
     ],
     rows,

@@ -7,7 +7,8 @@ use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use super::disks;
 use crate::table::{
-    Heading, Measure, Shape, Value, View, mean_of, share, sorted, text, time, total, unmerged,
+    Heading, Measure, Shape, Value, View, mean_of, share, share_of, sorted, text, time, total,
+    unmerged,
 };
 
 /// By function.
@@ -121,7 +122,7 @@ const MODULE: Heading =
     text("module", "module", "`vmlinux`, a module of the kernel, a program or a library.");
 const SYMBOL: Heading = text("symbol", "function", "The function, of the kernel only.");
 const CPU: Heading =
-    unmerged("cpu_share", "CPU", Measure::Share, "Of all processor time that was spent.");
+    share_of("cpu_ns_per_s", "cpu_share", "CPU", "Of all processor time that was spent.");
 const MARGIN: Heading = unmerged(
     "margin_share",
     "±",
@@ -129,6 +130,7 @@ const MARGIN: Heading = unmerged(
     "So far off may that be, as it comes from samples (95 % confidence).",
 );
 const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time a second.");
+// Of disks that come or go, slices count what the whole does not.
 const PER_IO: Heading = unmerged(
     "cpu_ns_per_io",
     "per I/O",

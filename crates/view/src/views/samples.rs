@@ -6,7 +6,9 @@ use blockstone_figures::{Interval, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::active_sessions::{at_work, looks, statement};
-use crate::table::{Measure, Shape, Value, View, count, level, sorted, text, total, unmerged};
+use crate::table::{
+    Measure, Shape, Value, View, count, level, share_of, sorted, text, total, unmerged,
+};
 
 /// By session.
 pub const SESSIONS: View = View {
@@ -18,10 +20,10 @@ pub const SESSIONS: View = View {
     columns: &[
         text("session", "session", "Its number in the database."),
         count("average_active_sessions", "AAS", "How much of the time it worked, of one."),
-        unmerged(
+        share_of(
+            "average_active_sessions",
             "db_time_share",
             "of DB time",
-            Measure::Share,
             "Its share of what all of these sessions did.",
         ),
         total("samples", "samples", Measure::Count, "Samples that found it at work."),
@@ -65,10 +67,10 @@ pub const STATEMENTS: View = View {
     columns: &[
         text("statement", "statement", "What it says; empty between statements."),
         count("average_active_sessions", "AAS", "Sessions that executed it, on average."),
-        unmerged(
+        share_of(
+            "average_active_sessions",
             "db_time_share",
             "of DB time",
-            Measure::Share,
             "Its share of what all of these sessions did.",
         ),
         total("samples", "samples", Measure::Count, "Samples that found a session in it."),

@@ -8,7 +8,7 @@ use blockstone_figures::{Interval, Known, Latencies, Missing, Timed, ratio};
 
 use super::active_sessions::{at_work, looks};
 use crate::table::{
-    Heading, Measure, Shape, Value, View, count, mean_of, sorted, text, total, unmerged,
+    Heading, Measure, Merge, Shape, Value, View, column, count, mean_of, sorted, text, total,
 };
 
 /// Events and their time.
@@ -29,7 +29,13 @@ pub const VIEW: View = View {
             "Time of all sessions in it, in the whole interval.",
         ),
         mean_of("waits", "wait_ns", "average wait", Measure::Nanoseconds, "Mean time of a wait."),
-        unmerged("db_time_share", "% DB time", Measure::Share, "Its share of the database's time."),
+        column(
+            "db_time_share",
+            "% DB time",
+            Measure::Share,
+            Merge::Per { part: "wait_time_ns", within: "" },
+            "Its share of the database's time.",
+        ),
         count("average_active_sessions", "AAS", "Sessions in it, on average."),
         text("wait_class", "class", "The kind of wait."),
     ],
@@ -101,9 +107,11 @@ struct Event<'a> {
 fn events(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let all = all(interval);
     let db_time_ns = match interval.moved(PROBE, "", "db_time_ns") {
-        Ok(ns) if ns > 0.0 => Ok(ns),
         // A server that keeps no account of it is sampled.
-        _ => Ok(sampled_ns(interval)),
+        Err(Missing::Off | Missing::NotInVersion | Missing::NotPermitted) => {
+            Ok(sampled_ns(interval))
+        }
+        known => known,
     };
     let row = |event: &Event<'_>| {
         vec![

@@ -1,6 +1,8 @@
 //! A table as the template and the script need it.
 
-use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Shape, Table, Value};
+use blockstone_base::table::{
+    Heading, Measure, Merge, Missing, Row, Shape, Table, Value, divisors,
+};
 use blockstone_base::units::thousands;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -127,6 +129,8 @@ fn data(table: &Table, slices: Option<&[Vec<Row>]>) -> Json {
         Merge::Greatest => json!("g"),
         Merge::Never => json!("n"),
         Merge::WeightedBy(key) => table.column(key).map_or(json!("n"), |column| json!(column)),
+        Merge::ShareOf { .. } => json!("h"),
+        Merge::Per { .. } => json!("p"),
     };
     let columns = table.columns.iter();
     let columns = columns.map(|c| json!([c.key, letter(c.measure), merge(c.merge)]));
@@ -166,7 +170,9 @@ fn numbers(table: &Table, row: &Row) -> Json {
 }
 
 /// `d`: the names of rows, those of the table first; `v`: for each slice and each of its rows the
-/// index of its name, then its other cells; `j`: of condemned rows, slice, name, rules.
+/// index of its name, then its other cells; `j`: of condemned rows, slice, name, rules; `q`: of
+/// columns that are parts, the column they are parts of, the place of `within` among the names,
+/// and what they were divided by in each slice.
 fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
     let names = |row: &Row| -> Json {
         let cells = table.columns.iter().zip(&row.cells);
@@ -204,6 +210,17 @@ fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
             }
         }
         values.push(Json::Array(flat));
+    }
+    for (index, column) in table.columns.iter().enumerate() {
+        if let Merge::ShareOf { part, within } | Merge::Per { part, within } = column.merge {
+            let mut keys = table.columns.iter().filter(|column| column.merge == Merge::Key);
+            data["q"][index.to_string()] = json!({
+                "part": table.column(part),
+                "within": keys.position(|column| column.key == within),
+                "divisors": slices.iter().map(|rows| divisors(&table.columns, index, rows))
+                    .collect::<Vec<_>>(),
+            });
+        }
     }
     data["d"] = Json::Array(dictionary);
     data["v"] = Json::Array(values);

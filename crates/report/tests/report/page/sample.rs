@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use blockstone_base::Estimate;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row, Table, Value, column, count, flow, share, text, time,
+    Heading, Measure, Merge, Missing, Row, Table, Value, column, count, flow, share, share_of,
+    text, time,
 };
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell, Point};
@@ -17,7 +18,7 @@ pub const WAITS: &[Heading] = &[
     text("wait", "wait event", "What sessions waited for."),
     text("class", "class", "The class of the event."),
     count("sessions", "AAS", "Average active sessions in it."),
-    share("db_time", "DB time", "Share of the time of all sessions."),
+    share_of("sessions", "db_time", "DB time", "Share of the time of all sessions."),
     count("waits_per_s", "waits/s", "How often it ended, a second."),
     column(
         "wait_ns_mean",
@@ -82,7 +83,7 @@ fn wait_row(class: usize, slice: usize) -> Row {
         name.into(),
         group.into(),
         aas.into(),
-        (aas / 12.5).into(),
+        (aas / (0..CLASSES.len()).map(|class| sessions(class, slice)).sum::<f64>()).into(),
         waits.into(),
         (aas * 1e6).into(),
         p99,
