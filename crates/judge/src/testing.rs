@@ -1,26 +1,21 @@
 //! A calibration in memory, for the tests of this crate: a healthy virtio disk, which a test then
 //! spoils in one respect.
 
-use std::collections::BTreeMap;
-
-use blockstone_base::capability::Capability;
-use blockstone_base::identity::{
-    BlockDevice, DeviceKind, DirectIo, FileMap, FileSystem, Host, Link, PathKind, StorageTarget,
-};
-use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
+use blockstone_base::identity::{BlockDevice, DeviceKind, Link};
+use blockstone_base::load::{Access, LoadSpec, Op, SyncMethod};
 use blockstone_base::rng::Rng;
 use blockstone_base::verdict::Verdict;
-use blockstone_record::manifest::{
-    DataSample, End, FORMAT, FileEvidence, Group, Manifest, Phase, Stop,
-};
+use blockstone_base::{Bytes, Nanos};
+use blockstone_record::manifest::{Group, Manifest, Phase, Stop};
+use blockstone_record::parameters::CalibrateParameters;
+use blockstone_record::testing::{self, FILE_BYTES, point};
 
 use crate::Findings;
 use crate::window::{Checks, Growth, Tick, Window};
 
 pub const TICK_NS: u64 = 50_000_000;
-pub const BLOCK: u64 = 8192;
 pub const LARGE: u64 = 1 << 20;
-pub const SPAN: u64 = 4 << 30;
+pub const SPAN: u64 = FILE_BYTES;
 const CPUS: u64 = 2;
 
 /// How a load went.
@@ -80,20 +75,9 @@ pub struct Fixture {
 }
 
 pub fn load(op: Op, engine: &str, in_flight: u32) -> LoadSpec {
-    let blocking = engine == "psync";
-    LoadSpec {
-        engine: engine.into(),
-        op,
-        access: Access::Random,
-        block_bytes: BLOCK,
-        workers: if blocking { in_flight } else { 1 },
-        depth_per_worker: if blocking { 1 } else { in_flight },
-        span_bytes: SPAN,
-        sync: None,
-        direct: true,
-        pacing: Pacing::Closed,
-        seed: 1,
-    }
+    let (workers, depth_per_worker) =
+        if engine == "psync" { (in_flight, 1) } else { (1, in_flight) };
+    LoadSpec { engine: engine.into(), workers, depth_per_worker, ..testing::load(op) }
 }
 
 pub fn large(access: Access, streams: u32) -> LoadSpec {
@@ -101,31 +85,14 @@ pub fn large(access: Access, streams: u32) -> LoadSpec {
 }
 
 pub fn commit(sync: SyncMethod, committers: u32) -> LoadSpec {
-    LoadSpec {
-        access: Access::Sequential,
-        sync: Some(sync),
-        ..load(Op::Commit, "psync", committers)
-    }
+    LoadSpec { sync: Some(sync), ..load(Op::Commit, "psync", committers) }
 }
 
-/// (engine, mark, operations in flight) of the random-read ladder.
-pub const RUNGS: [(&str, char, u32); 15] = [
-    ("psync", 'x', 1),
-    ("psync", 'x', 2),
-    ("psync", 'x', 4),
-    ("psync", 'x', 8),
-    ("psync", 'x', 16),
-    ("psync", 'x', 32),
-    ("psync", 'x', 64),
-    ("uring", 'd', 1),
-    ("uring", 'd', 2),
-    ("uring", 'd', 4),
-    ("uring", 'd', 8),
-    ("uring", 'd', 16),
-    ("uring", 'd', 32),
-    ("uring", 'd', 64),
-    ("uring", 'd', 128),
-];
+/// Labels of a ladder: up to 64 threads, and up to 128 operations in flight of one.
+fn rungs(ladder: &str) -> Vec<String> {
+    let threads = (0..7).map(|n| format!("{ladder}/psync/x{}", 1 << n));
+    threads.chain((0..8).map(|n| format!("{ladder}/uring/d{}", 1 << n))).collect()
+}
 
 /// Rate and mean latency at `in_flight` of a device with a ceiling and this many units inside:
 /// X(N) = C·N ÷ (N + P − 1), a balanced closed network (Lazowska et al., Quantitative System
@@ -160,40 +127,27 @@ impl Fixture {
     /// Overhead, reference and all read phases, each behaving as `behave` says.
     pub fn reads_as(behave: impl Fn(&LoadSpec) -> Behaviour) -> Self {
         let mut fixture = Self::empty();
-        let single = load(Op::Read, "psync", 1);
-        let null = LoadSpec { engine: "null".into(), ..single.clone() };
-        fixture.add("overhead/null", Group::Overhead, null, &Behaviour::natural(4e6, 200.0));
-        let mut add = |label: &str, group, load: LoadSpec| {
-            let behaviour = behave(&load);
-            fixture.add(label, group, load, &behaviour);
-        };
-        add("reference", Group::Reference, single.clone());
-        for (engine, mark, n) in RUNGS {
-            let label = format!("random-read/{engine}/{mark}{n}");
-            add(&label, Group::RandomRead, load(Op::Read, engine, n));
-        }
-        for (name, span_bytes) in [("4M", 4 << 20), ("64M", 64 << 20), ("full", SPAN)] {
-            let load = LoadSpec { span_bytes, ..single.clone() };
-            add(&format!("cache-map/{name}"), Group::CacheMap, load);
-        }
-        add("reference", Group::Reference, single.clone());
-        for (name, access) in [("sequential", Access::Sequential), ("random", Access::Random)] {
-            for n in [1, 2, 4, 8] {
-                add(&format!("large-read/{name}/x{n}"), Group::LargeRead, large(access, n));
-            }
-        }
-        for (name, direct) in [("cached", false), ("buffered", false), ("direct", true)] {
-            let load = LoadSpec { direct, ..large(Access::Sequential, 1) };
-            add(&format!("cached-read/{name}"), Group::CachedRead, load);
-        }
-        add("reference", Group::Reference, single);
+        fixture.points_as(&["overhead/null"], |_| Behaviour::natural(4e6, 200.0));
+        let sets = ["cache-map/4M", "cache-map/64M", "cache-map/full"];
+        let streams = ["sequential", "random"]
+            .iter()
+            .flat_map(|access| [1, 2, 4, 8].map(|n| format!("large-read/{access}/x{n}")));
+        let cached = ["cached-read/cached", "cached-read/buffered", "cached-read/direct"];
+        fixture.points_as(&["reference"], &behave);
+        fixture.points_as(&rungs("random-read"), &behave);
+        fixture.points_as(&sets, &behave);
+        fixture.points_as(&["reference"], &behave);
+        fixture.points_as(&streams.collect::<Vec<_>>(), &behave);
+        fixture.points_as(&cached, &behave);
+        fixture.points_as(&["reference"], &behave);
         for (name, spec) in [
             ("max-iops", load(Op::Read, "uring", 128)),
             ("knee", load(Op::Read, "uring", 128)),
             ("plateau", load(Op::Read, "uring", 64)),
             ("max-mbps", large(Access::Sequential, 8)),
         ] {
-            add(&format!("confirm/{name}"), Group::Confirm, spec);
+            let behaviour = behave(&spec);
+            fixture.add(&format!("confirm/{name}"), Group::Confirm, spec, &behaviour);
         }
         fixture.window_mut("cached-read/cached").process.set("read_bytes", 0);
         fixture
@@ -201,38 +155,28 @@ impl Fixture {
 
     /// Adds the layout and the random writes.
     pub fn writes_as(&mut self, behave: impl Fn(&LoadSpec) -> Behaviour) {
-        let layout = LoadSpec {
-            engine: "uring".into(),
-            access: Access::Sequential,
-            block_bytes: LARGE,
-            workers: 1,
-            depth_per_worker: 4,
-            ..load(Op::Write, "uring", 4)
-        };
-        let behaviour =
+        let laid_out =
             Behaviour { requests_per_op: 2.0, device_ns: 1e6, ..Behaviour::natural(1100.0, 3.6e6) };
-        self.add("layout", Group::Layout, layout, &behaviour);
-        for (engine, mark, n) in RUNGS.into_iter().filter(|(_, _, n)| n.is_power_of_two()) {
-            let spec = load(Op::Write, engine, n);
-            let behaviour = behave(&spec);
-            let label = format!("random-write/{engine}/{mark}{n}");
-            self.add(&label, Group::RandomWrite, spec, &behaviour);
-        }
+        self.points_as(&["layout"], |_| laid_out.clone());
+        self.points_as(&rungs("random-write"), behave);
     }
 
     /// Adds the commits.
     pub fn commits_as(&mut self, behave: impl Fn(&LoadSpec) -> Behaviour) {
-        for (name, sync, n) in [
-            ("dsync", SyncMethod::Dsync, 1),
-            ("fdatasync", SyncMethod::Fdatasync, 1),
-            ("fsync", SyncMethod::Fsync, 1),
-            ("dsync", SyncMethod::Dsync, 4),
-            ("dsync", SyncMethod::Dsync, 16),
-        ] {
-            let spec = commit(sync, n);
-            let behaviour = behave(&spec);
-            let label = format!("commit/{name}/overwrite/8K/x{n}");
-            self.add(&label, Group::Commit, spec, &behaviour);
+        let commits = ["dsync/x1", "fdatasync/x1", "fsync/x1", "dsync/x4", "dsync/x16"];
+        self.points_as(
+            &commits.map(|c| format!("commit/{}", c.replace('/', "/overwrite/8K/"))),
+            behave,
+        );
+    }
+
+    /// Adds the phases of these labels.
+    fn points_as<S: AsRef<str>>(&mut self, labels: &[S], behave: impl Fn(&LoadSpec) -> Behaviour) {
+        for label in labels {
+            let Phase { label, group, load, .. } = point(label.as_ref());
+            let load = load.unwrap();
+            let behaviour = behave(&load);
+            self.add(&label, group, load, &behaviour);
         }
     }
 
@@ -244,18 +188,14 @@ impl Fixture {
         let window = window(self.manifest.phases.len(), window_start_ns, &load, behaviour);
         let repeats = self.manifest.phases.iter().filter(|phase| phase.label == label).count();
         self.manifest.phases.push(Phase {
-            label: label.to_owned(),
-            group,
             repeat: repeats as u32,
             load: Some(load),
-            background: None,
             start_ns,
             window_start_ns,
             window_end_ns,
             end_ns: window_end_ns + TICK_NS,
             stop: Stop::IntervalReached,
-            first_error: None,
-            note: None,
+            ..testing::phase(label, group)
         });
         self.windows.push(window);
     }
@@ -372,98 +312,24 @@ fn counters(window: &mut Window, load: &LoadSpec, behaviour: &Behaviour) {
     window.devices = vec![("vda".to_owned(), device)];
 }
 
+/// A device on a link of four lanes, if it is a disk.
 pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
-    BlockDevice {
-        name: name.into(),
-        number: "254:0".into(),
-        kind,
-        size_bytes: 256 << 30,
-        model: None,
-        scheduler: Some("none".into()),
-        write_cache: Some("write back".into()),
-        rotational: Some(true),
-        logical_block_bytes: 512,
-        physical_block_bytes: 512,
-        queue_depth: Some(256),
-        max_request_bytes: Some(512 << 10),
-        beneath: Vec::new(),
-        backing_file_system: None,
-        link: (kind == DeviceKind::Disk).then(|| Link {
-            description: "PCIe 8.0 GT/s x4".into(),
-            bytes_per_s: 3.94e9,
-            source: "/sys".into(),
-        }),
-    }
+    let link = (kind == DeviceKind::Disk).then(|| Link {
+        description: "PCIe 8.0 GT/s x4".into(),
+        bytes_per_s: 3.94e9,
+        source: "/sys".into(),
+    });
+    BlockDevice { rotational: Some(true), link, ..testing::device(name, kind) }
 }
 
 fn manifest() -> Manifest {
-    let settings = [("block_bytes", BLOCK), ("max_latency_ns", 20_000_000), ("size_bytes", SPAN)];
-    let settings: BTreeMap<String, serde_json::Value> =
-        settings.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    Manifest {
-        format: FORMAT.into(),
-        id: "abc123".into(),
-        tool_version: "0.1.0".into(),
-        verb: "calibrate".into(),
-        argv: Vec::new(),
-        settings,
-        seed: 1,
-        started_at: "2026-11-21T12:00:00Z".into(),
-        ended_at: None,
-        end: End::Complete,
-        host: Host {
-            hostname: "box".into(),
-            cpus: CPUS as u32,
-            cpus_allowed_milli: CPUS as u32 * 1000,
-            ..Host::default()
-        },
-        target: StorageTarget {
-            path: "/data".into(),
-            kind: PathKind::Directory,
-            file_system: Some(FileSystem {
-                kind: "ext4".into(),
-                source: "/dev/vda".into(),
-                mount_point: "/".into(),
-                options: "rw,relatime".into(),
-            }),
-            devices: vec![device("vda", DeviceKind::Disk)],
-            direct_io: DirectIo {
-                capability: Capability::Full,
-                offset_align_bytes: 512,
-                memory_align_bytes: 512,
-                source: "statx STATX_DIOALIGN".into(),
-            },
-            caps: Vec::new(),
-            free_bytes: 100 << 30,
-        },
-        disk_files: Vec::new(),
-        data_files: Vec::new(),
-        file: Some(FileEvidence {
-            path: "/data/.blockstone".into(),
-            ours: true,
-            map: FileMap {
-                size_bytes: SPAN,
-                allocated_bytes: SPAN,
-                extents: 4,
-                mapped_bytes: SPAN,
-                hole_bytes: 0,
-                unwritten_bytes: 0,
-                encoded_bytes: 0,
-                shared_bytes: 0,
-                fiemap: Capability::Full,
-            },
-            sample: Some(DataSample {
-                sampled_bytes: 1 << 21,
-                zero_bytes: 0,
-                lz4_bytes: 1 << 21,
-                duplicate_bytes: 0,
-            }),
-        }),
-        capabilities: Vec::new(),
-        phases: Vec::new(),
-        probes: Vec::new(),
-        summary: BTreeMap::new(),
-        imported: None,
-        verdicts: Vec::new(),
-    }
+    let mut manifest = testing::manifest();
+    manifest.set_parameters(&CalibrateParameters {
+        max_latency_ns: Some(Nanos::millis(20)),
+        size_bytes: Some(Bytes(SPAN)),
+        ..CalibrateParameters::default()
+    });
+    manifest.host.hypervisor = None;
+    manifest.target.devices = vec![device("vda", DeviceKind::Disk)];
+    manifest
 }

@@ -255,96 +255,77 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
+    use std::path::Path;
+
+    use blockstone_base::column::Schema;
     use blockstone_base::load::SERIES;
-    use blockstone_record::manifest::{End, Group};
-    use blockstone_record::{HistogramRow, Recorder};
+    use blockstone_record::HistogramRow;
+    use blockstone_record::manifest::Group;
+    use blockstone_record::testing::{PhaseBuilder, RecordingBuilder, counters, schema};
 
     use super::*;
-    use crate::testing::Fixture;
-
-    const fn counter(name: &'static str) -> Column {
-        Column { name, unit: Unit::Count, kind: Kind::Counter, source: "test", doc: "A counter." }
-    }
-
-    const fn columns<const N: usize>(names: [&'static str; N]) -> [Column; N] {
-        let mut out = [counter(""); N];
-        let mut i = 0;
-        while i < N {
-            out[i] = counter(names[i]);
-            i += 1;
-        }
-        out
-    }
+    use crate::testing::{Fixture, TICK_NS};
 
     static LOAD: Schema = SERIES;
-    static PROCESS_SCHEMA: Schema =
-        Schema { probe: "process", doc: "This process.", columns: &columns(PROCESS) };
-    static HOST_SCHEMA: Schema =
-        Schema { probe: "host", doc: "The machine.", columns: &columns(HOST) };
-    static BLOCK_SCHEMA: Schema =
-        Schema { probe: "block", doc: "The devices.", columns: &columns(BLOCK) };
+    static PROCESS_SCHEMA: Schema = schema("process", &counters(PROCESS));
+    static HOST_SCHEMA: Schema = schema("host", &counters(HOST));
+    static BLOCK_SCHEMA: Schema = schema("block", &counters(BLOCK));
 
-    fn load_cells(window: &Window, tick: &Tick) -> Vec<Cell> {
-        let checks = window.checks;
-        let values = |column: &str| match column {
-            "completed_ops" => tick.ops,
-            "completed_bytes" => tick.bytes,
-            "latency_ns_sum" | "service_ns_sum" => tick.latency_ns_sum,
-            "stamps_verified" => checks.stamps_verified,
-            "checksums_verified" => checks.checksums_verified,
-            "mismatches" => checks.mismatches,
-            "failed_ops" => checks.failed_ops,
-            _ => 0,
-        };
-        SERIES.columns.iter().map(|column| values(column.name).into()).collect()
-    }
-
-    /// Counters that stood at some number before they grew.
-    fn grown(growth: &Growth, names: &[&'static str], at_end: bool) -> Vec<Cell> {
-        let value =
-            |column: &&str| growth.get(column).ok().map(|g| 1_000 + if at_end { g } else { 0 });
-        names.iter().map(|column| value(column).into()).collect()
-    }
-
-    fn record(fixture: &Fixture, dir: &std::path::Path) {
+    fn record(fixture: &Fixture, dir: &Path) -> Recording {
         let schemas = [&LOAD, &PROCESS_SCHEMA, &HOST_SCHEMA, &BLOCK_SCHEMA];
-        let mut recorder = Recorder::create(dir, fixture.manifest.clone(), &schemas).unwrap();
+        let mut recording = RecordingBuilder::new(fixture.manifest.clone(), &schemas);
+        recording.tick_ns = TICK_NS;
         for window in &fixture.windows {
-            let phase = window.phase as i32;
-            for tick in &window.ticks {
-                let cells = load_cells(window, tick);
-                recorder.row("load", tick.t_ns, phase, "", &cells).unwrap();
-            }
-            for (tick, at_end) in [(&window.ticks[0], false), (window.ticks.last().unwrap(), true)]
-            {
-                let t_ns = tick.t_ns;
-                let cells = grown(&window.process, &PROCESS, at_end);
-                recorder.row("process", t_ns, phase, "", &cells).unwrap();
-                let cells = grown(&window.host, &HOST, at_end);
-                recorder.row("host", t_ns, phase, "", &cells).unwrap();
-                for (name, growth) in &window.devices {
-                    let cells = grown(growth, &BLOCK, at_end);
-                    recorder.row("block", t_ns, phase, name, &cells).unwrap();
-                }
-            }
-            let op = fixture.manifest.phases[window.phase].load.as_ref().unwrap().op;
-            let row = |windowed, clock, role: &str| HistogramRow {
-                phase,
-                second: (window.ticks[0].t_ns / 1_000_000_000) as u32,
-                op,
-                role: role.to_owned(),
-                windowed,
-                clock,
-                histogram: window.histogram.clone(),
-            };
-            recorder.histogram(row(true, LatencyClock::Intended, "")).unwrap();
-            // Neither warm-up nor the other clock nor the load beside it belong to the point.
-            recorder.histogram(row(false, LatencyClock::Intended, "")).unwrap();
-            recorder.histogram(row(true, LatencyClock::Submitted, "")).unwrap();
-            recorder.histogram(row(true, LatencyClock::Intended, BACKGROUND)).unwrap();
+            let phase = fixture.manifest.phases[window.phase].clone();
+            held(window, recording.push(phase));
         }
-        recorder.close(End::Complete).unwrap();
+        recording.write(dir)
+    }
+
+    /// What the probes recorded of this window.
+    fn held(window: &Window, phase: &mut PhaseBuilder) {
+        let checks = window.checks;
+        let mut load = |column, of: fn(&Tick) -> u64| {
+            phase.read(("load", ""), column, window.ticks.iter().map(of).collect());
+        };
+        load("completed_ops", |tick| tick.ops);
+        load("completed_bytes", |tick| tick.bytes);
+        load("latency_ns_sum", |tick| tick.latency_ns_sum);
+        for (column, total) in [
+            ("stamps_verified", checks.stamps_verified),
+            ("checksums_verified", checks.checksums_verified),
+            ("mismatches", checks.mismatches),
+            ("failed_ops", checks.failed_ops),
+            ("lag_ns_max", 0),
+        ] {
+            phase.read(("load", ""), column, vec![total; window.ticks.len()]);
+        }
+        let mut grown = |of: (&str, &str), growth: &Growth, columns: &[&'static str]| {
+            for column in columns {
+                phase.grow(of, column, growth.get(column).ok());
+            }
+        };
+        grown(("process", ""), &window.process, &PROCESS);
+        grown(("host", ""), &window.host, &HOST);
+        for (name, growth) in &window.devices {
+            grown(("block", name), growth, &BLOCK);
+        }
+        let row = |windowed, clock, role: &str| HistogramRow {
+            phase: 0,
+            second: (window.ticks[0].t_ns / 1_000_000_000) as u32,
+            op: phase.phase.load.as_ref().unwrap().op,
+            role: role.to_owned(),
+            windowed,
+            clock,
+            histogram: window.histogram.clone(),
+        };
+        phase.histograms = vec![
+            row(true, LatencyClock::Intended, ""),
+            // Neither warm-up nor the other clock nor the load beside it belong to the point.
+            row(false, LatencyClock::Intended, ""),
+            row(true, LatencyClock::Submitted, ""),
+            row(true, LatencyClock::Intended, BACKGROUND),
+        ];
     }
 
     #[test]
@@ -353,8 +334,7 @@ mod tests {
         let dir = parent.path().join("run");
         let mut fixture = Fixture::healthy();
         fixture.window_mut("confirm/max-iops").process.set("read_bytes", 0);
-        record(&fixture, &dir);
-        let recording = Recording::open(&dir).unwrap();
+        let recording = record(&fixture, &dir);
         let (read, direct) = (crate::find(&recording).unwrap(), fixture.find());
         assert_eq!(read.summary, direct.summary);
         assert_eq!(read.verdicts, direct.verdicts);
@@ -376,8 +356,7 @@ mod tests {
         for window in &mut fixture.windows {
             window.process = Growth::default();
         }
-        record(&fixture, &dir);
-        let findings = crate::find(&Recording::open(&dir).unwrap()).unwrap();
+        let findings = crate::find(&record(&fixture, &dir)).unwrap();
         let single = findings.points.iter().find(|p| p.label == "random-read/psync/x1").unwrap();
         assert_eq!(single.evidence.process_bytes, None);
         assert_eq!(single.cpu.user_ns_per_io, None);

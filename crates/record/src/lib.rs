@@ -11,18 +11,8 @@
 //! ```
 //! use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
 //! use blockstone_record::{Recorder, Recording, manifest::End};
-//! # use blockstone_record::manifest::{FORMAT, Manifest};
-//! # let manifest: Manifest = serde_json::from_value(serde_json::json!({
-//! #     "format": FORMAT, "id": "1", "tool_version": "0", "verb": "calibrate", "argv": [],
-//! #     "settings": {}, "seed": 1, "started_at": "2026-01-01T00:00:00Z", "ended_at": null,
-//! #     "end": { "state": "running" },
-//! #     "host": { "hostname": "", "kernel": "", "architecture": "", "cpu_model": "", "cpus": 1,
-//! #         "cpus_allowed_milli": 1000, "memory_bytes": 0, "databases_running": [] },
-//! #     "target": { "path": "/data", "kind": "directory", "devices": [], "caps": [],
-//! #         "free_bytes": 0, "direct_io": { "capability": { "state": "full" },
-//! #         "offset_align_bytes": 512, "memory_align_bytes": 512, "source": "" } },
-//! #     "capabilities": [], "phases": [], "probes": [], "summary": {}, "verdicts": [],
-//! # })).unwrap();
+//! # let earlier = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/v1");
+//! # let manifest = blockstone_record::read_manifest(earlier.as_ref())?;
 //! # let parent = tempfile::tempdir().unwrap();
 //! # let dir = parent.path().join("run");
 //! static DISK: Schema = Schema {
@@ -50,6 +40,8 @@
 pub mod manifest;
 pub mod parameters;
 pub mod scan;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 mod checksum;
 mod disk;

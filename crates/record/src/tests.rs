@@ -9,13 +9,11 @@ mod runs;
 
 use std::path::Path;
 
-use blockstone_base::capability::Capability;
 use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
-use blockstone_base::identity::{DirectIo, Host, PathKind, StorageTarget};
 use blockstone_base::{LatencyHistogram, Op};
 
-use crate::manifest::{End, FORMAT, Manifest};
-use crate::{HistogramRow, LatencyClock, RecordError, Recorder};
+use crate::manifest::{End, Manifest};
+use crate::{HistogramRow, LatencyClock, RecordError, Recorder, testing};
 
 pub(crate) static DISK: Schema = Schema {
     probe: "disk",
@@ -37,43 +35,10 @@ const fn column(name: &'static str, unit: Unit, kind: Kind) -> Column {
     Column { name, unit, kind, source: "the test", doc: "A column of the test." }
 }
 
+/// Of a recording that has not ended.
 pub(crate) fn manifest(id: &str) -> Manifest {
-    Manifest {
-        format: FORMAT.to_owned(),
-        id: id.to_owned(),
-        tool_version: "0.1.0".to_owned(),
-        verb: "calibrate".to_owned(),
-        argv: vec!["blockstone".to_owned(), "calibrate".to_owned(), ".".to_owned()],
-        settings: [("block_bytes".to_owned(), 8192.into())].into(),
-        seed: 42,
-        started_at: "2026-01-02T03:04:05Z".to_owned(),
-        ended_at: None,
-        end: End::Running,
-        host: Host { hostname: "testhost".to_owned(), cpus: 2, ..Host::default() },
-        target: StorageTarget {
-            path: "/data".to_owned(),
-            kind: PathKind::Directory,
-            file_system: None,
-            devices: Vec::new(),
-            direct_io: DirectIo {
-                capability: Capability::Full,
-                offset_align_bytes: 512,
-                memory_align_bytes: 512,
-                source: "statx STATX_DIOALIGN".to_owned(),
-            },
-            caps: Vec::new(),
-            free_bytes: 1 << 30,
-        },
-        file: None,
-        disk_files: Vec::new(),
-        data_files: Vec::new(),
-        capabilities: Vec::new(),
-        phases: Vec::new(),
-        probes: Vec::new(),
-        summary: [].into(),
-        imported: None,
-        verdicts: Vec::new(),
-    }
+    let (id, ended_at, end) = (id.to_owned(), None, End::Running);
+    Manifest { id, ended_at, end, ..testing::manifest() }
 }
 
 /// The latencies of one second: `count` of them, around 100 µs.

@@ -127,26 +127,16 @@ fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Differen
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::column::Cell;
+    use blockstone_base::column::{Cell, Kind};
     use blockstone_figures::History;
-    use blockstone_record::manifest::ProbeInfo;
+    use blockstone_record::testing::probe;
 
     use super::*;
 
     /// A network interface that receives about `rate` bytes a second, with noise, over 60 ticks.
     fn history(rate: u64) -> History {
-        let column = |name: &str| {
-            json!({ "name": name, "unit": "bytes", "kind": "counter", "source": "", "doc": "",
-                "unmeasured": null })
-        };
-        let probe = |name: &str, columns: Vec<Json>| {
-            let mut info = json!({ "probe": name, "doc": "", "columns": columns });
-            (info["ticks"], info["missed_ticks"]) = (json!(0), json!(0));
-            info
-        };
-        let probes = vec![probe("network", vec![column("received_bytes")]), probe("host", vec![])];
-        let probes: Vec<ProbeInfo> = serde_json::from_value(Json::from(probes)).unwrap();
-        let mut history = History::new(probes);
+        let network = probe("network", &[(Kind::Counter, "received_bytes")]);
+        let mut history = History::new(vec![network, probe("host", &[])]);
         let mut total = 0;
         for tick in 0..60_u64 {
             let noise = tick * 7_919 % 11;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_base::column::{Cell, Kind, Unit};
+use blockstone_base::column::{Cell, Kind};
 use blockstone_base::rng;
 use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Value, divisors, merge};
-use blockstone_record::manifest::{ColumnInfo, ProbeInfo};
+use blockstone_record::manifest::ProbeInfo;
+use blockstone_record::testing;
 use blockstone_view::{History, Interval, View, registry};
 use proptest::prelude::*;
 
@@ -299,26 +300,8 @@ impl World {
 }
 
 fn info(probe: &Probe) -> ProbeInfo {
-    let column = |kind| {
-        move |name: &str| ColumnInfo {
-            name: name.to_owned(),
-            unit: if name.ends_with("_ns") { Unit::Nanoseconds } else { Unit::Count },
-            kind,
-            source: String::new(),
-            doc: String::new(),
-            unmeasured: None,
-        }
-    };
-    let counters = probe.counters.split_whitespace().map(column(Kind::Counter));
-    let levels = probe.levels.split_whitespace().map(column(Kind::Gauge));
-    let states = probe.states.split_whitespace().map(column(Kind::State));
-    ProbeInfo {
-        probe: probe.name.to_owned(),
-        doc: String::new(),
-        columns: counters.chain(levels).chain(states).collect(),
-        ticks: 0,
-        missed_ticks: 0,
-    }
+    let Probe { name, counters, levels, states, .. } = probe;
+    testing::probe(name, &[(Kind::Counter, counters), (Kind::Gauge, levels), (Kind::State, states)])
 }
 
 fn key(columns: &[Heading], row: &Row) -> Vec<Value> {

@@ -1,26 +1,36 @@
 //! A calibration as it comes out of a virtual disk with a ceiling near 80,000 reads a second. All
 //! numbers come from one seed, so renderings of it can be compared word for word.
 
-#[path = "fixture/identity.rs"]
-pub mod identity;
-#[path = "fixture/series.rs"]
-pub mod series;
-
+use blockstone_base::Capability;
+use blockstone_base::column::Schema;
 use blockstone_base::dist::Distribution;
 use blockstone_base::histogram::LatencyHistogram;
-use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
+use blockstone_base::identity::{BlockDevice, DeviceKind};
+use blockstone_base::load::{LoadSpec, Op, SERIES};
 use blockstone_base::rng::Rng;
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_judge::findings::{CpuCost, Evidence, Findings, Latency, Point};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{End, Figure, Group, Manifest, Phase, Stop};
+use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS, counters, schema};
+use serde_json::json;
 use tempfile::TempDir;
 
-/// Bytes of the test file.
-pub const FILE: u64 = 4 << 30;
-const BLOCK: u64 = 8192;
-const SECOND: u64 = 1_000_000_000;
+static PROCESS: Schema =
+    schema("process", &counters(["cpu_user_ns", "cpu_system_ns", "run_queue_ns"]));
+static HOST: Schema = schema(
+    "host",
+    &counters([
+        "cpu_user_ns",
+        "cpu_nice_ns",
+        "cpu_system_ns",
+        "cpu_irq_ns",
+        "cpu_softirq_ns",
+        "cpu_steal_ns",
+    ]),
+);
+static BLOCK: Schema = schema("block", &counters(["busy_ns"]));
 
 /// A recording on disk, removed with this, and what was found in it.
 pub struct Fixture {
@@ -70,11 +80,7 @@ impl Fixture {
         let path = dir.path().join("20261121-205700-calibrate-k3v9qz");
         let mut points = points();
         points.truncate(phases);
-        let mut manifest = identity::manifest();
-        manifest.end = end.clone();
-        manifest.phases = phases_of(&points);
-        series::write(&path, manifest, &points, end);
-        let recording = Recording::open(&path).unwrap();
+        let recording = recorded(&points, end).write(&path);
         let summary = summary(&points);
         let verdicts = verdicts(&recording.manifest);
         let findings = Findings { points, summary, verdicts, drift_ratio: Some(0.013) };
@@ -82,254 +88,99 @@ impl Fixture {
     }
 }
 
+/// Start of labels, and for each label its end and the operations a second (of large reads MB/s).
+const RATES: &[(&str, &[(&str, f64)])] = &[
+    ("", &[("overhead/null", 4_100_000.0), ("layout", 1_210.0), ("reference", 25_430.0)]),
+    ("random-read/psync/x", &[("1", 25_430.0), ("2", 38_900.0), ("4", 47_200.0), ("8", 56_100.0)]),
+    ("random-read/psync/x", &[("16", 62_800.0), ("32", 66_900.0), ("64", 67_400.0)]),
+    ("random-read/uring/d", &[("1", 24_800.0), ("2", 40_300.0), ("4", 55_800.0), ("8", 68_200.0)]),
+    ("random-read/uring/d", &[("16", 74_900.0), ("32", 77_600.0), ("64", 79_300.0)]),
+    ("random-read/uring/d", &[("128", 79_800.0)]),
+    ("large-read/sequential/x", &[("1", 1_390.0), ("2", 1_640.0), ("4", 1_690.0), ("8", 1_688.0)]),
+    ("large-read/random/x", &[("1", 1_348.0), ("2", 1_591.0), ("4", 1_639.0), ("8", 1_637.0)]),
+    ("random-write/psync/x", &[("1", 33_100.0), ("4", 61_000.0), ("16", 78_000.0)]),
+    ("random-write/uring/d", &[("8", 81_000.0), ("32", 98_900.0), ("64", 99_400.0)]),
+    ("commit/dsync/", &[("overwrite/8K/x1", 16_900.0), ("append/8K/x1", 7_041.7)]),
+    ("commit/fdatasync/", &[("overwrite/8K/x1", 15_794.4), ("append/8K/x1", 6_581.0)]),
+    ("commit/fsync/", &[("overwrite/8K/x1", 12_518.5), ("append/8K/x1", 5_216.0)]),
+    ("commit/dsync/overwrite/", &[("512/x1", 17_400.0), ("4K/x1", 17_300.0)]),
+    ("commit/dsync/overwrite/", &[("16K/x1", 15_800.0), ("64K/x1", 11_200.0)]),
+    ("commit/dsync/overwrite/8K/x", &[("2", 27_800.0), ("4", 39_100.0)]),
+    ("commit/dsync/overwrite/8K/x", &[("8", 45_200.0), ("16", 47_900.0)]),
+    ("cache-map/", &[("4M", 25_400.0), ("16M", 25_399.6), ("64M", 25_398.3)]),
+    ("cache-map/", &[("256M", 25_393.3), ("1G", 25_373.2), ("full", 25_292.6)]),
+    ("matrix/", &[("s1l0", 24_800.0), ("s1l2", 8_266.7), ("s8l0", 63_219.0), ("s8l2", 21_073.0)]),
+    ("", &[("open-loop/20000", 20_003.0)]),
+    ("cached-read/", &[("cached", 8_130.0), ("buffered", 1_480.0), ("direct", 1_688.0)]),
+    ("", &[("confirm/max-iops", 79_650.0)]),
+];
+
 fn points() -> Vec<Point> {
-    let mut points = vec![
-        Shape::new("overhead/null", Group::Overhead).engine("null").at(4_100_000.0, 240.0),
-        Shape::new("layout", Group::Layout)
-            .engine("uring")
-            .op(Op::Write, Access::Sequential)
-            .block(1 << 20)
-            .depth(8)
-            .at(1_210.0, 6.4e6),
-    ];
-    points.push(Shape::new("reference", Group::Reference).at(25_430.0, 36_000.0));
-    for (threads, iops) in [
-        (1, 25_430.0),
-        (2, 38_900.0),
-        (4, 47_200.0),
-        (8, 56_100.0),
-        (16, 62_800.0),
-        (32, 66_900.0),
-        (64, 67_400.0),
-    ] {
-        let label = format!("random-read/psync/x{threads}");
-        points.push(Shape::new(&label, Group::RandomRead).workers(threads).closed(iops));
-    }
-    for (depth, iops) in [
-        (1, 24_800.0),
-        (2, 40_300.0),
-        (4, 55_800.0),
-        (8, 68_200.0),
-        (16, 74_900.0),
-        (32, 77_600.0),
-        (64, 79_300.0),
-        (128, 79_800.0),
-    ] {
-        let label = format!("random-read/uring/d{depth}");
-        points
-            .push(Shape::new(&label, Group::RandomRead).engine("uring").depth(depth).closed(iops));
-    }
-    for (kind, access) in [("sequential", Access::Sequential), ("random", Access::Random)] {
-        for (streams, mbps) in [(1, 1_390.0), (2, 1_640.0), (4, 1_690.0), (8, 1_688.0)] {
-            let slower = if access == Access::Random { 0.97 } else { 1.0 };
-            points.push(
-                Shape::new(&format!("large-read/{kind}/x{streams}"), Group::LargeRead)
-                    .op(Op::Read, access)
-                    .block(1 << 20)
-                    .workers(streams)
-                    .closed(mbps * slower * 1e6 / f64::from(1 << 20)),
-            );
-        }
-    }
-    points.extend(writes());
-    for (name, span) in [
-        ("4M", 4_u64 << 20),
-        ("16M", 16 << 20),
-        ("64M", 64 << 20),
-        ("256M", 256 << 20),
-        ("1G", 1 << 30),
-        ("full", FILE),
-    ] {
-        let shape = Shape::new(&format!("cache-map/{name}"), Group::CacheMap).span(span);
-        points.push(shape.closed(25_400.0 - span as f64 / 4e7));
-    }
-    points.extend(rest());
-    points
+    let labels = RATES.iter().flat_map(|(start, ends)| {
+        ends.iter().map(move |(end, rate)| (format!("{start}{end}"), *rate))
+    });
+    labels.map(|(label, rate)| point(&label, rate)).collect()
 }
 
-fn writes() -> Vec<Point> {
-    let mut points = Vec::new();
-    for (threads, iops) in [(1, 33_100.0), (4, 61_000.0), (16, 78_000.0)] {
-        let shape = Shape::new(&format!("random-write/psync/x{threads}"), Group::RandomWrite);
-        points.push(shape.op(Op::Write, Access::Random).workers(threads).closed(iops));
+/// What came of the load of this label. In a closed loop Little's law gives the mean latency.
+fn point(label: &str, rate: f64) -> Point {
+    let Phase { label, group, load, background, .. } = testing::point(label);
+    let mut load = load.unwrap();
+    if group == Group::Confirm {
+        load = testing::point("random-read/uring/d128").load.unwrap();
     }
-    for (depth, iops) in [(8, 81_000.0), (32, 98_900.0), (64, 99_400.0)] {
-        let shape = Shape::new(&format!("random-write/uring/d{depth}"), Group::RandomWrite);
-        let shape = shape.op(Op::Write, Access::Random).engine("uring").depth(depth);
-        points.push(shape.closed(iops));
+    let megabytes = matches!(group, Group::LargeRead | Group::CachedRead);
+    let iops = if megabytes { rate * 1e6 / load.block_bytes as f64 } else { rate };
+    let median_ns = f64::from(load.in_flight()) / iops * 1e9 * 0.86;
+    let samples = (iops * 0.8) as u64;
+    let bytes = samples * load.block_bytes;
+    let commit = load.op == Op::Commit;
+    let histogram = histogram(&label, median_ns, samples.min(60_000));
+    let mut latency = latency(&histogram);
+    if group == Group::OpenLoop {
+        (latency.lag_ns_mean, latency.lag_ns_max) = (8_100.0, 1_940_000);
     }
-    for (method, name, cost) in [
-        (SyncMethod::Dsync, "dsync", 1.0),
-        (SyncMethod::Fdatasync, "fdatasync", 1.07),
-        (SyncMethod::Fsync, "fsync", 1.35),
-    ] {
-        for (kind, access, growth) in
-            [("overwrite", Access::Random, 1.0), ("append", Access::Append, 2.4)]
-        {
-            let shape = Shape::new(&format!("commit/{name}/{kind}/8K/x1"), Group::Commit);
-            points.push(shape.commit(method, access).closed(16_900.0 / cost / growth));
-        }
+    Point {
+        iops: estimate(iops, 0.007, samples),
+        mb_per_s: estimate(iops * load.block_bytes as f64 / 1e6, 0.007, samples),
+        latency,
+        cpu: cost(&load),
+        evidence: Evidence {
+            completed_bytes: bytes,
+            process_bytes: Some(bytes + bytes / 900),
+            device_bytes: Some(bytes + bytes / 700),
+            device_ios: Some(samples + samples / 700),
+            device_flushes: commit.then_some(samples / u64::from(load.workers.min(3))),
+            device_ns_mean: Some(median_ns * 0.8),
+            stamps_verified: samples,
+            checksums_verified: samples / 64,
+            mismatches: 0,
+            failed_ops: 0,
+        },
+        windows: if group == Group::Reference { 3 } else { 1 },
+        background: background.map(|load| (load, estimate(1_100.0, 0.02, 900))),
+        slices: Vec::new(),
+        histogram,
+        stop: if commit { Stop::TimeLimit } else { Stop::IntervalReached },
+        condemned_by: Vec::new(),
+        label,
+        group,
+        load,
     }
-    for (name, block, iops) in [
-        ("512", 512, 17_400.0),
-        ("4K", 4096, 17_300.0),
-        ("16K", 16_384, 15_800.0),
-        ("64K", 65_536, 11_200.0),
-    ] {
-        let shape = Shape::new(&format!("commit/dsync/overwrite/{name}/x1"), Group::Commit);
-        points.push(shape.commit(SyncMethod::Dsync, Access::Random).block(block).closed(iops));
-    }
-    for (committers, iops) in [(2, 27_800.0), (4, 39_100.0), (8, 45_200.0), (16, 47_900.0)] {
-        let shape = Shape::new(&format!("commit/dsync/overwrite/8K/x{committers}"), Group::Commit);
-        let shape = shape.commit(SyncMethod::Dsync, Access::Random).workers(committers);
-        points.push(shape.closed(iops));
-    }
-    points
 }
 
-fn rest() -> Vec<Point> {
-    let mut points = Vec::new();
-    for (small, large) in [(1, 0), (1, 2), (8, 0), (8, 2)] {
-        let shape = Shape::new(&format!("matrix/s{small}l{large}"), Group::Matrix);
-        let iops = 24_800.0 * f64::from(small).powf(0.45) / f64::from(1 + large);
-        let mut point = shape.engine("uring").depth(small).closed(iops);
-        if large > 0 {
-            let load = LoadSpec {
-                block_bytes: 1 << 20,
-                workers: large,
-                depth_per_worker: 1,
-                ..point.load.clone()
-            };
-            point.background = Some((load, estimate(1_100.0, 0.02, 900)));
-        }
-        points.push(point);
-    }
-    let mut open = Shape::new("open-loop/20000", Group::OpenLoop).workers(16).closed(20_003.0);
-    open.load.pacing = Pacing::Open { rate_per_s: 20_000.0, poisson: true };
-    (open.latency.lag_ns_mean, open.latency.lag_ns_max) = (8_100.0, 1_940_000);
-    points.push(open);
-    for (name, mbps) in [("cached", 8_130.0), ("buffered", 1_480.0), ("direct", 1_688.0)] {
-        let shape = Shape::new(&format!("cached-read/{name}"), Group::CachedRead);
-        let shape = shape.op(Op::Read, Access::Sequential).block(1 << 20);
-        let mut point = shape.closed(mbps * 1e6 / f64::from(1 << 20));
-        point.load.direct = name == "direct";
-        points.push(point);
-    }
-    let confirmed = Shape::new("confirm/max-iops", Group::Confirm).engine("uring").depth(128);
-    points.push(confirmed.closed(79_650.0));
-    points
-}
-
-/// A load and what came of it.
-struct Shape {
-    label: String,
-    group: Group,
-    load: LoadSpec,
-}
-
-impl Shape {
-    fn new(label: &str, group: Group) -> Self {
-        let load = LoadSpec {
-            engine: "psync".to_owned(),
-            op: Op::Read,
-            access: Access::Random,
-            block_bytes: BLOCK,
-            workers: 1,
-            depth_per_worker: 1,
-            span_bytes: FILE,
-            sync: None,
-            direct: true,
-            pacing: Pacing::Closed,
-            seed: 7,
-        };
-        Self { label: label.to_owned(), group, load }
-    }
-
-    fn engine(mut self, engine: &str) -> Self {
-        engine.clone_into(&mut self.load.engine);
-        self
-    }
-
-    fn op(mut self, op: Op, access: Access) -> Self {
-        (self.load.op, self.load.access) = (op, access);
-        self
-    }
-
-    fn commit(mut self, method: SyncMethod, access: Access) -> Self {
-        self.load.sync = Some(method);
-        self.op(Op::Commit, access)
-    }
-
-    fn block(mut self, bytes: u64) -> Self {
-        self.load.block_bytes = bytes;
-        self
-    }
-
-    fn span(mut self, bytes: u64) -> Self {
-        self.load.span_bytes = bytes;
-        self
-    }
-
-    fn workers(mut self, workers: u32) -> Self {
-        self.load.workers = workers;
-        self
-    }
-
-    fn depth(mut self, depth: u32) -> Self {
-        self.load.depth_per_worker = depth;
-        self
-    }
-
-    /// In a closed loop Little's law gives the mean latency.
-    fn closed(self, iops: f64) -> Point {
-        let mean_ns = f64::from(self.load.in_flight()) / iops * 1e9;
-        self.at(iops, mean_ns * 0.86)
-    }
-
-    fn at(self, iops: f64, median_ns: f64) -> Point {
-        let samples = (iops * 0.8) as u64;
-        let bytes = samples * self.load.block_bytes;
-        let blocking = self.load.engine == "psync";
-        let histogram = histogram(&self.label, median_ns, samples.min(60_000));
-        let (switches, user_ns, system_ns) =
-            if blocking { (1.02, 310.0, 4_900.0) } else { (0.11, 70.0, 3_800.0) };
-        let commit = self.load.op == Op::Commit;
-        Point {
-            iops: estimate(iops, 0.007, samples),
-            mb_per_s: estimate(iops * self.load.block_bytes as f64 / 1e6, 0.007, samples),
-            latency: latency(&histogram),
-            cpu: CpuCost {
-                user_ns_per_io: Some(user_ns),
-                system_ns_per_io: Some(system_ns),
-                switches_voluntary_per_io: Some(switches),
-                switches_involuntary_per_io: Some(0.004),
-                run_queue_ns_per_io: Some(410.0 * f64::from(self.load.workers)),
-                host_busy_ratio: Some(0.42),
-                foreign_busy_ratio: Some(0.013),
-                steal_ratio: None,
-            },
-            evidence: Evidence {
-                completed_bytes: bytes,
-                process_bytes: Some(bytes + bytes / 900),
-                device_bytes: Some(bytes + bytes / 700),
-                device_ios: Some(samples + samples / 700),
-                device_flushes: commit.then_some(samples / u64::from(self.load.workers.min(3))),
-                device_ns_mean: Some(median_ns * 0.8),
-                stamps_verified: samples,
-                checksums_verified: samples / 64,
-                mismatches: 0,
-                failed_ops: 0,
-            },
-            windows: if self.group == Group::Reference { 3 } else { 1 },
-            background: None,
-            slices: Vec::new(),
-            histogram,
-            stop: if commit { Stop::TimeLimit } else { Stop::IntervalReached },
-            condemned_by: Vec::new(),
-            label: self.label,
-            group: self.group,
-            load: self.load,
-        }
+fn cost(load: &LoadSpec) -> CpuCost {
+    let (switches, user_ns, system_ns) =
+        if load.engine == "psync" { (1.02, 310.0, 4_900.0) } else { (0.11, 70.0, 3_800.0) };
+    CpuCost {
+        user_ns_per_io: Some(user_ns),
+        system_ns_per_io: Some(system_ns),
+        switches_voluntary_per_io: Some(switches),
+        switches_involuntary_per_io: Some(0.004),
+        run_queue_ns_per_io: Some(410.0 * f64::from(load.workers)),
+        host_busy_ratio: Some(0.42),
+        foreign_busy_ratio: Some(0.013),
+        steal_ratio: None,
     }
 }
 
@@ -411,14 +262,7 @@ fn summary(points: &[Point]) -> Vec<(String, Figure)> {
             "mbps" => point.mb_per_s,
             _ => point.iops,
         };
-        let figure = Figure {
-            title: (*title).to_owned(),
-            unit: (*unit).to_owned(),
-            estimate,
-            phase: (*label).to_owned(),
-            condemned_by: Vec::new(),
-        };
-        Some(((*name).to_owned(), figure))
+        Some(((*name).to_owned(), testing::figure(title, unit, estimate, label)))
     });
     found.collect()
 }
@@ -471,34 +315,65 @@ fn verdicts(manifest: &Manifest) -> Vec<Verdict> {
 }
 
 /// One phase a point, a second each, and the reference twice more later on.
-fn phases_of(points: &[Point]) -> Vec<Phase> {
-    let mut phases: Vec<Phase> = Vec::new();
-    let mut start_ns = SECOND / 2;
-    let reference = points.iter().filter(|p| p.group == Group::Reference);
-    let order = points[..points.len().min(20)]
-        .iter()
-        .chain(reference.clone())
-        .chain(&points[points.len().min(20)..])
-        .chain(reference);
-    for point in order {
-        let long_ns = if point.group == Group::Layout { 3 * SECOND } else { SECOND };
-        let repeat = phases.iter().filter(|p| p.label == point.label).count() as u32;
-        phases.push(Phase {
-            label: point.label.clone(),
-            group: point.group,
-            repeat,
+fn recorded(points: &[Point], end: End) -> RecordingBuilder {
+    let mut recording = RecordingBuilder::new(manifest(end), &[&SERIES, &PROCESS, &HOST, &BLOCK]);
+    recording.tick_ns = SECOND_NS / 20;
+    let reference = || points.iter().filter(|point| point.group == Group::Reference);
+    let (early, late) = points.split_at(points.len().min(20));
+    for point in early.iter().chain(reference()).chain(late).chain(reference()) {
+        let layout = point.group == Group::Layout;
+        let phase = Phase {
             load: Some(point.load.clone()),
             background: point.background.as_ref().map(|(load, _)| load.clone()),
-            start_ns,
-            window_start_ns: start_ns + SECOND / 5,
-            window_end_ns: start_ns + long_ns,
-            end_ns: start_ns + long_ns,
             stop: point.stop,
-            first_error: None,
-            note: (point.group == Group::Layout)
-                .then(|| "written once, in stamped blocks".to_owned()),
-        });
-        start_ns += long_ns + SECOND / 20;
+            note: layout.then(|| "written once, in stamped blocks".to_owned()),
+            ..testing::phase(&point.label, point.group)
+        };
+        let window_ns = if layout { 3_300_000_000 } else { 800_000_000 };
+        recording.add(phase, (200_000_000, window_ns));
+        count(&mut recording, point);
     }
-    phases
+    recording
+}
+
+/// The counters of a phase, at the rates that the point says.
+fn count(recording: &mut RecordingBuilder, point: &Point) {
+    let iops = point.iops.value;
+    let (ops, bytes) = (iops as u64, (point.mb_per_s.value * 1e6) as u64);
+    recording.series("load", ["completed_ops", "completed_bytes"], &[("", [ops, bytes])]);
+    if let Some((_, mb_per_s)) = &point.background {
+        recording.set("load", "background", "completed_bytes", (mb_per_s.value * 1e6) as u64);
+    }
+    let each = |cost: Option<f64>| (iops * cost.unwrap()) as u64;
+    let user = each(point.cpu.user_ns_per_io).min(SECOND_NS / 2);
+    let system = each(point.cpu.system_ns_per_io).min(SECOND_NS);
+    let waiting = each(point.cpu.run_queue_ns_per_io);
+    let columns = ["cpu_user_ns", "cpu_system_ns", "run_queue_ns"];
+    recording.series("process", columns, &[("", [user, system, waiting])]);
+    let all = [user + SECOND_NS / 40, system, SECOND_NS / 15];
+    recording.series("host", ["cpu_user_ns", "cpu_system_ns", "cpu_softirq_ns"], &[("", all)]);
+    let busy_ns = (9e8 * (iops / 80e3).clamp(0.3, 1.0)) as u64;
+    recording.series("block", ["busy_ns"], &[("vda1", [busy_ns]), ("vda", [busy_ns])]);
+}
+
+fn manifest(end: End) -> Manifest {
+    let mut manifest = Manifest { end, ..testing::manifest() };
+    manifest.argv =
+        ["blockstone", "calibrate", "/u02/oradata", "--matrix"].map(str::to_owned).into();
+    let settings = [
+        ("max_latency_ns", json!(20_000_000)),
+        ("size_bytes", json!(testing::FILE_BYTES)),
+        ("buffered", json!(false)),
+        ("matrix", json!(true)),
+        ("quick", json!(false)),
+    ];
+    manifest.settings.extend(settings.map(|(name, value)| (name.to_owned(), value)));
+    "/u02/oradata".clone_into(&mut manifest.target.path);
+    let partition = testing::device("vda1", DeviceKind::Partition);
+    let partition = BlockDevice { beneath: vec!["vda".to_owned()], ..partition };
+    manifest.target.devices.insert(0, partition);
+    let unreadable = "the io controller is not readable; run as root to see caps";
+    let unreadable = testing::capability("cgroup-caps", Capability::degraded(unreadable));
+    manifest.capabilities.push(unreadable);
+    manifest
 }

@@ -7,6 +7,5 @@ mod contract;
 mod document;
 mod fixture;
 mod run;
-#[allow(dead_code, reason = "the rules' own tests use more of it")]
 #[path = "../../../judge/tests/run/fixture.rs"]
 mod run_fixture;

@@ -4,6 +4,7 @@ use blockstone_base::Capability;
 use blockstone_judge::{RunFindings, find_run};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Manifest, NamedCapability};
+use blockstone_record::testing::RecordingBuilder;
 use blockstone_report::chart::{Chart, Color};
 use blockstone_report::render::json::document as rendered;
 use blockstone_report::render::terminal::{Style, text};
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::calibrate::expect;
 use crate::document::check;
-use crate::run_fixture::{RunFixture, calibration};
+use crate::run_fixture::{self, calibration, matrix, noise, readers, without_database};
 
 struct Run {
     recording: Recording,
@@ -20,20 +21,20 @@ struct Run {
     _dir: tempfile::TempDir,
 }
 
-fn found(fixture: &RunFixture, calibration: Option<&Manifest>) -> Run {
+fn found(fixture: &RecordingBuilder, calibration: Option<&Manifest>) -> Run {
     let dir = tempfile::tempdir().unwrap();
-    let recording = fixture.record(&dir.path().join("run"));
+    let recording = fixture.write(&dir.path().join("run"));
     let findings = find_run(&recording, calibration).unwrap();
     Run { recording, findings, _dir: dir }
 }
 
 fn healthy() -> Run {
-    found(&RunFixture::healthy(), Some(&calibration()))
+    found(&run_fixture::healthy(), Some(&calibration()))
 }
 
 /// A run whose reads did not reach the storage.
 fn condemned() -> Run {
-    let mut fixture = RunFixture::healthy();
+    let mut fixture = run_fixture::healthy();
     fixture.set("process", "", "read_bytes", 8_190);
     found(&fixture, None)
 }
@@ -50,7 +51,7 @@ impl Run {
 
 /// Reports of all forms of runs.
 pub fn reports() -> Vec<Report> {
-    let forms = [RunFixture::matrix(), RunFixture::noise(), RunFixture::readers()];
+    let forms = [matrix(), noise(), readers()];
     let forms = forms.iter().map(|fixture| found(fixture, None).report());
     [healthy().report(), condemned().report()].into_iter().chain(forms).collect()
 }
@@ -80,14 +81,14 @@ fn the_screen_is_what_it_is() {
 
 #[test]
 fn a_matrix_is_a_table_of_reads_beside_the_waits_that_a_database_reports() {
-    let screen = screen(&found(&RunFixture::matrix(), None));
+    let screen = screen(&found(&matrix(), None));
     let end = screen.find("\n? ").unwrap();
     expect("run-scan.txt", &screen[..end]);
 }
 
 #[test]
 fn noise_stands_before_what_the_sessions_did_without_it() {
-    let screen = screen(&found(&RunFixture::noise(), None));
+    let screen = screen(&found(&noise(), None));
     let end = screen.find("Load profile").unwrap();
     expect("run-noise.txt", &screen[..end]);
 }
@@ -96,8 +97,8 @@ fn noise_stands_before_what_the_sessions_did_without_it() {
 fn forms_of_runs_have_charts_of_their_own() {
     let forms = [
         ("run", healthy()),
-        ("run-scan", found(&RunFixture::matrix(), None)),
-        ("run-noise", found(&RunFixture::noise(), None)),
+        ("run-scan", found(&matrix(), None)),
+        ("run-noise", found(&noise(), None)),
     ];
     let charts: [(&str, &[&str]); 2] = [
         ("run-scan", &["scan-throughput", "reads-and-reported-waits"]),
@@ -141,10 +142,10 @@ fn documents_keep_to_the_schema() {
         run.findings = find_run(&run.recording, None).unwrap();
         run
     };
-    let without_database = found(&RunFixture::healthy().without_database(), None);
-    let readers = found(&RunFixture::readers(), None);
-    let matrix = found(&RunFixture::matrix(), None);
-    let noise = found(&RunFixture::noise(), None);
+    let without_database = found(&without_database(), None);
+    let readers = found(&readers(), None);
+    let matrix = found(&matrix(), None);
+    let noise = found(&noise(), None);
     for run in [healthy(), condemned(), unfinished(), without_database, readers, matrix, noise] {
         check("run-1.json", &run.document());
     }

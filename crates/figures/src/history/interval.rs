@@ -427,28 +427,15 @@ pub fn sum(parts: impl IntoIterator<Item = Known>) -> Known {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::column::Unit;
-    use blockstone_record::manifest::ProbeInfo;
+    use blockstone_record::manifest::Group;
+    use blockstone_record::testing;
     use proptest::prelude::*;
 
     use super::*;
 
     fn history(rows: &[(u64, Option<i64>)]) -> History {
-        let column = |name: &str, kind| ColumnInfo {
-            name: name.to_owned(),
-            unit: Unit::Count,
-            kind,
-            source: String::new(),
-            doc: String::new(),
-            unmeasured: None,
-        };
-        let mut history = History::new(vec![ProbeInfo {
-            probe: "host".to_owned(),
-            doc: String::new(),
-            columns: vec![column("ios", Kind::Counter), column("depth", Kind::Gauge)],
-            ticks: 0,
-            missed_ticks: 0,
-        }]);
+        let columns = [(Kind::Counter, "ios"), (Kind::Gauge, "depth")];
+        let mut history = History::new(vec![testing::probe("host", &columns)]);
         for &(t_ns, value) in rows {
             let cell = value.map_or(Cell::Unmeasured, Cell::Value);
             history.push("host", t_ns, "vda", vec![cell.clone(), cell]);
@@ -499,12 +486,12 @@ mod tests {
 
     /// A phase from 0 to 100 whose window goes from 10 to 30, at index `index`.
     fn phase() -> Phase {
-        let phase = serde_json::json!({
-            "label": "a", "group": "workload", "repeat": 0, "load": null, "background": null,
-            "start_ns": 0, "window_start_ns": 10, "window_end_ns": 30, "end_ns": 100,
-            "stop": "time-limit", "first_error": null, "note": null,
-        });
-        serde_json::from_value(phase).unwrap()
+        Phase {
+            window_start_ns: 10,
+            window_end_ns: 30,
+            end_ns: 100,
+            ..testing::phase("a", Group::Workload)
+        }
     }
 
     #[test]

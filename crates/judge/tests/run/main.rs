@@ -13,13 +13,14 @@ use blockstone_judge::rules::{Rule, Subject, registry};
 use blockstone_judge::run::LedgerCell;
 use blockstone_judge::{Change, Comparison, RunFindings, compare, find_run};
 use blockstone_record::manifest::Manifest;
+use blockstone_record::testing::RecordingBuilder;
 use serde_json::json;
 
-use fixture::{RunFixture, calibration};
+use fixture::{calibration, healthy, matrix, noise, readers, without_database};
 
-fn found(fixture: &RunFixture, calibration: Option<&Manifest>) -> RunFindings {
+fn found(fixture: &RecordingBuilder, calibration: Option<&Manifest>) -> RunFindings {
     let parent = tempfile::tempdir().unwrap();
-    find_run(&fixture.record(&parent.path().join("run")), calibration).unwrap()
+    find_run(&fixture.write(&parent.path().join("run")), calibration).unwrap()
 }
 
 fn near(value: f64, expected: f64) -> bool {
@@ -28,7 +29,7 @@ fn near(value: f64, expected: f64) -> bool {
 
 #[test]
 fn figures_are_the_rates_that_were_recorded() {
-    let findings = found(&RunFixture::healthy(), None);
+    let findings = found(&healthy(), None);
     for (name, expected) in [
         ("read_iops", 6_000.0),
         ("write_iops", 800.0),
@@ -56,7 +57,7 @@ fn figures_are_the_rates_that_were_recorded() {
 
 #[test]
 fn the_parts_of_the_database_time_add_up() {
-    let findings = found(&RunFixture::healthy(), None);
+    let findings = found(&healthy(), None);
     let db_time = findings.db_time.as_ref().unwrap();
     assert_eq!(db_time.db_time_ns, 156_000_000_000);
     // Of 0.8 s processor time a second, 0.3 s lay inside waits, of the run queue 0.1 s of 0.4 s.
@@ -78,7 +79,7 @@ fn the_parts_of_the_database_time_add_up() {
 
 #[test]
 fn time_outside_of_waits_is_divided_as_a_sample_of_it_was() {
-    let mut fixture = RunFixture::healthy();
+    let mut fixture = healthy();
     fixture.set("instance", "", "outside_sampled_cpu_ns", 70_000_000);
     fixture.set("instance", "", "outside_sampled_blocked_ns", 30_000_000);
     let db_time = found(&fixture, None).db_time.unwrap();
@@ -88,7 +89,7 @@ fn time_outside_of_waits_is_divided_as_a_sample_of_it_was() {
 
 #[test]
 fn io_by_role_shows_coalescing_and_mirrors() {
-    let findings = found(&RunFixture::healthy(), None);
+    let findings = found(&healthy(), None);
     let role = |name: &str| findings.roles.iter().find(|role| role.name == name).unwrap();
     assert_eq!(role("dbwr").writes.bytes_mean, Some(16_384.0));
     assert_eq!(role("session").reads.service_ns_mean, Some(2_300_000.0));
@@ -100,19 +101,19 @@ fn io_by_role_shows_coalescing_and_mirrors() {
 
 #[test]
 fn the_load_profile_is_per_second_and_per_transaction() {
-    let findings = found(&RunFixture::healthy(), None);
+    let findings = found(&healthy(), None);
     let row = |name: &str| findings.load_profile.iter().find(|row| row.name == name).unwrap();
     let reads = row("physical_reads");
     assert!(near(reads.per_s.value, 6_000.0) && near(reads.per_transaction.unwrap(), 20.0));
     assert!(near(row("transactions").per_transaction.unwrap(), 1.0));
     assert!(near(row("db_cpu_ns").per_s.value, 8e8));
-    let readers = found(&RunFixture::readers(), None);
+    let readers = found(&readers(), None);
     assert!(readers.load_profile.iter().all(|row| row.per_transaction.is_none()));
 }
 
 #[test]
 fn latencies_hold_what_lies_inside_the_window() {
-    let findings = found(&RunFixture::healthy(), None);
+    let findings = found(&healthy(), None);
     let row = |name: &str| findings.latencies.iter().find(|row| row.name == name).unwrap();
     let read = row("db file sequential read");
     assert_eq!((read.role.as_str(), read.count), ("session", 60_000), "not the warm-up's");
@@ -124,12 +125,12 @@ fn latencies_hold_what_lies_inside_the_window() {
 
 #[test]
 fn sessions_over_reads_a_second_is_the_latency() {
-    let findings = found(&RunFixture::readers(), None);
+    let findings = found(&readers(), None);
     let [operations, reads] = findings.littles_law.as_slice() else { panic!("two laws") };
     assert!((operations.ratio - 1.0).abs() < 0.01, "{operations:?}");
     assert!(near(reads.expected_ns, 128.0 / 2_400.0 * 1e9), "{reads:?}");
     assert!((reads.ratio - 1.0).abs() < 0.05, "{reads:?}");
-    let mut open = RunFixture::readers();
+    let mut open = readers();
     open.manifest.settings.insert("rate_per_s".into(), 600.into());
     let open = found(&open, None);
     assert!(open.littles_law.is_empty(), "the sessions of an open loop idle");
@@ -137,7 +138,7 @@ fn sessions_over_reads_a_second_is_the_latency() {
 
 #[test]
 fn a_calibration_says_what_share_was_reached() {
-    let findings = found(&RunFixture::healthy(), Some(&calibration()));
+    let findings = found(&healthy(), Some(&calibration()));
     let row = |name: &str| findings.efficiency.iter().find(|row| row.figure == name).unwrap();
     assert!(near(row("hardware_read_iops").ratio.value, 0.75));
     assert!(near(row("commits_per_s").ratio.value, 0.1));
@@ -145,13 +146,13 @@ fn a_calibration_says_what_share_was_reached() {
     let mut condemned = calibration();
     let most = condemned.summary.get_mut("max_iops").unwrap();
     most.condemned_by.push("memory-test".to_owned());
-    let findings = found(&RunFixture::healthy(), Some(&condemned));
+    let findings = found(&healthy(), Some(&condemned));
     assert!(findings.efficiency.iter().all(|row| row.calibrated_figure != "max_iops"));
 }
 
 #[test]
 fn a_target_without_series_has_rates_of_its_operations_only() {
-    let findings = found(&RunFixture::healthy().without_database(), None);
+    let findings = found(&without_database(), None);
     let names: Vec<&str> = findings.summary.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["commits_per_s", "operations_per_s"]);
     assert!(findings.db_time.is_none() && findings.waits.is_empty());
@@ -160,7 +161,7 @@ fn a_target_without_series_has_rates_of_its_operations_only() {
 
 #[test]
 fn a_disk_that_was_away_is_named() {
-    let mut fixture = RunFixture::healthy();
+    let mut fixture = healthy();
     fixture.set("disk", "/d2", "offline_ns", 250_000_000);
     let findings = found(&fixture, None);
     let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == "degraded").unwrap();
@@ -173,12 +174,12 @@ fn the_ledger_holds_three_accounts_and_says_why_one_is_missing() {
     let row = |findings: &RunFindings, what: &str| {
         findings.ledger.iter().find(|row| row.what == what).unwrap().clone()
     };
-    let findings = found(&RunFixture::healthy(), None);
+    let findings = found(&healthy(), None);
     let reads = row(&findings, "reads");
     assert_eq!(reads.claimed.value(), Some(60_000 * 8192), "what the disks were sent");
     assert_eq!(reads.process.value(), reads.claimed.value());
     assert!(reads.device.value().is_some() && reads.plan.is_none());
-    let mut server = RunFixture::healthy();
+    let mut server = healthy();
     server.remove("disk");
     let settings = &mut server.manifest.settings;
     settings.insert("server".into(), "PostgreSQL 15".into());
@@ -198,7 +199,7 @@ fn the_ledger_holds_three_accounts_and_says_why_one_is_missing() {
     assert!(verdict.evidence.contains("100 % came from the page cache"), "{}", verdict.evidence);
 }
 
-type Spoil = fn(&mut RunFixture);
+type Spoil = fn(&mut RecordingBuilder);
 
 /// Ids of the rules that apply to runs, in their order.
 fn rules_of_runs() -> Vec<&'static str> {
@@ -268,13 +269,13 @@ fn every_rule_passes_a_healthy_run_and_fails_what_it_looks_for() {
         let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == rule).unwrap();
         (verdict.outcome, verdict.evidence.clone())
     };
-    let healthy = found(&RunFixture::healthy(), Some(&calibration()));
+    let sound = found(&healthy(), Some(&calibration()));
     let covered: Vec<&str> = FAILURES.iter().map(|(rule, _)| *rule).collect();
     assert_eq!(covered, rules_of_runs(), "a case for each rule");
     for (rule, spoil) in FAILURES {
-        let (seen, evidence) = outcome(&healthy, rule);
+        let (seen, evidence) = outcome(&sound, rule);
         assert_eq!(seen, Outcome::Pass, "{rule}: {evidence}");
-        let mut fixture = RunFixture::healthy();
+        let mut fixture = healthy();
         spoil(&mut fixture);
         let (seen, evidence) = outcome(&found(&fixture, Some(&calibration())), rule);
         assert_eq!(seen, Outcome::Fail, "{rule}: {evidence}");
@@ -343,7 +344,7 @@ fn a_rule_without_evidence_does_not_decide() {
     let covered: Vec<&str> = BLIND.iter().map(|(rule, _)| *rule).collect();
     assert_eq!(covered, rules_of_runs(), "a case for each rule");
     for (rule, blind) in BLIND {
-        let mut fixture = RunFixture::healthy();
+        let mut fixture = healthy();
         blind(&mut fixture);
         let findings = found(&fixture, None);
         let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == *rule).unwrap();
@@ -352,8 +353,8 @@ fn a_rule_without_evidence_does_not_decide() {
     }
 }
 
-fn compared(a: &RunFixture, b: &RunFixture) -> Comparison {
-    let of = |run: &RunFixture| (run.manifest.clone(), found(run, None).comparable());
+fn compared(a: &RecordingBuilder, b: &RecordingBuilder) -> Comparison {
+    let of = |run: &RecordingBuilder| (run.manifest.clone(), found(run, None).comparable());
     let (a, b) = (of(a), of(b));
     compare((&a.0, &a.1), (&b.0, &b.1))
 }
@@ -364,46 +365,46 @@ fn row<'a>(comparison: &'a Comparison, label: &str) -> &'a Row {
 
 #[test]
 fn two_runs_are_faster_slower_or_not_told_apart() {
-    let same = compared(&RunFixture::healthy(), &RunFixture::healthy());
+    let same = compared(&healthy(), &healthy());
     assert!(same.rows.iter().all(|row| row.outcome == Change::NotEstablished));
     assert!(same.rows.iter().all(|row| row.label != "average_active_sessions"), "no speed");
-    let mut fast = RunFixture::healthy();
+    let mut fast = healthy();
     fast.set("role", "session", "read_ios", 12_000);
     fast.set("event", "session/db file sequential read", "time_ns", 7_000_000_000);
-    let faster = compared(&RunFixture::healthy(), &fast);
+    let faster = compared(&healthy(), &fast);
     for label in ["read_iops", "read_latency_ns_mean"] {
         assert_eq!(row(&faster, label).outcome, Change::Faster, "{label}");
     }
-    let slower = compared(&fast, &RunFixture::healthy());
+    let slower = compared(&fast, &healthy());
     assert_eq!(row(&slower, "read_iops").outcome, Change::Slower);
     fast.set("role", "session", "read_ios", 6_600);
     fast.in_bursts("role", "session");
-    let unsteady = compared(&RunFixture::healthy(), &fast);
+    let unsteady = compared(&healthy(), &fast);
     assert_eq!(row(&unsteady, "read_iops").outcome, Change::NotEstablished, "too wide to tell");
     fast.set("process", "", "read_bytes", 8_190);
-    let condemned = compared(&RunFixture::healthy(), &fast);
+    let condemned = compared(&healthy(), &fast);
     assert_eq!(row(&condemned, "read_iops").outcome, Change::Condemned);
 }
 
 #[test]
 fn points_of_a_matrix_and_windows_with_noise_are_compared_by_name() {
-    let (a, mut b) = (RunFixture::matrix(), RunFixture::matrix());
-    b.then[2].set("role", "session", "read_bytes", 100 << 20);
+    let (a, mut b) = (matrix(), matrix());
+    b.phase("scan/m128p16").set("role", "session", "read_bytes", 100 << 20);
     let comparison = compared(&a, &b);
     assert_eq!(row(&comparison, "scan/m128p16/mb_per_s").outcome, Change::Slower);
     assert_eq!(row(&comparison, "scan/m4p1/mb_per_s").outcome, Change::NotEstablished);
-    let (a, mut b) = (RunFixture::noise(), RunFixture::noise());
-    b.then[0].set("role", "session", "read_ios", 5_000);
+    let (a, mut b) = (noise(), noise());
+    b.phase("noisy").set("role", "session", "read_ios", 5_000);
     let comparison = compared(&a, &b);
     assert_eq!(row(&comparison, "noisy/read_iops").outcome, Change::Faster);
     assert_eq!(row(&comparison, "read_iops").outcome, Change::NotEstablished);
-    let other = compared(&RunFixture::healthy(), &a);
+    let other = compared(&healthy(), &a);
     assert_eq!(row(&other, "noisy/read_iops").outcome, Change::OnlyInOne);
 }
 
 #[test]
 fn a_matrix_shows_what_a_wait_interface_does_not() {
-    let findings = found(&RunFixture::matrix(), None);
+    let findings = found(&matrix(), None);
     let scan = findings.scan.as_ref().unwrap();
     let labels: Vec<&str> = scan.points.iter().map(|point| point.label.as_str()).collect();
     assert_eq!(labels, ["scan/m4p1", "scan/m128p1", "scan/m4p16", "scan/m128p16"]);
@@ -429,8 +430,8 @@ fn a_matrix_shows_what_a_wait_interface_does_not() {
 
 #[test]
 fn a_point_that_memory_answered_condemns_itself_alone() {
-    let mut fixture = RunFixture::matrix();
-    fixture.then[1].set("process", "", "read_bytes", 8_190);
+    let mut fixture = matrix();
+    fixture.phase("scan/m4p16").set("process", "", "read_bytes", 8_190);
     let findings = found(&fixture, None);
     let condemned: Vec<_> = findings
         .scan
@@ -450,7 +451,7 @@ fn a_point_that_memory_answered_condemns_itself_alone() {
 
 #[test]
 fn noise_is_held_against_the_window_before_it() {
-    let findings = found(&RunFixture::noise(), None);
+    let findings = found(&noise(), None);
     let noise = findings.noise.as_ref().unwrap();
     assert_eq!((noise.writers, noise.write_bytes), (2, 131_072));
     assert!(near(noise.mb_per_s.unwrap().value, 131.072));
@@ -469,7 +470,7 @@ fn noise_is_held_against_the_window_before_it() {
 
 #[test]
 fn condemned_figures_are_those_the_rule_names() {
-    let mut fixture = RunFixture::healthy();
+    let mut fixture = healthy();
     fixture.set("process", "", "read_bytes", 8_190);
     let findings = found(&fixture, None);
     assert!(!findings.trustworthy());
@@ -482,7 +483,7 @@ fn condemned_figures_are_those_the_rule_names() {
 #[test]
 fn a_run_that_did_not_come_to_its_window_has_no_numbers_and_no_verdicts() {
     let parent = tempfile::tempdir().unwrap();
-    let mut recording = RunFixture::healthy().record(&parent.path().join("run"));
+    let mut recording = healthy().write(&parent.path().join("run"));
     recording.manifest.phases.truncate(1);
     let findings = find_run(&recording, None).unwrap();
     assert!(findings.summary.is_empty() && findings.verdicts.is_empty());

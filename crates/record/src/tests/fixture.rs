@@ -6,17 +6,13 @@ use std::path::{Path, PathBuf};
 use blockstone_base::Estimate;
 use blockstone_base::capability::Capability;
 use blockstone_base::column::Cell;
-use blockstone_base::identity::{
-    BlockDevice, CapKind, CgroupCap, DeviceKind, FileMap, FileSystem, Link,
-};
-use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
+use blockstone_base::identity::{BlockDevice, CapKind, CgroupCap, DeviceKind, Host, Link};
+use blockstone_base::load::{Access, LoadSpec, Pacing};
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 
 use super::{manifest, record_run_of};
-use crate::manifest::{
-    DataSample, End, Figure, FileEvidence, Group, Manifest, NamedCapability, Phase, Stop,
-};
-use crate::{Recording, RunState, list_runs};
+use crate::manifest::{End, Figure, Manifest, Phase, Stop};
+use crate::{Recording, RunState, list_runs, testing};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
@@ -80,32 +76,41 @@ fn what_is_written_today_reads_like_the_newest_fixture() {
 /// A manifest in which every field and every kind of value has its example.
 fn full_manifest() -> Manifest {
     let mut full = manifest("r1");
-    full.target.file_system = Some(FileSystem {
-        kind: "ext4".to_owned(),
-        source: "/dev/vda1".to_owned(),
-        mount_point: "/data".to_owned(),
-        options: "rw,relatime".to_owned(),
-    });
-    full.target.devices = vec![device()];
+    "2026-01-02T03:04:05Z".clone_into(&mut full.started_at);
+    ".".clone_into(&mut full.argv[2]);
+    full.host = Host { hostname: "testhost".to_owned(), cpus: 2, ..Host::default() };
+    full.target.free_bytes = 1 << 30;
+    full.target.devices = vec![BlockDevice {
+        size_bytes: 1 << 40,
+        model: Some("Model".to_owned()),
+        link: Some(Link {
+            description: "PCIe 8.0 GT/s x4".to_owned(),
+            bytes_per_s: 3.9e9,
+            source: "/sys/class/pci".to_owned(),
+        }),
+        ..testing::device("vda", DeviceKind::Disk)
+    }];
     full.target.caps = vec![CgroupCap {
         device: "254:0".to_owned(),
         kind: CapKind::ReadIops,
         limit: 437,
         source: "/sys/fs/cgroup/io.max".to_owned(),
     }];
-    full.file = Some(file());
-    full.capabilities = vec![
-        NamedCapability { name: "direct-io".to_owned(), capability: Capability::Full },
-        NamedCapability {
-            name: "fiemap".to_owned(),
-            capability: Capability::degraded("tmpfs does not answer FIEMAP"),
-        },
-    ];
-    full.phases = vec![
-        phase("random-read/psync/x4", Group::RandomRead, Op::Read),
-        phase("commit/dsync/overwrite/8K/x1", Group::Commit, Op::Commit),
-    ];
-    full.summary = [("max_iops".to_owned(), figure())].into();
+    full.file = Some(testing::file("/data/blockstone.dat", 1 << 30));
+    let fiemap = Capability::degraded("tmpfs does not answer FIEMAP");
+    full.capabilities.push(testing::capability("fiemap", fiemap));
+    full.phases = ["random-read/psync/x4", "commit/dsync/overwrite/8K/x1"].map(phase).into();
+    let estimate = Estimate {
+        value: 437.0,
+        low: 436.5,
+        high: 437.5,
+        samples: 4370,
+        duration_ns: 10_000_000_000,
+    };
+    let title = "Most random reads a second";
+    let figure = testing::figure(title, "IOPS", estimate, "random-read/psync/x4");
+    let figure = Figure { condemned_by: vec!["throttled".to_owned()], ..figure };
+    full.summary = [("max_iops".to_owned(), figure)].into();
     full.verdicts = vec![Verdict {
         rule: "throttled".to_owned(),
         outcome: Outcome::Fail,
@@ -118,97 +123,20 @@ fn full_manifest() -> Manifest {
     full
 }
 
-fn device() -> BlockDevice {
-    BlockDevice {
-        name: "vda".to_owned(),
-        number: "254:0".to_owned(),
-        kind: DeviceKind::Disk,
-        size_bytes: 1 << 40,
-        model: Some("Model".to_owned()),
-        scheduler: Some("none".to_owned()),
-        write_cache: Some("write back".to_owned()),
-        rotational: Some(false),
-        logical_block_bytes: 512,
-        physical_block_bytes: 4096,
-        queue_depth: Some(256),
-        max_request_bytes: Some(1 << 20),
-        beneath: Vec::new(),
-        backing_file_system: None,
-        link: Some(Link {
-            description: "PCIe 8.0 GT/s x4".to_owned(),
-            bytes_per_s: 3.9e9,
-            source: "/sys/class/pci".to_owned(),
-        }),
-    }
-}
-
-fn file() -> FileEvidence {
-    FileEvidence {
-        path: "/data/blockstone.dat".to_owned(),
-        ours: true,
-        map: FileMap {
-            size_bytes: 1 << 30,
-            allocated_bytes: 1 << 30,
-            extents: 8,
-            mapped_bytes: 1 << 30,
-            hole_bytes: 0,
-            unwritten_bytes: 0,
-            encoded_bytes: 0,
-            shared_bytes: 0,
-            fiemap: Capability::Full,
-        },
-        sample: Some(DataSample {
-            sampled_bytes: 1 << 20,
-            zero_bytes: 0,
-            lz4_bytes: 1 << 20,
-            duplicate_bytes: 0,
-        }),
-    }
-}
-
-fn phase(label: &str, group: Group, op: Op) -> Phase {
-    let load = LoadSpec {
-        engine: "psync".to_owned(),
-        op,
-        access: Access::Random,
-        block_bytes: 8192,
-        workers: 4,
-        depth_per_worker: 1,
-        span_bytes: 1 << 30,
-        sync: (op == Op::Commit).then_some(SyncMethod::Dsync),
-        direct: true,
-        pacing: Pacing::Closed,
-        seed: 42,
-    };
+/// A phase of four workers, and the same load in sequence, at given instants, beside them.
+fn phase(label: &str) -> Phase {
+    let point = testing::point(label);
+    let load = LoadSpec { span_bytes: 1 << 30, workers: 4, ..point.load.unwrap() };
     let pacing = Pacing::Open { rate_per_s: 1000.0, poisson: true };
     Phase {
-        label: label.to_owned(),
-        group,
-        repeat: 0,
         background: Some(LoadSpec { access: Access::Sequential, pacing, ..load.clone() }),
         load: Some(load),
-        start_ns: 0,
         window_start_ns: 500_000_000,
         window_end_ns: 2_900_000_000,
         end_ns: 3_000_000_000,
         stop: Stop::IntervalReached,
         first_error: Some("read 8192 bytes at 0: Input/output error".to_owned()),
         note: Some("a note".to_owned()),
-    }
-}
-
-fn figure() -> Figure {
-    Figure {
-        title: "Most random reads a second".to_owned(),
-        unit: "IOPS".to_owned(),
-        estimate: Estimate {
-            value: 437.0,
-            low: 436.5,
-            high: 437.5,
-            samples: 4370,
-            duration_ns: 10_000_000_000,
-        },
-        phase: "random-read/psync/x4".to_owned(),
-        condemned_by: vec!["throttled".to_owned()],
+        ..point
     }
 }

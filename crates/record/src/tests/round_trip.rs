@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{CPU, DISK, latencies, manifest, record_run};
 use crate::manifest::{End, Figure, Manifest, Unmeasured};
-use crate::{Event, LatencyClock, RecordError, Recorder, Recording, keep_judgement};
+use crate::{Event, LatencyClock, RecordError, Recorder, Recording, keep_judgement, testing};
 
 /// A row of the probe `disk`: phase, object, cells; its time is its place.
 type Row = (i32, String, Option<i64>, Option<i64>, Option<String>);
@@ -175,13 +175,7 @@ fn rows_that_do_not_fit_their_schema_are_rejected() {
 
 fn figure(high: f64) -> BTreeMap<String, Figure> {
     let estimate = Estimate { value: 1.0, low: 0.5, high, samples: 9, duration_ns: 1 };
-    let figure = Figure {
-        title: "Most random reads a second".to_owned(),
-        unit: "IOPS".to_owned(),
-        estimate,
-        phase: String::new(),
-        condemned_by: Vec::new(),
-    };
+    let figure = testing::figure("Most random reads a second", "IOPS", estimate, "");
     [("max_iops".to_owned(), figure)].into()
 }
 

@@ -1,41 +1,18 @@
 //! Panes of tables.
 
-use blockstone_base::column::Cell;
-use blockstone_record::manifest::ProbeInfo;
+use blockstone_base::column::{Cell, Kind};
+use blockstone_record::testing::probe;
 use blockstone_screen::{Key, State};
 use blockstone_view::{History, registry};
-use serde_json::json;
 
 use super::{SECOND_NS, keys, painted};
 
 /// Two roles over eleven seconds: the second does nothing but in the last one.
 fn history() -> History {
-    let counter = |name: &str| {
-        json!({ "name": name, "unit": "count", "kind": "counter", "source": "", "doc": "",
-            "unmeasured": null })
-    };
-    let columns = [
-        "cpu_ns",
-        "run_queue_ns",
-        "read_calls",
-        "requested_read_bytes",
-        "read_bytes",
-        "write_calls",
-        "requested_write_bytes",
-        "write_bytes",
-    ];
-    let mut gauge = counter("processes");
-    gauge["kind"] = json!("gauge");
-    let all: Vec<_> = std::iter::once(gauge).chain(columns.map(counter)).collect();
-    let probe = |name: &str, columns: serde_json::Value| {
-        let ticks = json!({ "ticks": 0, "missed_ticks": 0 });
-        let mut info = json!({ "probe": name, "doc": "", "columns": columns });
-        info.as_object_mut().unwrap().extend(ticks.as_object().unwrap().clone());
-        info
-    };
-    let probes = json!([probe("processes", json!(all)), probe("host", json!([]))]);
-    let probes: Vec<ProbeInfo> = serde_json::from_value(probes).unwrap();
-    let mut history = History::new(probes);
+    let counters = "cpu_ns run_queue_ns read_calls requested_read_bytes read_bytes write_calls \
+                    requested_write_bytes write_bytes";
+    let columns = [(Kind::Gauge, "processes"), (Kind::Counter, counters)];
+    let mut history = History::new(vec![probe("processes", &columns), probe("host", &[])]);
     for tick in 0..=10_u64 {
         let row = |cpu_ns: u64| {
             let mut cells = vec![Cell::Value(3), Cell::from(cpu_ns)];

@@ -1,37 +1,24 @@
 //! Histograms, maps and charts against counts that are known.
 
-use blockstone_base::column::Cell;
-use blockstone_record::manifest::ProbeInfo;
+use blockstone_base::column::{Cell, Kind};
+use blockstone_record::testing::probe;
 use blockstone_screen::{Key, Span, State};
 use blockstone_view::History;
-use serde_json::{Value, json};
 
 use super::{SECOND_NS, keys, painted};
 
 /// Ends of the buckets that the probe of this history has: 1 µs, 16 µs, 1 ms, and no end.
 const STARTS: [u64; 4] = [0, 8_192, 524_288, 1 << 40];
 
-fn probe(name: &str, columns: Value) -> ProbeInfo {
-    let mut info = json!({ "probe": name, "doc": "", "ticks": 0, "missed_ticks": 0 });
-    info["columns"] = columns;
-    serde_json::from_value(info).unwrap()
-}
-
 /// Six ticks. In the tick that ends at second n, sessions made 4ⁿ reads of 8 to 16 µs, and in the
 /// last one 2 of half a millisecond and 3 flushes of more than a day.
 fn history() -> History {
-    let column = |name: String, kind: &str| {
-        let unit = if kind == "state" { "text" } else { "count" };
-        json!({ "name": name, "unit": unit, "kind": kind, "source": "", "doc": "",
-            "unmeasured": null })
-    };
-    let states = ["layer", "role", "file", "file_type", "operation", "mode"];
-    let counters = ["ios", "bytes", "queue_ns", "elapsed_ns"];
-    let mut columns: Vec<Value> = states.map(|name| column(name.to_owned(), "state")).into();
-    columns.extend(counters.map(|name| column(name.to_owned(), "counter")));
-    columns.extend(STARTS.map(|start| column(format!("ios_from_{start}ns"), "counter")));
-    let mut history =
-        History::new(vec![probe("host", json!([])), probe("kernel_io", Value::from(columns))]);
+    let states = (Kind::State, "layer role file file_type operation mode");
+    let counters = STARTS.iter().fold("ios bytes queue_ns elapsed_ns".to_owned(), |all, start| {
+        format!("{all} ios_from_{start}ns")
+    });
+    let kernel = probe("kernel_io", &[states, (Kind::Counter, &counters)]);
+    let mut history = History::new(vec![probe("host", &[]), kernel]);
     let row = |operation: &str, buckets: [u64; 4]| {
         let texts = ["block", "db/session", "/data/1", "data", operation, "sync"];
         let ios: u64 = buckets.iter().sum();

@@ -3,6 +3,7 @@
 use blockstone_base::column::{Cell, Kind, Schema};
 use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
 use blockstone_record::manifest::ProbeInfo;
+use blockstone_record::testing::probe;
 use blockstone_screen::{Key, State};
 use blockstone_view::{Focus, History};
 use serde_json::json;
@@ -22,8 +23,7 @@ struct Found {
 /// Ten samples a second for six seconds: 11 waits for a row that 12 has locked, 12 is on CPU and
 /// ends after four of them, 13 reads half of the time.
 fn history() -> History {
-    let host = json!({ "probe": "host", "doc": "", "columns": [], "ticks": 0, "missed_ticks": 0 });
-    let host: ProbeInfo = serde_json::from_value(host).unwrap();
+    let host = probe("host", &[]);
     let of = |schema: &Schema| ProbeInfo::of(schema);
     let mut history = History::new(vec![host, of(&SESSION), of(&SESSIONS), of(&STATEMENT_TEXT)]);
     let at_work = "active";

@@ -264,7 +264,7 @@ mod tests {
     use blockstone_base::column::{Cell, Kind, Schema};
     use blockstone_base::database::{EVENT, INSTANCE, SESSION, SESSIONS};
     use blockstone_record::manifest::ProbeInfo;
-    use serde_json::json;
+    use blockstone_record::testing::probe;
 
     use super::*;
     use crate::History;
@@ -275,18 +275,10 @@ mod tests {
     /// four; meanwhile the kernel counted 6 reads of 20 µs and 2 of 3 ms, and 0.3 s of processor.
     fn history(with_kernel: bool) -> History {
         let of = |schema: &Schema| ProbeInfo::of(schema);
-        let column = |name: &str, kind: &str| {
-            json!({ "name": name, "unit": if kind == "state" { "text" } else { "count" },
-                "kind": kind, "source": "", "doc": "", "unmeasured": null })
-        };
-        let states = ["layer", "role", "file_type", "operation"].map(|n| column(n, "state"));
-        let counters = ["ios", "elapsed_ns", "ios_from_0ns", "ios_from_16384ns"];
-        let counters = counters.iter().chain(&["ios_from_2097152ns", "ios_from_4194304ns"]);
-        let columns: Vec<_> =
-            states.into_iter().chain(counters.map(|name| column(name, "counter"))).collect();
-        let kernel = json!({ "probe": "kernel_io", "doc": "", "columns": columns, "ticks": 0,
-            "missed_ticks": 0 });
-        let kernel: ProbeInfo = serde_json::from_value(kernel).unwrap();
+        let states = (Kind::State, "layer role file_type operation");
+        let buckets = "ios elapsed_ns ios_from_0ns ios_from_16384ns ios_from_2097152ns \
+                       ios_from_4194304ns";
+        let kernel = probe("kernel_io", &[states, (Kind::Counter, buckets)]);
         let infos = [&INSTANCE, &EVENT, &SESSION, &SESSIONS].map(of);
         let mut history = History::new(infos.into_iter().chain([kernel]).collect());
         let instance = |ns: u64| {
