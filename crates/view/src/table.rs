@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use blockstone_base::database::SESSION;
+use blockstone_base::table::Merge;
 use blockstone_base::table::{self, Row};
 pub use blockstone_base::table::{
     Heading, Measure, Shape, Table, Value, count, flow, level, mean_of, share, text, time, total,
     unmerged,
 };
-use blockstone_figures::Interval;
+use blockstone_figures::{Interval, Known, ratio, sum};
 
 /// A way to look at an interval: one table.
 #[derive(Debug)]
@@ -54,6 +55,72 @@ impl View {
     pub fn name_of(&self, row: &[Value]) -> String {
         table::name_of(self.columns, row)
     }
+}
+
+/// A column of mean sizes of requests, where the column `events` has their rate.
+pub(crate) const fn mean_size(
+    events: &'static str,
+    key: &'static str,
+    heading: &'static str,
+    doc: &'static str,
+) -> Heading {
+    mean_of(events, key, heading, Measure::Bytes, doc)
+}
+
+/// A column of mean times of events, where the column `events` has their rate.
+pub(crate) const fn mean_time(
+    events: &'static str,
+    key: &'static str,
+    heading: &'static str,
+    doc: &'static str,
+) -> Heading {
+    mean_of(events, key, heading, Measure::Nanoseconds, doc)
+}
+
+/// A row about one object of a probe: its name, then what [`derived`] makes of the other columns.
+pub(crate) fn row_of(
+    interval: &Interval<'_>,
+    probe: &str,
+    object: &str,
+    columns: &[Heading],
+) -> Vec<Value> {
+    let cells = columns[1..].iter().map(|heading| derived(interval, probe, &[object], heading));
+    std::iter::once(Value::from(object)).chain(cells).collect()
+}
+
+/// What the key of a column says of the recorded columns behind it, summed over `objects`:
+/// `reads_per_s` is the counter `reads`, `cpu_share` the time `cpu_ns`, `read_size_bytes` and
+/// `read_await_ns` are `read_bytes` and `read_ns` for each event of the column that weights them;
+/// any other key is a level or a state.
+pub(crate) fn derived(
+    interval: &Interval<'_>,
+    probe: &str,
+    objects: &[&str],
+    heading: &Heading,
+) -> Value {
+    let key = &*heading.key;
+    let moved = |column: &str| -> Known {
+        sum(objects.iter().map(|object| interval.moved(probe, object, column)))
+    };
+    if let Merge::WeightedBy(events) = heading.merge {
+        let amount = key.replace("_size_bytes", "_bytes").replace("_await_ns", "_ns");
+        return ratio(moved(&amount), moved(events.trim_end_matches("_per_s"))).into();
+    }
+    let known = if let Some(counter) = key.strip_suffix("_per_s") {
+        moved(counter).map(|moved| moved / interval.seconds())
+    } else if let Some(time) = key.strip_suffix("_share") {
+        moved(&format!("{time}_ns")).map(|moved| moved / interval.ns())
+    } else if heading.measure == Measure::Text {
+        return objects.first().and_then(|object| interval.text(probe, object, key)).into();
+    } else {
+        sum(objects.iter().map(|object| interval.level(probe, object, key)))
+    };
+    known.into()
+}
+
+/// Whether a row has a number that is not zero.
+pub(crate) fn moves(row: &[Value]) -> bool {
+    row.iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
 }
 
 /// Rows sorted by a column: numbers descending, texts alphabetically, missing cells last.

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
 
-/// The view by event.
 pub const VIEW: View = View {
     name: "active-sessions",
     title: "Active sessions by wait",
@@ -41,7 +40,6 @@ pub const VIEW: View = View {
     rows: by_event,
 };
 
-/// The view by class.
 pub const CLASSES: View = View {
     name: "wait-classes",
     title: "Wait classes",
@@ -120,19 +118,19 @@ fn by_class(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     classes.iter().map(row).collect()
 }
 
-/// Whether the sample is of somebody in this role who works.
+/// Whether the sample is of an active session in this role.
 fn works(sample: &Sample<'_>, role: &str) -> bool {
     let idle = sample.text("state").is_some_and(|state| state.starts_with(IDLE));
     sample.text("role") == Some(role) && !idle
 }
 
-/// Whether a sample is of somebody who works for a client; or of anybody who works, where that is
-/// asked for by session or role.
+/// Whether a sample is of an active client session; where the focus names a session or a role, of
+/// any active process.
 pub(super) fn at_work<'a>(interval: &Interval<'a>) -> impl Fn(&Sample<'a>) -> bool + use<'a> {
     let asked = |focus: &Focus| focus.value("session").or(focus.value("role")).is_some();
-    let anybody = interval.focus().is_some_and(asked);
+    let any_role = interval.focus().is_some_and(asked);
     move |sample| {
-        let role = sample.text("role").filter(|_| anybody).unwrap_or(SESSION);
+        let role = sample.text("role").filter(|_| any_role).unwrap_or(SESSION);
         works(sample, role)
     }
 }

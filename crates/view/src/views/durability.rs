@@ -4,10 +4,10 @@ use blockstone_figures::{Interval, ratio};
 
 use super::load_profile::transactions;
 use crate::table::{
-    Measure, Shape, Value, View, count, flow, level, mean_of, share, total, unmerged,
+    Measure, Shape, Value, View, count, flow, level, mean_of, mean_size, mean_time, share, total,
+    unmerged,
 };
 
-/// The view.
 pub const VIEW: View = View {
     name: "durability",
     title: "Commits and checkpoints",
@@ -24,26 +24,23 @@ pub const VIEW: View = View {
             "Commits for each flush of the redo.",
         ),
         count("redo_writes_per_s", "redo writes/s", "Writes of the redo a second."),
-        mean_of(
+        mean_size(
             "redo_writes_per_s",
             "redo_write_bytes",
             "redo write",
-            Measure::Bytes,
             "Redo for each write of it.",
         ),
-        mean_of(
+        mean_time(
             "redo_writes_per_s",
             "redo_write_await_ns",
             "write time",
-            Measure::Nanoseconds,
             "Mean time of a write of the redo.",
         ),
         count("redo_flushes_per_s", "redo flushes/s", "Flushes of the redo a second."),
-        mean_of(
+        mean_time(
             "redo_flushes_per_s",
             "redo_flush_await_ns",
             "flush time",
-            Measure::Nanoseconds,
             "Mean time of a flush of the redo.",
         ),
         unmerged(

@@ -2,9 +2,8 @@
 
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Measure, Shape, Value, View, count, level, share};
+use crate::table::{Measure, Shape, Value, View, count, derived, level, share};
 
-/// The view.
 pub const VIEW: View = View {
     name: "host",
     title: "Host",
@@ -55,22 +54,18 @@ pub(super) const USES: [&str; 8] = [
 ];
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let level = |column| interval.level(PROBE, "", column).into();
-    let stalled = |column| interval.share(PROBE, "", column).into();
-    let mut row = uses(interval, PROBE, "").to_vec();
-    row.push(level("runnable"));
-    row.push(interval.per_s(PROBE, "", "switches").into());
-    row.extend(["dirty_bytes", "writeback_bytes", "cached_bytes"].map(level));
-    row.extend(["psi_cpu_some_ns", "psi_io_some_ns", "psi_io_full_ns"].map(stalled));
-    vec![row]
+    let uses = uses(interval, PROBE, "");
+    let others = &VIEW.columns[uses.len()..];
+    let others = others.iter().map(|heading| derived(interval, PROBE, &[""], heading));
+    vec![uses.into_iter().chain(others).collect()]
 }
 
 /// User, system, interrupts, iowait, idle and steal, of all the time of these processors.
 pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value; 6] {
     let moved = |column: &str| interval.moved(probe, object, column);
-    // What a kernel or a tool does not tell apart is in one of the others.
-    let told = USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
-    let all: Known = sum(told);
+    // What a kernel or a tool does not separate is in one of the others.
+    let known = USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
+    let all: Known = sum(known);
     let of = |columns: &[&str]| ratio(sum(columns.iter().map(|column| moved(column))), all).into();
     [
         of(&["cpu_user_ns", "cpu_nice_ns"]),

@@ -6,7 +6,6 @@ use blockstone_figures::{Interval, Known, ratio, sum};
 use super::disks;
 use crate::table::{Measure, Shape, Value, View, flow, text, unmerged};
 
-/// The view.
 pub const VIEW: View = View {
     name: "ledger",
     title: "Ledger",

@@ -5,7 +5,6 @@ use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
 
-/// The view.
 pub const VIEW: View = View {
     name: "load",
     title: "Load profile",
@@ -75,7 +74,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         let time = columns.iter().any(|c| c.name == *column && c.unit == Unit::Nanoseconds);
         let scale = if time { 1e-9 } else { 1.0 };
         let moved = interval.moved(probe, "", column).map(|moved| moved * scale);
-        // What this database never counts, or never told anything of, has no line.
+        // What this database never counts or never reported has no line.
         let is_silent = moved == Err(Missing::Unknown) && interval.objects(probe).is_empty();
         let never = is_silent || moved == Err(Missing::NotInVersion);
         (!never).then(|| {
@@ -98,7 +97,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-/// Processor time of sessions, or of everybody else; none where the system does not tell.
+/// Processor time of sessions, or of all others; none where it is not measured.
 fn cpu_ns(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
     let objects = interval.objects("event").into_iter();
     let is_meant = |object: &&str| match object.strip_suffix("/CPU") {

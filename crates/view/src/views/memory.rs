@@ -2,9 +2,8 @@
 
 use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, level, share};
+use crate::table::{Heading, Measure, Shape, Value, View, count, derived, flow, level, share};
 
-/// The view.
 pub const VIEW: View = View {
     name: "memory",
     title: "Memory",
@@ -55,19 +54,12 @@ pub const VIEW: View = View {
 const PROBE: &str = "memory";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let level = |column: &str| interval.level(PROBE, "", column);
-    let row = VIEW.columns.iter().map(|column| {
-        let key = &*column.key;
-        let known = if key == "swap_used_bytes" {
-            level("swap_total_bytes").and_then(|total| Ok(total - level("swap_free_bytes")?))
-        } else if let Some(counter) = key.strip_suffix("_per_s") {
-            interval.per_s(PROBE, "", counter)
-        } else if let Some(time) = key.strip_suffix("_share") {
-            interval.share(PROBE, "", &format!("{time}_ns"))
-        } else {
-            level(key)
-        };
-        Value::from(known)
-    });
-    vec![row.collect()]
+    let level = |column| interval.level(PROBE, "", column);
+    let cell = |heading: &Heading| match &*heading.key {
+        "swap_used_bytes" => {
+            level("swap_total_bytes").and_then(|total| Ok(total - level("swap_free_bytes")?)).into()
+        }
+        _ => derived(interval, PROBE, &[""], heading),
+    };
+    vec![VIEW.columns.iter().map(cell).collect()]
 }

@@ -1,10 +1,9 @@
-//! What watching costs: whoever measures disturbs, and says how much.
+//! What watching costs: measuring disturbs, and this is by how much.
 
 use blockstone_figures::{Interval, Missing, sum};
 
 use crate::table::{Measure, Shape, Value, View, flow, level, share, total, unmerged};
 
-/// The view.
 pub const VIEW: View = View {
     name: "own",
     title: "Blockstone itself",

@@ -7,10 +7,9 @@ use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use super::disks;
 use crate::table::{
-    Heading, Measure, Shape, Value, View, mean_of, share, sorted, text, time, total, unmerged,
+    Heading, Measure, Shape, Value, View, mean_time, share, sorted, text, time, total, unmerged,
 };
 
-/// By function.
 pub const VIEW: View = View {
     name: "cpu-by-function",
     title: "Processor time by function",
@@ -21,7 +20,6 @@ pub const VIEW: View = View {
     rows: by_function,
 };
 
-/// By module.
 pub const MODULES: View = View {
     name: "cpu-by-module",
     title: "Processor time by module",
@@ -32,7 +30,6 @@ pub const MODULES: View = View {
     rows: by_module,
 };
 
-/// By role.
 pub const ROLES: View = View {
     name: "cpu-by-role",
     title: "Processor time by role",
@@ -63,7 +60,6 @@ pub const ROLES: View = View {
     rows: by_role,
 };
 
-/// By role and function.
 pub const ROLE_FUNCTIONS: View = View {
     name: "role-functions",
     title: "Processor time by role and function",
@@ -74,7 +70,6 @@ pub const ROLE_FUNCTIONS: View = View {
     rows: by_role_and_function,
 };
 
-/// The sampling itself.
 pub const SAMPLING: View = View {
     name: "cpu-samples",
     title: "Processor samples",
@@ -83,13 +78,7 @@ pub const SAMPLING: View = View {
     shape: Shape::Record,
     columns: &[
         total("samples", "samples", Measure::Count, "Samples that found processors at work."),
-        mean_of(
-            "samples",
-            "period_ns",
-            "each",
-            Measure::Nanoseconds,
-            "Processor time that a sample stands for.",
-        ),
+        mean_time("samples", "period_ns", "each", "Processor time that a sample stands for."),
         share("busy_share", "at work", "Of the time of all processors, what they found at work."),
         share("idle_share", "idle", "What they found idle."),
         // Cut off at zero in each slice.

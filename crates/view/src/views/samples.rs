@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::active_sessions::{at_work, looks, statement};
 use crate::table::{Measure, Shape, Value, View, count, level, sorted, text, total, unmerged};
 
-/// By session.
 pub const SESSIONS: View = View {
     name: "sampled-sessions",
     title: "Sessions by samples",
@@ -55,7 +54,6 @@ pub const SESSIONS: View = View {
     rows: by_session,
 };
 
-/// By statement.
 pub const STATEMENTS: View = View {
     name: "sampled-statements",
     title: "Statements by samples",

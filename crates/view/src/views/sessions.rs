@@ -5,9 +5,8 @@ use blockstone_figures::{Interval, Missing, Sample};
 use std::collections::BTreeMap;
 
 use super::active_sessions::{looks, statement};
-use crate::table::{Measure, Shape, Value, View, level, share, text};
+use crate::table::{Measure, Shape, Value, View, level, share, sorted, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "sessions",
     title: "Sessions",
@@ -70,10 +69,5 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             Value::from(statement(interval, id)),
         ]
     };
-    let mut rows: Vec<Vec<Value>> = sessions.iter().map(row).collect();
-    rows.sort_by(|a, b| match (&a[1], &b[1]) {
-        (Value::Number(a), Value::Number(b)) => b.total_cmp(a),
-        _ => std::cmp::Ordering::Equal,
-    });
-    rows
+    sorted(sessions.iter().map(row).collect(), 1)
 }

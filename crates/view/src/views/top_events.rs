@@ -8,10 +8,9 @@ use blockstone_figures::{Interval, Known, Latencies, Missing, Timed, ratio};
 
 use super::active_sessions::{at_work, looks};
 use crate::table::{
-    Heading, Measure, Shape, Value, View, count, mean_of, sorted, text, total, unmerged,
+    Heading, Measure, Shape, Value, View, count, mean_of, mean_time, sorted, text, total, unmerged,
 };
 
-/// Events and their time.
 pub const VIEW: View = View {
     name: "top-events",
     title: "Top events",
@@ -28,7 +27,7 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Time of all sessions in it, in the whole interval.",
         ),
-        mean_of("waits", "wait_ns", "average wait", Measure::Nanoseconds, "Mean time of a wait."),
+        mean_time("waits", "wait_ns", "average wait", "Mean time of a wait."),
         unmerged("db_time_share", "% DB time", Measure::Share, "Its share of the database's time."),
         count("average_active_sessions", "AAS", "Sessions in it, on average."),
         text("wait_class", "class", "The kind of wait."),
@@ -36,7 +35,6 @@ pub const VIEW: View = View {
     rows: events,
 };
 
-/// How long waits took.
 pub const HISTOGRAMS: View = View {
     name: "event-histograms",
     title: "Event histograms",
