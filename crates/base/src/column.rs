@@ -43,6 +43,41 @@ pub struct Column {
     pub doc: &'static str,
 }
 
+/// Where columns come from, as an administrator would look it up.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin(pub &'static str);
+
+impl Origin {
+    /// A cumulative number of things.
+    pub const fn count(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Count, Kind::Counter, doc)
+    }
+
+    /// Cumulative bytes.
+    pub const fn bytes(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Bytes, Kind::Counter, doc)
+    }
+
+    /// Cumulative nanoseconds.
+    pub const fn time(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Nanoseconds, Kind::Counter, doc)
+    }
+
+    /// A number that rises and falls.
+    pub const fn level(self, name: &'static str, unit: Unit, doc: &'static str) -> Column {
+        self.column(name, unit, Kind::Gauge, doc)
+    }
+
+    /// A text.
+    pub const fn state(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Text, Kind::State, doc)
+    }
+
+    const fn column(self, name: &'static str, unit: Unit, kind: Kind, doc: &'static str) -> Column {
+        Column { name, unit, kind, source: self.0, doc }
+    }
+}
+
 /// A probe's name and columns. Each recorded row also carries `t_ns` (nanoseconds since the
 /// recording began), `phase` (index into the manifest's phases, −1 between them) and `object`
 /// (what the row is about, as a device name; empty when there is only one).

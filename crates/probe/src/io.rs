@@ -28,6 +28,7 @@ pub use file_type::{FileType, file_type};
 use self::columns::LEADING;
 use self::ledger::{Ledger, Sums, Thread};
 use self::names::{Label, Names, Shelf};
+use crate::source::all_unmeasured;
 use crate::{Cell, Probe, Row, Schema, Unmeasured};
 
 /// Says what a thread does, from its process, its id and its name when it was first seen. It is
@@ -171,9 +172,8 @@ impl Probe for Io {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let columns = SCHEMA.columns.iter().map(|column| column.name);
         if let Some(why) = &self.why {
-            return columns.map(|column| (column, why.clone())).collect();
+            return all_unmeasured(&SCHEMA, why);
         }
         let mut missing = Vec::new();
         if !self.spec.system_calls {

@@ -81,6 +81,14 @@ impl Context {
     pub fn of_host(root: &Path) -> Self {
         Self { root: root.to_owned(), scope: Scope::Host(Roles::default()) }
     }
+
+    /// The rules by which processes are watched; those of recognised databases beside a target.
+    fn roles(&self) -> Roles {
+        match &self.scope {
+            Scope::Host(roles) => roles.clone(),
+            Scope::Target(_) | Scope::Pages(_) => Roles::default(),
+        }
+    }
 }
 
 /// What a probe saw of one object at one tick.

@@ -26,6 +26,7 @@ use self::code::{Code, Place};
 use self::tally::{Key, Tally};
 use self::threads::Threads;
 use crate::io::Resolve;
+use crate::source::all_unmeasured;
 use crate::{Probe, Row, Schema, Unmeasured};
 
 /// How to sample, and how to name whom.
@@ -138,7 +139,7 @@ impl Probe for Profile {
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
         if let Some(why) = &self.why {
-            return SCHEMA.columns.iter().map(|column| (column.name, why.clone())).collect();
+            return all_unmeasured(&SCHEMA, why);
         }
         let hidden = self.running.as_ref().and_then(|running| running.shared.hidden());
         hidden.map(|why| ("symbol", why)).into_iter().collect()

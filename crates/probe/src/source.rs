@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use blockstone_sys::proc::PseudoFile;
+use blockstone_sys::proc::{PseudoFile, numbers};
 
 use crate::pages::Pages;
-use crate::{Context, Scope, Unmeasured};
+use crate::{Context, Schema, Scope, Unmeasured};
 
 /// A file below `/proc` or `/sys`, open, or the reason why not.
 #[derive(Debug)]
@@ -85,7 +85,21 @@ impl Source {
     }
 }
 
-/// The reason behind an error.
+/// What it means when `/proc/pressure` is not there.
+pub const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
+
+/// Stalled nanoseconds: the total, in µs, of the line `some avg10=0.00 avg60=0.00 avg300=0.00
+/// total=14093239` or `full …` of a file below `/proc/pressure`.
+pub fn stalled_ns(pressure: Option<&[u8]>, kind: &str) -> Option<u64> {
+    let line = pressure?.split(|&b| b == b'\n').find(|line| line.starts_with(kind.as_bytes()))?;
+    Some(numbers(line).last()? * 1000)
+}
+
+/// Every column of a probe, unmeasured for one reason.
+pub fn all_unmeasured(schema: &Schema, why: &Unmeasured) -> Vec<(&'static str, Unmeasured)> {
+    schema.columns.iter().map(|column| (column.name, why.clone())).collect()
+}
+
 pub fn reason(path: &str, absent: &str, error: &io::Error) -> Unmeasured {
     match error.kind() {
         io::ErrorKind::NotFound => Unmeasured::NotInVersion(format!("no {path}: {absent}")),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit, Unmeasured};
+use blockstone_base::column::{Cell, Origin, Reading, Schema, Unmeasured};
 use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
 use blockstone_measure::Ticks;
 use blockstone_probe::io::{self, IoSpec, Wanted};
@@ -25,25 +25,18 @@ pub const SCHEMA: Schema = Schema {
     probe: "watch",
     doc: "The watching itself: ticks, those that were missed, and how long looking took.",
     columns: &[
-        own("ticks", Unit::Count, "Ticks taken."),
-        own("missed_ticks", Unit::Count, "Ticks whose time had passed before they could be taken."),
-        own(
-            "look_ns",
-            Unit::Nanoseconds,
-            "Time in which probes were read; databases are asked meanwhile.",
-        ),
+        OWN.count("ticks", "Ticks taken."),
+        OWN.count("missed_ticks", "Ticks whose time had passed before they could be taken."),
+        OWN.time("look_ns", "Time in which probes were read; databases are asked meanwhile."),
     ],
 };
 
+const OWN: Origin = Origin("Blockstone");
 /// Probes whose rows are single sessions, statements or functions: not for Prometheus.
 const SAMPLED: &[&str] =
     &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe, profile::SCHEMA.probe];
 /// Ticks after which probes are asked again which columns they cannot measure.
 const ASK_EVERY: u64 = 10;
-
-const fn own(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: "Blockstone", doc }
-}
 
 pub struct Watch {
     probes: Vec<Box<dyn Probe>>,
