@@ -29,13 +29,11 @@ pub enum Unit {
     Text,
 }
 
-/// One column of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name everywhere: Rust field, Parquet column, JSON key; unit, then qualifier, last.
     pub name: &'static str,
     pub unit: Unit,
-    /// How it behaves in time.
     pub kind: Kind,
     /// Where the value comes from, as an administrator would look it up.
     pub source: &'static str,

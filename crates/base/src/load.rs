@@ -17,7 +17,6 @@ pub enum Op {
 }
 
 impl Op {
-    /// Its name in recordings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -52,7 +51,6 @@ pub enum SyncMethod {
 }
 
 impl SyncMethod {
-    /// As the field writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dsync => "O_DSYNC",

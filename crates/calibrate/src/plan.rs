@@ -22,17 +22,13 @@ pub struct Step {
     /// 0 for the first measurement of this label.
     pub repeat: u32,
     pub load: LoadSpec,
-    /// A second load beside it.
     pub background: Option<LoadSpec>,
-    /// Which file it runs on.
     pub file: FileRole,
-    /// Longest warm-up.
     pub warm_up: Nanos,
     /// Shortest and longest window.
     pub window: (Nanos, Nanos),
 }
 
-/// The files a step may run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileRole {
     /// The laid out test file.
@@ -45,11 +41,9 @@ pub enum FileRole {
     Log,
     /// A new file that grows.
     Append,
-    /// No file: the null engine.
     None,
 }
 
-/// What the plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Whether Blockstone made the file, so that evicting it from the page cache disturbs no one.
@@ -58,15 +52,12 @@ pub struct Facts {
     /// Whether second files (a redo log, a growing file) can be created.
     pub has_log: bool,
     pub span: Bytes,
-    /// Whether O_DIRECT is in use.
     pub direct: bool,
-    /// Whether io_uring can be used.
     pub uring: bool,
     /// The smallest unit of direct I/O.
     pub least_io: Bytes,
 }
 
-/// How long each kind of step may take.
 struct Budget {
     warm_up: Nanos,
     point: Nanos,

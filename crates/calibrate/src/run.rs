@@ -105,7 +105,6 @@ impl Prepared<'_> {
     }
 }
 
-/// Why a run ended before its last phase.
 enum EarlyEnd {
     Interrupted(&'static str),
     Failed(CalibrateError),
@@ -158,7 +157,6 @@ impl Run<'_> {
         Nanos(steps + plan::confirm_limit(thoroughness).get())
     }
 
-    /// Takes one step, unless the run's time is up.
     fn take(&mut self, step: &Step, log: Option<&AppendFile>) -> Result<(), EarlyEnd> {
         if self.out_of_time(step) {
             self.skipped.push(step.label.clone());

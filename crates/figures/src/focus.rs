@@ -24,19 +24,14 @@ pub struct Focus {
 /// `blockers`, one of them has to be it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The column.
     pub column: &'static str,
-    /// What it says.
     pub value: String,
 }
 
-/// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// It has no `=`.
     #[error("it must be COLUMN=VALUE")]
     NoValue,
-    /// There is no such column.
     #[error("samples of sessions have no `{column}`; they have {}", known())]
     NoColumn {
         /// What stood before the `=`.
@@ -45,7 +40,6 @@ pub enum ConditionError {
 }
 
 impl Focus {
-    /// What is asked for.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }

@@ -32,9 +32,7 @@ type Histograms = BTreeMap<(String, LatencyClock), LatencyHistogram>;
 /// How long the waits of an event took that ended in one second.
 #[derive(Clone, Debug)]
 struct Waited {
-    /// The middle of the second.
     middle_ns: u64,
-    /// Their sum.
     sum_ns: f64,
     /// Latencies, and how many there were of each.
     counts: Vec<(u64, u64)>,
@@ -233,7 +231,6 @@ impl History {
         self.windowed.get(&phase).into_iter().flatten()
     }
 
-    /// What the probes are and what they measure.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeInfo> {
         self.probes.iter().map(|probe| &probe.info)
     }

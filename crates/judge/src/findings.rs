@@ -70,7 +70,6 @@ pub struct Point {
 
 /// Latencies in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "each field is the quantile its name says")]
 pub struct Latency {
     pub ns_mean: Estimate,
     pub ns_p50: Estimate,

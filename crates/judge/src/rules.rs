@@ -37,14 +37,15 @@ mod unsteady;
 mod unwritten;
 mod work_unit;
 
-use blockstone_base::units::{format_ns, three_digits};
+pub(crate) use blockstone_base::units::format_ns as time;
+use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_record::manifest::Figure;
 
 use crate::findings::Point;
 use crate::run::FIGURES;
-use evidence::keeps_in_memory;
 pub use evidence::{Case, Evidence, RunCase, ScanCase};
+use evidence::{file_system, in_memory, keeps_in_memory};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {
@@ -83,7 +84,6 @@ pub enum Subject {
 impl Subject {
     pub const ALL: [Self; 3] = [Self::Calibration, Self::Run, Self::Scan];
 
-    /// The verb whose recordings these are.
     pub const fn verb(self) -> &'static str {
         match self {
             Self::Calibration => "calibrate",
@@ -120,10 +120,8 @@ impl Rule {
     }
 }
 
-/// What a rule concluded about a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// What it concluded.
     pub outcome: Outcome,
     /// What was seen, with numbers and units; for an inconclusive one, what was missing.
     pub evidence: String,
@@ -153,9 +151,9 @@ impl Judgement {
         Self::new(Outcome::Fail, evidence.into(), points)
     }
 
-    /// A failure or a pass, on evidence that decides.
-    pub fn decide(failed: bool, evidence: String) -> Self {
-        if failed { Self::fail(evidence, Vec::new()) } else { Self::pass(evidence) }
+    /// A failure at these points or figures, or a pass, on evidence that decides.
+    pub fn decide(failed: bool, evidence: String, points: Vec<String>) -> Self {
+        if failed { Self::fail(evidence, points) } else { Self::pass(evidence) }
     }
 
     /// With this weight in place of the rule's.
@@ -190,7 +188,6 @@ impl Judgement {
 /// The verdicts on a recording, and the places that each is about.
 pub(crate) struct Judged(Vec<(Verdict, Vec<String>)>);
 
-/// Applies every rule that applies.
 pub(crate) fn judge(evidence: &Evidence) -> Judged {
     let judged = |rule: &Rule| Some(verdict(rule, rule.check(evidence)?, evidence));
     Judged(registry::ALL.iter().filter_map(judged).collect())
@@ -232,7 +229,6 @@ fn verdict(rule: &Rule, judgement: Judgement, evidence: &Evidence) -> (Verdict, 
     (verdict, judgement.points)
 }
 
-/// Every figure of a run.
 fn all_figures() -> Vec<String> {
     FIGURES.map(str::to_owned).into()
 }
@@ -255,9 +251,4 @@ pub(crate) fn percent(ratio: f64) -> String {
 /// `4.2 MB`: decimal, as rates are.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{} MB", three_digits((bytes as f64 / 1e4).round() / 1e2))
-}
-
-/// `33 µs`.
-pub(crate) fn time(value_ns: f64) -> String {
-    format_ns(value_ns)
 }

@@ -93,7 +93,6 @@ const STATES: usize = 2;
 const NEWEST: usize = 17;
 const WITHOUT_FLUSHES: usize = 15;
 
-/// Starts the probe on the devices of the context.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let root = context.root.clone();
     let (place, names) = match &context.scope {

@@ -35,7 +35,6 @@ use crate::{Cell, Probe, Row, Schema, Unmeasured};
 /// asked once for each name a thread has, possibly after the thread has ended.
 pub type Resolve = Box<dyn FnMut(u32, u32, &str) -> String + Send>;
 
-/// What to watch, and how to name it.
 pub struct IoSpec {
     /// Root of `/proc` and `/sys` for the names of files, devices and threads.
     pub root: PathBuf,
@@ -129,7 +128,6 @@ struct Io {
     ended: HashSet<Thread>,
 }
 
-/// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Object {
     layer: Layer,
@@ -139,7 +137,6 @@ struct Object {
     mode: Mode,
 }
 
-/// Names that were given once and stay.
 #[derive(Debug)]
 struct Book {
     names: Names,

@@ -29,7 +29,6 @@ use crate::io::Resolve;
 use crate::source::all_unmeasured;
 use crate::{Probe, Row, Schema, Unmeasured};
 
-/// How to sample, and how to name whom.
 pub struct ProfileSpec {
     /// Root of `/proc` and `/sys` for the names of threads, programs and functions.
     pub root: PathBuf,
@@ -110,7 +109,6 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// Turns samples into sums.
 #[derive(Debug)]
 struct Profiler {
     sampler: Sampler,
@@ -175,7 +173,6 @@ impl Shared {
 }
 
 impl Profiler {
-    /// Adds up what was sampled since the last time.
     fn drain(&mut self) {
         let now_ns = clock::now_ns();
         let Self { sampler, threads, code, tally, samples } = self;
@@ -219,7 +216,6 @@ impl Profiler {
     }
 }
 
-/// Whose processor time a sample is.
 fn add(tally: &mut Tally, threads: &mut Threads, code: &mut Code, sample: &Sample, now_ns: u64) {
     let Place { module, symbol, is_idle } = code.at(sample, now_ns);
     // Outside of the first PID namespace, processes of others have no number either.

@@ -171,7 +171,6 @@ fn known(title: &str) -> Option<Role> {
     }
 }
 
-/// The name of the program in a command line.
 fn program(title: &str) -> &str {
     let path = title.split(' ').next().unwrap_or_default();
     path.rsplit('/').next().unwrap_or(path)

@@ -48,7 +48,6 @@ impl Source {
         Self { path: path.to_owned(), absent, state }
     }
 
-    /// A source that is off.
     pub fn off(path: &str, why: String) -> Self {
         Self { path: path.to_owned(), absent: "", state: Err(Unmeasured::Off(why)) }
     }
@@ -79,7 +78,6 @@ impl Source {
         &self.path
     }
 
-    /// Why it is not read.
     pub fn unmeasured(&self) -> Option<&Unmeasured> {
         self.state.as_ref().err()
     }

@@ -3,15 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a recording could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The operating system refused a file operation.
     #[error("{verb} {}: {source}\nhint: {}", path.display(), io_hint(source))]
     Io {
         /// What was attempted: `write`, `rename`, `read`.
         verb: &'static str,
-        /// On which file or directory.
         path: PathBuf,
         source: io::Error,
     },
@@ -29,14 +26,12 @@ pub enum RecordError {
         path.display()
     )]
     InUse { path: PathBuf },
-    /// The directory holds no manifest.
     #[error(
         "open recording {}: it has no manifest.json\n\
          hint: name the directory of one run; `blockstone runs` lists them",
         path.display()
     )]
     NotARecording { path: PathBuf },
-    /// The recording was written by a later version.
     #[error(
         "open recording {}: its format is {format}, this version reads up to {}\n\
          hint: open it with the version of Blockstone that wrote it, or a later one",
@@ -50,13 +45,7 @@ pub enum RecordError {
     },
     /// A file is not what Blockstone wrote.
     #[error("read {}: {why}\nhint: {hint}", path.display())]
-    Damaged {
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-        /// What to do about it.
-        hint: &'static str,
-    },
+    Damaged { path: PathBuf, why: String, hint: &'static str },
     /// A file is sound but does not belong here.
     #[error(
         "read {}: {why}\n\
@@ -86,7 +75,6 @@ impl RecordError {
         move |source| Self::Io { verb, path: path.to_owned(), source }
     }
 
-    /// A file of a recording that cannot be understood.
     pub(crate) fn damaged(path: &Path, why: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_owned(),
@@ -96,7 +84,6 @@ impl RecordError {
         }
     }
 
-    /// A row that cannot be recorded.
     pub(crate) fn rejected(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Rejected { what: what.into(), why: why.into() }
     }

@@ -93,13 +93,11 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// The tool with its version.
     pub fn told_by(&self) -> String {
         let version = self.tool_version.iter().map(String::as_str);
         std::iter::once(self.tool.as_str()).chain(version).collect::<Vec<_>>().join(" ")
     }
 
-    /// All of it in a line.
     pub fn line(&self) -> String {
         let (by, file, holds) = (self.told_by(), &self.file, &self.holds);
         let line = format!("imported, not measured by Blockstone: {by}, {file}: {holds}");
@@ -231,7 +229,6 @@ pub struct ProbeInfo {
 }
 
 impl ProbeInfo {
-    /// A probe of this schema, without ticks.
     pub fn of(schema: &Schema) -> Self {
         let columns = schema.columns.iter().map(|column| ColumnInfo {
             name: column.name.to_owned(),

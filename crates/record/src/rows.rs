@@ -18,7 +18,6 @@ pub enum LatencyClock {
 }
 
 impl LatencyClock {
-    /// Its name in recordings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Intended => "intended",
@@ -41,7 +40,6 @@ pub struct HistogramRow {
     /// Whether the operations completed inside the phase's window; its edges split a second in two
     /// rows.
     pub windowed: bool,
-    /// From when the latencies count.
     pub clock: LatencyClock,
     /// The latencies, not cumulative: this second's alone.
     pub histogram: LatencyHistogram,
@@ -55,7 +53,6 @@ pub struct Event {
     pub phase: i32,
     /// What: `skipped`, when there was no time for a phase.
     pub kind: String,
-    /// The particulars, in words.
     pub detail: String,
 }
 
@@ -125,7 +122,6 @@ pub(crate) fn number(
     })
 }
 
-/// Reads the rows back from one file's table.
 pub(crate) fn histograms(table: &Table, path: &Path) -> Result<Vec<HistogramRow>, RecordError> {
     let cells = Cells::new(table, path);
     let (phases, seconds) = (cells.index(PHASE)?, cells.index("second")?);
@@ -166,7 +162,6 @@ pub(crate) fn histograms(table: &Table, path: &Path) -> Result<Vec<HistogramRow>
         .collect()
 }
 
-/// Reads the rows back from one file's table.
 pub(crate) fn events(table: &Table, path: &Path) -> Result<Vec<Event>, RecordError> {
     let cells = Cells::new(table, path);
     let (instants, phases) = (cells.number(T_NS)?, cells.index(PHASE)?);

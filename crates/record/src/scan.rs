@@ -35,7 +35,6 @@ pub struct FingerprintRow {
     pub first_file: u32,
     /// Where in it, in blocks; of chunks in bytes.
     pub first_at: u64,
-    /// How often it occurred.
     pub occurrences: u32,
     /// The files that hold it; of chunks their bytes.
     pub file_set: u32,

@@ -66,17 +66,14 @@ impl TableFiles {
         &self.table
     }
 
-    /// The file of the whole table.
     pub fn compacted(&self) -> PathBuf {
         self.dir.join(format!("{}.parquet", self.stem))
     }
 
-    /// The file of segment `number`.
     pub fn segment(&self, number: u32) -> PathBuf {
         self.dir.join(format!("{}.{number:04}.parquet", self.stem))
     }
 
-    /// Looks where the rows are.
     pub fn find(&self) -> Result<Found, RecordError> {
         let entries = fs::read_dir(&self.dir).map_err(RecordError::io("list", &self.dir))?;
         let mut segments = Vec::new();

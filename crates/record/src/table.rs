@@ -31,7 +31,6 @@ pub(crate) fn column_type(kind: Kind) -> Type {
     if kind == Kind::State { Type::Text } else { Type::Number }
 }
 
-/// One column's name and type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub name: String,
@@ -123,7 +122,6 @@ pub(crate) enum Value<'a> {
     Empty,
 }
 
-/// The cells of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     Number(Numbers),
@@ -240,7 +238,6 @@ impl Table {
         self.columns = self.fields.iter().map(|field| Data::new(field.kind)).collect();
     }
 
-    /// The cells of a column.
     pub fn column(&self, name: &str) -> Option<&Data> {
         let index = self.fields.iter().position(|field| field.name == name)?;
         self.columns.get(index)

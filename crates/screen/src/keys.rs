@@ -4,10 +4,8 @@ use blockstone_view::{History, registry};
 
 use crate::state::{Picture, State};
 
-/// A key of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A letter, digit or sign.
     Char(char),
     Enter,
     Escape,
@@ -22,7 +20,6 @@ pub enum Key {
     End,
 }
 
-/// What the keys do, for help.
 pub const HELP: [(&str, &str); 18] = [
     ("1…9, Tab, ← →", "select a pane"),
     ("↑ ↓", "select a row"),

@@ -12,9 +12,7 @@ use crate::draw::draw;
 use crate::keys::{Key, press};
 use crate::state::{Frame, State};
 
-/// Where the history comes from.
 pub trait Source {
-    /// What was read so far.
     fn history(&self) -> &History;
     /// Time until the next tick is due; none if there will be no more.
     fn due(&self) -> Option<Duration>;
@@ -23,12 +21,10 @@ pub trait Source {
     /// # Errors
     /// With a message for the user, when the source cannot go on.
     fn look(&mut self) -> Result<(), String>;
-    /// Title and note around the tables.
     fn frame(&self) -> Frame;
     fn over(&self) -> bool;
 }
 
-/// How the screen was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     ByUser,

@@ -11,7 +11,6 @@ pub enum Span {
     All,
 }
 
-/// A picture of the chosen row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
     /// A histogram of its latencies in the interval.
@@ -22,7 +21,6 @@ pub enum Picture {
     Chart,
 }
 
-/// The row that pictures show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
     /// Its leading text cells.
@@ -31,7 +29,6 @@ pub struct Pinned {
     pub timed: Option<Timed>,
 }
 
-/// A place below a pane.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The samples of sessions that it covers.
@@ -42,7 +39,6 @@ pub struct Place {
     pub from_filter: String,
 }
 
-/// What the screen shows.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The view, as an index into the registry.
@@ -51,18 +47,15 @@ pub struct State {
     pub path: Vec<Place>,
     /// The selected row, counted through all tables of a place.
     pub row: usize,
-    /// Columns scrolled past, after the first.
     pub scrolled: usize,
     /// The sort column of each view; none for the view's own order.
     pub sort: Vec<Option<usize>>,
     /// Only rows with a text cell that contains this are shown.
     pub filter: String,
-    /// Whether the filter is being typed.
     pub typing: bool,
     pub help: bool,
     /// Whether the selected row is shown with all its columns.
     pub detail: bool,
-    /// The picture that is shown instead of tables.
     pub picture: Option<Picture>,
     /// The row it shows, which may move in the table meanwhile.
     pub pinned: Option<Pinned>,
@@ -70,9 +63,7 @@ pub struct State {
     pub operation: usize,
     /// The tick that is shown; none follows the latest.
     pub at_ns: Option<u64>,
-    /// How much time figures cover.
     pub span: Span,
-    /// Whether the user wants to quit.
     pub leave: bool,
 }
 
@@ -80,9 +71,7 @@ pub struct State {
 pub struct Frame {
     /// The host's name, or a recording's id.
     pub title: String,
-    /// Whether new ticks arrive.
     pub live: bool,
-    /// A warning or an error to show.
     pub note: Option<String>,
 }
 
@@ -118,7 +107,6 @@ impl State {
         Self { view: name.and_then(place).unwrap_or(0), ..Self::default() }
     }
 
-    /// The view that is shown.
     pub fn view(&self) -> &'static View {
         registry::ALL[self.view.min(registry::ALL.len() - 1)]
     }
@@ -153,7 +141,6 @@ impl State {
         Some(self.filtered(table))
     }
 
-    /// The rows that the filter leaves.
     pub(crate) fn filtered(&self, mut table: Table) -> Table {
         let wanted = self.filter.to_lowercase();
         table.rows.retain(|row| {
@@ -185,7 +172,6 @@ impl State {
         };
     }
 
-    /// Makes figures cover more time, or less.
     pub fn widen(&mut self, wider: bool) {
         let now = SPANS.iter().position(|span| *span == self.span).unwrap_or(0);
         let next = if wider { (now + 1).min(SPANS.len() - 1) } else { now.saturating_sub(1) };

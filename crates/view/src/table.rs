@@ -11,18 +11,15 @@ pub use blockstone_base::table::{
 };
 use blockstone_figures::{Interval, Known, ratio, sum};
 
-/// A way to look at an interval: one table.
 #[derive(Debug)]
 pub struct View {
     /// Its name in commands and documents.
     pub name: &'static str,
-    /// The heading above it.
     pub title: &'static str,
     /// What it shows, in one sentence.
     pub doc: &'static str,
     /// The probe without which there is nothing to show.
     pub probe: &'static str,
-    /// How it is best drawn.
     pub shape: Shape,
     /// Its columns. The leading text columns name a row.
     pub columns: &'static [Heading],
@@ -46,7 +43,6 @@ impl View {
         self.probe == SESSION.probe
     }
 
-    /// The index of the column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
     }

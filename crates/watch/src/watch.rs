@@ -20,7 +20,6 @@ use crate::listen::Listener;
 use crate::recorder::RecordingSink;
 use crate::settings::{Kernel, Settings};
 
-/// What watching says about itself.
 pub const SCHEMA: Schema = Schema {
     probe: "watch",
     doc: "The watching itself: ticks, those that were missed, and how long looking took.",
@@ -128,7 +127,6 @@ impl Watch {
         self.silent.as_deref()
     }
 
-    /// The watched database server.
     pub fn server(&self) -> Option<&Server> {
         self.database.as_ref().map(Database::server)
     }
@@ -205,7 +203,6 @@ impl Watch {
         Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }
 
-    /// Takes the answers of the database's thread.
     fn drain_answers(&mut self) -> Result<(), WatchError> {
         let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
         let family = self.server().map(|server| server.family);

@@ -28,7 +28,6 @@ const FIRST_NS: u64 = 1_024;
 /// the last one, from 17.2 s on, never.
 pub const OCTAVES: usize = 26;
 
-/// Latencies of one operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// What was timed: `read`, `write`, `flush`, `discard`, `submit` or `wait`.
@@ -41,14 +40,12 @@ pub struct Latencies {
     pub queue_ns: Option<f64>,
 }
 
-/// How many operations took how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     /// The least of them may have taken this, in nanoseconds.
     pub from_ns: u64,
     /// They took less than this, or at most this where both are the same; none for the last one.
     pub to_ns: Option<u64>,
-    /// How many.
     pub count: f64,
 }
 
@@ -166,7 +163,6 @@ impl Latencies {
         Self { operation: operation.to_owned(), buckets, sum_ns, queue_ns }
     }
 
-    /// How many there were.
     pub fn count(&self) -> f64 {
         self.buckets.iter().map(|bucket| bucket.count).sum()
     }
@@ -206,7 +202,6 @@ impl Latencies {
         Err(Missing::Unknown)
     }
 
-    /// How many there were by octave.
     pub fn octaves(&self) -> [f64; OCTAVES] {
         let mut octaves = [0.0; OCTAVES];
         for bucket in &self.buckets {
@@ -222,7 +217,6 @@ pub fn octave_bounds(octave: usize) -> (u64, Option<u64>) {
     (start, (octave + 1 < OCTAVES).then(|| FIRST_NS << octave))
 }
 
-/// The octave of a latency.
 fn octave(ns: u64) -> usize {
     let doublings = (ns / FIRST_NS).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
     doublings.min(OCTAVES - 1)

@@ -148,11 +148,8 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let texts: Vec<String> =
         measured.iter().map(|(what, ratio, _)| format!("{} {what}", percent(*ratio))).collect();
-    if measured.iter().any(|(_, ratio, limit)| ratio > limit) {
-        Judgement::fail(texts.join(", "), all_figures())
-    } else {
-        Judgement::pass(texts.join(", "))
-    }
+    let is_noisy = measured.iter().any(|(_, ratio, limit)| ratio > limit);
+    Judgement::decide(is_noisy, texts.join(", "), all_figures())
 }
 
 /// Share of the device's read bytes that was not charged to this process. Of writes nothing can be

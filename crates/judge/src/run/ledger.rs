@@ -40,7 +40,6 @@ impl LedgerCell {
         found.map_or_else(|_| Self::Unmeasured(why()), Self::Value)
     }
 
-    /// The number, if it was measured.
     pub fn value(&self) -> Option<u64> {
         match self {
             Self::Value(value) => Some(*value),
@@ -49,7 +48,6 @@ impl LedgerCell {
     }
 }
 
-/// The ledger of a window.
 pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
     let plans = window.parameters().plans.unwrap_or_default();
     let plan = |kind: &str| plans.get(kind).cloned();

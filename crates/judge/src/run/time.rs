@@ -7,9 +7,8 @@ use super::{DbTime, Wait, WaitClass};
 
 /// The role whose time is database time.
 pub const SESSION: &str = "session";
-/// Events that are no waits.
+/// Events that are no waits, as [`RUN_QUEUE`].
 pub const CPU: &str = "CPU";
-/// … both of them.
 pub const RUN_QUEUE: &str = "run queue";
 
 /// The time of the sessions, taken apart.
@@ -98,7 +97,6 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
     waits
 }
 
-/// The sessions' time by class.
 pub fn classes(window: &RunWindow, waits: &[Wait], db_time: Option<&DbTime>) -> Vec<WaitClass> {
     let Some(db_time) = db_time else { return Vec::new() };
     let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();

@@ -6,7 +6,6 @@ use blockstone_figures::{Grown, History, Interval, Missing};
 use blockstone_record::manifest::{Group, Manifest, Phase};
 use blockstone_record::parameters::RunParameters;
 
-/// The probes that are read.
 pub const PROBES: [&str; 11] = [
     "operation",
     "event",
@@ -23,7 +22,6 @@ pub const PROBES: [&str; 11] = [
 
 /// The window with all that was recorded in it, as an [`Interval`].
 pub struct RunWindow<'a> {
-    /// The recording's manifest.
     pub manifest: &'a Manifest,
     /// The phase in which the sessions ran.
     pub phase: &'a Phase,
@@ -59,7 +57,6 @@ impl<'a> RunWindow<'a> {
         self.phase.group == Group::Scan
     }
 
-    /// Its length.
     pub fn duration_ns(&self) -> u64 {
         self.phase.window_end_ns - self.phase.window_start_ns
     }
@@ -70,7 +67,6 @@ impl<'a> RunWindow<'a> {
         of_point.or_else(|| self.parameters().sessions.map(u64::from)).unwrap_or(0)
     }
 
-    /// What was asked for.
     pub fn parameters(&self) -> RunParameters {
         self.manifest.parameters()
     }

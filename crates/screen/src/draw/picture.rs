@@ -25,7 +25,6 @@ const IN_QUEUE: &str = "in queue";
 const SHADES: [(&str, Color); 4] =
     [("░", Color::Blue), ("▒", Color::Cyan), ("▓", Color::Yellow), ("█", Color::Red)];
 
-/// Draws the picture that was chosen.
 pub fn picture(
     state: &State,
     picture: Picture,
@@ -160,7 +159,6 @@ fn heat_map(state: &State, timed: &Timed, history: &History, area: Rect, buffer:
     time_axis(history, &slices, axis.intersection(area), buffer);
 }
 
-/// The count in these octaves.
 fn count(octaves: &[f64; OCTAVES], (from, to): (usize, usize)) -> f64 {
     octaves[from..=to].iter().sum()
 }

@@ -56,7 +56,6 @@ pub const CLASSES: View = View {
 };
 
 const PROBE: &str = "session";
-/// Those who serve clients.
 const SESSION: &str = "session";
 /// How states begin outside of a call, in a transaction or not.
 const IDLE: &str = "idle";

@@ -28,7 +28,6 @@ fn is_title(line: &str) -> bool {
     line.starts_with(TITLE)
 }
 
-/// What was read at one time.
 #[derive(Default)]
 struct Block {
     /// The line of its time.

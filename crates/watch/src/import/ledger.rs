@@ -13,7 +13,6 @@ use blockstone_base::column::{Cell, Kind, Reading, Schema};
 use super::writer::{empty_row, is_state};
 use super::{Failure, Sink, Snapshot};
 
-/// A hundredth of a second.
 const CENTISECOND_NS: u64 = 10_000_000;
 /// How far an interval may be off its printed times, which are in whole seconds.
 const SLACK_NS: u64 = 1_500_000_000;
@@ -66,7 +65,6 @@ pub struct Span {
     pub exact: bool,
 }
 
-/// Intervals one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timeline {
     end_ns: Option<u64>,

@@ -28,7 +28,6 @@ const NOISY_HALF_WIDTH: f64 = 0.2;
 pub struct Ladder<'a> {
     /// As evidence names it: `random reads`.
     pub name: &'static str,
-    /// Its direction.
     pub op: Op,
     /// Bytes an operation.
     pub block_bytes: u64,
