@@ -103,7 +103,6 @@ pub enum Cell {
 /// What a measured thing said about itself at one tick: one row of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The probe, as its [`Schema`] names it.
     pub probe: &'static str,
     /// What it is about; empty when there is only one.
     pub object: String,

@@ -76,7 +76,6 @@ pub const DISK: Schema = Schema {
 /// histograms of a recording. What a session waited is the event `direct path read`.
 pub const DIRECT_READ: &str = "session/direct path I/O";
 
-/// What the database did as a whole.
 pub const INSTANCE: Schema = Schema {
     probe: "instance",
     doc: "Statistics of the database as a whole.",

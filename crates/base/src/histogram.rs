@@ -21,7 +21,6 @@ pub struct LatencyHistogram {
     sum_ns: u128,
 }
 
-/// Why an encoded histogram could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("decode histogram: {why}\nhint: the bytes are not an HdrHistogram V2 encoding")]
 pub struct DecodeError {

@@ -1,5 +1,5 @@
-//! Tables of derived figures: what views, judges and models hand to whoever prints, draws or saves
-//! them. A table carries its headings with units and meaning, so that the terminal, the HTML page,
+//! Tables of derived figures: what views, judges and models hand over to be printed, drawn or
+//! saved. A table carries its headings with units and meaning, so that the terminal, the HTML page,
 //! JSON and CSV show the same numbers under the same keys.
 
 use std::borrow::Cow;
@@ -105,7 +105,6 @@ pub struct Row {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number in the column's measure.
     Number(f64),
     /// A number with its 95 % interval, in the column's measure.
     Estimate(Estimate),
@@ -279,7 +278,6 @@ impl Value {
 }
 
 impl Missing {
-    /// The word for it in documents.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",

@@ -107,7 +107,6 @@ pub const SESSION: Schema = Schema {
     ],
 };
 
-/// How many sessions there are, at each sample.
 pub const SESSIONS: Schema = Schema {
     probe: "sessions",
     doc: "Sessions of clients, at each sample.",
@@ -177,7 +176,6 @@ pub const STATEMENT_TEXT: Schema = Schema {
     columns: &[DB.state("text", "The statement.")],
 };
 
-/// All series of a watched database.
 pub const MONITORED: &[&Schema] = &[
     &INSTANCE,
     &SQL,
