@@ -19,7 +19,6 @@ pub enum RecordError {
         path.display()
     )]
     NotEmpty { path: PathBuf },
-    /// Another process is recording into the same directory.
     #[error(
         "create recording {}: another run is recording there\n\
          hint: give each run its own --out, or none: the default directories never collide",
@@ -43,20 +42,14 @@ pub enum RecordError {
         path: PathBuf,
         format: String,
     },
-    /// A file is not what Blockstone wrote.
     #[error("read {}: {why}\nhint: {hint}", path.display())]
     Damaged { path: PathBuf, why: String, hint: &'static str },
-    /// A file is sound but does not belong here.
     #[error(
         "read {}: {why}\n\
          hint: copy a recording as a whole directory; put the file back where it belongs",
         path.display()
     )]
-    Foreign {
-        path: PathBuf,
-        /// What shows that it does not belong.
-        why: String,
-    },
+    Foreign { path: PathBuf, why: String },
     /// A probe was asked for that the recording does not have.
     #[error("read series {probe}: not in this recording\nhint: it has {}", known.join(", "))]
     UnknownProbe { probe: String, known: Vec<String> },

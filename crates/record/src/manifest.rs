@@ -12,10 +12,8 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// The format this version writes.
 pub const FORMAT: &str = "blockstone.recording/1";
 
-/// Its file's name in a recording's directory.
 pub const MANIFEST: &str = "manifest.json";
 
 /// The content of [`MANIFEST`].

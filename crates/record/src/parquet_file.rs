@@ -23,12 +23,10 @@ use crate::checksum::{self, PLACEHOLDER, Summing};
 use crate::error::RecordError;
 use crate::table::{Data, Field, Numbers, Table, Texts, Type};
 
-/// Reader key of the file's checksum.
 const KEY_CHECKSUM: &str = "blockstone.checksum";
 /// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
 pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
-/// Key-value pairs of a footer.
 pub(crate) type Meta = Vec<(String, String)>;
 
 /// Writes tables with equal fields into one file, a row group each.

@@ -45,10 +45,8 @@ pub enum RunState {
     Running,
     /// It was killed, or runs on another machine that shares this directory.
     Unfinished,
-    /// It ended as its manifest says.
     Ended(End),
     Damaged {
-        /// Why not, and what to do.
         reason: String,
     },
 }

@@ -11,7 +11,6 @@ pub(crate) const PHASE: &str = "phase";
 /// What a row of a series is about.
 pub(crate) const OBJECT: &str = "object";
 
-/// The type of a column, as Parquet knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     /// A 64-bit number; empty cells allowed.
@@ -111,7 +110,6 @@ impl Numbers {
     }
 }
 
-/// One cell on its way into a table.
 pub(crate) enum Value<'a> {
     Number(i64),
     Index(i32),
