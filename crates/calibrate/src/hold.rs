@@ -33,7 +33,6 @@ const LEAST_TICKS: usize = 8;
 pub struct Backing {
     /// The file, or nothing for the null engine.
     pub medium: Medium,
-    /// What is written and how reads are verified.
     pub content: Arc<dyn Content>,
 }
 
@@ -47,7 +46,7 @@ pub struct Measured {
     pub latency_ns_mean: f64,
     /// 99th percentile in nanoseconds.
     pub latency_ns_p99: u64,
-    /// Bytes completed over the whole phase.
+    /// Over the whole phase, warm-up included.
     pub completed_bytes: u64,
     pub interrupted: Option<&'static str>,
 }

@@ -63,7 +63,6 @@ pub struct Settings {
     pub max_latency: Nanos,
     /// Use the page cache, to show what it does to the numbers.
     pub buffered: bool,
-    /// Leave out every phase that writes.
     pub read_only: bool,
     pub keep: bool,
     /// Measure small and large reads together.
