@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use blockstone_view::History;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -118,22 +118,8 @@ fn key(pressed: KeyEvent) -> Option<Key> {
         return None;
     }
     // In raw mode Ctrl-C is a key, not a signal.
-    if pressed.modifiers.contains(KeyModifiers::CONTROL) && pressed.code == KeyCode::Char('c') {
+    if pressed.modifiers.contains(KeyModifiers::CONTROL) && pressed.code == Key::Char('c') {
         return Some(Key::Char('q'));
     }
-    Some(match pressed.code {
-        KeyCode::Char(letter) => Key::Char(letter),
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Tab => Key::Tab,
-        KeyCode::BackTab => Key::BackTab,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        _ => return None,
-    })
+    Some(pressed.code)
 }

@@ -1,8 +1,9 @@
 //! The state of the screen: what it shows.
 
+use std::collections::BTreeMap;
+
 use blockstone_view::{Focus, History, Interval, Table, Timed, Value, View, registry};
 
-/// How much time figures cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// This many intervals between ticks.
@@ -15,7 +16,6 @@ pub enum Span {
 pub enum Picture {
     /// A histogram of its latencies in the interval.
     Histogram,
-    /// The same over time.
     HeatMap,
     /// The figure that orders the rows, or the first, over time.
     Chart,
@@ -31,25 +31,21 @@ pub struct Pinned {
 
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The samples of sessions that it covers.
     pub focus: Focus,
-    /// The row that was selected one level up.
     pub from_row: usize,
-    /// The filter that was set one level up.
     pub from_filter: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct State {
-    /// The view, as an index into the registry.
     pub view: usize,
     /// The places drilled down to from there, each from the one before.
     pub path: Vec<Place>,
     /// The selected row, counted through all tables of a place.
     pub row: usize,
     pub scrolled: usize,
-    /// The sort column of each view; none for the view's own order.
-    pub sort: Vec<Option<usize>>,
+    /// The sort column of views that are not in their own order, by their index.
+    pub sort: BTreeMap<usize, usize>,
     /// Only rows with a text cell that contains this are shown.
     pub filter: String,
     pub typing: bool,
@@ -69,35 +65,17 @@ pub struct State {
 
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// The host's name, or a recording's id.
     pub title: String,
     pub live: bool,
     pub note: Option<String>,
 }
 
-/// The spans that a user can choose between.
 const SPANS: [Span; 5] =
     [Span::Ticks(1), Span::Ticks(5), Span::Ticks(15), Span::Ticks(60), Span::All];
 
-impl Default for State {
+impl Default for Span {
     fn default() -> Self {
-        Self {
-            view: 0,
-            path: Vec::new(),
-            row: 0,
-            scrolled: 0,
-            sort: vec![None; registry::ALL.len()],
-            filter: String::new(),
-            typing: false,
-            help: false,
-            detail: false,
-            picture: None,
-            pinned: None,
-            operation: 0,
-            at_ns: None,
-            span: SPANS[0],
-            leave: false,
-        }
+        SPANS[0]
     }
 }
 
@@ -135,7 +113,7 @@ impl State {
     /// The rows of the view as they are shown: filtered and in order.
     pub fn table(&self, interval: &Interval<'_>) -> Option<Table> {
         let mut table = self.view().table(interval)?;
-        if let Some(column) = self.sort[self.view] {
+        if let Some(&column) = self.sort.get(&self.view) {
             table.sort(column);
         }
         Some(self.filtered(table))
@@ -163,13 +141,13 @@ impl State {
     /// Sorts by the next or the previous column; past either end, in the view's own order.
     pub fn sort_by_next(&mut self, back: bool) {
         let count = self.view().columns.len();
-        let sort = &mut self.sort[self.view];
-        *sort = match (*sort, back) {
+        let next = match (self.sort.remove(&self.view), back) {
             (None, false) => Some(0),
             (None, true) => Some(count - 1),
             (Some(column), false) => Some(column + 1).filter(|column| *column < count),
             (Some(column), true) => column.checked_sub(1),
         };
+        self.sort.extend(next.map(|column| (self.view, column)));
     }
 
     pub fn widen(&mut self, wider: bool) {

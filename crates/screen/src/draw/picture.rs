@@ -17,11 +17,8 @@ use crate::state::{Picture, State};
 
 /// Width of the bounds at the left.
 const LABEL: usize = 10;
-/// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
-/// A figure that only requests to devices have.
 const IN_QUEUE: &str = "in queue";
-/// From the lowest to the highest count.
 const SHADES: [(&str, Color); 4] =
     [("░", Color::Blue), ("▒", Color::Cyan), ("▓", Color::Yellow), ("█", Color::Red)];
 

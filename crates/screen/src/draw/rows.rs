@@ -15,7 +15,6 @@ use crate::columns::{ColumnLayout, GAP, fitting};
 pub struct RowOptions {
     /// The selected row, if it is in this table.
     pub chosen: Option<usize>,
-    /// The column that orders them.
     pub sorted: Option<usize>,
     pub scrolled: usize,
 }
