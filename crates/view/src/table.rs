@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use blockstone_base::database::SESSION;
+pub(crate) use blockstone_base::table::Measure::{Bytes, Count, Nanoseconds, Share, Text};
 use blockstone_base::table::Merge;
 use blockstone_base::table::{self, Row};
 pub use blockstone_base::table::{
@@ -16,7 +17,6 @@ pub struct View {
     /// Its name in commands and documents.
     pub name: &'static str,
     pub title: &'static str,
-    /// What it shows, in one sentence.
     pub doc: &'static str,
     /// The probe without which there is nothing to show.
     pub probe: &'static str,
@@ -60,7 +60,7 @@ pub(crate) const fn mean_size(
     heading: &'static str,
     doc: &'static str,
 ) -> Heading {
-    mean_of(events, key, heading, Measure::Bytes, doc)
+    mean_of(events, key, heading, Bytes, doc)
 }
 
 /// A column of mean times of events, where the column `events` has their rate.
@@ -70,7 +70,7 @@ pub(crate) const fn mean_time(
     heading: &'static str,
     doc: &'static str,
 ) -> Heading {
-    mean_of(events, key, heading, Measure::Nanoseconds, doc)
+    mean_of(events, key, heading, Nanoseconds, doc)
 }
 
 /// A row about one object of a probe: its name, then what [`derived`] makes of the other columns.
@@ -106,7 +106,7 @@ pub(crate) fn derived(
         moved(counter).map(|moved| moved / interval.seconds())
     } else if let Some(time) = key.strip_suffix("_share") {
         moved(&format!("{time}_ns")).map(|moved| moved / interval.ns())
-    } else if heading.measure == Measure::Text {
+    } else if heading.measure == Text {
         return objects.first().and_then(|object| interval.text(probe, object, key)).into();
     } else {
         sum(objects.iter().map(|object| interval.level(probe, object, key)))

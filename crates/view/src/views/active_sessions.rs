@@ -3,9 +3,10 @@
 
 use blockstone_figures::{Focus, Interval, Sample};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
+use super::samples::{grouped, most};
+use crate::table::{Count, Shape, Share, Text, Value, View, count, text, unmerged};
 
 pub const VIEW: View = View {
     name: "active-sessions",
@@ -17,23 +18,13 @@ pub const VIEW: View = View {
         text("wait_class", "class", "The kind of wait; `Lock` queues, `LWLock` are latches."),
         text("event", "event", "What they waited for."),
         count("average_active_sessions", "AAS", "Sessions doing it, on average."),
-        unmerged(
-            "db_time_share",
-            "of DB time",
-            Measure::Share,
-            "Its share of what all sessions did.",
-        ),
-        unmerged("sessions", "sessions", Measure::Count, "Different sessions that did it."),
-        unmerged(
-            "statements",
-            "statements",
-            Measure::Count,
-            "Different statements in which they did it.",
-        ),
+        unmerged("db_time_share", "of DB time", Share, "Its share of what all sessions did."),
+        unmerged("sessions", "sessions", Count, "Different sessions that did it."),
+        unmerged("statements", "statements", Count, "Different statements in which they did it."),
         unmerged(
             "top_statement",
             "most in",
-            Measure::Text,
+            Text,
             "The statement in which it was seen most often.",
         ),
     ],
@@ -50,7 +41,7 @@ pub const CLASSES: View = View {
         text("role", "role", "Who: `session`, or a kind of process in the background."),
         text("wait_class", "class", "The kind of wait."),
         count("average_active_sessions", "AAS", "How many did it, on average."),
-        unmerged("db_time_share", "of all", Measure::Share, "Its share of what this role did."),
+        unmerged("db_time_share", "of all", Share, "Its share of what this role did."),
     ],
     rows: by_class,
 };
@@ -61,38 +52,22 @@ const SESSION: &str = "session";
 const IDLE: &str = "idle";
 
 fn by_event(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    #[derive(Default)]
-    struct Seen<'a> {
-        samples: f64,
-        sessions: BTreeSet<&'a str>,
-        statements: BTreeMap<&'a str, u64>,
+    fn wait<'a>(sample: &Sample<'a>) -> (&'a str, &'a str) {
+        let said = |column| sample.text(column).unwrap_or_default();
+        (said("wait_class"), said("event"))
     }
-    let mut events: BTreeMap<(&str, &str), Seen<'_>> = BTreeMap::new();
-    let mut all = 0.0;
-    for sample in interval.samples(PROBE).filter(at_work(interval)) {
-        let key = |column| sample.text(column).unwrap_or_default();
-        let seen = events.entry((key("wait_class"), key("event"))).or_default();
-        all += 1.0;
-        seen.samples += 1.0;
-        seen.sessions.insert(sample.object);
-        *seen.statements.entry(key("query_id")).or_default() += 1;
-    }
-    let looks = looks(interval);
-    let mut events: Vec<_> = events.into_iter().collect();
-    events.sort_by(|a, b| b.1.samples.total_cmp(&a.1.samples));
-    let row = |((class, event), seen): ((&str, &str), Seen<'_>)| {
-        let most = seen.statements.iter().max_by_key(|(_, count)| **count).map(|(id, _)| *id);
+    grouped(interval, wait, |(class, event), seen, all, looks| {
+        let statement_id = most(&seen.statements).copied().unwrap_or_default();
         vec![
-            Value::from(class),
-            Value::from(event),
+            Value::from(*class),
+            Value::from(*event),
             Value::Number(seen.samples / looks),
             Value::Number(seen.samples / all),
             Value::Number(seen.sessions.len() as f64),
             Value::Number(seen.statements.len() as f64),
-            Value::from(statement(interval, most.unwrap_or_default())),
+            Value::from(statement(interval, statement_id)),
         ]
-    };
-    events.into_iter().map(row).collect()
+    })
 }
 
 fn by_class(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -134,7 +109,7 @@ pub(super) fn at_work<'a>(interval: &Interval<'a>) -> impl Fn(&Sample<'a>) -> bo
     }
 }
 
-/// How often sessions were looked at; never zero.
+/// How often sessions were sampled; never zero.
 pub(super) fn looks(interval: &Interval<'_>) -> f64 {
     (interval.samples("sessions").count() as f64).max(1.0)
 }

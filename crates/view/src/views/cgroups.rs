@@ -2,7 +2,7 @@
 
 use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, level, row_of, share, text};
+use crate::table::{Bytes, Shape, Value, View, count, flow, level, row_of, share, text};
 
 pub const VIEW: View = View {
     name: "cgroups",
@@ -15,8 +15,8 @@ pub const VIEW: View = View {
         share("cpu_share", "CPU", "Processor time, of one processor's."),
         share("throttled_share", "throttled", "Time in which it was not let run."),
         count("throttled_periods_per_s", "periods/s", "Periods in which that happened a second."),
-        level("memory_bytes", "memory", Measure::Bytes, "Memory in use, page cache included."),
-        level("memory_limit_bytes", "limit", Measure::Bytes, "The limit on it."),
+        level("memory_bytes", "memory", Bytes, "Memory in use, page cache included."),
+        level("memory_limit_bytes", "limit", Bytes, "The limit on it."),
         count("read_ios_per_s", "r/s", "Reads from devices a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
         count("write_ios_per_s", "w/s", "Writes to devices a second."),

@@ -3,8 +3,8 @@
 use blockstone_figures::{Interval, Missing, sum};
 
 use crate::table::{
-    Heading, Measure, Shape, Value, View, count, derived, flow, level, mean_size, mean_time, share,
-    text,
+    Count, Heading, Shape, Text, Value, View, count, derived, flow, level, mean_size, mean_time,
+    share, text,
 };
 
 pub const VIEW: View = View {
@@ -15,7 +15,7 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("device", "device", "Kernel name; `all` for the disks beneath everything."),
-        level("device_kind", "kind", Measure::Text, "What it is."),
+        level("device_kind", "kind", Text, "What it is."),
         count("read_ios_per_s", "r/s", "Reads completed a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
         mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
@@ -38,9 +38,9 @@ pub const VIEW: View = View {
         mean_time("flush_ios_per_s", "flush_await_ns", "f await", "Mean time of a flush."),
         flow("discard_bytes_per_s", "discard", "Bytes discarded a second."),
         count("queue_depth", "queue", "Mean number of requests waiting or in flight."),
-        level("in_flight", "in flight", Measure::Count, "Requests in flight at the end."),
+        level("in_flight", "in flight", Count, "Requests in flight at the end."),
         share("busy_share", "busy", "Time with at least one request in flight."),
-        level("beneath", "beneath", Measure::Text, "What it lies on."),
+        level("beneath", "beneath", Text, "What it lies on."),
     ],
     rows,
 };

@@ -2,7 +2,7 @@
 
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Measure, Shape, Value, View, count, derived, level, share};
+use crate::table::{Bytes, Count, Shape, Value, View, count, derived, level, share};
 
 pub const VIEW: View = View {
     name: "host",
@@ -17,21 +17,11 @@ pub const VIEW: View = View {
         share("cpu_iowait_share", "iowait", "Processors idle while a task waits for I/O."),
         share("cpu_idle_share", "idle", "Processors idle."),
         share("cpu_steal_share", "steal", "Processors ready, but the hypervisor ran others."),
-        level("runnable", "runnable", Measure::Count, "Tasks running or ready to run."),
+        level("runnable", "runnable", Count, "Tasks running or ready to run."),
         count("switches_per_s", "switches/s", "Context switches a second."),
-        level(
-            "dirty_bytes",
-            "dirty",
-            Measure::Bytes,
-            "Memory that waits to be written to storage.",
-        ),
-        level("writeback_bytes", "writeback", Measure::Bytes, "Memory being written to storage."),
-        level(
-            "cached_bytes",
-            "page cache",
-            Measure::Bytes,
-            "Page cache, tmpfs and shared memory included.",
-        ),
+        level("dirty_bytes", "dirty", Bytes, "Memory that waits to be written to storage."),
+        level("writeback_bytes", "writeback", Bytes, "Memory being written to storage."),
+        level("cached_bytes", "page cache", Bytes, "Page cache, tmpfs and shared memory included."),
         share("psi_cpu_some_share", "CPU some", "Time in which a task waited for a processor."),
         share("psi_io_some_share", "I/O some", "Time in which a task waited for I/O."),
         share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O."),

@@ -5,8 +5,8 @@ use blockstone_figures::{Interval, Known, Latencies, Missing, ratio, sum};
 use std::collections::BTreeMap;
 
 use crate::table::{
-    Heading, Measure, Shape, Value, View, count, flow, mean_size, mean_time, moves, sorted, text,
-    unmerged,
+    Heading, Nanoseconds, Shape, Value, View, count, flow, mean_size, mean_time, moves, sorted,
+    text, unmerged,
 };
 
 pub const VIEW: View = View {
@@ -16,7 +16,7 @@ pub const VIEW: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("role", "role", "Who sent them.")),
-    rows: by_role,
+    rows: |interval| rows(interval, "block", "role"),
 };
 
 pub const FILE_TYPES: View = View {
@@ -26,7 +26,7 @@ pub const FILE_TYPES: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("file_type", "file type", "What kind of file they were on.")),
-    rows: by_file_type,
+    rows: |interval| rows(interval, "block", "file_type"),
 };
 
 pub const FILES: View = View {
@@ -36,7 +36,7 @@ pub const FILES: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("file", "file", "The file, or the device.")),
-    rows: by_file,
+    rows: |interval| rows(interval, "block", "file"),
 };
 
 pub const CALLS: View = View {
@@ -46,7 +46,7 @@ pub const CALLS: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("role", "role", "Who made them.")),
-    rows: calls_by_role,
+    rows: |interval| rows(interval, "system call", "role"),
 };
 
 const PROBE: &str = "kernel_io";
@@ -62,7 +62,7 @@ const fn columns(first: Heading) -> [Heading; 17] {
         unmerged(
             "read_await_ns_p99",
             "r p99",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Time in which 99 of 100 reads were done.",
         ),
         count("write_sync_ios_per_s", "w sync/s", "Writes per second that a process waits for."),
@@ -78,7 +78,7 @@ const fn columns(first: Heading) -> [Heading; 17] {
         unmerged(
             "write_await_ns_p99",
             "w p99",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Time in which 99 of 100 writes were done.",
         ),
         count("flush_ios_per_s", "flush/s", "Flushes a second."),
@@ -86,22 +86,6 @@ const fn columns(first: Heading) -> [Heading; 17] {
         count("read_ios_per_s", "r/s", "Reads a second."),
         count("write_ios_per_s", "w/s", "Writes a second."),
     ]
-}
-
-fn by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "role")
-}
-
-fn by_file_type(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "file_type")
-}
-
-fn by_file(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "file")
-}
-
-fn calls_by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "system call", "role")
 }
 
 /// A group's objects of one operation, by whether a process waits for it.

@@ -3,7 +3,7 @@
 use blockstone_base::column::Unit;
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Measure, Shape, Value, View, count, text, unmerged};
+use crate::table::{Count, Shape, Value, View, count, text, unmerged};
 
 pub const VIEW: View = View {
     name: "load",
@@ -17,7 +17,7 @@ pub const VIEW: View = View {
         unmerged(
             "per_transaction",
             "per transaction",
-            Measure::Count,
+            Count,
             "So much for each commit and rollback.",
         ),
     ],

@@ -2,7 +2,7 @@
 
 use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, level, row_of, share, text};
+use crate::table::{Count, Shape, Value, View, count, flow, level, row_of, share, text};
 
 pub const VIEW: View = View {
     name: "processes",
@@ -12,7 +12,7 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("role", "role", "The role, as the process calls itself or the database says."),
-        level("processes", "procs", Measure::Count, "Processes or threads in it."),
+        level("processes", "procs", Count, "Processes or threads in it."),
         share("cpu_share", "CPU", "Time on a processor, of one processor's time."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         count("read_calls_per_s", "r calls/s", "Reading system calls a second."),

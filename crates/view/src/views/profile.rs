@@ -7,7 +7,8 @@ use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use super::disks;
 use crate::table::{
-    Heading, Measure, Shape, Value, View, mean_time, share, sorted, text, time, total, unmerged,
+    Count, Heading, Nanoseconds, Shape, Share, Text, Value, View, mean_time, share, sorted, text,
+    time, total, unmerged,
 };
 
 pub const VIEW: View = View {
@@ -46,14 +47,14 @@ pub const ROLES: View = View {
         unmerged(
             "cpu_ns_per_own_io",
             "per own I/O",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Processor time for each read and write that this role sent to a device.",
         ),
         SAMPLES,
         unmerged(
             "hottest",
             "most in",
-            Measure::Text,
+            Text,
             "The function, program or library that took most of it.",
         ),
     ],
@@ -77,7 +78,7 @@ pub const SAMPLING: View = View {
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        total("samples", "samples", Measure::Count, "Samples that found processors at work."),
+        total("samples", "samples", Count, "Samples that found processors at work."),
         mean_time("samples", "period_ns", "each", "Processor time that a sample stands for."),
         share("busy_share", "at work", "Of the time of all processors, what they found at work."),
         share("idle_share", "idle", "What they found idle."),
@@ -85,13 +86,13 @@ pub const SAMPLING: View = View {
         unmerged(
             "missed_share",
             "missed",
-            Measure::Share,
+            Share,
             "Time without a sample, as a processor that the hypervisor takes away has none.",
         ),
         total(
             "lost",
             "lost",
-            Measure::Count,
+            Count,
             "Samples and notes on threads that found no room in the buffers.",
         ),
     ],
@@ -109,22 +110,21 @@ const MODE: Heading = text("mode", "mode", "In the kernel, or in user mode.");
 const MODULE: Heading =
     text("module", "module", "`vmlinux`, a module of the kernel, a program or a library.");
 const SYMBOL: Heading = text("symbol", "function", "The function, of the kernel only.");
-const CPU: Heading =
-    unmerged("cpu_share", "CPU", Measure::Share, "Of all processor time that was spent.");
+const CPU: Heading = unmerged("cpu_share", "CPU", Share, "Of all processor time that was spent.");
 const MARGIN: Heading = unmerged(
     "margin_share",
     "±",
-    Measure::Share,
+    Share,
     "So far off may that be, as it comes from samples (95 % confidence).",
 );
 const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time a second.");
 const PER_IO: Heading = unmerged(
     "cpu_ns_per_io",
     "per I/O",
-    Measure::Nanoseconds,
+    Nanoseconds,
     "Processor time for each read and write of the disks.",
 );
-const SAMPLES: Heading = total("samples", "samples", Measure::Count, "Samples that found it.");
+const SAMPLES: Heading = total("samples", "samples", Count, "Samples that found it.");
 
 /// What was found at work in an interval.
 struct Found<'a> {
@@ -136,7 +136,6 @@ struct Found<'a> {
     cpu_ns: f64,
 }
 
-/// What rows are shares of.
 struct Whole {
     samples: f64,
     cpu_ns: f64,
@@ -144,7 +143,6 @@ struct Whole {
     ios: Known,
 }
 
-/// Parts that share a row.
 #[derive(Clone, Copy, Default)]
 struct Part {
     samples: f64,

@@ -3,8 +3,8 @@
 use blockstone_figures::{Interval, ratio};
 
 use crate::table::{
-    Heading, Measure, Shape, Value, View, count, derived, flow, level, mean_size, mean_time, share,
-    sorted, text, unmerged,
+    Bytes, Heading, Shape, Text, Value, View, count, derived, flow, level, mean_size, mean_time,
+    share, sorted, text, unmerged,
 };
 
 pub const VIEW: View = View {
@@ -16,7 +16,7 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("session", "session", "Its number in the database."),
-        level("role", "role", Measure::Text, "What kind of process it is."),
+        level("role", "role", Text, "What kind of process it is."),
         share("cpu_share", "CPU", "Time on a processor."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         count("read_ios_per_s", "r/s", "Read requests a second."),
@@ -27,7 +27,7 @@ pub const VIEW: View = View {
         mean_time("write_ios_per_s", "write_await_ns", "w time", "Mean time of a write."),
         count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
         flow("redo_bytes_per_s", "redo", "Redo generated a second."),
-        unmerged("redo_record_bytes", "a record", Measure::Bytes, "Redo for each record of it."),
+        unmerged("redo_record_bytes", "a record", Bytes, "Redo for each record of it."),
         flow("requested_read_bytes_per_s", "asked r", "Bytes that reading system calls gave."),
         flow("charged_read_bytes_per_s", "storage r", "Bytes that storage had to deliver."),
         flow("requested_write_bytes_per_s", "asked w", "Bytes that writing system calls took."),

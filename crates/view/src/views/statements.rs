@@ -3,9 +3,7 @@
 use blockstone_figures::{Interval, ratio};
 
 use super::active_sessions::statement;
-use crate::table::{
-    Measure, Shape, Value, View, count, mean_of, mean_size, mean_time, sorted, text,
-};
+use crate::table::{Count, Shape, Value, View, count, mean_of, mean_size, mean_time, sorted, text};
 
 pub const VIEW: View = View {
     name: "statements",
@@ -18,19 +16,19 @@ pub const VIEW: View = View {
         count("average_active_sessions", "AAS", "Sessions that executed it, on average."),
         count("calls_per_s", "calls/s", "Executions that ended a second."),
         mean_time("calls_per_s", "call_ns", "mean", "Mean time of an execution."),
-        mean_of("calls_per_s", "rows_per_call", "rows", Measure::Count, "Rows an execution."),
+        mean_of("calls_per_s", "rows_per_call", "rows", Count, "Rows an execution."),
         mean_of(
             "calls_per_s",
             "blocks_hit_per_call",
             "hit",
-            Measure::Count,
+            Count,
             "Blocks found in the cache, an execution.",
         ),
         mean_of(
             "calls_per_s",
             "blocks_read_per_call",
             "read",
-            Measure::Count,
+            Count,
             "Blocks read into the cache, an execution.",
         ),
         mean_time("calls_per_s", "read_ns_per_call", "reading", "Time of reads, an execution."),
@@ -38,14 +36,14 @@ pub const VIEW: View = View {
             "calls_per_s",
             "blocks_dirtied_per_call",
             "dirtied",
-            Measure::Count,
+            Count,
             "Blocks first changed, an execution.",
         ),
         mean_of(
             "calls_per_s",
             "blocks_written_per_call",
             "written",
-            Measure::Count,
+            Count,
             "Blocks it had to write, an execution.",
         ),
         mean_size("calls_per_s", "redo_bytes_per_call", "redo", "Redo, an execution."),

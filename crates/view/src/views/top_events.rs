@@ -8,7 +8,8 @@ use blockstone_figures::{Interval, Known, Latencies, Missing, Timed, ratio};
 
 use super::active_sessions::{at_work, looks};
 use crate::table::{
-    Heading, Measure, Shape, Value, View, count, mean_of, mean_time, sorted, text, total, unmerged,
+    Count, Heading, Nanoseconds, Shape, Share, Value, View, count, mean_of, mean_time, sorted,
+    text, total, unmerged,
 };
 
 pub const VIEW: View = View {
@@ -20,15 +21,15 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What they waited for, or `DB CPU`."),
-        total("waits", "waits", Measure::Count, "Waits that ended; of a system call, calls."),
+        total("waits", "waits", Count, "Waits that ended; of a system call, calls."),
         total(
             "wait_time_ns",
             "time",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Time of all sessions in it, in the whole interval.",
         ),
         mean_time("waits", "wait_ns", "average wait", "Mean time of a wait."),
-        unmerged("db_time_share", "% DB time", Measure::Share, "Its share of the database's time."),
+        unmerged("db_time_share", "% DB time", Share, "Its share of the database's time."),
         count("average_active_sessions", "AAS", "Sessions in it, on average."),
         text("wait_class", "class", "The kind of wait."),
     ],
@@ -45,7 +46,7 @@ pub const HISTOGRAMS: View = View {
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What sessions waited for."),
-        total("waits", "waits", Measure::Count, "Waits that ended; of a system call, calls."),
+        total("waits", "waits", Count, "Waits that ended; of a system call, calls."),
         part("waits_below_33us_share", "<32µs"),
         part("waits_below_131us_share", "<128µs"),
         part("waits_below_524us_share", "<512µs"),
@@ -80,7 +81,7 @@ const fn part(key: &'static str, heading: &'static str) -> Heading {
         "waits",
         key,
         heading,
-        Measure::Share,
+        Share,
         "Share of the waits that took less, and not less than the one before.",
     )
 }
@@ -150,7 +151,6 @@ fn all<'a>(interval: &Interval<'a>) -> Vec<Event<'a>> {
     all
 }
 
-/// An event as its series tells it.
 fn of_series<'a>(interval: &Interval<'a>, object: &'a str) -> Event<'a> {
     let moved = |column| interval.moved(EVENTS, object, column);
     let name = &object[SESSION.len()..];
@@ -209,7 +209,6 @@ fn of_server(interval: &Interval<'_>, event: &str) -> (Known, Known) {
     (moved("waits"), ratio(moved("time_ns"), moved("waits")))
 }
 
-/// Why the kernel counts no calls.
 fn uncounted(interval: &Interval<'_>) -> Missing {
     match interval.reason("kernel_io", "ios") {
         Some(Unmeasured::Off(_)) => Missing::Off,
@@ -219,7 +218,6 @@ fn uncounted(interval: &Interval<'_>) -> Missing {
     }
 }
 
-/// Time of sessions at work, by samples.
 fn sampled_ns(interval: &Interval<'_>) -> f64 {
     let samples = interval.samples("session").filter(at_work(interval)).count();
     samples as f64 * interval.ns() / looks(interval)
