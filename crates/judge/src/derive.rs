@@ -93,13 +93,7 @@ fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
     let ops: u64 = windows.iter().map(|window| window.completed_ops()).sum();
     let lag_ns_sum: u64 = windows.iter().map(|window| window.lag_ns_sum).sum();
     Latency {
-        ns_mean: Estimate {
-            value: mean,
-            low: (mean - half).max(0.0),
-            high: mean + half,
-            samples: all.count(),
-            duration_ns,
-        },
+        ns_mean: Estimate::around(mean, half, all.count(), duration_ns).not_negative(),
         ns_p50: quantile(0.5),
         ns_p90: quantile(0.9),
         ns_p99: quantile(0.99),

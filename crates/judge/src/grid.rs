@@ -7,7 +7,6 @@ use blockstone_base::stats;
 use blockstone_record::manifest::{End, Figure, Manifest};
 use serde::{Deserialize, Serialize};
 
-/// The version of [`Plan`] as it is written.
 pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 
 /// The file beside the recordings that holds the plan.

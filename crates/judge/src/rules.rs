@@ -53,7 +53,6 @@ pub struct Rule {
     pub id: &'static str,
     /// What a failure means for the numbers, unless the judgement says otherwise.
     pub weight: Weight,
-    /// What it looks for, in one sentence.
     pub doc: &'static str,
     /// The thresholds and where they come from.
     pub threshold: &'static str,
@@ -65,7 +64,6 @@ pub struct Rule {
     pub checks: &'static [Check],
 }
 
-/// How a rule looks at one kind of recording.
 #[derive(Clone, Copy)]
 pub enum Check {
     Calibration(fn(&Case) -> Judgement),
@@ -104,7 +102,6 @@ impl Check {
 }
 
 impl Rule {
-    /// The kinds of recordings that it looks at.
     pub fn applies_to(&self) -> impl Iterator<Item = Subject> {
         self.checks.iter().map(|check| check.subject())
     }
@@ -162,19 +159,16 @@ impl Judgement {
         Self { weight: Some(weight), ..self }
     }
 
-    /// With this cause in place of the rule's.
     #[must_use]
     pub fn caused_by(self, cause: impl Into<String>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    /// With this advice in place of the rule's.
     #[must_use]
     pub fn advising(self, next: &'static str) -> Self {
         Self { next: Some(next), ..self }
     }
 
-    /// The same judgement about these places.
     #[must_use]
     pub fn at(self, points: Vec<String>) -> Self {
         Self { points, ..self }
@@ -233,7 +227,6 @@ fn all_figures() -> Vec<String> {
     FIGURES.map(str::to_owned).into()
 }
 
-/// The figures of a run that describe reads.
 fn read_figures() -> Vec<String> {
     let about = |name: &&str| name.contains("read") && !name.starts_with("logical");
     FIGURES.iter().filter(|name| about(name)).map(|name| (*name).to_owned()).collect()

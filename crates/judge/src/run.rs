@@ -297,7 +297,6 @@ pub(crate) fn find(
     Ok(findings)
 }
 
-/// What one window says, not judged yet.
 fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
     let mut findings = RunFindings {
         label: window.phase.label.clone(),

@@ -11,7 +11,6 @@ use blockstone_record::{LatencyClock, RecordError, Recording};
 /// Role and object of the second load in histograms and series.
 const BACKGROUND: &str = "background";
 
-/// What each layer counted in one phase's window.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// Index into the manifest's phases.
@@ -28,9 +27,7 @@ pub struct Window {
     pub lag_ns_max: u64,
     /// What was checked and what went wrong, over the whole phase: an error during warm-up counts.
     pub checks: Checks,
-    /// Growth of this process's counters (`process`).
     pub process: Growth,
-    /// Growth of the machine's counters (`host`).
     pub host: Growth,
     /// Growth of each device's counters (`block`), in the order of the chain.
     pub devices: Vec<(String, Growth)>,
@@ -43,7 +40,6 @@ pub struct Tick {
     pub t_ns: u64,
     /// Operations completed since the phase began.
     pub ops: u64,
-    /// Bytes of those.
     pub bytes: u64,
     /// Sum of their latencies from the intended start.
     pub latency_ns_sum: u64,
@@ -63,7 +59,6 @@ pub struct Checks {
 pub struct Growth(BTreeMap<&'static str, Grown>);
 
 impl Growth {
-    /// What an interval says of `columns` of an object.
     pub fn of(
         interval: &Interval<'_>,
         (probe, object): (&str, &str),

@@ -37,7 +37,6 @@ const SLICES_PER_SIDE: usize = 3;
 const RETURNED_RATIO: f64 = 1.25;
 const FOREIGN_RISE: f64 = 0.10;
 
-/// A step down at an instant.
 struct Step {
     label: String,
     t_ns: u64,

@@ -5,7 +5,6 @@ use blockstone_base::stats::Estimate;
 use super::ProfileRow;
 use super::window::RunWindow;
 
-/// Where a row's counter is.
 enum Source {
     /// Of all objects of a probe.
     All(&'static str, &'static str),

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use super::window::RunWindow;
 use super::{DbTime, Wait, WaitClass};
 
-/// The role whose time is database time.
 pub const SESSION: &str = "session";
 /// Events that are no waits, as [`RUN_QUEUE`].
 pub const CPU: &str = "CPU";
 pub const RUN_QUEUE: &str = "run queue";
 
-/// The time of the sessions, taken apart.
 pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     let db_time_ns = window.statistic("db_time_ns").ok().filter(|&ns| ns > 0)?;
     let of = |object: &str| window.grown("event", object, "time_ns").ok();

@@ -23,7 +23,6 @@ pub const PROBES: [&str; 11] = [
 /// The window with all that was recorded in it, as an [`Interval`].
 pub struct RunWindow<'a> {
     pub manifest: &'a Manifest,
-    /// The phase in which the sessions ran.
     pub phase: &'a Phase,
     interval: Interval<'a>,
 }
@@ -52,7 +51,6 @@ impl<'a> RunWindow<'a> {
         phases.map(window).collect()
     }
 
-    /// Whether sessions shared a scan in it.
     pub fn scans(&self) -> bool {
         self.phase.group == Group::Scan
     }
@@ -81,7 +79,6 @@ impl<'a> RunWindow<'a> {
         roles.into_iter().map(|role| self.grown_from_zero("server", role, column)).sum()
     }
 
-    /// A statistic of the database.
     pub fn statistic(&self, column: &str) -> Grown {
         self.grown("instance", "", column)
     }

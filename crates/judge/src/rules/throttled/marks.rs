@@ -47,7 +47,6 @@ pub struct Mark {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Requests a second, whatever their size.
     Ios,
     Bytes,
     /// There was no other block size to compare with.
@@ -171,7 +170,7 @@ fn limit_text(case: &Case, cap: &CgroupCap) -> String {
     format!("{} sets {limit} a second on {device}", cap.source)
 }
 
-/// Most requests are answered at once, a few wait very long: somebody stops the flow and lets it
+/// Most requests are answered at once, a few wait very long: something stops the flow and lets it
 /// go.
 fn stalls(plateau: &Plateau) -> Option<String> {
     // Waiting for a processor stalls requests in groups as well.
