@@ -9,9 +9,7 @@ use blockstone_base::database::SESSION;
 
 use crate::sample::Sample;
 
-/// The name of a sample's object among its columns.
 const OBJECT: &str = "session";
-/// The column that names several sessions at once.
 const BLOCKERS: &str = "blockers";
 
 /// What a sample of a session has to say to be looked at: all of these conditions.
@@ -86,13 +84,11 @@ impl fmt::Display for Condition {
     }
 }
 
-/// What a condition can be about.
 fn columns() -> impl Iterator<Item = &'static str> {
     let states = SESSION.columns.iter().filter(|column| column.kind == Kind::State);
     std::iter::once(OBJECT).chain(states.map(|column| column.name))
 }
 
-/// All of them in words.
 fn known() -> String {
     columns().collect::<Vec<_>>().join(", ")
 }

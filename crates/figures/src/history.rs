@@ -16,7 +16,7 @@ use latencies::{Bucket, Latencies};
 const TICKS: &str = "host";
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What probes told, for as long as it is kept.
+/// What probes reported, for as long as it is kept.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     probes: Vec<Probe>,
@@ -56,7 +56,6 @@ pub(crate) struct Row {
 }
 
 impl History {
-    /// Without rows, of these probes.
     pub fn new(probes: Vec<ProbeInfo>) -> Self {
         let probe = |info| Probe { info, objects: BTreeMap::new() };
         Self { probes: probes.into_iter().map(probe).collect(), ..Self::default() }

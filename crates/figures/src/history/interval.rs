@@ -32,7 +32,6 @@ pub struct Interval<'a> {
     pub to_ns: u64,
 }
 
-/// The phase whose window an interval is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     /// Its index, as rows name it.
@@ -84,7 +83,6 @@ impl<'a> Interval<'a> {
         self.history
     }
 
-    /// Whether a probe was there at all.
     pub fn has(&self, probe: &str) -> bool {
         self.history.probe(probe).is_some()
     }
@@ -379,7 +377,7 @@ impl<'a> Interval<'a> {
         first..end
     }
 
-    /// Why cells of a column are empty. Where nobody says why and none has a value, there is no
+    /// Why cells of a column are empty. Where no reason is given and none has a value, there is no
     /// such thing: a process that never reads has no reads.
     pub(crate) fn why(&self, probe: &str, column: &str, never: bool) -> Missing {
         match self.reason(probe, column) {

@@ -9,7 +9,6 @@ use crate::focus::Focus;
 
 /// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
-/// Operations in the order in which they are shown.
 const OPERATIONS: [&str; 5] = ["read", "write", "flush", "discard", "submit"];
 /// Waits of sessions that are one kind of system call: the event, the type of file, the operation.
 /// Versions write `WAL` and `Wal`. Writes of data are not among them: extending a file is one too.
@@ -21,7 +20,6 @@ const CALLS: [(&str, &str, &str); 6] = [
     ("BufFileRead", "temp", "read"),
     ("BufFileWrite", "temp", "write"),
 ];
-/// The end of the first octave.
 const FIRST_NS: u64 = 1_024;
 
 /// Octaves of latencies: the first ends at 1.024 µs, each other at twice the end of the one before;
@@ -170,7 +168,7 @@ impl Latencies {
     /// Their mean in nanoseconds.
     ///
     /// # Errors
-    /// Where there were none, or nobody summed them.
+    /// Where there were none, or their times were not summed.
     pub fn mean_ns(&self) -> Known {
         ratio(self.sum_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
     }
