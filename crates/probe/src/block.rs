@@ -192,7 +192,7 @@ impl Block {
         for name in names {
             if !self.devices.iter().any(|device| device.name == name) {
                 self.devices.push(match &self.place {
-                    Place::Pages(pages) => Device::told(pages, &name),
+                    Place::Pages(pages) => Device::saved(pages, &name),
                     Place::Machine(root) => Device::open(root, &name),
                     Place::Chain => return,
                 });
@@ -256,11 +256,11 @@ impl Device {
     }
 
     /// A device of which only its counters were written down.
-    fn told(pages: &Pages, name: &str) -> Self {
+    fn saved(pages: &Pages, name: &str) -> Self {
         let kind = kind_by_name(name);
         let beneath = paths_by_name(name, pages.between("/sys/class/block/", "/stat"));
         let beneath = beneath.map_or(Cell::Unmeasured, Cell::Text);
-        let stat = Source::told(pages, &format!("/sys/class/block/{name}/stat"));
+        let stat = Source::saved(pages, &format!("/sys/class/block/{name}/stat"));
         Self {
             name: name.to_owned(),
             states: [kind.map_or(Cell::Unmeasured, kind_cell), beneath],

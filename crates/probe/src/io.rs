@@ -120,7 +120,7 @@ struct Io {
     tracer: Option<IoTracer>,
     /// Why there is no tracer.
     why: Option<Unmeasured>,
-    /// What the tracer was last told to watch.
+    /// The processes that the tracer watches now.
     applied: BTreeSet<u32>,
     ledger: Ledger<IoKey, Object>,
     book: Book,

@@ -123,7 +123,7 @@ impl Processes {
         let mut now = BTreeMap::new();
         for pid in pids {
             let (role, looks) = self.seen.entry(pid).or_default();
-            if *looks < LOOKS || self.roles.told(pid, None).is_some() {
+            if *looks < LOOKS || self.roles.reported(pid, None).is_some() {
                 *looks = looks.saturating_add(1);
                 *role = account::process(&self.root, pid).and_then(|found| self.roles.of(&found));
             }
@@ -243,7 +243,7 @@ mod tests {
         };
         let before = cpu(probe.as_mut());
         let (own, had) = before.iter().find(|(role, _)| role.contains("blockstone_probe")).unwrap();
-        roles.tell([((std::process::id(), None), "told".to_owned())]);
+        roles.report([((std::process::id(), None), "told".to_owned())]);
         std::hint::black_box((0..50_000_000_u64).fold(0, |sum, n| sum ^ n));
         // Titles are read again for as long as a process is new.
         let after = cpu(probe.as_mut());

@@ -22,21 +22,21 @@ enum File {
     /// Of this machine.
     Open(PseudoFile),
     /// Of those that were written down, and its text as of the last look.
-    Told(Pages, Option<Vec<u8>>),
+    Saved(Pages, Option<Vec<u8>>),
 }
 
 impl Source {
     /// Opens `path` where the context says. `absent` says why it may be missing.
     pub fn of(context: &Context, path: &str, absent: &'static str) -> Self {
         match &context.scope {
-            Scope::Pages(pages) => Self::told(pages, path),
+            Scope::Pages(pages) => Self::saved(pages, path),
             Scope::Target(_) | Scope::Host(_) => Self::open(&context.root, path, absent),
         }
     }
 
     /// A file of those that were written down. It may be missing from one page and be on the next.
-    pub fn told(pages: &Pages, path: &str) -> Self {
-        let file = File::Told(pages.clone(), None);
+    pub fn saved(pages: &Pages, path: &str) -> Self {
+        let file = File::Saved(pages.clone(), None);
         Self { path: path.to_owned(), absent: "", state: Ok(file) }
     }
 
@@ -60,7 +60,7 @@ impl Source {
                     self.state = Err(reason(&self.path, self.absent, &error));
                 }
             }
-            Ok(File::Told(pages, text)) => *text = pages.read(&self.path),
+            Ok(File::Saved(pages, text)) => *text = pages.read(&self.path),
             Err(_) => {}
         }
         self.content()
@@ -70,7 +70,7 @@ impl Source {
     pub fn content(&self) -> Option<&[u8]> {
         match self.state.as_ref().ok()? {
             File::Open(file) => Some(file.content()),
-            File::Told(_, text) => text.as_deref(),
+            File::Saved(_, text) => text.as_deref(),
         }
     }
 

@@ -155,7 +155,6 @@ impl Import {
         &self.imported.notes
     }
 
-    /// In one line: tool, host, how many instants.
     pub fn summary(&self) -> String {
         format!(
             "{} on {}: {} instants over {}",

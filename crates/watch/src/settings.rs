@@ -11,9 +11,7 @@ pub struct Settings {
     pub interval: Nanos,
     /// How much history is kept in memory.
     pub keep: Nanos,
-    /// Which processes are watched, and their roles.
     pub roles: Roles,
-    /// Where to record; none records nothing.
     pub record: Option<Destination>,
     pub database: Option<String>,
     /// Time between two samples of its sessions.

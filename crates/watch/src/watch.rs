@@ -218,7 +218,7 @@ impl Watch {
                 let members = members.into_iter().map(|(member, role)| {
                     ((member.pid, member.thread), format!("{family}/{role}"))
                 });
-                self.roles.tell(members);
+                self.roles.report(members);
             }
             let was_answering = self.silent.is_none();
             self.silent = answer.error;

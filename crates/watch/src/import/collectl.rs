@@ -30,7 +30,6 @@ fn is_title(line: &str) -> bool {
 
 #[derive(Default)]
 struct Block {
-    /// The line of its time.
     line: usize,
     at_ns: u64,
     texts: BTreeMap<String, Vec<u8>>,

@@ -142,7 +142,8 @@ impl<'a, 's> Ledger<'a, 's> {
     pub fn add(&mut self, span: Span, rows: &[IntervalRow]) -> Result<(), Failure> {
         let is_gap = self.end_ns.is_some_and(|end_ns| end_ns != span.from_ns);
         if let Some(end_ns) = self.end_ns.filter(|_| is_gap) {
-            let nothing = self.known.iter().map(|(key, totals)| reading(key, empty(totals)));
+            let nothing =
+                self.known.iter().map(|(key, totals)| reading(key, empty_row(totals.schema)));
             let at_ns = end_ns + (span.from_ns - end_ns) / 2;
             let readings = nothing.collect();
             (self.sink)(Snapshot { at_ns, readings })?;
@@ -165,7 +166,7 @@ impl<'a, 's> Ledger<'a, 's> {
                     totals.advance(span, row);
                     totals.cells(row, true)
                 }
-                None => empty(totals),
+                None => empty_row(totals.schema),
             };
             end.push(reading(key, cells));
         }
@@ -176,10 +177,6 @@ impl<'a, 's> Ledger<'a, 's> {
 
 fn reading(key: &(&'static str, String), cells: Vec<Cell>) -> Reading {
     Reading { probe: key.0, object: key.1.clone(), cells }
-}
-
-fn empty(totals: &Totals) -> Vec<Cell> {
-    empty_row(totals.schema)
 }
 
 impl Totals {

@@ -50,7 +50,6 @@ impl Head {
 }
 
 impl<'a> Document<'a> {
-    /// Reads up to the list.
     pub fn open(text: &'a Text) -> Result<(Head, Self), Failure> {
         let all = text.as_str();
         let list = all.find(LIST).and_then(|at| Some((at, at + all[at..].find('[')? + 1)));
