@@ -16,12 +16,10 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// A degraded capability with its reason.
     pub fn degraded(why: impl Into<String>) -> Self {
         Self::Degraded { why: why.into() }
     }
 
-    /// Whether it is fully available.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full)
     }

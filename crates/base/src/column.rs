@@ -29,18 +29,51 @@ pub enum Unit {
     Text,
 }
 
-/// One column of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name everywhere: Rust field, Parquet column, JSON key; unit, then qualifier, last.
     pub name: &'static str,
     pub unit: Unit,
-    /// How it behaves in time.
     pub kind: Kind,
     /// Where the value comes from, as an administrator would look it up.
     pub source: &'static str,
     /// What it means, where it wraps.
     pub doc: &'static str,
+}
+
+/// Where columns come from, as an administrator would look it up.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin(pub &'static str);
+
+impl Origin {
+    /// A cumulative number of things.
+    pub const fn count(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Count, Kind::Counter, doc)
+    }
+
+    /// Cumulative bytes.
+    pub const fn bytes(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Bytes, Kind::Counter, doc)
+    }
+
+    /// Cumulative nanoseconds.
+    pub const fn time(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Nanoseconds, Kind::Counter, doc)
+    }
+
+    /// A number that rises and falls.
+    pub const fn level(self, name: &'static str, unit: Unit, doc: &'static str) -> Column {
+        self.column(name, unit, Kind::Gauge, doc)
+    }
+
+    /// A text.
+    pub const fn state(self, name: &'static str, doc: &'static str) -> Column {
+        self.column(name, Unit::Text, Kind::State, doc)
+    }
+
+    const fn column(self, name: &'static str, unit: Unit, kind: Kind, doc: &'static str) -> Column {
+        Column { name, unit, kind, source: self.0, doc }
+    }
 }
 
 /// A probe's name and columns. Each recorded row also carries `t_ns` (nanoseconds since the
@@ -70,7 +103,6 @@ pub enum Cell {
 /// What a measured thing said about itself at one tick: one row of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The probe, as its [`Schema`] names it.
     pub probe: &'static str,
     /// What it is about; empty when there is only one.
     pub object: String,

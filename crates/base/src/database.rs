@@ -9,26 +9,25 @@ pub use monitored::{
     DATABASE, IO, MONITORED, SESSION, SESSION_STATISTICS, SESSIONS, STATEMENT, STATEMENT_TEXT,
 };
 
-use crate::column::{Column, Kind, Schema, Unit};
+use crate::column::{Column, Origin, Schema, Unit};
 
 /// What the sessions sent, by kind of operation; the object is `select`, `update` or `scan`.
 pub const OPERATION: Schema = Schema {
     probe: "operation",
     doc: "What the sessions of the workload completed, by kind of operation, since they started.",
     columns: &[
-        sent("completed_ops", Unit::Count, "Operations completed without error."),
-        sent("failed_ops", Unit::Count, "Operations that returned an error."),
-        sent("rows", Unit::Count, "Rows visited; one row is one block."),
-        sent("commits", Unit::Count, "Transactions whose commit was acknowledged."),
-        sent("latency_ns_sum", Unit::Nanoseconds, "Sum of latencies from the intended start."),
-        sent("service_ns_sum", Unit::Nanoseconds, "Sum of latencies from the time of sending."),
-        sent(
+        CLIENTS.count("completed_ops", "Operations completed without error."),
+        CLIENTS.count("failed_ops", "Operations that returned an error."),
+        CLIENTS.count("rows", "Rows visited; one row is one block."),
+        CLIENTS.count("commits", "Transactions whose commit was acknowledged."),
+        CLIENTS.time("latency_ns_sum", "Sum of latencies from the intended start."),
+        CLIENTS.time("service_ns_sum", "Sum of latencies from the time of sending."),
+        CLIENTS.time(
             "lag_ns_sum",
-            Unit::Nanoseconds,
             "Sum of how late operations were sent after their intended start; zero in a closed \
              loop.",
         ),
-        sent("think_ns_sum", Unit::Nanoseconds, "Sum of the think times after operations."),
+        CLIENTS.time("think_ns_sum", "Sum of the think times after operations."),
     ],
 };
 
@@ -42,10 +41,9 @@ pub const EVENT: Schema = Schema {
     probe: "event",
     doc: "Wait events of the database, by role and event.",
     columns: &[
-        seen("waits", Unit::Count, "Waits that ended; zero for CPU and run queue."),
-        seen(
+        DB.count("waits", "Waits that ended; zero for CPU and run queue."),
+        DB.time(
             "time_ns",
-            Unit::Nanoseconds,
             "Time in these waits, unfinished ones included, or on CPU, or on the run queue.",
         ),
     ],
@@ -69,12 +67,8 @@ pub const DISK: Schema = Schema {
         TRANSFERS[3],
         TRANSFERS[4],
         TRANSFERS[5],
-        seen("errors", Unit::Count, "Reads, writes and flushes that failed."),
-        seen(
-            "offline_ns",
-            Unit::Nanoseconds,
-            "Time during which the disk was out of the group or being resynced.",
-        ),
+        DB.count("errors", "Reads, writes and flushes that failed."),
+        DB.time("offline_ns", "Time during which the disk was out of the group or being resynced."),
     ],
 };
 
@@ -82,57 +76,44 @@ pub const DISK: Schema = Schema {
 /// histograms of a recording. What a session waited is the event `direct path read`.
 pub const DIRECT_READ: &str = "session/direct path I/O";
 
-/// What the database did as a whole.
 pub const INSTANCE: Schema = Schema {
     probe: "instance",
     doc: "Statistics of the database as a whole.",
     columns: &[
-        seen("logical_reads", Unit::Count, "Blocks visited, in the cache or not."),
-        seen("physical_reads", Unit::Count, "Blocks read from storage by sessions."),
-        seen("single_block_reads", Unit::Count, "Read requests of one block into the cache."),
-        seen("multiblock_reads", Unit::Count, "Read requests of several blocks into the cache."),
-        seen("direct_reads", Unit::Count, "Read requests past the cache."),
-        seen("block_changes", Unit::Count, "Blocks changed by updates."),
-        seen("physical_writes", Unit::Count, "Blocks written to storage by the database writers."),
-        seen("write_requests", Unit::Count, "Write requests for those blocks."),
-        seen("redo_bytes", Unit::Bytes, "Redo generated, without the padding of log blocks."),
-        seen("redo_writes", Unit::Count, "Writes by the log writer."),
-        seen("redo_written_bytes", Unit::Bytes, "Bytes of those writes."),
-        seen(
+        DB.count("logical_reads", "Blocks visited, in the cache or not."),
+        DB.count("physical_reads", "Blocks read from storage by sessions."),
+        DB.count("single_block_reads", "Read requests of one block into the cache."),
+        DB.count("multiblock_reads", "Read requests of several blocks into the cache."),
+        DB.count("direct_reads", "Read requests past the cache."),
+        DB.count("block_changes", "Blocks changed by updates."),
+        DB.count("physical_writes", "Blocks written to storage by the database writers."),
+        DB.count("write_requests", "Write requests for those blocks."),
+        DB.bytes("redo_bytes", "Redo generated, without the padding of log blocks."),
+        DB.count("redo_writes", "Writes by the log writer."),
+        DB.bytes("redo_written_bytes", "Bytes of those writes."),
+        DB.bytes(
             "protection_bytes",
-            Unit::Bytes,
             "Bytes written only to protect against torn writes: full pages in the redo, or the \
              double-write area.",
         ),
-        seen("commits", Unit::Count, "Commits acknowledged."),
-        seen("log_switches", Unit::Count, "Switches to the next redo log."),
-        seen("checkpoints", Unit::Count, "Checkpoints completed."),
-        seen("blocks_repaired", Unit::Count, "Bad copies of a block rewritten from a good one."),
-        seen("degraded_reads", Unit::Count, "Reads answered by a mirror."),
-        seen(
-            "db_time_ns",
-            Unit::Nanoseconds,
-            "Wall time inside session calls, unfinished ones included.",
-        ),
-        seen(
-            "outside_sampled_ns",
-            Unit::Nanoseconds,
-            "Randomly sampled stretches of these calls outside waits.",
-        ),
-        seen("outside_sampled_cpu_ns", Unit::Nanoseconds, "Processor time within them."),
-        seen(
+        DB.count("commits", "Commits acknowledged."),
+        DB.count("log_switches", "Switches to the next redo log."),
+        DB.count("checkpoints", "Checkpoints completed."),
+        DB.count("blocks_repaired", "Bad copies of a block rewritten from a good one."),
+        DB.count("degraded_reads", "Reads answered by a mirror."),
+        DB.time("db_time_ns", "Wall time inside session calls, unfinished ones included."),
+        DB.time("outside_sampled_ns", "Randomly sampled stretches of these calls outside waits."),
+        DB.time("outside_sampled_cpu_ns", "Processor time within them."),
+        DB.time(
             "outside_sampled_blocked_ns",
-            Unit::Nanoseconds,
             "Time off the processor in the sampled stretches that blocked; in the others it was \
              the run queue.",
         ),
-        Column {
-            name: "dirty_blocks",
-            unit: Unit::Count,
-            kind: Kind::Gauge,
-            source: SOURCE,
-            doc: "Changed blocks in the cache that are not written yet.",
-        },
+        DB.level(
+            "dirty_blocks",
+            Unit::Count,
+            "Changed blocks in the cache that are not written yet.",
+        ),
     ],
 };
 
@@ -142,12 +123,12 @@ pub const SERVER: Schema = Schema {
     doc: "The processes or threads of a database server, as the operating system accounts for \
           them, by role.",
     columns: &[
-        charged("cpu_ns", Unit::Nanoseconds, "Time on a processor."),
-        charged("run_queue_ns", Unit::Nanoseconds, "Time ready to run but waiting for one."),
-        charged("requested_read_bytes", Unit::Bytes, "Bytes returned by read system calls."),
-        charged("requested_write_bytes", Unit::Bytes, "Bytes passed to write system calls."),
-        charged("read_bytes", Unit::Bytes, "Bytes that had to be fetched from storage."),
-        charged("write_bytes", Unit::Bytes, "Bytes sent, or to be sent, to storage."),
+        PROC.time("cpu_ns", "Time on a processor."),
+        PROC.time("run_queue_ns", "Time ready to run but waiting for one."),
+        PROC.bytes("requested_read_bytes", "Bytes returned by read system calls."),
+        PROC.bytes("requested_write_bytes", "Bytes passed to write system calls."),
+        PROC.bytes("read_bytes", "Bytes that had to be fetched from storage."),
+        PROC.bytes("write_bytes", "Bytes sent, or to be sent, to storage."),
     ],
 };
 
@@ -156,18 +137,16 @@ pub const SQL: Schema = Schema {
     probe: "sql",
     doc: "Statistics of a real database that the miniature instance does not have.",
     columns: &[
-        seen(
+        DB.count(
             "retries",
-            Unit::Count,
             "Transactions that the database rolled back (deadlock, serialisation failure, busy) \
              and that were retried.",
         ),
-        seen("commit_ns", Unit::Nanoseconds, "Time from sending commits to their acknowledgement."),
-        seen("flushes", Unit::Count, "File flushes requested by the database."),
-        seen("full_page_images", Unit::Count, "Whole pages written to the redo."),
-        seen(
+        DB.time("commit_ns", "Time from sending commits to their acknowledgement."),
+        DB.count("flushes", "File flushes requested by the database."),
+        DB.count("full_page_images", "Whole pages written to the redo."),
+        DB.count(
             "maintenance_runs",
-            Unit::Count,
             "Times the database vacuumed or analysed a table of the run on its own.",
         ),
     ],
@@ -176,25 +155,15 @@ pub const SQL: Schema = Schema {
 /// All that a run records.
 pub const ALL: &[&Schema] = &[&OPERATION, &EVENT, &ROLE, &DISK, &INSTANCE, &SERVER, &SQL];
 
-const SOURCE: &str = "database";
+const CLIENTS: Origin = Origin("sessions of the workload");
+const DB: Origin = Origin("database");
+const PROC: Origin = Origin("/proc/PID/schedstat, io");
 
 const TRANSFERS: [Column; 6] = [
-    seen("read_ios", Unit::Count, "Read requests completed."),
-    seen("read_bytes", Unit::Bytes, "Bytes read."),
-    seen("read_ns", Unit::Nanoseconds, "Time from sending these reads to their completion."),
-    seen("write_ios", Unit::Count, "Write requests completed."),
-    seen("write_bytes", Unit::Bytes, "Bytes written."),
-    seen("write_ns", Unit::Nanoseconds, "Time from sending these writes to their completion."),
+    DB.count("read_ios", "Read requests completed."),
+    DB.bytes("read_bytes", "Bytes read."),
+    DB.time("read_ns", "Time from sending these reads to their completion."),
+    DB.count("write_ios", "Write requests completed."),
+    DB.bytes("write_bytes", "Bytes written."),
+    DB.time("write_ns", "Time from sending these writes to their completion."),
 ];
-
-const fn sent(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: "sessions of the workload", doc }
-}
-
-const fn seen(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
-}
-
-const fn charged(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: "/proc/PID/schedstat, io", doc }
-}

@@ -8,6 +8,8 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
 pub use shared::SharedHistogram;
 
+use crate::stats::Estimate;
+
 /// The highest latency that is recorded exactly, in nanoseconds: 2 hours.
 pub const HIGHEST_NS: u64 = 7_200_000_000_000;
 
@@ -19,7 +21,6 @@ pub struct LatencyHistogram {
     sum_ns: u128,
 }
 
-/// Why an encoded histogram could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("decode histogram: {why}\nhint: the bytes are not an HdrHistogram V2 encoding")]
 pub struct DecodeError {
@@ -69,7 +70,6 @@ impl LatencyHistogram {
         self.sum_ns = 0;
     }
 
-    /// How many latencies were recorded.
     pub fn count(&self) -> u64 {
         self.inner.len()
     }
@@ -115,6 +115,14 @@ impl LatencyHistogram {
         let half = 1.96 * (n * quantile * (1.0 - quantile)).sqrt();
         let at = |rank: f64| self.quantile_ns((rank / n).clamp(0.0, 1.0));
         (at(n * quantile - half), at(n * quantile + half))
+    }
+
+    /// A quantile with its interval, over `duration_ns`.
+    pub fn quantile(&self, quantile: f64, duration_ns: u64) -> Estimate {
+        let value = self.quantile_ns(quantile) as f64;
+        let (low, high) = self.quantile_interval_ns(quantile);
+        let (low, high) = ((low as f64).min(value), (high as f64).max(value));
+        Estimate { value, low, high, samples: self.count(), duration_ns }
     }
 
     /// Occupied buckets as (highest latency of the bucket in ns, count), in ascending order.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::column::{Column, Kind, Schema, Unit};
+use crate::column::{Origin, Schema, Unit};
 
 /// The direction of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,7 +17,6 @@ pub enum Op {
 }
 
 impl Op {
-    /// Its name in recordings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -52,7 +51,6 @@ pub enum SyncMethod {
 }
 
 impl SyncMethod {
-    /// As the field writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dsync => "O_DSYNC",
@@ -120,37 +118,25 @@ pub const SERIES: Schema = Schema {
     probe: "load",
     doc: "What the load generator completed since the phase began.",
     columns: &[
-        counter("completed_ops", Unit::Count, "Operations completed without error."),
-        counter("completed_bytes", Unit::Bytes, "Bytes of those operations."),
-        counter("failed_ops", Unit::Count, "Operations that returned an error or too few bytes."),
-        counter("latency_ns_sum", Unit::Nanoseconds, "Sum of latencies from the intended start."),
-        counter("service_ns_sum", Unit::Nanoseconds, "Sum of latencies from the submission."),
-        counter(
+        GENERATOR.count("completed_ops", "Operations completed without error."),
+        GENERATOR.bytes("completed_bytes", "Bytes of those operations."),
+        GENERATOR.count("failed_ops", "Operations that returned an error or too few bytes."),
+        GENERATOR.time("latency_ns_sum", "Sum of latencies from the intended start."),
+        GENERATOR.time("service_ns_sum", "Sum of latencies from the submission."),
+        GENERATOR.time(
             "lag_ns_sum",
-            Unit::Nanoseconds,
             "Sum of how late operations were submitted after their intended start.",
         ),
-        Column {
-            name: "lag_ns_max",
-            unit: Unit::Nanoseconds,
-            kind: Kind::Gauge,
-            source: "load generator",
-            doc: "Longest delay of a submission behind its intended start since the phase began.",
-        },
-        counter(
-            "stamps_verified",
-            Unit::Count,
-            "Blocks read whose stamp (address, sequence) was checked.",
+        GENERATOR.level(
+            "lag_ns_max",
+            Unit::Nanoseconds,
+            "Longest delay of a submission behind its intended start since the phase began.",
         ),
-        counter(
-            "checksums_verified",
-            Unit::Count,
-            "Blocks read whose whole payload was checked too.",
-        ),
-        counter("mismatches", Unit::Count, "Blocks read that did not match what was written."),
+        GENERATOR
+            .count("stamps_verified", "Blocks read whose stamp (address, sequence) was checked."),
+        GENERATOR.count("checksums_verified", "Blocks read whose whole payload was checked too."),
+        GENERATOR.count("mismatches", "Blocks read that did not match what was written."),
     ],
 };
 
-const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: "load generator", doc }
-}
+const GENERATOR: Origin = Origin("load generator");

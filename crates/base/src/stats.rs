@@ -17,6 +17,17 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// `value` ± `half`.
+    pub fn around(value: f64, half: f64, samples: u64, duration_ns: u64) -> Self {
+        Self { value, low: value - half, high: value + half, samples, duration_ns }
+    }
+
+    /// The same estimate of a rate or a latency, which cannot be less than nothing.
+    #[must_use]
+    pub fn not_negative(self) -> Self {
+        Self { low: self.low.max(0.0), ..self }
+    }
+
     /// Half the width of the interval as a fraction of the value: 0.02 is ±2 %. Infinite when the
     /// value is zero.
     pub fn relative_half_width(&self) -> f64 {
@@ -63,13 +74,7 @@ pub fn rate_per_s(ticks: &[(u64, u64)]) -> Option<Estimate> {
     }
     let value = slope(ticks) * 1e9;
     let half = half_width(&batch_rates(ticks));
-    Some(Estimate {
-        value,
-        low: (value - half).max(0.0),
-        high: value + half,
-        samples: last.1 - first.1,
-        duration_ns: last.0 - first.0,
-    })
+    Some(Estimate::around(value, half, last.1 - first.1, last.0 - first.0).not_negative())
 }
 
 /// Ticks are joined to at most this many batches for an interval: enough for Student's t, and long
@@ -97,13 +102,7 @@ pub fn mean(values: &[f64]) -> Option<Estimate> {
     let value = values.iter().sum::<f64>() / n;
     let half = t_95(values.len().saturating_sub(1)) * (variance(values, value) / n).sqrt();
     let half = if values.len() < 2 { 0.0 } else { half };
-    Some(Estimate {
-        value,
-        low: value - half,
-        high: value + half,
-        samples: values.len() as u64,
-        duration_ns: 0,
-    })
+    Some(Estimate::around(value, half, values.len() as u64, 0))
 }
 
 /// The mean of values that follow each other in time, with Student's interval for their effective
@@ -114,13 +113,7 @@ pub fn mean_over_time(values: &[f64]) -> Option<Estimate> {
     }
     let value = values.iter().sum::<f64>() / values.len() as f64;
     let half = half_width(values);
-    Some(Estimate {
-        value,
-        low: value - half,
-        high: value + half,
-        samples: values.len() as u64,
-        duration_ns: 0,
-    })
+    Some(Estimate::around(value, half, values.len() as u64, 0))
 }
 
 /// One estimate from repeats of the same rate or latency: the mean of their values, with the wider
@@ -129,14 +122,9 @@ pub fn pool(repeats: &[Estimate]) -> Option<Estimate> {
     let between = mean(&repeats.iter().map(|r| r.value).collect::<Vec<_>>())?;
     let within = repeats.iter().map(|r| (r.high - r.low) / 2.0).sum::<f64>() / repeats.len() as f64;
     let half = ((between.high - between.low) / 2.0).max(within);
-    Some(Estimate {
-        value: between.value,
-        // Rates and latencies: less than nothing is not among the possible values.
-        low: (between.value - half).max(0.0),
-        high: between.value + half,
-        samples: repeats.iter().map(|r| r.samples).sum(),
-        duration_ns: repeats.iter().map(|r| r.duration_ns).sum(),
-    })
+    let samples = repeats.iter().map(|r| r.samples).sum();
+    let duration_ns = repeats.iter().map(|r| r.duration_ns).sum();
+    Some(Estimate::around(between.value, half, samples, duration_ns).not_negative())
 }
 
 /// The ratio b ÷ a of two rates or latencies with its interval: the half widths are taken as
@@ -148,13 +136,8 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Estimate> {
     let value = b.value / a.value;
     let relative = a.relative_half_width().hypot(b.relative_half_width());
     let half = if relative.is_finite() { value * relative } else { value };
-    Some(Estimate {
-        value,
-        low: (value - half).max(0.0),
-        high: value + half,
-        samples: a.samples.min(b.samples),
-        duration_ns: a.duration_ns.min(b.duration_ns),
-    })
+    let (samples, duration_ns) = (a.samples.min(b.samples), a.duration_ns.min(b.duration_ns));
+    Some(Estimate::around(value, half, samples, duration_ns).not_negative())
 }
 
 /// Whether the last `last` slices of a counter show no trend: the means of their first and second

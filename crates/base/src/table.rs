@@ -1,5 +1,5 @@
-//! Tables of derived figures: what views, judges and models hand to whoever prints, draws or saves
-//! them. A table carries its headings with units and meaning, so that the terminal, the HTML page,
+//! Tables of derived figures: what views, judges and models hand over to be printed, drawn or
+//! saved. A table carries its headings with units and meaning, so that the terminal, the HTML page,
 //! JSON and CSV show the same numbers under the same keys.
 
 use std::borrow::Cow;
@@ -14,16 +14,13 @@ pub use merge::{divisors, merge};
 /// Text that is usually a constant.
 pub type Text = Cow<'static, str>;
 
-/// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Its key in JSON, its name for `--csv`: kebab case, unique within a report.
     pub name: Text,
-    /// The heading above it.
     pub title: Text,
     /// What it shows and how to read it, in a sentence or two; may be empty.
     pub about: Text,
-    /// How it is best drawn.
     pub shape: Shape,
     /// The leading text columns name a row.
     pub columns: Cow<'static, [Heading]>,
@@ -35,7 +32,6 @@ pub struct Table {
     pub notes: Vec<String>,
 }
 
-/// How a table is best drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One row, drawn as names and values.
@@ -44,25 +40,20 @@ pub enum Shape {
     Table,
 }
 
-/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heading {
     /// JSON key and CSV heading: what it measures, unit and qualifier last.
     pub key: Text,
     /// The heading people see, as short as its reader knows it.
     pub heading: Text,
-    /// What its numbers are.
     pub measure: Measure,
     /// How its values over consecutive slices of time make the value over all of them.
     pub merge: Merge,
-    /// What it means, in a sentence.
     pub doc: Text,
 }
 
-/// What the numbers of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Not a number.
     Text,
     /// A number of things, per second or as a mean.
     Count,
@@ -109,10 +100,8 @@ pub enum Merge {
     Never,
 }
 
-/// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// One for each column.
     pub cells: Vec<Value>,
     /// What the numbers in columns of [`Measure::OfRow`] are.
     pub measure: Option<Measure>,
@@ -120,14 +109,11 @@ pub struct Row {
     pub condemned_by: Vec<String>,
 }
 
-/// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number in the column's measure.
     Number(f64),
     /// A number with its 95 % interval, in the column's measure.
     Estimate(Estimate),
-    /// Text.
     Text(String),
     /// No value, and why.
     Missing(Missing),
@@ -136,7 +122,6 @@ pub enum Value {
 /// A number, or why there is none.
 pub type Known = Result<f64, Missing>;
 
-/// Why a number is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// It could be measured, but is switched off.
@@ -191,7 +176,6 @@ impl Table {
         self.rows.push(row.into());
     }
 
-    /// The index of the column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
     }
@@ -290,7 +274,6 @@ impl Deref for Row {
 }
 
 impl Value {
-    /// The number in the cell.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -301,7 +284,6 @@ impl Value {
 }
 
 impl Missing {
-    /// The word for it in documents.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -378,22 +360,18 @@ pub const fn count(key: &'static str, heading: &'static str, doc: &'static str) 
     column(key, heading, Measure::Count, Merge::Mean, doc)
 }
 
-/// A column of bytes.
 pub const fn bytes(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
     column(key, heading, Measure::Bytes, Merge::Mean, doc)
 }
 
-/// A column of bytes per second.
 pub const fn flow(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
     column(key, heading, Measure::BytesPerS, Merge::Mean, doc)
 }
 
-/// A column of durations.
 pub const fn time(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
     column(key, heading, Measure::Nanoseconds, Merge::Mean, doc)
 }
 
-/// A column of shares of one.
 pub const fn share(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
     column(key, heading, Measure::Share, Merge::Mean, doc)
 }
@@ -450,7 +428,6 @@ pub const fn unmerged(
     column(key, heading, measure, Merge::Never, doc)
 }
 
-/// A column of ratios of like quantities.
 pub const fn ratio(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
     column(key, heading, Measure::Ratio, Merge::Never, doc)
 }

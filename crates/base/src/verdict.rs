@@ -41,7 +41,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether this verdict strikes numbers through.
     pub fn condemns(&self) -> bool {
         self.outcome == Outcome::Fail && self.weight == Weight::Condemns
     }

@@ -53,7 +53,6 @@ pub fn knee(points: &[Measured], settings: &Settings, confirmed: &LoadSpec) -> O
         .then(|| plan::confirm(settings, "knee", best.load.clone(), 1))
 }
 
-/// The most MB/s of large reads.
 pub fn max_mbps(points: &[Measured], settings: &Settings) -> Option<Step> {
     let large = points.iter().filter(|p| {
         p.group == Group::LargeRead
@@ -63,7 +62,6 @@ pub fn max_mbps(points: &[Measured], settings: &Settings) -> Option<Step> {
     Some(plan::confirm(settings, "max-mbps", best(large)?.load.clone(), 1))
 }
 
-/// The most random writes a second.
 pub fn max_write_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
     let writes = random(points, Op::Write);
     let best = best(writes.iter().copied())?;

@@ -4,19 +4,16 @@ use std::path::PathBuf;
 
 use blockstone_base::units::Bytes;
 
-/// Each message names what failed, where, and a hint.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
     /// The path does not exist or cannot be looked at.
     #[error(transparent)]
     Survey(#[from] blockstone_sys::survey::SurveyError),
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] blockstone_sys::file::FileError),
     /// The load could not be started, or its engine failed.
     #[error(transparent)]
     Engine(#[from] blockstone_engine::EngineError),
-    /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
     /// Storage cannot be claimed, or a load did not return.
@@ -29,7 +26,6 @@ pub enum CalibrateError {
         path.display()
     )]
     NotOurs { path: PathBuf },
-    /// `--file` names something other than a regular file.
     #[error(
         "reuse {}: it is not a regular file\nhint: --file takes a file that an earlier run kept; a \
          device is named with --destroy",
@@ -42,45 +38,29 @@ pub enum CalibrateError {
          hint: use --block-size {written}, or make another file with --keep",
         path.display()
     )]
-    OtherBlocks {
-        path: PathBuf,
-        /// What it was written with.
-        written: Bytes,
-        block: Bytes,
-    },
-    /// `--destroy` names something other than a device.
+    OtherBlocks { path: PathBuf, written: Bytes, block: Bytes },
     #[error(
         "destroy {}: it is not a block device\n\
          hint: omit --destroy; directories and files do not need it",
         path.display()
     )]
     NotADevice { path: PathBuf },
-    /// The block size cannot be used.
     #[error("use a block size of {block}: {why}\nhint: use a multiple of {align}, such as 8K")]
-    BlockSize {
-        block: Bytes,
-        why: String,
-        /// What it must be a multiple of.
-        align: Bytes,
-    },
-    /// `--size` makes no sense for what is measured.
+    BlockSize { block: Bytes, why: String, align: Bytes },
     #[error(
         "set the size of {}: it is not a directory, so nothing is created\n\
          hint: omit --size; the whole file or device is measured",
         path.display()
     )]
     SizeOfExisting { path: PathBuf },
-    /// `--keep` makes no sense for what is measured.
     #[error(
         "keep the test file: none is created when {} is measured\n\
          hint: omit --keep, or name a directory",
         path.display()
     )]
     NothingToKeep { path: PathBuf },
-    /// `--require` names something unknown.
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
-    /// An I/O of the load failed.
     #[error(
         "{label}: {why}\n\
          hint: the recording has everything measured so far; dmesg may name the device error"

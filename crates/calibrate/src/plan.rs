@@ -22,20 +22,31 @@ pub struct Step {
     /// 0 for the first measurement of this label.
     pub repeat: u32,
     pub load: LoadSpec,
-    /// A second load beside it.
     pub background: Option<LoadSpec>,
-    /// Which file it runs on.
     pub file: FileRole,
-    /// Longest warm-up.
     pub warm_up: Nanos,
     /// Shortest and longest window.
     pub window: (Nanos, Nanos),
 }
 
-/// The files a step may run on.
+impl Step {
+    /// The first measurement of a load on the main file, without warm-up.
+    pub fn new(label: String, group: Group, load: LoadSpec, window: Nanos) -> Self {
+        Self {
+            label,
+            group,
+            repeat: 0,
+            load,
+            background: None,
+            file: FileRole::Main,
+            warm_up: Nanos(0),
+            window: (window, window),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileRole {
-    /// The laid out test file.
     Main,
     /// The same file through the page cache, emptied of it first.
     BufferedCold,
@@ -45,11 +56,9 @@ pub enum FileRole {
     Log,
     /// A new file that grows.
     Append,
-    /// No file: the null engine.
     None,
 }
 
-/// What the plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Whether Blockstone made the file, so that evicting it from the page cache disturbs no one.
@@ -58,16 +67,17 @@ pub struct Facts {
     /// Whether second files (a redo log, a growing file) can be created.
     pub has_log: bool,
     pub span: Bytes,
-    /// Whether O_DIRECT is in use.
     pub direct: bool,
-    /// Whether io_uring can be used.
     pub uring: bool,
     /// The smallest unit of direct I/O.
     pub least_io: Bytes,
 }
 
-/// How long each kind of step may take.
-struct Budget {
+pub struct Budget {
+    /// The longest a layout may take, unless `--size` is given.
+    pub layout: Nanos,
+    /// The time limit of a whole calibration, without the layout of a `--size` that was given.
+    pub run: Option<Nanos>,
     warm_up: Nanos,
     point: Nanos,
     short: Nanos,
@@ -75,27 +85,12 @@ struct Budget {
     rounds: u32,
 }
 
-/// The longest a layout may take, unless `--size` is given.
-pub const fn layout_limit(thoroughness: Thoroughness) -> Nanos {
-    match thoroughness {
-        Thoroughness::Quick => Nanos::millis(3_000),
-        Thoroughness::Standard => Nanos::millis(12_000),
-        Thoroughness::Full => Nanos::millis(60_000),
-    }
-}
-
-/// The time limit of a whole calibration, without the layout of a `--size` that was given.
-pub const fn run_limit(thoroughness: Thoroughness) -> Option<Nanos> {
-    match thoroughness {
-        Thoroughness::Quick => Some(Nanos::millis(20_000)),
-        Thoroughness::Standard => Some(Nanos::millis(90_000)),
-        Thoroughness::Full => None,
-    }
-}
-
-const fn budget(thoroughness: Thoroughness) -> Budget {
+/// The times of a calibration.
+pub const fn budget(thoroughness: Thoroughness) -> Budget {
     match thoroughness {
         Thoroughness::Quick => Budget {
+            layout: Nanos::millis(3_000),
+            run: Some(Nanos::millis(20_000)),
             warm_up: Nanos::millis(100),
             point: Nanos::millis(300),
             short: Nanos::millis(240),
@@ -103,6 +98,8 @@ const fn budget(thoroughness: Thoroughness) -> Budget {
             rounds: 1,
         },
         Thoroughness::Standard => Budget {
+            layout: Nanos::millis(12_000),
+            run: Some(Nanos::millis(90_000)),
             warm_up: Nanos::millis(250),
             point: Nanos::millis(1_000),
             short: Nanos::millis(700),
@@ -110,6 +107,8 @@ const fn budget(thoroughness: Thoroughness) -> Budget {
             rounds: 1,
         },
         Thoroughness::Full => Budget {
+            layout: Nanos::millis(60_000),
+            run: None,
             warm_up: Nanos::millis(500),
             point: Nanos::millis(2_500),
             short: Nanos::millis(1_500),
@@ -205,16 +204,7 @@ pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> 
     let window = Nanos(budget.confirm.get() * longer);
     let label = format!("confirm/{name}");
     let load = LoadSpec { seed: seed_of(settings.seed, &label, 0), ..load };
-    Step {
-        label,
-        group: Group::Confirm,
-        repeat: 0,
-        load,
-        background: None,
-        file: FileRole::Main,
-        warm_up: budget.warm_up,
-        window: (window, window),
-    }
+    Step { warm_up: budget.warm_up, ..Step::new(label, Group::Confirm, load, window) }
 }
 
 /// What is left of the time limit for closing, judging and rendering the recording.
@@ -242,16 +232,9 @@ impl Planner<'_> {
     }
 
     fn step(&self, label: String, group: Group, load: LoadSpec, window: Nanos) -> Step {
-        Step {
-            label,
-            group,
-            repeat: 0,
-            load,
-            background: None,
-            file: FileRole::Main,
-            warm_up: self.budget.warm_up,
-            window: (Nanos(window.get() / 2), window),
-        }
+        let step = Step::new(label, group, load, window);
+        let window = (Nanos(window.get() / 2), window);
+        Step { warm_up: self.budget.warm_up, window, ..step }
     }
 
     fn random_read(&self, engine: &str, in_flight: u32) -> LoadSpec {
@@ -276,22 +259,26 @@ impl Planner<'_> {
         Step { repeat, ..self.step("reference".into(), Group::Reference, load, self.budget.short) }
     }
 
-    fn random_reads(&self) -> Vec<Step> {
-        let blocking: &[u32] =
-            if self.quick() { &[1, 4, 16, 64] } else { &[1, 2, 4, 8, 16, 32, 64] };
-        let depths: &[u32] =
-            if self.quick() { &[1, 8, 32, 128] } else { &[1, 2, 4, 8, 16, 32, 64, 128] };
+    /// Random operations by psync with these numbers of workers, and by io_uring at these depths.
+    fn ladder(&self, name: &str, group: Group, op: Op, rungs: [&[u32]; 2]) -> Vec<Step> {
+        let [blocking, depths] = rungs;
         let depths = if self.facts.uring { depths } else { &[] };
         let blocking = blocking.iter().map(|&n| ("psync", 'x', n));
-        let depths = depths.iter().map(|&n| ("uring", 'd', n));
-        blocking
-            .chain(depths)
-            .map(|(engine, mark, n)| {
-                let label = format!("random-read/{engine}/{mark}{n}");
-                let load = self.random_read(engine, n);
-                self.step(label, Group::RandomRead, load, self.budget.point)
-            })
-            .collect()
+        let step = |(engine, mark, n)| {
+            let label = format!("{name}/{engine}/{mark}{n}");
+            let load = LoadSpec { op, ..self.random_read(engine, n) };
+            self.step(label, group, load, self.budget.point)
+        };
+        blocking.chain(depths.iter().map(|&n| ("uring", 'd', n))).map(step).collect()
+    }
+
+    fn random_reads(&self) -> Vec<Step> {
+        let rungs: [&[u32]; 2] = if self.quick() {
+            [&[1, 4, 16, 64], &[1, 8, 32, 128]]
+        } else {
+            [&[1, 2, 4, 8, 16, 32, 64], &[1, 2, 4, 8, 16, 32, 64, 128]]
+        };
+        self.ladder("random-read", Group::RandomRead, Op::Read, rungs)
     }
 
     fn large_read(&self, access: Access, streams: u32) -> LoadSpec {
@@ -318,18 +305,9 @@ impl Planner<'_> {
         if !self.facts.writable {
             return Vec::new();
         }
-        let blocking: &[u32] = if self.quick() { &[1, 16] } else { &[1, 4, 16] };
-        let depths: &[u32] = if self.quick() { &[32] } else { &[8, 32, 64] };
-        let depths = if self.facts.uring { depths } else { &[] };
-        let blocking = blocking.iter().map(|&n| ("psync", 'x', n));
-        blocking
-            .chain(depths.iter().map(|&n| ("uring", 'd', n)))
-            .map(|(engine, mark, n)| {
-                let label = format!("random-write/{engine}/{mark}{n}");
-                let load = LoadSpec { op: Op::Write, ..self.random_read(engine, n) };
-                self.step(label, Group::RandomWrite, load, self.budget.point)
-            })
-            .collect()
+        let rungs: [&[u32]; 2] =
+            if self.quick() { [&[1, 16], &[32]] } else { [&[1, 4, 16], &[8, 32, 64]] };
+        self.ladder("random-write", Group::RandomWrite, Op::Write, rungs)
     }
 
     fn commit(&self, method: SyncMethod, access: Access, bytes: u64, committers: u32) -> Step {
@@ -529,8 +507,8 @@ pub(crate) mod tests {
             let points: u64 =
                 steps(&settings, FACTS).iter().map(|s| s.warm_up.get() + s.window.1.get()).sum();
             let total =
-                points + layout_limit(thoroughness).get() + confirm_limit(thoroughness).get();
-            let limit = run_limit(thoroughness).unwrap();
+                points + budget(thoroughness).layout.get() + confirm_limit(thoroughness).get();
+            let limit = budget(thoroughness).run.unwrap();
             // Survey, thread starts, draining and the report take the rest.
             assert!(
                 total as f64 <= limit.get() as f64 * 0.93,

@@ -29,7 +29,6 @@ const LEAST_BLOCKS: u64 = 128;
 /// The alternative for a device that may not be overwritten.
 const READ_ONLY: &str = "--read-only only reads it";
 
-/// A calibration that can start.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,

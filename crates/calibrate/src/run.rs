@@ -105,7 +105,6 @@ impl Prepared<'_> {
     }
 }
 
-/// Why a run ended before its last phase.
 enum EarlyEnd {
     Interrupted(&'static str),
     Failed(CalibrateError),
@@ -158,7 +157,6 @@ impl Run<'_> {
         Nanos(steps + plan::confirm_limit(thoroughness).get())
     }
 
-    /// Takes one step, unless the run's time is up.
     fn take(&mut self, step: &Step, log: Option<&AppendFile>) -> Result<(), EarlyEnd> {
         if self.out_of_time(step) {
             self.skipped.push(step.label.clone());
@@ -198,7 +196,7 @@ impl Run<'_> {
     /// headlines come from them, and reference points because drift is computed from them.
     fn out_of_time(&self, step: &Step) -> bool {
         let settings = self.prepared.settings;
-        let limit = plan::run_limit(settings.thoroughness);
+        let limit = plan::budget(settings.thoroughness).run;
         let confirmations = match step.group {
             Group::Confirm | Group::Reference => 0,
             _ => plan::confirm_limit(settings.thoroughness).get(),
@@ -242,7 +240,7 @@ impl Run<'_> {
         let load = plan::layout(settings, facts.span, facts.direct, facts.uring);
         let limit = match settings.size {
             Some(_) => Nanos(u64::MAX / 2),
-            None => plan::layout_limit(settings.thoroughness),
+            None => plan::budget(settings.thoroughness).layout,
         };
         self.oldest_sequence = first_sequence(self.session.phase());
         let begin = self.session.elapsed();
@@ -287,16 +285,7 @@ impl Run<'_> {
         file: Arc<blockstone_sys::file::BlockFile>,
         limit: Nanos,
     ) -> Result<(), EarlyEnd> {
-        let step = Step {
-            label: label.to_owned(),
-            group: Group::Layout,
-            repeat: 0,
-            load,
-            background: None,
-            file: FileRole::Main,
-            warm_up: Nanos(0),
-            window: (limit, limit),
-        };
+        let step = Step::new(label.to_owned(), Group::Layout, load, limit);
         let content = self.content(&step);
         self.hold(&step, &Backing { medium: Medium::File(file), content })
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::RunDir;
 
-/// How much time a calibration may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
     /// At most 20 s: fewer points, shorter windows.
@@ -17,7 +16,6 @@ pub enum Thoroughness {
 }
 
 impl Thoroughness {
-    /// Its name in the manifest.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -54,11 +52,9 @@ pub struct OpenLoop {
     pub poisson: bool,
 }
 
-/// Everything a calibration needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub subject: Subject,
-    /// How long it may take.
     pub thoroughness: Thoroughness,
     pub block: Bytes,
     /// Size of the test file; none lets the free space decide.
@@ -67,7 +63,6 @@ pub struct Settings {
     pub max_latency: Nanos,
     /// Use the page cache, to show what it does to the numbers.
     pub buffered: bool,
-    /// Leave out every phase that writes.
     pub read_only: bool,
     pub keep: bool,
     /// Measure small and large reads together.
@@ -76,9 +71,7 @@ pub struct Settings {
     pub open_loop: Option<OpenLoop>,
     /// Decimal MB/s of the link to the storage, where the kernel cannot know it.
     pub link_mb_per_s: Option<f64>,
-    /// Seed of all random choices and data.
     pub seed: u64,
-    /// The command line, for the manifest.
     pub argv: Vec<String>,
     /// Where the recording goes: a directory that does not exist or is empty.
     pub recording: RunDir,

@@ -175,7 +175,6 @@ impl Drop for TestFile {
     }
 }
 
-/// A file that grows during one phase.
 #[derive(Debug)]
 pub struct AppendFile(pub Arc<BlockFile>);
 

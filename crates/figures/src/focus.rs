@@ -9,9 +9,7 @@ use blockstone_base::database::SESSION;
 
 use crate::sample::Sample;
 
-/// The name of a sample's object among its columns.
 const OBJECT: &str = "session";
-/// The column that names several sessions at once.
 const BLOCKERS: &str = "blockers";
 
 /// What a sample of a session has to say to be looked at: all of these conditions.
@@ -24,19 +22,14 @@ pub struct Focus {
 /// `blockers`, one of them has to be it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The column.
     pub column: &'static str,
-    /// What it says.
     pub value: String,
 }
 
-/// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// It has no `=`.
     #[error("it must be COLUMN=VALUE")]
     NoValue,
-    /// There is no such column.
     #[error("samples of sessions have no `{column}`; they have {}", known())]
     NoColumn {
         /// What stood before the `=`.
@@ -45,7 +38,6 @@ pub enum ConditionError {
 }
 
 impl Focus {
-    /// What is asked for.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
@@ -92,13 +84,11 @@ impl fmt::Display for Condition {
     }
 }
 
-/// What a condition can be about.
 fn columns() -> impl Iterator<Item = &'static str> {
     let states = SESSION.columns.iter().filter(|column| column.kind == Kind::State);
     std::iter::once(OBJECT).chain(states.map(|column| column.name))
 }
 
-/// All of them in words.
 fn known() -> String {
     columns().collect::<Vec<_>>().join(", ")
 }

@@ -16,7 +16,7 @@ use latencies::{Bucket, Latencies};
 const TICKS: &str = "host";
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What probes told, for as long as it is kept.
+/// What probes reported, for as long as it is kept.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     probes: Vec<Probe>,
@@ -32,9 +32,7 @@ type Histograms = BTreeMap<(String, LatencyClock), LatencyHistogram>;
 /// How long the waits of an event took that ended in one second.
 #[derive(Clone, Debug)]
 struct Waited {
-    /// The middle of the second.
     middle_ns: u64,
-    /// Their sum.
     sum_ns: f64,
     /// Latencies, and how many there were of each.
     counts: Vec<(u64, u64)>,
@@ -58,7 +56,6 @@ pub(crate) struct Row {
 }
 
 impl History {
-    /// Without rows, of these probes.
     pub fn new(probes: Vec<ProbeInfo>) -> Self {
         let probe = |info| Probe { info, objects: BTreeMap::new() };
         Self { probes: probes.into_iter().map(probe).collect(), ..Self::default() }
@@ -233,7 +230,6 @@ impl History {
         self.windowed.get(&phase).into_iter().flatten()
     }
 
-    /// What the probes are and what they measure.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeInfo> {
         self.probes.iter().map(|probe| &probe.info)
     }

@@ -6,9 +6,7 @@ use blockstone_record::manifest::ColumnInfo;
 /// A row within an interval, as of a sampled session.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// When it was taken.
     pub t_ns: u64,
-    /// What it is about.
     pub object: &'a str,
     pub(crate) cells: &'a [Cell],
     pub(crate) columns: &'a [ColumnInfo],

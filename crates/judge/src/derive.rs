@@ -8,20 +8,12 @@ use blockstone_figures::{Grown, Known, Missing, Track, rate};
 use blockstone_record::manifest::{Group, Manifest, Phase};
 
 use crate::findings::{CpuCost, Evidence, Latency, Point};
-use crate::window::Window;
+use crate::window::{HOST, Window, by_label};
 
 /// One point for each label, in the order in which they were first measured. A window with fewer
 /// than three ticks or without a completed operation gives no number, and therefore no point.
 pub fn points(manifest: &Manifest, windows: &[Window]) -> Vec<Point> {
-    let mut labels: Vec<(&str, Vec<&Window>)> = Vec::new();
-    for window in windows {
-        let label = manifest.phases[window.phase].label.as_str();
-        match labels.iter_mut().find(|(known, _)| *known == label) {
-            Some((_, repeats)) => repeats.push(window),
-            None => labels.push((label, vec![window])),
-        }
-    }
-    labels.iter().filter_map(|(_, repeats)| point(manifest, repeats)).collect()
+    by_label(manifest, windows).iter().filter_map(|repeats| point(manifest, repeats)).collect()
 }
 
 /// How far the reference moved: (greatest − least) ÷ mean of its windows' rates. `None` with fewer
@@ -90,18 +82,8 @@ fn pooled(windows: &[&Window], track: impl Fn(&Window) -> Track) -> Option<Estim
 
 fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
     let duration_ns = windows.iter().map(|window| window.duration_ns()).sum();
-    let estimate = |value: f64, (low, high): (f64, f64)| Estimate {
-        value,
-        low: low.min(value).max(0.0),
-        high: high.max(value),
-        samples: all.count(),
-        duration_ns,
-    };
     let quantile = |q: f64| {
-        let of = |histogram: &LatencyHistogram| {
-            let (low, high) = histogram.quantile_interval_ns(q);
-            estimate(histogram.quantile_ns(q) as f64, (low as f64, high as f64))
-        };
+        let of = |histogram: &LatencyHistogram| histogram.quantile(q, duration_ns);
         let repeats: Vec<Estimate> = windows.iter().map(|window| of(&window.histogram)).collect();
         with_repeats(of(all), &repeats)
     };
@@ -111,7 +93,7 @@ fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
     let ops: u64 = windows.iter().map(|window| window.completed_ops()).sum();
     let lag_ns_sum: u64 = windows.iter().map(|window| window.lag_ns_sum).sum();
     Latency {
-        ns_mean: estimate(mean, (mean - half, mean + half)),
+        ns_mean: Estimate::around(mean, half, all.count(), duration_ns).not_negative(),
         ns_p50: quantile(0.5),
         ns_p90: quantile(0.9),
         ns_p99: quantile(0.99),
@@ -154,22 +136,10 @@ fn mean_latency(window: &Window) -> Estimate {
 /// The share of all processor time that was spent by others than this process, interrupts aside:
 /// of all kinds of load, and of other processes' user code alone.
 pub struct Foreign {
-    /// User and system time.
     pub busy_ratio: f64,
     /// User time only: no kernel thread that works for our own I/O is in it.
     pub user_ratio: f64,
 }
-
-const ALL_CPU_TIME: [&str; 8] = [
-    "cpu_user_ns",
-    "cpu_nice_ns",
-    "cpu_system_ns",
-    "cpu_irq_ns",
-    "cpu_softirq_ns",
-    "cpu_iowait_ns",
-    "cpu_idle_ns",
-    "cpu_steal_ns",
-];
 
 /// Foreign processor time of the windows.
 ///
@@ -178,7 +148,7 @@ const ALL_CPU_TIME: [&str; 8] = [
 pub fn foreign(windows: &[&Window]) -> Result<Foreign, Missing> {
     let host = |columns: &[&str]| total(windows, |w| w.host.sum(columns));
     let process = |column: &str| total(windows, |w| w.process.get(column));
-    let all = host(&ALL_CPU_TIME)?.max(1.0);
+    let all = host(&HOST)?.max(1.0);
     let foreign_user = host(&["cpu_user_ns", "cpu_nice_ns"])? - process("cpu_user_ns")?;
     let foreign_system = host(&["cpu_system_ns"])? - process("cpu_system_ns")?;
     Ok(Foreign {
@@ -196,7 +166,7 @@ pub fn steal_ratio(windows: &[&Window]) -> Known {
 }
 
 fn host_share(windows: &[&Window], columns: &[&str]) -> Known {
-    let all = total(windows, |w| w.host.sum(&ALL_CPU_TIME));
+    let all = total(windows, |w| w.host.sum(&HOST));
     blockstone_figures::ratio(total(windows, |w| w.host.sum(columns)), all)
 }
 
@@ -209,7 +179,7 @@ fn cpu(windows: &[&Window]) -> CpuCost {
         switches_voluntary_per_io: per_io("switches_voluntary"),
         switches_involuntary_per_io: per_io("switches_involuntary"),
         run_queue_ns_per_io: per_io("run_queue_ns"),
-        host_busy_ratio: host_share(windows, &ALL_CPU_TIME[..5]).ok(),
+        host_busy_ratio: host_share(windows, &HOST[..5]).ok(),
         foreign_busy_ratio: foreign(windows).map(|foreign| foreign.busy_ratio).ok(),
         steal_ratio: steal_ratio(windows).ok(),
     }

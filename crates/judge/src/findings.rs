@@ -70,7 +70,6 @@ pub struct Point {
 
 /// Latencies in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "each field is the quantile its name says")]
 pub struct Latency {
     pub ns_mean: Estimate,
     pub ns_p50: Estimate,
@@ -103,7 +102,7 @@ pub struct CpuCost {
     pub host_busy_ratio: Option<f64>,
     /// Busy share of all processors that was not this process, interrupts aside, 0 to 1.
     pub foreign_busy_ratio: Option<f64>,
-    /// Share of time the hypervisor ran somebody else, 0 to 1.
+    /// Share of time the hypervisor ran other guests, 0 to 1.
     pub steal_ratio: Option<f64>,
 }
 

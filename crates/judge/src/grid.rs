@@ -1,10 +1,12 @@
 //! A grid of runs: the same workload at every combination of a few settings, each run several
 //! times, and what came of it.
 
+use std::collections::BTreeSet;
+
+use blockstone_base::stats;
 use blockstone_record::manifest::{End, Figure, Manifest};
 use serde::{Deserialize, Serialize};
 
-/// The version of [`Plan`] as it is written.
 pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 
 /// The file beside the recordings that holds the plan.
@@ -108,7 +110,6 @@ impl Axis {
 }
 
 impl Cell {
-    /// A figure by name.
     pub fn figure(&self, name: &str) -> Option<&CellFigure> {
         self.figures.iter().find(|figure| figure.name == name)
     }
@@ -145,26 +146,17 @@ fn figure(name: &'static str, manifests: &[Manifest]) -> Option<CellFigure> {
     let of = |manifest: &Manifest| manifest.summary.get(name).cloned();
     let figures: Vec<Figure> = manifests.iter().map(of).collect::<Option<_>>()?;
     let first = figures.first()?.clone();
-    let mut values: Vec<f64> = figures.iter().map(|figure| figure.estimate.value).collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let value = if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        f64::midpoint(values[middle - 1], values[middle])
-    };
-    let mut condemned_by: Vec<String> =
+    let values: Vec<f64> = figures.iter().map(|figure| figure.estimate.value).collect();
+    let condemned_by: BTreeSet<String> =
         figures.into_iter().flat_map(|figure| figure.condemned_by).collect();
-    condemned_by.sort();
-    condemned_by.dedup();
     Some(CellFigure {
         name,
         title: first.title,
         unit: first.unit,
-        value,
-        low: *values.first()?,
-        high: *values.last()?,
-        condemned_by,
+        value: stats::median(&values),
+        low: values.iter().copied().fold(f64::INFINITY, f64::min),
+        high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        condemned_by: condemned_by.into_iter().collect(),
     })
 }
 

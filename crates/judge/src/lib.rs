@@ -43,20 +43,12 @@ use rules::{Case, Evidence, RunCase, ScanCase, judge};
 pub use run::RunFindings;
 use window::Window;
 
-/// Why a recording could not be judged.
-#[derive(Debug, thiserror::Error)]
-pub enum JudgeError {
-    /// The recording could not be read.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-}
-
 /// Derives and judges a recording.
 ///
 /// # Errors
 /// When its series or histograms cannot be read. What they lack is no error: a figure without
 /// support is absent, and a rule without evidence is inconclusive.
-pub fn find(recording: &Recording) -> Result<Findings, JudgeError> {
+pub fn find(recording: &Recording) -> Result<Findings, RecordError> {
     Ok(find_in(&recording.manifest, &window::read(recording)?))
 }
 
@@ -86,7 +78,7 @@ pub fn find_in(manifest: &Manifest, windows: &[Window]) -> Findings {
 pub fn find_run(
     recording: &Recording,
     calibration: Option<&Manifest>,
-) -> Result<RunFindings, JudgeError> {
+) -> Result<RunFindings, RecordError> {
     run::find(recording, calibration, |window, findings| {
         let case = RunCase { manifest: window.manifest, window, findings: &*findings };
         let judged = judge(&Evidence::Run(case));

@@ -37,14 +37,15 @@ mod unsteady;
 mod unwritten;
 mod work_unit;
 
-use blockstone_base::units::{format_ns, three_digits};
+pub(crate) use blockstone_base::units::format_ns as time;
+use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_record::manifest::Figure;
 
 use crate::findings::Point;
 use crate::run::FIGURES;
-use evidence::keeps_in_memory;
 pub use evidence::{Case, Evidence, RunCase, ScanCase};
+use evidence::{file_system, in_memory, keeps_in_memory};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {
@@ -52,7 +53,6 @@ pub struct Rule {
     pub id: &'static str,
     /// What a failure means for the numbers, unless the judgement says otherwise.
     pub weight: Weight,
-    /// What it looks for, in one sentence.
     pub doc: &'static str,
     /// The thresholds and where they come from.
     pub threshold: &'static str,
@@ -64,7 +64,6 @@ pub struct Rule {
     pub checks: &'static [Check],
 }
 
-/// How a rule looks at one kind of recording.
 #[derive(Clone, Copy)]
 pub enum Check {
     Calibration(fn(&Case) -> Judgement),
@@ -83,7 +82,6 @@ pub enum Subject {
 impl Subject {
     pub const ALL: [Self; 3] = [Self::Calibration, Self::Run, Self::Scan];
 
-    /// The verb whose recordings these are.
     pub const fn verb(self) -> &'static str {
         match self {
             Self::Calibration => "calibrate",
@@ -104,7 +102,6 @@ impl Check {
 }
 
 impl Rule {
-    /// The kinds of recordings that it looks at.
     pub fn applies_to(&self) -> impl Iterator<Item = Subject> {
         self.checks.iter().map(|check| check.subject())
     }
@@ -120,10 +117,8 @@ impl Rule {
     }
 }
 
-/// What a rule concluded about a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// What it concluded.
     pub outcome: Outcome,
     /// What was seen, with numbers and units; for an inconclusive one, what was missing.
     pub evidence: String,
@@ -153,9 +148,9 @@ impl Judgement {
         Self::new(Outcome::Fail, evidence.into(), points)
     }
 
-    /// A failure or a pass, on evidence that decides.
-    pub fn decide(failed: bool, evidence: String) -> Self {
-        if failed { Self::fail(evidence, Vec::new()) } else { Self::pass(evidence) }
+    /// A failure at these points or figures, or a pass, on evidence that decides.
+    pub fn decide(failed: bool, evidence: String, points: Vec<String>) -> Self {
+        if failed { Self::fail(evidence, points) } else { Self::pass(evidence) }
     }
 
     /// With this weight in place of the rule's.
@@ -164,19 +159,16 @@ impl Judgement {
         Self { weight: Some(weight), ..self }
     }
 
-    /// With this cause in place of the rule's.
     #[must_use]
     pub fn caused_by(self, cause: impl Into<String>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    /// With this advice in place of the rule's.
     #[must_use]
     pub fn advising(self, next: &'static str) -> Self {
         Self { next: Some(next), ..self }
     }
 
-    /// The same judgement about these places.
     #[must_use]
     pub fn at(self, points: Vec<String>) -> Self {
         Self { points, ..self }
@@ -190,7 +182,6 @@ impl Judgement {
 /// The verdicts on a recording, and the places that each is about.
 pub(crate) struct Judged(Vec<(Verdict, Vec<String>)>);
 
-/// Applies every rule that applies.
 pub(crate) fn judge(evidence: &Evidence) -> Judged {
     let judged = |rule: &Rule| Some(verdict(rule, rule.check(evidence)?, evidence));
     Judged(registry::ALL.iter().filter_map(judged).collect())
@@ -232,12 +223,10 @@ fn verdict(rule: &Rule, judgement: Judgement, evidence: &Evidence) -> (Verdict, 
     (verdict, judgement.points)
 }
 
-/// Every figure of a run.
 fn all_figures() -> Vec<String> {
     FIGURES.map(str::to_owned).into()
 }
 
-/// The figures of a run that describe reads.
 fn read_figures() -> Vec<String> {
     let about = |name: &&str| name.contains("read") && !name.starts_with("logical");
     FIGURES.iter().filter(|name| about(name)).map(|name| (*name).to_owned()).collect()
@@ -255,9 +244,4 @@ pub(crate) fn percent(ratio: f64) -> String {
 /// `4.2 MB`: decimal, as rates are.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{} MB", three_digits((bytes as f64 / 1e4).round() / 1e2))
-}
-
-/// `33 µs`.
-pub(crate) fn time(value_ns: f64) -> String {
-    format_ns(value_ns)
 }

@@ -15,11 +15,11 @@ mod window;
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
 use blockstone_figures::History;
-use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest, Stop};
+use blockstone_record::{RecordError, Recording};
 use serde::Serialize;
 
-use crate::{Findings, JudgeError};
+use crate::Findings;
 pub(crate) use ledger::has_server;
 pub use ledger::{LedgerCell, LedgerRow};
 pub use noise::{Noise, NoiseEffect};
@@ -176,7 +176,6 @@ pub struct Transfer {
 
 /// Latencies of an operation or an event.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "each field is the quantile its name says")]
 pub struct Percentiles {
     /// `select`, `update`, `scan`, or an event.
     pub name: String,
@@ -266,7 +265,6 @@ impl RunFindings {
         }
     }
 
-    /// A headline figure by name.
     pub fn figure(&self, name: &str) -> Option<&Figure> {
         self.summary.iter().find(|(known, _)| known == name).map(|(_, figure)| figure)
     }
@@ -277,7 +275,7 @@ pub(crate) fn find(
     recording: &Recording,
     calibration: Option<&Manifest>,
     judge: impl Fn(&RunWindow, &mut RunFindings),
-) -> Result<RunFindings, JudgeError> {
+) -> Result<RunFindings, RecordError> {
     let history = History::read_probes(recording, |probe| window::PROBES.contains(&probe))?;
     let windows = RunWindow::all(&recording.manifest, &history);
     let mut each: Vec<RunFindings> =
@@ -299,7 +297,6 @@ pub(crate) fn find(
     Ok(findings)
 }
 
-/// What one window says, not judged yet.
 fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
     let mut findings = RunFindings {
         label: window.phase.label.clone(),

@@ -124,8 +124,7 @@ fn figure<'a>(name: &str, select: &Select<'a>) -> Option<Found<'a>> {
 /// best and the worst level that the reference saw over the run. Its own samples cannot show that;
 /// the distance from the middle of that range to either end is half the drift.
 pub fn with_drift(estimate: Estimate, drift_ratio: Option<f64>) -> Estimate {
-    let wide = estimate.widened(drift_ratio.unwrap_or(0.0) / 2.0);
-    Estimate { low: wide.low.max(0.0), ..wide }
+    estimate.widened(drift_ratio.unwrap_or(0.0) / 2.0).not_negative()
 }
 
 /// The `max_latency` of the settings, in nanoseconds.
@@ -197,7 +196,7 @@ impl<'a> Select<'a> {
         self.confirmed("max-mbps", candidates, |p| p.mb_per_s.value, |_| true)
     }
 
-    /// Without a bound: block writes are background work of a database, nobody waits for one.
+    /// Without a bound: block writes are background work of a database, no session waits for one.
     fn max_write_iops(&self) -> Option<&'a Point> {
         let candidates = self.in_group(Group::RandomWrite);
         self.confirmed("max-write-iops", candidates, |p| p.iops.value, |_| true)

@@ -6,14 +6,11 @@ use std::collections::BTreeMap;
 use blockstone_base::LatencyHistogram;
 use blockstone_figures::{Grown, History, Interval, Missing, Track};
 use blockstone_record::manifest::{Manifest, Phase};
-use blockstone_record::{LatencyClock, Recording};
-
-use crate::JudgeError;
+use blockstone_record::{LatencyClock, RecordError, Recording};
 
 /// Role and object of the second load in histograms and series.
 const BACKGROUND: &str = "background";
 
-/// What each layer counted in one phase's window.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// Index into the manifest's phases.
@@ -30,9 +27,7 @@ pub struct Window {
     pub lag_ns_max: u64,
     /// What was checked and what went wrong, over the whole phase: an error during warm-up counts.
     pub checks: Checks,
-    /// Growth of this process's counters (`process`).
     pub process: Growth,
-    /// Growth of the machine's counters (`host`).
     pub host: Growth,
     /// Growth of each device's counters (`block`), in the order of the chain.
     pub devices: Vec<(String, Growth)>,
@@ -45,7 +40,6 @@ pub struct Tick {
     pub t_ns: u64,
     /// Operations completed since the phase began.
     pub ops: u64,
-    /// Bytes of those.
     pub bytes: u64,
     /// Sum of their latencies from the intended start.
     pub latency_ns_sum: u64,
@@ -53,7 +47,6 @@ pub struct Tick {
 
 /// Checked blocks and failed operations of a whole phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the `load` series, which documents them")]
 pub struct Checks {
     pub failed_ops: u64,
     pub stamps_verified: u64,
@@ -66,7 +59,6 @@ pub struct Checks {
 pub struct Growth(BTreeMap<&'static str, Grown>);
 
 impl Growth {
-    /// What an interval says of `columns` of an object.
     pub fn of(
         interval: &Interval<'_>,
         (probe, object): (&str, &str),
@@ -165,7 +157,22 @@ impl Window {
     }
 }
 
-/// The probes that are read.
+/// The windows of each label, in the order in which labels were first measured.
+pub(crate) fn by_label<'a>(
+    manifest: &Manifest,
+    windows: impl IntoIterator<Item = &'a Window>,
+) -> Vec<Vec<&'a Window>> {
+    let mut labels: Vec<(&str, Vec<&Window>)> = Vec::new();
+    for window in windows {
+        let label = manifest.phases[window.phase].label.as_str();
+        match labels.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, repeats)) => repeats.push(window),
+            None => labels.push((label, vec![window])),
+        }
+    }
+    labels.into_iter().map(|(_, repeats)| repeats).collect()
+}
+
 const PROBES: [&str; 4] = ["load", "process", "host", "block"];
 
 /// Columns that later steps read; the probes record more.
@@ -195,7 +202,7 @@ pub(crate) const BLOCK: [&str; 7] =
 ///
 /// # Errors
 /// When a series or the histograms cannot be read.
-pub fn read(recording: &Recording) -> Result<Vec<Window>, JudgeError> {
+pub fn read(recording: &Recording) -> Result<Vec<Window>, RecordError> {
     let manifest = &recording.manifest;
     let history = History::read_probes(recording, |probe| PROBES.contains(&probe))?;
     let held = |(_, phase): &(usize, &Phase)| {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::column::{Column, Kind, Origin, Unit};
 use blockstone_base::identity::DeviceKind;
 use blockstone_sys::proc::{number, numbers, under};
 use blockstone_sys::survey;
@@ -23,38 +23,37 @@ pub const SCHEMA: Schema = Schema {
     doc: "Each block device, of the target or of the host: requests, bytes, time in the device, \
           queue, flushes.",
     columns: &[
-        state("device_kind", "What it is: `disk`, `partition`, `loop`, `dm`, `md` or `zram`."),
-        state(
+        DEVICE
+            .state("device_kind", "What it is: `disk`, `partition`, `loop`, `dm`, `md` or `zram`."),
+        DEVICE.state(
             "beneath",
             "Kernel names of the devices that it lies on, separated by blanks: their counters \
              include its I/O. The file of a loop device; the paths of an NVMe disk that has \
              several.",
         ),
-        counter("read_ios", Unit::Count, "Reads completed."),
-        counter("read_merges", Unit::Count, "Reads merged into a queued neighbour."),
-        counter("read_bytes", Unit::Bytes, "Bytes read (kept in sectors of 512)."),
-        time("read_ns", "Time reads spent from entering the queue to completion, summed."),
-        counter("write_ios", Unit::Count, "Writes completed."),
-        counter("write_merges", Unit::Count, "Writes merged into a queued neighbour."),
-        counter("write_bytes", Unit::Bytes, "Bytes written (kept in sectors of 512)."),
-        time("write_ns", "Time writes spent from entering the queue to completion, summed."),
-        Column {
-            name: "in_flight",
-            unit: Unit::Count,
-            kind: Kind::Gauge,
-            source: SOURCE,
-            doc: "Requests sent to the device and not yet completed.",
-        },
-        time("busy_ns", "Time during which at least one request was in flight."),
-        time("queue_ns", "Time of all requests from entering the queue to completion, summed."),
-        counter("discard_ios", Unit::Count, "Discards completed (kernel 4.18 and later)."),
-        counter("discard_bytes", Unit::Bytes, "Bytes discarded (kernel 4.18 and later)."),
-        counter(
+        STAT.count("read_ios", "Reads completed."),
+        STAT.count("read_merges", "Reads merged into a queued neighbour."),
+        STAT.bytes("read_bytes", "Bytes read (kept in sectors of 512)."),
+        STAT_TIME
+            .time("read_ns", "Time reads spent from entering the queue to completion, summed."),
+        STAT.count("write_ios", "Writes completed."),
+        STAT.count("write_merges", "Writes merged into a queued neighbour."),
+        STAT.bytes("write_bytes", "Bytes written (kept in sectors of 512)."),
+        STAT_TIME
+            .time("write_ns", "Time writes spent from entering the queue to completion, summed."),
+        STAT.level("in_flight", Unit::Count, "Requests sent to the device and not yet completed."),
+        STAT_TIME.time("busy_ns", "Time during which at least one request was in flight."),
+        STAT_TIME.time(
+            "queue_ns",
+            "Time of all requests from entering the queue to completion, summed.",
+        ),
+        STAT.count("discard_ios", "Discards completed (kernel 4.18 and later)."),
+        STAT.bytes("discard_bytes", "Bytes discarded (kernel 4.18 and later)."),
+        STAT.count(
             "flush_ios",
-            Unit::Count,
             "Cache flushes completed; whole, request-based devices only (kernel 5.5 and later).",
         ),
-        time(
+        STAT_TIME.time(
             "flush_ns",
             "Time of cache flushes, summed; whole, request-based devices only (kernel 5.5 and \
              later).",
@@ -62,7 +61,9 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
-const SOURCE: &str = "/sys/class/block/*/stat";
+const DEVICE: Origin = Origin("/sys/class/block/*");
+const STAT: Origin = Origin("/sys/class/block/*/stat");
+const STAT_TIME: Origin = Origin("/sys/class/block/*/stat (resolution 1 ms)");
 
 const SECTOR_BYTES: u64 = 512;
 const MILLISECOND_NS: u64 = 1_000_000;
@@ -92,25 +93,6 @@ const STATES: usize = 2;
 const NEWEST: usize = 17;
 const WITHOUT_FLUSHES: usize = 15;
 
-const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
-}
-
-const fn time(name: &'static str, doc: &'static str) -> Column {
-    Column {
-        name,
-        unit: Unit::Nanoseconds,
-        kind: Kind::Counter,
-        source: "/sys/class/block/*/stat (resolution 1 ms)",
-        doc,
-    }
-}
-
-const fn state(name: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Text, kind: Kind::State, source: "/sys/class/block/*", doc }
-}
-
-/// Starts the probe on the devices of the context.
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let root = context.root.clone();
     let (place, names) = match &context.scope {
@@ -210,7 +192,7 @@ impl Block {
         for name in names {
             if !self.devices.iter().any(|device| device.name == name) {
                 self.devices.push(match &self.place {
-                    Place::Pages(pages) => Device::told(pages, &name),
+                    Place::Pages(pages) => Device::saved(pages, &name),
                     Place::Machine(root) => Device::open(root, &name),
                     Place::Chain => return,
                 });
@@ -274,11 +256,11 @@ impl Device {
     }
 
     /// A device of which only its counters were written down.
-    fn told(pages: &Pages, name: &str) -> Self {
+    fn saved(pages: &Pages, name: &str) -> Self {
         let kind = kind_by_name(name);
         let beneath = paths_by_name(name, pages.between("/sys/class/block/", "/stat"));
         let beneath = beneath.map_or(Cell::Unmeasured, Cell::Text);
-        let stat = Source::told(pages, &format!("/sys/class/block/{name}/stat"));
+        let stat = Source::saved(pages, &format!("/sys/class/block/{name}/stat"));
         Self {
             name: name.to_owned(),
             states: [kind.map_or(Cell::Unmeasured, kind_cell), beneath],
@@ -321,7 +303,7 @@ impl Device {
         }
         let field = FIELDS[index].0;
         let why = if field >= self.fields {
-            format!("this kernel has {} fields in {SOURCE}", self.fields)
+            format!("this kernel has {} fields in {}", self.fields, STAT.0)
         } else if field >= WITHOUT_FLUSHES && !self.request_based {
             "the kernel counts flushes of whole devices with request queues only".to_owned()
         } else {

@@ -4,61 +4,48 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::account;
 use blockstone_sys::cgroup::{GroupUsage, Groups};
 
 use crate::rising::Rising;
-use crate::{Cell, Context, Probe, Roles, Row, Schema, Scope, Unmeasured};
+use crate::{Cell, Context, Probe, Roles, Row, Schema, Unmeasured};
 
 /// What the probe records, one row a group.
 pub const SCHEMA: Schema = Schema {
     probe: "cgroup",
     doc: "The control groups of the watched processes and of this one.",
     columns: &[
-        counter("cpu_ns", Unit::Nanoseconds, CPU, "Processor time."),
-        counter(
-            "throttled_ns",
-            Unit::Nanoseconds,
-            CPU,
-            "Time during which the group was throttled by its CPU quota.",
+        CPU.time("cpu_ns", "Processor time."),
+        CPU.time("throttled_ns", "Time during which the group was throttled by its CPU quota."),
+        CPU.count("throttled_periods", "Quota periods in which it was throttled."),
+        Origin("memory.current").level(
+            "memory_bytes",
+            Unit::Bytes,
+            "Memory in use, page cache included.",
         ),
-        counter("throttled_periods", Unit::Count, CPU, "Quota periods in which it was throttled."),
-        level("memory_bytes", "memory.current", "Memory in use, page cache included."),
-        level("memory_limit_bytes", "memory.max", "Its memory limit; empty without one."),
-        counter("read_bytes", Unit::Bytes, IO, "Bytes read from devices."),
-        counter("write_bytes", Unit::Bytes, IO, "Bytes written to devices."),
-        counter("read_ios", Unit::Count, IO, "Reads from devices."),
-        counter("write_ios", Unit::Count, IO, "Writes to devices."),
+        Origin("memory.max").level(
+            "memory_limit_bytes",
+            Unit::Bytes,
+            "Its memory limit; empty without one.",
+        ),
+        IO.bytes("read_bytes", "Bytes read from devices."),
+        IO.bytes("write_bytes", "Bytes written to devices."),
+        IO.count("read_ios", "Reads from devices."),
+        IO.count("write_ios", "Writes to devices."),
     ],
 };
 
-const CPU: &str = "cpu.stat, or cpu.stat and cpuacct.usage of version 1";
-const IO: &str = "io.stat, or blkio.throttle.* of version 1";
+const CPU: Origin = Origin("cpu.stat, or cpu.stat and cpuacct.usage of version 1");
+const IO: Origin = Origin("io.stat, or blkio.throttle.* of version 1");
 const OFF: &str = "the controller is off here";
 /// Counters among the columns, by place.
 const COUNTERS: [usize; 7] = [0, 1, 2, 5, 6, 7, 8];
 /// Ticks after which membership is looked up again: processes seldom move.
 const LOOK_EVERY: u32 = 10;
 
-const fn counter(
-    name: &'static str,
-    unit: Unit,
-    source: &'static str,
-    doc: &'static str,
-) -> Column {
-    Column { name, unit, kind: Kind::Counter, source, doc }
-}
-
-const fn level(name: &'static str, source: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Bytes, kind: Kind::Gauge, source, doc }
-}
-
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    let roles = match &context.scope {
-        Scope::Host(roles) => roles.clone(),
-        Scope::Target(_) | Scope::Pages(_) => Roles::default(),
-    };
+    let roles = context.roles();
     let root = context.root.clone();
     Box::new(Cgroup { root, roles, groups: BTreeMap::new(), ticks: 0, lacking: Vec::new() })
 }

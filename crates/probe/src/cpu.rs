@@ -1,10 +1,10 @@
 //! Each processor: where its time went.
 
-use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::column::Origin;
 use blockstone_sys::proc::numbers;
 
 use crate::rising::Rising;
-use crate::source::Source;
+use crate::source::{Source, all_unmeasured};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
 /// What the probe records, one row a processor.
@@ -12,31 +12,22 @@ pub const SCHEMA: Schema = Schema {
     probe: "cpu",
     doc: "Each processor: time by use.",
     columns: &[
-        cpu("cpu_user_ns", "In user mode, guests of this machine included."),
-        cpu("cpu_nice_ns", "In user mode at a lowered priority."),
-        cpu("cpu_system_ns", "In the kernel."),
-        cpu("cpu_irq_ns", "In hardware interrupts."),
-        cpu("cpu_softirq_ns", "In software interrupts, where I/O completes."),
-        cpu("cpu_iowait_ns", "Idle while a task that ran here waits for I/O."),
-        cpu("cpu_idle_ns", "Idle."),
-        cpu("cpu_steal_ns", "Ready to run while the hypervisor ran another guest."),
+        STAT.time("cpu_user_ns", "In user mode, guests of this machine included."),
+        STAT.time("cpu_nice_ns", "In user mode at a lowered priority."),
+        STAT.time("cpu_system_ns", "In the kernel."),
+        STAT.time("cpu_irq_ns", "In hardware interrupts."),
+        STAT.time("cpu_softirq_ns", "In software interrupts, where I/O completes."),
+        STAT.time("cpu_iowait_ns", "Idle while a task that ran here waits for I/O."),
+        STAT.time("cpu_idle_ns", "Idle."),
+        STAT.time("cpu_steal_ns", "Ready to run while the hypervisor ran another guest."),
     ],
 };
 
+const STAT: Origin = Origin("/proc/stat cpuN (resolution 10 ms; sampled at the kernel's tick)");
 /// `/proc/stat` counts in `USER_HZ` ticks, which is 100 on x86-64 and aarch64 whatever HZ is.
-const TICK_NS: u64 = 10_000_000;
-/// Where a line of `/proc/stat` has each column: user nice system idle iowait irq softirq steal.
-const FIELDS: [usize; 8] = [0, 1, 2, 5, 6, 4, 3, 7];
-
-const fn cpu(name: &'static str, doc: &'static str) -> Column {
-    Column {
-        name,
-        unit: Unit::Nanoseconds,
-        kind: Kind::Counter,
-        source: "/proc/stat cpuN (resolution 10 ms; sampled at the kernel's tick)",
-        doc,
-    }
-}
+pub const TICK_NS: u64 = 10_000_000;
+/// Where a `cpu` line of `/proc/stat` has each column: user nice system idle iowait irq softirq steal.
+pub const FIELDS: [usize; 8] = [0, 1, 2, 5, 6, 4, 3, 7];
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let stat = Source::of(context, "/proc/stat", "procfs is not mounted");
@@ -77,8 +68,6 @@ impl Probe for Cpu {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let why = self.stat.unmeasured();
-        let all = |why: &Unmeasured| SCHEMA.columns.iter().map(|c| (c.name, why.clone())).collect();
-        why.map_or(Vec::new(), all)
+        self.stat.unmeasured().map_or(Vec::new(), |why| all_unmeasured(&SCHEMA, why))
     }
 }

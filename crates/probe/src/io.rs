@@ -28,13 +28,13 @@ pub use file_type::{FileType, file_type};
 use self::columns::LEADING;
 use self::ledger::{Ledger, Sums, Thread};
 use self::names::{Label, Names, Shelf};
+use crate::source::all_unmeasured;
 use crate::{Cell, Probe, Row, Schema, Unmeasured};
 
 /// Says what a thread does, from its process, its id and its name when it was first seen. It is
 /// asked once for each name a thread has, possibly after the thread has ended.
 pub type Resolve = Box<dyn FnMut(u32, u32, &str) -> String + Send>;
 
-/// What to watch, and how to name it.
 pub struct IoSpec {
     /// Root of `/proc` and `/sys` for the names of files, devices and threads.
     pub root: PathBuf,
@@ -120,7 +120,7 @@ struct Io {
     tracer: Option<IoTracer>,
     /// Why there is no tracer.
     why: Option<Unmeasured>,
-    /// What the tracer was last told to watch.
+    /// The processes that the tracer watches now.
     applied: BTreeSet<u32>,
     ledger: Ledger<IoKey, Object>,
     book: Book,
@@ -128,7 +128,6 @@ struct Io {
     ended: HashSet<Thread>,
 }
 
-/// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Object {
     layer: Layer,
@@ -138,7 +137,6 @@ struct Object {
     mode: Mode,
 }
 
-/// Names that were given once and stay.
 #[derive(Debug)]
 struct Book {
     names: Names,
@@ -171,9 +169,8 @@ impl Probe for Io {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let columns = SCHEMA.columns.iter().map(|column| column.name);
         if let Some(why) = &self.why {
-            return columns.map(|column| (column, why.clone())).collect();
+            return all_unmeasured(&SCHEMA, why);
         }
         let mut missing = Vec::new();
         if !self.spec.system_calls {

@@ -46,7 +46,6 @@ pub use page::columns_page;
 pub use pages::Pages;
 pub use roles::Roles;
 
-/// Where probes look.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// Root of `/proc` and `/sys`: `/` on a machine, a fixture tree in a test.
@@ -54,7 +53,6 @@ pub struct Context {
     pub scope: Scope,
 }
 
-/// How much of a machine is observed.
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// What lies beneath one target: the devices of its chain by their kernel names, top first.
@@ -81,6 +79,14 @@ impl Context {
     pub fn of_host(root: &Path) -> Self {
         Self { root: root.to_owned(), scope: Scope::Host(Roles::default()) }
     }
+
+    /// The rules by which processes are watched; those of recognised databases beside a target.
+    fn roles(&self) -> Roles {
+        match &self.scope {
+            Scope::Host(roles) => roles.clone(),
+            Scope::Target(_) | Scope::Pages(_) => Roles::default(),
+        }
+    }
 }
 
 /// What a probe saw of one object at one tick.
@@ -92,7 +98,6 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// A source of raw counters and levels.
 pub trait Probe: Send {
     /// Its name and columns; always the same.
     fn schema(&self) -> &'static Schema;

@@ -1,9 +1,9 @@
 //! Main memory: what fills it, what moves in and out, how long tasks stalled for lack of it.
 
-use blockstone_base::column::{Column, Kind, Unit};
-use blockstone_sys::proc::{numbers, numbers_after};
+use blockstone_base::column::{Column, Origin, Unit};
+use blockstone_sys::proc::numbers_after;
 
-use crate::source::Source;
+use crate::source::{NO_PSI, Source, stalled_ns};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
 pub const SCHEMA: Schema = Schema {
@@ -26,44 +26,26 @@ pub const SCHEMA: Schema = Schema {
         level("swap_total_bytes", "/proc/meminfo SwapTotal", "Swap space."),
         level("swap_free_bytes", "/proc/meminfo SwapFree", "Unused swap space."),
         level("huge_pages_bytes", "/proc/meminfo Hugetlb", "Memory set aside as huge pages."),
-        kib("paged_in_bytes", "/proc/vmstat pgpgin", "Bytes read from block devices."),
-        kib("paged_out_bytes", "/proc/vmstat pgpgout", "Bytes written to block devices."),
-        event("swapped_in_pages", "/proc/vmstat pswpin", "Pages read from swap."),
-        event("swapped_out_pages", "/proc/vmstat pswpout", "Pages written to swap."),
-        event("page_faults", "/proc/vmstat pgfault", "Page faults of all kinds."),
-        event("major_page_faults", "/proc/vmstat pgmajfault", "Page faults that waited for I/O."),
-        event(
-            "direct_reclaims",
-            "/proc/vmstat allocstall_normal",
-            "Allocations that stalled to reclaim memory.",
-        ),
-        event("dirtied_pages", "/proc/vmstat nr_dirtied", "Pages made dirty."),
-        event("written_pages", "/proc/vmstat nr_written", "Dirty pages written."),
-        stall("psi_memory_some_ns", "some", "At least one task waited for memory."),
-        stall("psi_memory_full_ns", "full", "All tasks that were not idle waited for memory."),
+        Origin("/proc/vmstat pgpgin").bytes("paged_in_bytes", "Bytes read from block devices."),
+        Origin("/proc/vmstat pgpgout").bytes("paged_out_bytes", "Bytes written to block devices."),
+        Origin("/proc/vmstat pswpin").count("swapped_in_pages", "Pages read from swap."),
+        Origin("/proc/vmstat pswpout").count("swapped_out_pages", "Pages written to swap."),
+        Origin("/proc/vmstat pgfault").count("page_faults", "Page faults of all kinds."),
+        Origin("/proc/vmstat pgmajfault")
+            .count("major_page_faults", "Page faults that waited for I/O."),
+        Origin("/proc/vmstat allocstall_normal")
+            .count("direct_reclaims", "Allocations that stalled to reclaim memory."),
+        Origin("/proc/vmstat nr_dirtied").count("dirtied_pages", "Pages made dirty."),
+        Origin("/proc/vmstat nr_written").count("written_pages", "Dirty pages written."),
+        Origin("/proc/pressure/memory some")
+            .time("psi_memory_some_ns", "At least one task waited for memory."),
+        Origin("/proc/pressure/memory full")
+            .time("psi_memory_full_ns", "All tasks that were not idle waited for memory."),
     ],
 };
 
-const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
-
 const fn level(name: &'static str, source: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Bytes, kind: Kind::Gauge, source, doc }
-}
-
-const fn kib(name: &'static str, source: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Bytes, kind: Kind::Counter, source, doc }
-}
-
-const fn event(name: &'static str, source: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Count, kind: Kind::Counter, source, doc }
-}
-
-const fn stall(name: &'static str, kind: &'static str, doc: &'static str) -> Column {
-    let source = match kind.as_bytes() {
-        b"some" => "/proc/pressure/memory some",
-        _ => "/proc/pressure/memory full",
-    };
-    Column { name, unit: Unit::Nanoseconds, kind: Kind::Counter, source, doc }
+    Origin(source).level(name, Unit::Bytes, doc)
 }
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
@@ -97,12 +79,7 @@ impl Memory {
                 // pgpgin and pgpgout are in KiB, the rest in pages or events.
                 Some(if column.unit == Unit::Bytes { value * 1024 } else { value })
             }
-            _ => {
-                let text = self.pressure.content()?;
-                let mut lines = text.split(|&b| b == b'\n');
-                let line = lines.find(|line| line.starts_with(key.as_bytes()))?;
-                Some(numbers(line).last()? * 1000)
-            }
+            _ => stalled_ns(self.pressure.content(), key),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::column::{Column, Origin};
 use blockstone_sys::proc::numbers;
 
-use crate::rising::Rising;
+use crate::rising::{self, Rising};
 use crate::source::Source;
-use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+use crate::{Context, Probe, Row, Schema, Unmeasured};
 
 /// What the probe records, one row an interface.
 pub const SCHEMA: Schema = Schema {
@@ -15,34 +15,24 @@ pub const SCHEMA: Schema = Schema {
     doc: "Each network interface of this network namespace; the object `tcp` has what TCP sent and \
           retransmitted.",
     columns: &[
-        counter("received_bytes", Unit::Bytes, "Bytes received."),
-        counter("received_packets", Unit::Count, "Packets received, or TCP segments."),
-        counter("receive_errors", Unit::Count, "Packets received damaged, or TCP segments."),
-        counter("receive_drops", Unit::Count, "Packets dropped on their way in."),
-        counter("sent_bytes", Unit::Bytes, "Bytes sent."),
-        counter("sent_packets", Unit::Count, "Packets sent, or TCP segments."),
-        counter("send_errors", Unit::Count, "Packets that could not be sent."),
-        counter("send_drops", Unit::Count, "Packets dropped on their way out."),
-        Column {
-            name: "retransmits",
-            unit: Unit::Count,
-            kind: Kind::Counter,
-            source: "/proc/net/snmp Tcp",
-            doc: "TCP segments retransmitted.",
-        },
+        DEV.bytes("received_bytes", "Bytes received."),
+        DEV.count("received_packets", "Packets received, or TCP segments."),
+        DEV.count("receive_errors", "Packets received damaged, or TCP segments."),
+        DEV.count("receive_drops", "Packets dropped on their way in."),
+        DEV.bytes("sent_bytes", "Bytes sent."),
+        DEV.count("sent_packets", "Packets sent, or TCP segments."),
+        DEV.count("send_errors", "Packets that could not be sent."),
+        DEV.count("send_drops", "Packets dropped on their way out."),
+        Origin("/proc/net/snmp Tcp").count("retransmits", "TCP segments retransmitted."),
     ],
 };
 
-const SOURCE: &str = "/proc/net/dev";
+const DEV: Origin = Origin("/proc/net/dev");
 const COLUMNS: usize = 9;
 /// Where a line of `/proc/net/dev` has each column but the last.
 const FIELDS: [usize; COLUMNS - 1] = [0, 1, 2, 3, 8, 9, 10, 11];
 /// The object that has what TCP did.
 const TCP: &str = "tcp";
-
-const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
-}
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let source = |path| Source::of(context, path, "procfs is not mounted");
@@ -79,13 +69,7 @@ impl Probe for Network {
         if let Some(tcp) = self.snmp.read().and_then(tcp) {
             seen.insert(TCP.to_owned(), tcp);
         }
-        self.counters.retain(|name, _| seen.contains_key(name));
-        for (object, raw) in seen {
-            let counters = self.counters.entry(object.clone()).or_default();
-            let pairs = counters.iter_mut().zip(raw);
-            let cells = pairs.map(|(c, raw): (_, Option<u64>)| Cell::from(raw.map(|v| c.at(v))));
-            rows.push(Row { cells: cells.collect(), object });
-        }
+        rising::rows(&mut self.counters, seen, rows);
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {

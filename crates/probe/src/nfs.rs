@@ -2,52 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::column::Origin;
 use blockstone_sys::proc::numbers;
 
-use crate::rising::Rising;
-use crate::source::Source;
-use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+use crate::rising::{self, Rising};
+use crate::source::{Source, all_unmeasured};
+use crate::{Context, Probe, Row, Schema, Unmeasured};
 
 /// What the probe records, one row a mount point.
 pub const SCHEMA: Schema = Schema {
     probe: "nfs",
     doc: "Each NFS mount: requests, bytes, time waiting to be sent and time at the server.",
     columns: &[
-        counter("read_ios", Unit::Count, "READ requests completed."),
-        counter("read_bytes", Unit::Bytes, "Bytes read from the server."),
-        time("read_queue_ns", "Time READ requests waited to be sent, summed."),
-        time("read_server_ns", "Time from sending a READ request to its answer, summed."),
-        time("read_ns", "Time from creating a READ request to its completion, summed."),
-        counter("write_ios", Unit::Count, "WRITE requests completed."),
-        counter("write_bytes", Unit::Bytes, "Bytes written to the server."),
-        time("write_queue_ns", "Time WRITE requests waited to be sent, summed."),
-        time("write_server_ns", "Time from sending a WRITE request to its answer, summed."),
-        time("write_ns", "Time from creating a WRITE request to its completion, summed."),
-        counter("flush_ios", Unit::Count, "COMMIT requests completed."),
-        time("flush_ns", "Time from creating a COMMIT request to its completion, summed."),
-        counter("retransmits", Unit::Count, "READ, WRITE and COMMIT requests retransmitted."),
-        counter("timeouts", Unit::Count, "READ, WRITE and COMMIT requests that timed out."),
+        STATS.count("read_ios", "READ requests completed."),
+        STATS.bytes("read_bytes", "Bytes read from the server."),
+        STATS_TIME.time("read_queue_ns", "Time READ requests waited to be sent, summed."),
+        STATS_TIME
+            .time("read_server_ns", "Time from sending a READ request to its answer, summed."),
+        STATS_TIME.time("read_ns", "Time from creating a READ request to its completion, summed."),
+        STATS.count("write_ios", "WRITE requests completed."),
+        STATS.bytes("write_bytes", "Bytes written to the server."),
+        STATS_TIME.time("write_queue_ns", "Time WRITE requests waited to be sent, summed."),
+        STATS_TIME
+            .time("write_server_ns", "Time from sending a WRITE request to its answer, summed."),
+        STATS_TIME
+            .time("write_ns", "Time from creating a WRITE request to its completion, summed."),
+        STATS.count("flush_ios", "COMMIT requests completed."),
+        STATS_TIME
+            .time("flush_ns", "Time from creating a COMMIT request to its completion, summed."),
+        STATS.count("retransmits", "READ, WRITE and COMMIT requests retransmitted."),
+        STATS.count("timeouts", "READ, WRITE and COMMIT requests that timed out."),
     ],
 };
 
 const SOURCE: &str = "/proc/self/mountstats";
+const STATS: Origin = Origin(SOURCE);
+const STATS_TIME: Origin = Origin("/proc/self/mountstats (resolution 1 ms)");
 const COLUMNS: usize = SCHEMA.columns.len();
 const MILLISECOND_NS: u64 = 1_000_000;
-
-const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
-}
-
-const fn time(name: &'static str, doc: &'static str) -> Column {
-    Column {
-        name,
-        unit: Unit::Nanoseconds,
-        kind: Kind::Counter,
-        source: "/proc/self/mountstats (resolution 1 ms)",
-        doc,
-    }
-}
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let absent = "the kernel is built without an NFS client";
@@ -71,25 +63,18 @@ impl Probe for Nfs {
     fn sample(&mut self, rows: &mut Vec<Row>) {
         let text = self.stats.read().unwrap_or_default();
         let mounts = mounts(&String::from_utf8_lossy(text));
-        self.counters.retain(|mount, _| mounts.contains_key(mount));
         let lacks = |index: &usize| mounts.values().all(|row| row[*index].is_none());
         self.lacking = (0..COLUMNS).filter(|index| !mounts.is_empty() && lacks(index)).collect();
-        for (object, raw) in mounts {
-            let counters = self.counters.entry(object.clone()).or_default();
-            let pairs = counters.iter_mut().zip(raw);
-            let cells = pairs.map(|(c, raw): (_, Option<u64>)| Cell::from(raw.map(|v| c.at(v))));
-            rows.push(Row { cells: cells.collect(), object });
-        }
+        rising::rows(&mut self.counters, mounts, rows);
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let all = |why: &Unmeasured| SCHEMA.columns.iter().map(|c| (c.name, why.clone())).collect();
         let lacking = |index: &usize| {
             let why = format!("{SOURCE} of this kernel does not report it for any mount");
             (SCHEMA.columns[*index].name, Unmeasured::NotInVersion(why))
         };
         let some = || self.lacking.iter().map(lacking).collect();
-        self.stats.unmeasured().map_or_else(some, all)
+        self.stats.unmeasured().map_or_else(some, |why| all_unmeasured(&SCHEMA, why))
     }
 }
 

@@ -1,6 +1,6 @@
 //! This process: what the load generator costs, and what the kernel charged to it as storage I/O.
 
-use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::proc::numbers_after;
 use blockstone_sys::usage::{self, RunQueue};
 
@@ -12,90 +12,55 @@ pub const SCHEMA: Schema = Schema {
     probe: "process",
     doc: "This process: processor time, context switches, waiting for a processor, storage I/O.",
     columns: &[
-        counter(
+        RUSAGE.time(
             "cpu_user_ns",
-            Unit::Nanoseconds,
-            RUSAGE,
             "Processor time in user mode. The sum with cpu_system_ns is exact to 1 µs; the kernel \
              splits it by sampling at its tick.",
         ),
-        counter(
+        RUSAGE.time(
             "cpu_system_ns",
-            Unit::Nanoseconds,
-            RUSAGE,
             "Processor time in the kernel on behalf of this process; interrupts and kernel \
              threads are not in it.",
         ),
-        counter(
-            "switches_voluntary",
-            Unit::Count,
-            RUSAGE,
-            "Context switches because a thread had to wait.",
-        ),
-        counter(
-            "switches_involuntary",
-            Unit::Count,
-            RUSAGE,
-            "Context switches because another task was scheduled.",
-        ),
-        counter(
+        RUSAGE.count("switches_voluntary", "Context switches because a thread had to wait."),
+        RUSAGE
+            .count("switches_involuntary", "Context switches because another task was scheduled."),
+        IO.bytes(
             "read_bytes",
-            Unit::Bytes,
-            IO,
             "Bytes this process caused to be read from storage; reads of holes and from the page \
              cache are not in it.",
         ),
-        counter(
+        IO.bytes(
             "write_bytes",
-            Unit::Bytes,
-            IO,
             "Bytes this process caused to be written: direct writes as they are sent, buffered \
              ones as pages become dirty.",
         ),
-        counter(
+        IO.bytes(
             "cancelled_write_bytes",
-            Unit::Bytes,
-            IO,
             "Bytes of write_bytes that never reached storage because their file was truncated or \
              removed first.",
         ),
-        counter(
+        SCHEDSTAT.time(
             "run_queue_ns",
-            Unit::Nanoseconds,
-            "/proc/self/task/*/schedstat",
             "Time the threads were ready to run but did not, summed over all of them; a thread \
              that ended counts with its value at the last tick.",
         ),
-        Column {
-            name: "threads",
-            unit: Unit::Count,
-            kind: Kind::Gauge,
-            source: "/proc/self/task",
-            doc: "Threads of this process.",
-        },
+        Origin("/proc/self/task").level("threads", Unit::Count, "Threads of this process."),
     ],
 };
 
-const RUSAGE: &str = "getrusage(2) RUSAGE_SELF";
-const IO: &str = "/proc/self/io";
+const RUSAGE: Origin = Origin("getrusage(2) RUSAGE_SELF");
+const SCHEDSTAT: Origin = Origin("/proc/self/task/*/schedstat");
+const IO: Origin = Origin("/proc/self/io");
 const IO_COLUMNS: [&str; 3] = ["read_bytes", "write_bytes", "cancelled_write_bytes"];
 const RUN_QUEUE_COLUMNS: [&str; 2] = ["run_queue_ns", "threads"];
 const NO_SCHEDSTAT: &str = "the kernel is built without CONFIG_SCHED_INFO";
-
-const fn counter(
-    name: &'static str,
-    unit: Unit,
-    source: &'static str,
-    doc: &'static str,
-) -> Column {
-    Column { name, unit, kind: Kind::Counter, source, doc }
-}
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(Process {
         io: Source::open(
             &context.root,
-            IO,
+            IO.0,
             "the kernel is built without CONFIG_TASK_IO_ACCOUNTING",
         ),
         run_queue: RunQueue::open(&context.root)

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use blockstone_base::column::{Column, Kind, Unit};
+use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::account;
 
 use crate::roles::Role;
-use crate::{Cell, Context, Probe, Roles, Row, Schema, Scope, Unmeasured};
+use crate::{Cell, Context, Probe, Roles, Row, Schema, Unmeasured};
 
 /// What the probe records, one row a role.
 pub const SCHEMA: Schema = Schema {
@@ -16,29 +16,20 @@ pub const SCHEMA: Schema = Schema {
     doc: "Processes and threads by role, as `postgres/checkpointer`: processor time, run queue, \
           system calls, storage I/O.",
     columns: &[
-        Column {
-            name: "processes",
-            unit: Unit::Count,
-            kind: Kind::Gauge,
-            source: "/proc",
-            doc: "Processes in this role, or threads where a process has several roles.",
-        },
-        counter("cpu_ns", Unit::Nanoseconds, SCHEDSTAT, "Time on a processor."),
-        counter(
-            "run_queue_ns",
-            Unit::Nanoseconds,
-            SCHEDSTAT,
-            "Time ready to run but waiting for a processor.",
+        Origin("/proc").level(
+            "processes",
+            Unit::Count,
+            "Processes in this role, or threads where a process has several roles.",
         ),
-        counter("requested_read_bytes", Unit::Bytes, IO, "Bytes returned by read system calls."),
-        counter("requested_write_bytes", Unit::Bytes, IO, "Bytes passed to write system calls."),
-        counter("read_calls", Unit::Count, IO, "Read system calls; io_uring makes none."),
-        counter("write_calls", Unit::Count, IO, "Write system calls; io_uring makes none."),
-        counter("read_bytes", Unit::Bytes, IO, "Bytes that had to be fetched from storage."),
-        counter(
+        SCHEDSTAT.time("cpu_ns", "Time on a processor."),
+        SCHEDSTAT.time("run_queue_ns", "Time ready to run but waiting for a processor."),
+        IO.bytes("requested_read_bytes", "Bytes returned by read system calls."),
+        IO.bytes("requested_write_bytes", "Bytes passed to write system calls."),
+        IO.count("read_calls", "Read system calls; io_uring makes none."),
+        IO.count("write_calls", "Write system calls; io_uring makes none."),
+        IO.bytes("read_bytes", "Bytes that had to be fetched from storage."),
+        IO.bytes(
             "write_bytes",
-            Unit::Bytes,
-            IO,
             "Bytes sent, or to be sent, to storage: direct writes as they are sent, buffered ones \
              as pages become dirty. A file system with large folios charges a whole folio then, \
              which may be many times what was asked.",
@@ -46,27 +37,15 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
-const SCHEDSTAT: &str = "/proc/PID/task/*/schedstat";
-const IO: &str = "/proc/PID/task/*/io";
+const SCHEDSTAT: Origin = Origin("/proc/PID/task/*/schedstat");
+const IO: Origin = Origin("/proc/PID/task/*/io");
 /// Counters: all columns but the first.
 const COUNTERS: usize = 8;
 /// A new process may still carry its parent's title, or be about to become another program.
 const LOOKS: u32 = 3;
 
-const fn counter(
-    name: &'static str,
-    unit: Unit,
-    source: &'static str,
-    doc: &'static str,
-) -> Column {
-    Column { name, unit, kind: Kind::Counter, source, doc }
-}
-
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    let roles = match &context.scope {
-        Scope::Host(roles) => roles.clone(),
-        Scope::Target(_) | Scope::Pages(_) => Roles::default(),
-    };
+    let roles = context.roles();
     Box::new(Processes {
         root: context.root.clone(),
         roles,
@@ -144,7 +123,7 @@ impl Processes {
         let mut now = BTreeMap::new();
         for pid in pids {
             let (role, looks) = self.seen.entry(pid).or_default();
-            if *looks < LOOKS || self.roles.told(pid, None).is_some() {
+            if *looks < LOOKS || self.roles.reported(pid, None).is_some() {
                 *looks = looks.saturating_add(1);
                 *role = account::process(&self.root, pid).and_then(|found| self.roles.of(&found));
             }
@@ -232,7 +211,7 @@ impl Probe for Processes {
                 .map_or(String::new(), |uid| format!(" of user {uid}; that user or root may"));
             Unmeasured::NotPermitted(format!("read /proc/{pid}/task/*/io{owner}"))
         };
-        let columns = SCHEMA.columns.iter().filter(|column| column.source == IO);
+        let columns = SCHEMA.columns.iter().filter(|column| column.source == IO.0);
         let of = |pid: u32| columns.map(|column| (column.name, why(pid))).collect();
         self.not_permitted.map_or(Vec::new(), of)
     }
@@ -251,7 +230,7 @@ mod tests {
     #[test]
     fn a_member_that_changes_its_role_takes_nothing_from_the_role_before() {
         let roles = Roles::with(vec![std::process::id()], Vec::new());
-        let scope = Scope::Host(roles.clone());
+        let scope = crate::Scope::Host(roles.clone());
         let mut probe = open(&Context { root: "/".into(), scope });
         let cpu = |probe: &mut dyn Probe| -> BTreeMap<String, i64> {
             let mut rows = Vec::new();
@@ -264,7 +243,7 @@ mod tests {
         };
         let before = cpu(probe.as_mut());
         let (own, had) = before.iter().find(|(role, _)| role.contains("blockstone_probe")).unwrap();
-        roles.tell([((std::process::id(), None), "told".to_owned())]);
+        roles.report([((std::process::id(), None), "told".to_owned())]);
         std::hint::black_box((0..50_000_000_u64).fold(0, |sum, n| sum ^ n));
         // Titles are read again for as long as a process is new.
         let after = cpu(probe.as_mut());

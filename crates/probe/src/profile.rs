@@ -26,9 +26,9 @@ use self::code::{Code, Place};
 use self::tally::{Key, Tally};
 use self::threads::Threads;
 use crate::io::Resolve;
+use crate::source::all_unmeasured;
 use crate::{Probe, Row, Schema, Unmeasured};
 
-/// How to sample, and how to name whom.
 pub struct ProfileSpec {
     /// Root of `/proc` and `/sys` for the names of threads, programs and functions.
     pub root: PathBuf,
@@ -109,7 +109,6 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// Turns samples into sums.
 #[derive(Debug)]
 struct Profiler {
     sampler: Sampler,
@@ -138,7 +137,7 @@ impl Probe for Profile {
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
         if let Some(why) = &self.why {
-            return SCHEMA.columns.iter().map(|column| (column.name, why.clone())).collect();
+            return all_unmeasured(&SCHEMA, why);
         }
         let hidden = self.running.as_ref().and_then(|running| running.shared.hidden());
         hidden.map(|why| ("symbol", why)).into_iter().collect()
@@ -174,7 +173,6 @@ impl Shared {
 }
 
 impl Profiler {
-    /// Adds up what was sampled since the last time.
     fn drain(&mut self) {
         let now_ns = clock::now_ns();
         let Self { sampler, threads, code, tally, samples } = self;
@@ -218,7 +216,6 @@ impl Profiler {
     }
 }
 
-/// Whose processor time a sample is.
 fn add(tally: &mut Tally, threads: &mut Threads, code: &mut Code, sample: &Sample, now_ns: u64) {
     let Place { module, symbol, is_idle } = code.at(sample, now_ns);
     // Outside of the first PID namespace, processes of others have no number either.

@@ -3,10 +3,8 @@
 use crate::{Context, Probe, Schema, Scope};
 use crate::{block, cgroup, cpu, host, io, memory, network, nfs, process, processes, profile};
 
-/// A probe as it is registered.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name and columns.
     pub schema: &'static Schema,
     /// Whether it has something to tell beside a load on one target, or of whole hosts only.
     pub beside_load: bool,

@@ -1,5 +1,9 @@
 //! Counters that never go back, over kernel counters that sometimes do.
 
+use std::collections::BTreeMap;
+
+use crate::{Cell, Row};
+
 /// A cumulative counter that continues where the kernel's wraps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rising {
@@ -22,6 +26,23 @@ impl Rising {
         }
         self.last = raw;
         self.total
+    }
+}
+
+/// The rows of objects whose counters are all rising: those that are gone are forgotten.
+pub fn rows<const N: usize>(
+    counters: &mut BTreeMap<String, [Rising; N]>,
+    seen: BTreeMap<String, [Option<u64>; N]>,
+    rows: &mut Vec<Row>,
+) where
+    [Rising; N]: Default,
+{
+    counters.retain(|object, _| seen.contains_key(object));
+    for (object, raw) in seen {
+        let counters = counters.entry(object.clone()).or_default();
+        let pairs = counters.iter_mut().zip(raw);
+        let cells = pairs.map(|(c, raw)| Cell::from(raw.map(|raw| c.at(raw)))).collect();
+        rows.push(Row { object, cells });
     }
 }
 

@@ -14,7 +14,7 @@ use regex::Regex;
 pub struct Roles {
     pids: Vec<u32>,
     groups: Vec<(String, Regex)>,
-    told: Arc<Mutex<HashMap<Member, String>>>,
+    reported: Arc<Mutex<HashMap<Member, String>>>,
 }
 
 /// A process, or one thread of it.
@@ -32,20 +32,20 @@ impl Roles {
     /// Also watches the processes `pids`, and those whose command line matches a pattern, under
     /// the name that stands before it.
     pub fn with(pids: Vec<u32>, groups: Vec<(String, Regex)>) -> Self {
-        Self { pids, groups, told: Arc::default() }
+        Self { pids, groups, reported: Arc::default() }
     }
 
     /// Takes what a database says of its processes and threads, in place of what it said before.
-    pub fn tell(&self, members: impl IntoIterator<Item = (Member, String)>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.clear();
-        told.extend(members);
+    pub fn report(&self, members: impl IntoIterator<Item = (Member, String)>) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.clear();
+        reported.extend(members);
     }
 
     /// The role that a database gave process `pid`, or its thread.
-    pub fn told(&self, pid: u32, thread: Option<u32>) -> Option<String> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get(&(pid, thread)).cloned()
+    pub fn reported(&self, pid: u32, thread: Option<u32>) -> Option<String> {
+        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.get(&(pid, thread)).cloned()
     }
 
     /// The role of a thread wherever it comes from: as its database says or its process calls
@@ -69,7 +69,7 @@ impl Roles {
         name: &str,
         other: impl Fn(Option<&Process>) -> String,
     ) -> String {
-        if let Some(role) = self.told(pid, Some(thread)) {
+        if let Some(role) = self.reported(pid, Some(thread)) {
             return role;
         }
         let process = account::process(root, pid);
@@ -87,7 +87,7 @@ impl Roles {
 
     /// What a process is; none when it is not watched.
     pub fn of(&self, process: &Process) -> Option<Role> {
-        if let Some(role) = self.told(process.pid, None) {
+        if let Some(role) = self.reported(process.pid, None) {
             return Some(Role::Process(role));
         }
         let named = self.groups.iter().find(|(_, pattern)| pattern.is_match(&process.title));
@@ -104,7 +104,7 @@ impl Roles {
 
     /// The role of a thread, by its name, of a process whose threads have roles below `above`.
     pub fn of_thread(&self, above: &str, pid: u32, thread: u32, name: &str) -> String {
-        self.told(pid, Some(thread)).unwrap_or_else(|| {
+        self.reported(pid, Some(thread)).unwrap_or_else(|| {
             // Sessions are numbered; their role is not.
             let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_:/".contains(c));
             if name.is_empty() { above.to_owned() } else { format!("{above}/{name}") }
@@ -171,7 +171,6 @@ fn known(title: &str) -> Option<Role> {
     }
 }
 
-/// The name of the program in a command line.
 fn program(title: &str) -> &str {
     let path = title.split(' ').next().unwrap_or_default();
     path.rsplit('/').next().unwrap_or(path)
@@ -216,7 +215,7 @@ mod tests {
         let roles = Roles::with(vec![9], vec![("mine".to_owned(), pattern)]);
         let writer = process(3, "postgres: checkpointer");
         assert_eq!(roles.of(&writer), Some(Role::Process("mine".to_owned())));
-        roles.tell([((3, None), "told".to_owned()), ((4, Some(5)), "log writer".to_owned())]);
+        roles.report([((3, None), "told".to_owned()), ((4, Some(5)), "log writer".to_owned())]);
         assert_eq!(roles.clone().of(&writer), Some(Role::Process("told".to_owned())));
         assert_eq!(roles.of(&process(9, "/bin/fio a")), Some(Role::Process("fio".to_owned())));
         assert_eq!(roles.of(&process(8, "/bin/fio a")), None);

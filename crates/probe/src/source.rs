@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use blockstone_sys::proc::PseudoFile;
+use blockstone_sys::proc::{PseudoFile, numbers};
 
 use crate::pages::Pages;
-use crate::{Context, Scope, Unmeasured};
+use crate::{Context, Schema, Scope, Unmeasured};
 
 /// A file below `/proc` or `/sys`, open, or the reason why not.
 #[derive(Debug)]
@@ -22,21 +22,21 @@ enum File {
     /// Of this machine.
     Open(PseudoFile),
     /// Of those that were written down, and its text as of the last look.
-    Told(Pages, Option<Vec<u8>>),
+    Saved(Pages, Option<Vec<u8>>),
 }
 
 impl Source {
     /// Opens `path` where the context says. `absent` says why it may be missing.
     pub fn of(context: &Context, path: &str, absent: &'static str) -> Self {
         match &context.scope {
-            Scope::Pages(pages) => Self::told(pages, path),
+            Scope::Pages(pages) => Self::saved(pages, path),
             Scope::Target(_) | Scope::Host(_) => Self::open(&context.root, path, absent),
         }
     }
 
     /// A file of those that were written down. It may be missing from one page and be on the next.
-    pub fn told(pages: &Pages, path: &str) -> Self {
-        let file = File::Told(pages.clone(), None);
+    pub fn saved(pages: &Pages, path: &str) -> Self {
+        let file = File::Saved(pages.clone(), None);
         Self { path: path.to_owned(), absent: "", state: Ok(file) }
     }
 
@@ -48,7 +48,6 @@ impl Source {
         Self { path: path.to_owned(), absent, state }
     }
 
-    /// A source that is off.
     pub fn off(path: &str, why: String) -> Self {
         Self { path: path.to_owned(), absent: "", state: Err(Unmeasured::Off(why)) }
     }
@@ -61,7 +60,7 @@ impl Source {
                     self.state = Err(reason(&self.path, self.absent, &error));
                 }
             }
-            Ok(File::Told(pages, text)) => *text = pages.read(&self.path),
+            Ok(File::Saved(pages, text)) => *text = pages.read(&self.path),
             Err(_) => {}
         }
         self.content()
@@ -71,7 +70,7 @@ impl Source {
     pub fn content(&self) -> Option<&[u8]> {
         match self.state.as_ref().ok()? {
             File::Open(file) => Some(file.content()),
-            File::Told(_, text) => text.as_deref(),
+            File::Saved(_, text) => text.as_deref(),
         }
     }
 
@@ -79,13 +78,26 @@ impl Source {
         &self.path
     }
 
-    /// Why it is not read.
     pub fn unmeasured(&self) -> Option<&Unmeasured> {
         self.state.as_ref().err()
     }
 }
 
-/// The reason behind an error.
+/// What it means when `/proc/pressure` is not there.
+pub const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
+
+/// Stalled nanoseconds: the total, in µs, of the line `some avg10=0.00 avg60=0.00 avg300=0.00
+/// total=14093239` or `full …` of a file below `/proc/pressure`.
+pub fn stalled_ns(pressure: Option<&[u8]>, kind: &str) -> Option<u64> {
+    let line = pressure?.split(|&b| b == b'\n').find(|line| line.starts_with(kind.as_bytes()))?;
+    Some(numbers(line).last()? * 1000)
+}
+
+/// Every column of a probe, unmeasured for one reason.
+pub fn all_unmeasured(schema: &Schema, why: &Unmeasured) -> Vec<(&'static str, Unmeasured)> {
+    schema.columns.iter().map(|column| (column.name, why.clone())).collect()
+}
+
 pub fn reason(path: &str, absent: &str, error: &io::Error) -> Unmeasured {
     match error.kind() {
         io::ErrorKind::NotFound => Unmeasured::NotInVersion(format!("no {path}: {absent}")),

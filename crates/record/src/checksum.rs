@@ -120,7 +120,6 @@ pub(crate) fn seal(document: &mut [u8]) -> bool {
     true
 }
 
-/// Whether a JSON document is as it was sealed.
 pub(crate) fn is_sealed(document: &[u8]) -> bool {
     let mut again = document.to_vec();
     seal(&mut again) && again == document

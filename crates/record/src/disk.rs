@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 
 use crate::error::RecordError;
 
-#[cfg(test)]
-pub(crate) mod faulty;
-
-/// A file being written.
 pub(crate) trait Output: Write + Send {
     /// Waits until all written bytes are on stable storage.
     fn sync(&mut self) -> io::Result<()>;
@@ -21,16 +17,13 @@ pub(crate) trait Output: Write + Send {
 pub(crate) trait Disk: Send {
     /// Creates a directory and those above it.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
-    /// Creates or truncates a file.
     fn create(&self, path: &Path) -> io::Result<Box<dyn Output>>;
-    /// Renames a file over another.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 }
 
-/// The operating system.
 pub(crate) struct System;
 
 impl Output for File {
@@ -92,6 +85,6 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.tmp"))
 }
 
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }

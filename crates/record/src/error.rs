@@ -3,15 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a recording could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The operating system refused a file operation.
     #[error("{verb} {}: {source}\nhint: {}", path.display(), io_hint(source))]
     Io {
         /// What was attempted: `write`, `rename`, `read`.
         verb: &'static str,
-        /// On which file or directory.
         path: PathBuf,
         source: io::Error,
     },
@@ -22,21 +19,18 @@ pub enum RecordError {
         path.display()
     )]
     NotEmpty { path: PathBuf },
-    /// Another process is recording into the same directory.
     #[error(
         "create recording {}: another run is recording there\n\
          hint: give each run its own --out, or none: the default directories never collide",
         path.display()
     )]
     InUse { path: PathBuf },
-    /// The directory holds no manifest.
     #[error(
         "open recording {}: it has no manifest.json\n\
          hint: name the directory of one run; `blockstone runs` lists them",
         path.display()
     )]
     NotARecording { path: PathBuf },
-    /// The recording was written by a later version.
     #[error(
         "open recording {}: its format is {format}, this version reads up to {}\n\
          hint: open it with the version of Blockstone that wrote it, or a later one",
@@ -48,26 +42,14 @@ pub enum RecordError {
         path: PathBuf,
         format: String,
     },
-    /// A file is not what Blockstone wrote.
     #[error("read {}: {why}\nhint: {hint}", path.display())]
-    Damaged {
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-        /// What to do about it.
-        hint: &'static str,
-    },
-    /// A file is sound but does not belong here.
+    Damaged { path: PathBuf, why: String, hint: &'static str },
     #[error(
         "read {}: {why}\n\
          hint: copy a recording as a whole directory; put the file back where it belongs",
         path.display()
     )]
-    Foreign {
-        path: PathBuf,
-        /// What shows that it does not belong.
-        why: String,
-    },
+    Foreign { path: PathBuf, why: String },
     /// A probe was asked for that the recording does not have.
     #[error("read series {probe}: not in this recording\nhint: it has {}", known.join(", "))]
     UnknownProbe { probe: String, known: Vec<String> },
@@ -86,7 +68,6 @@ impl RecordError {
         move |source| Self::Io { verb, path: path.to_owned(), source }
     }
 
-    /// A file of a recording that cannot be understood.
     pub(crate) fn damaged(path: &Path, why: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_owned(),
@@ -96,7 +77,6 @@ impl RecordError {
         }
     }
 
-    /// A row that cannot be recorded.
     pub(crate) fn rejected(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Rejected { what: what.into(), why: why.into() }
     }

@@ -12,10 +12,8 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// The format this version writes.
 pub const FORMAT: &str = "blockstone.recording/1";
 
-/// Its file's name in a recording's directory.
 pub const MANIFEST: &str = "manifest.json";
 
 /// The content of [`MANIFEST`].
@@ -93,13 +91,11 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// The tool with its version.
     pub fn told_by(&self) -> String {
         let version = self.tool_version.iter().map(String::as_str);
         std::iter::once(self.tool.as_str()).chain(version).collect::<Vec<_>>().join(" ")
     }
 
-    /// All of it in a line.
     pub fn line(&self) -> String {
         let (by, file, holds) = (self.told_by(), &self.file, &self.holds);
         let line = format!("imported, not measured by Blockstone: {by}, {file}: {holds}");
@@ -231,7 +227,6 @@ pub struct ProbeInfo {
 }
 
 impl ProbeInfo {
-    /// A probe of this schema, without ticks.
     pub fn of(schema: &Schema) -> Self {
         let columns = schema.columns.iter().map(|column| ColumnInfo {
             name: column.name.to_owned(),

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 
 use crate::manifest::Manifest;
 
-/// The parameters of a verb.
 pub trait Parameters: Default + Serialize + DeserializeOwned {
     /// Those that are known, as a manifest keeps them.
     fn settings(&self) -> BTreeMap<String, Value> {
@@ -48,7 +47,6 @@ macro_rules! parameters {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
-        #[allow(missing_docs, reason = "the name of a parameter is that of its option")]
         pub struct $verb {
             $(
                 $(#[$doc])*
@@ -62,7 +60,6 @@ macro_rules! parameters {
 }
 
 parameters! {
-    /// The parameters of `calibrate`.
     CalibrateParameters {
         block_bytes: Bytes,
         max_latency_ns: Nanos,
@@ -146,7 +143,6 @@ parameters! {
 }
 
 parameters! {
-    /// The parameters of `watch`.
     WatchParameters {
         interval_ns: Nanos,
         /// Product and version of the database that is watched too.

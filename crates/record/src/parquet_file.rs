@@ -23,12 +23,10 @@ use crate::checksum::{self, PLACEHOLDER, Summing};
 use crate::error::RecordError;
 use crate::table::{Data, Field, Numbers, Table, Texts, Type};
 
-/// Reader key of the file's checksum.
 const KEY_CHECKSUM: &str = "blockstone.checksum";
 /// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
 pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
-/// Key-value pairs of a footer.
 pub(crate) type Meta = Vec<(String, String)>;
 
 /// Writes tables with equal fields into one file, a row group each.
@@ -65,7 +63,6 @@ impl<'a> Writer<'a> {
         Ok(Self { inner, path })
     }
 
-    /// Adds the rows of `table`.
     pub fn write(&mut self, table: &Table) -> Result<(), RecordError> {
         self.try_write(table).map_err(|e| wrap("write", self.path, e))
     }
@@ -101,7 +98,6 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Verifies the checksum and reads the footer.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         checksum::verify(path)?;
         let file = File::open(path).map_err(RecordError::io("open", path))?;
@@ -115,7 +111,6 @@ impl Reader {
         Ok(Self { meta, reader })
     }
 
-    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.meta.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
@@ -125,7 +120,6 @@ impl Reader {
         self.read_groups(path, 0..self.groups())
     }
 
-    /// How many row groups it has.
     pub fn groups(&self) -> usize {
         self.reader.metadata().num_row_groups()
     }

@@ -57,7 +57,6 @@ fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<()
     publish(disk, &path, |out| out.write_all(&text).map_err(RecordError::io("write", &path)))
 }
 
-/// A table that grows.
 struct Open {
     files: TableFiles,
     buffer: Table,

@@ -23,7 +23,6 @@ const LOOKS: usize = 3;
 /// read when asked for. Nothing is ever written.
 #[derive(Debug)]
 pub struct Recording {
-    /// What the recording says about itself.
     pub manifest: Manifest,
     pub dir: PathBuf,
     warnings: Mutex<BTreeSet<String>>,

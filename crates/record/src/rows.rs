@@ -6,9 +6,8 @@ use blockstone_base::LatencyHistogram;
 use blockstone_base::load::Op;
 
 use crate::error::RecordError;
-use crate::table::{Data, Field, PHASE, T_NS, Table, Type, Value};
+use crate::table::{Data, Field, Numbers, PHASE, T_NS, Table, Type, Value};
 
-/// From when a latency counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LatencyClock {
     /// From the instant at which the operation was meant to start: waiting for a slow one counts.
@@ -18,7 +17,6 @@ pub enum LatencyClock {
 }
 
 impl LatencyClock {
-    /// Its name in recordings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Intended => "intended",
@@ -41,7 +39,6 @@ pub struct HistogramRow {
     /// Whether the operations completed inside the phase's window; its edges split a second in two
     /// rows.
     pub windowed: bool,
-    /// From when the latencies count.
     pub clock: LatencyClock,
     /// The latencies, not cumulative: this second's alone.
     pub histogram: LatencyHistogram,
@@ -55,7 +52,6 @@ pub struct Event {
     pub phase: i32,
     /// What: `skipped`, when there was no time for a phase.
     pub kind: String,
-    /// The particulars, in words.
     pub detail: String,
 }
 
@@ -125,7 +121,6 @@ pub(crate) fn number(
     })
 }
 
-/// Reads the rows back from one file's table.
 pub(crate) fn histograms(table: &Table, path: &Path) -> Result<Vec<HistogramRow>, RecordError> {
     let cells = Cells::new(table, path);
     let (phases, seconds) = (cells.index(PHASE)?, cells.index("second")?);
@@ -166,7 +161,6 @@ pub(crate) fn histograms(table: &Table, path: &Path) -> Result<Vec<HistogramRow>
         .collect()
 }
 
-/// Reads the rows back from one file's table.
 pub(crate) fn events(table: &Table, path: &Path) -> Result<Vec<Event>, RecordError> {
     let cells = Cells::new(table, path);
     let (instants, phases) = (cells.number(T_NS)?, cells.index(PHASE)?);
@@ -181,13 +175,13 @@ pub(crate) fn events(table: &Table, path: &Path) -> Result<Vec<Event>, RecordErr
 }
 
 /// A table's columns by name; a column that is missing is a damaged file.
-struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     table: &'a Table,
     path: &'a Path,
 }
 
 impl<'a> Cells<'a> {
-    fn new(table: &'a Table, path: &'a Path) -> Self {
+    pub fn new(table: &'a Table, path: &'a Path) -> Self {
         Self { table, path }
     }
 
@@ -195,9 +189,14 @@ impl<'a> Cells<'a> {
         RecordError::damaged(self.path, format!("it has no column `{name}`"))
     }
 
-    fn number(&self, name: &str) -> Result<&'a [i64], RecordError> {
+    pub fn number(&self, name: &str) -> Result<&'a [i64], RecordError> {
+        Ok(&self.numbers(name)?.values)
+    }
+
+    /// Numbers of a column that may be empty.
+    pub fn numbers(&self, name: &str) -> Result<&'a Numbers, RecordError> {
         match self.table.column(name) {
-            Some(Data::Number(numbers)) => Ok(&numbers.values),
+            Some(Data::Number(numbers)) => Ok(numbers),
             _ => Err(self.missing(name)),
         }
     }
@@ -209,7 +208,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    fn flag(&self, name: &str) -> Result<&'a [bool], RecordError> {
+    pub fn flag(&self, name: &str) -> Result<&'a [bool], RecordError> {
         match self.table.column(name) {
             Some(Data::Flag(values)) => Ok(values),
             _ => Err(self.missing(name)),

@@ -19,23 +19,19 @@ const TIME_FORMAT: &str = "%Y%m%d-%H%M%S";
 /// Letters of an id: Crockford's base 32, which has no letter that looks like another.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Where a new run records, and its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDir {
     /// The directory, for [`crate::Recorder::create`], which also creates it.
     pub path: PathBuf,
-    /// The manifest's `id`.
     pub id: String,
 }
 
-/// One run of a directory of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEntry {
     pub path: PathBuf,
     pub id: String,
     pub verb: String,
     pub started_at: Option<Timestamp>,
-    /// The path that was measured.
     pub target_path: Option<String>,
     pub state: RunState,
     /// Its figures by name; empty before the end.
@@ -49,11 +45,8 @@ pub enum RunState {
     Running,
     /// It was killed, or runs on another machine that shares this directory.
     Unfinished,
-    /// It ended as its manifest says.
     Ended(End),
-    /// Its manifest cannot be read.
     Damaged {
-        /// Why not, and what to do.
         reason: String,
     },
 }
@@ -137,7 +130,6 @@ fn run_entry(path: &Path) -> Option<RunEntry> {
     })
 }
 
-/// What a run's directory name says.
 #[derive(Default)]
 struct Named {
     started_at: Option<Timestamp>,

@@ -14,7 +14,8 @@ use crate::checksum;
 use crate::disk::{Disk, System, publish};
 use crate::error::RecordError;
 use crate::parquet_file::{Reader, Writer};
-use crate::table::{Data, Field, Table, Type, Value};
+use crate::rows::Cells;
+use crate::table::{Field, Table, Type, Value};
 
 /// The format that this version writes and reads.
 pub const FORMAT: &str = "blockstone.scan/1";
@@ -35,7 +36,6 @@ pub struct FingerprintRow {
     pub first_file: u32,
     /// Where in it, in blocks; of chunks in bytes.
     pub first_at: u64,
-    /// How often it occurred.
     pub occurrences: u32,
     /// The files that hold it; of chunks their bytes.
     pub file_set: u32,
@@ -140,8 +140,8 @@ impl SavedScan {
         let (path, reader) = &self.sets;
         for group in 0..reader.groups() {
             let table = reader.read_groups(path, group..group + 1)?;
-            let columns = Columns { path, table: &table };
-            let (parents, files) = (columns.numbers("parent")?, columns.numbers("file")?);
+            let columns = Cells::new(&table, path);
+            let (parents, files) = (columns.number("parent")?, columns.number("file")?);
             for row in 0..table.len() {
                 each(FileSetRow { parent: parents[row] as u32, file: files[row] as u32 });
             }
@@ -157,16 +157,16 @@ impl SavedScan {
         let (path, reader) = &self.fingerprints;
         for group in 0..reader.groups() {
             let table = reader.read_groups(path, group..group + 1)?;
-            let columns = Columns { path, table: &table };
-            let number = |name| columns.numbers(name);
+            let columns = Cells::new(&table, path);
+            let number = |name| columns.number(name);
             let (index, high, low) =
                 (number("table")?, number("fingerprint_high")?, number("fingerprint_low")?);
             let (file, at) = (number("first_file")?, number("first_at")?);
             let (occurrences, set) = (number("occurrences")?, number("file_set")?);
-            let never_used = columns.flags("never_used")?;
+            let never_used = columns.flag("never_used")?;
             let mut sizes = Vec::new();
             for name in COMPRESSED {
-                sizes.push(columns.cells(name)?);
+                sizes.push(columns.numbers(name)?);
             }
             for row in 0..table.len() {
                 let compressed = sizes[0].valid[row]
@@ -184,31 +184,6 @@ impl SavedScan {
             }
         }
         Ok(())
-    }
-}
-
-struct Columns<'a> {
-    path: &'a Path,
-    table: &'a Table,
-}
-
-impl<'a> Columns<'a> {
-    fn cells(&self, name: &str) -> Result<&'a crate::table::Numbers, RecordError> {
-        match self.table.column(name) {
-            Some(Data::Number(numbers)) => Ok(numbers),
-            _ => Err(RecordError::damaged(self.path, format!("it has no column {name}"))),
-        }
-    }
-
-    fn numbers(&self, name: &str) -> Result<&'a [i64], RecordError> {
-        Ok(&self.cells(name)?.values)
-    }
-
-    fn flags(&self, name: &str) -> Result<&'a [bool], RecordError> {
-        match self.table.column(name) {
-            Some(Data::Flag(flags)) => Ok(flags),
-            _ => Err(RecordError::damaged(self.path, format!("it has no column {name}"))),
-        }
     }
 }
 

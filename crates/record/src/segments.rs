@@ -23,7 +23,6 @@ const KEY_FORMAT: &str = "blockstone.format";
 const KEY_RECORDING: &str = "blockstone.recording";
 const KEY_TABLE: &str = "blockstone.table";
 
-/// The names of one table's files.
 #[derive(Clone, Debug)]
 pub(crate) struct TableFiles {
     dir: PathBuf,
@@ -33,7 +32,6 @@ pub(crate) struct TableFiles {
     table: String,
 }
 
-/// Where a table's rows are.
 pub(crate) enum Found {
     Compacted(PathBuf),
     /// In these segments, by ascending number; none when nothing was recorded yet.
@@ -43,22 +41,14 @@ pub(crate) enum Found {
 impl TableFiles {
     /// The table `series/<probe>` of the recording in `dir`.
     pub fn series(dir: &Path, recording: &str, probe: &str) -> Self {
-        Self {
-            dir: dir.join("series"),
-            stem: probe.to_owned(),
-            recording: recording.to_owned(),
-            table: format!("series/{probe}"),
-        }
+        let files = Self::plain(&dir.join("series"), recording, probe);
+        Self { table: format!("series/{probe}"), ..files }
     }
 
     /// The table `histograms` or `events` of the recording in `dir`.
     pub fn plain(dir: &Path, recording: &str, table: &str) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            stem: table.to_owned(),
-            recording: recording.to_owned(),
-            table: table.to_owned(),
-        }
+        let [stem, table, recording] = [table, table, recording].map(str::to_owned);
+        Self { dir: dir.to_owned(), stem, recording, table }
     }
 
     /// The table's name within the recording: `series/host`.
@@ -66,17 +56,14 @@ impl TableFiles {
         &self.table
     }
 
-    /// The file of the whole table.
     pub fn compacted(&self) -> PathBuf {
         self.dir.join(format!("{}.parquet", self.stem))
     }
 
-    /// The file of segment `number`.
     pub fn segment(&self, number: u32) -> PathBuf {
         self.dir.join(format!("{}.{number:04}.parquet", self.stem))
     }
 
-    /// Looks where the rows are.
     pub fn find(&self) -> Result<Found, RecordError> {
         let entries = fs::read_dir(&self.dir).map_err(RecordError::io("list", &self.dir))?;
         let mut segments = Vec::new();

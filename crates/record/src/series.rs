@@ -19,7 +19,6 @@ pub struct Series {
     groups: Vec<Group>,
 }
 
-/// The rows of one object in one phase.
 #[derive(Clone, Debug)]
 struct Group {
     phase: i32,
@@ -27,7 +26,6 @@ struct Group {
     rows: Range<usize>,
 }
 
-/// One row of a [`Series`].
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesRow<'a> {
     /// When, in nanoseconds since the recording began.
@@ -88,7 +86,6 @@ impl Series {
         &self.columns
     }
 
-    /// How many rows there are.
     pub fn len(&self) -> usize {
         self.instants.len()
     }
@@ -97,7 +94,6 @@ impl Series {
         self.instants.is_empty()
     }
 
-    /// The objects with rows in a phase, by name.
     pub fn objects(&self, phase: i32) -> Vec<&str> {
         let groups = self.groups.iter().filter(|group| group.phase == phase);
         let mut names: Vec<&str> = groups.map(|group| self.name(group)).collect();

@@ -11,7 +11,6 @@ pub(crate) const PHASE: &str = "phase";
 /// What a row of a series is about.
 pub(crate) const OBJECT: &str = "object";
 
-/// The type of a column, as Parquet knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     /// A 64-bit number; empty cells allowed.
@@ -31,7 +30,6 @@ pub(crate) fn column_type(kind: Kind) -> Type {
     if kind == Kind::State { Type::Text } else { Type::Number }
 }
 
-/// One column's name and type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub name: String,
@@ -112,7 +110,6 @@ impl Numbers {
     }
 }
 
-/// One cell on its way into a table.
 pub(crate) enum Value<'a> {
     Number(i64),
     Index(i32),
@@ -123,7 +120,6 @@ pub(crate) enum Value<'a> {
     Empty,
 }
 
-/// The cells of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     Number(Numbers),
@@ -240,7 +236,6 @@ impl Table {
         self.columns = self.fields.iter().map(|field| Data::new(field.kind)).collect();
     }
 
-    /// The cells of a column.
     pub fn column(&self, name: &str) -> Option<&Data> {
         let index = self.fields.iter().position(|field| field.name == name)?;
         self.columns.get(index)

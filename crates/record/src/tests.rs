@@ -2,6 +2,7 @@
 
 mod crash;
 mod damage;
+mod faulty;
 mod fixture;
 mod full_disk;
 mod round_trip;

@@ -4,12 +4,9 @@ use blockstone_report::cell;
 use blockstone_view::{Measure, Table, Value};
 use ratatui::text::Line;
 
-/// A column as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnLayout {
-    /// Its place in the table.
     pub index: usize,
-    /// Its width on the screen.
     pub width: usize,
     /// Whether it holds numbers, which are right-aligned.
     pub number: bool,
@@ -60,7 +57,6 @@ fn measured(table: &Table, index: usize) -> ColumnLayout {
     ColumnLayout { index, width, number }
 }
 
-/// The width of the widest cell.
 fn widest(table: &Table, index: usize) -> usize {
     let measure = table.columns[index].measure;
     let cells = table.rows.iter().map(|row| Line::raw(cell(&row[index], measure)).width());

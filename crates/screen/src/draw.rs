@@ -18,9 +18,7 @@ use crate::keys::HELP;
 use crate::state::{Frame, Picture, Span, State};
 use rows::RowOptions;
 
-/// The smallest usable screen.
 const LEAST: (u16, u16) = (40, 8);
-/// Lines of the trend below the table.
 const TREND: u16 = 4;
 
 /// Draws `state` of `history` into `area`. Returns the number of rows of its tables.
@@ -200,7 +198,7 @@ fn pane(state: &State, interval: &Interval<'_>, tables: &[Table], area: Rect, bu
     if let Some(focus) = state.focus() {
         return place::place(state, focus, interval, tables, area, buffer);
     }
-    let sorted = state.sort[state.view];
+    let sorted = state.sort.get(&state.view).copied();
     let options = RowOptions { chosen: Some(chosen), sorted, scrolled: state.scrolled };
     rows::rows(table, options, area, buffer);
 }

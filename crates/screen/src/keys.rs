@@ -1,28 +1,10 @@
 //! Keys: the list in the help, and what they do.
 
 use blockstone_view::{History, registry};
+pub use ratatui::crossterm::event::KeyCode as Key;
 
 use crate::state::{Picture, State};
 
-/// A key of the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// A letter, digit or sign.
-    Char(char),
-    Enter,
-    Escape,
-    Backspace,
-    Tab,
-    BackTab,
-    Up,
-    Down,
-    Left,
-    Right,
-    Home,
-    End,
-}
-
-/// What the keys do, for help.
 pub const HELP: [(&str, &str); 18] = [
     ("1…9, Tab, ← →", "select a pane"),
     ("↑ ↓", "select a row"),
@@ -71,7 +53,7 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Char('m') => state.show_picture(Picture::HeatMap, history),
         Key::Char('t') => state.show_picture(Picture::Chart, history),
         Key::Char('o') => state.operation += 1,
-        Key::Escape | Key::Backspace => back(state),
+        Key::Esc | Key::Backspace => back(state),
         Key::Char('s') => state.sort_by_next(false),
         Key::Char('S') => state.sort_by_next(true),
         Key::Char('/') => {
@@ -91,7 +73,7 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Char('}') => state.step(history, 10),
         Key::Home => state.step(history, i64::from(i32::MIN)),
         Key::End => state.at_ns = None,
-        Key::Char(_) => {}
+        _ => {}
     }
 }
 
@@ -122,7 +104,7 @@ fn type_filter(state: &mut State, key: Key) {
         Key::Backspace => {
             state.filter.pop();
         }
-        Key::Escape => {
+        Key::Esc => {
             state.filter.clear();
             state.typing = false;
         }

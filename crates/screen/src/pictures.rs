@@ -28,7 +28,6 @@ impl State {
         self.operation = 0;
     }
 
-    /// Makes pictures show the selected row, or the place.
     pub fn pin(&mut self, history: &History) {
         let chosen = self.chosen(history);
         let of_place = self.focus().and_then(Timed::of_focus);

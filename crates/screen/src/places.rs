@@ -4,7 +4,6 @@ use blockstone_view::{Focus, History, Interval, Table, Value, View, registry};
 
 use crate::state::{Place, State};
 
-/// The views that break samples down.
 const WAITS: &str = "active-sessions";
 const SESSIONS: &str = "sampled-sessions";
 const STATEMENTS: &str = "sampled-statements";
@@ -92,7 +91,6 @@ pub fn name(focus: &Focus, interval: &Interval<'_>) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The text of a statement, or its id.
 pub fn statement(id: &str, interval: &Interval<'_>) -> String {
     match interval.said("statement_text", id, "text") {
         Some(text) => text.to_owned(),

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use blockstone_view::History;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -12,9 +12,7 @@ use crate::draw::draw;
 use crate::keys::{Key, press};
 use crate::state::{Frame, State};
 
-/// Where the history comes from.
 pub trait Source {
-    /// What was read so far.
     fn history(&self) -> &History;
     /// Time until the next tick is due; none if there will be no more.
     fn due(&self) -> Option<Duration>;
@@ -23,12 +21,10 @@ pub trait Source {
     /// # Errors
     /// With a message for the user, when the source cannot go on.
     fn look(&mut self) -> Result<(), String>;
-    /// Title and note around the tables.
     fn frame(&self) -> Frame;
     fn over(&self) -> bool;
 }
 
-/// How the screen was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     ByUser,
@@ -122,22 +118,8 @@ fn key(pressed: KeyEvent) -> Option<Key> {
         return None;
     }
     // In raw mode Ctrl-C is a key, not a signal.
-    if pressed.modifiers.contains(KeyModifiers::CONTROL) && pressed.code == KeyCode::Char('c') {
+    if pressed.modifiers.contains(KeyModifiers::CONTROL) && pressed.code == Key::Char('c') {
         return Some(Key::Char('q'));
     }
-    Some(match pressed.code {
-        KeyCode::Char(letter) => Key::Char(letter),
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Tab => Key::Tab,
-        KeyCode::BackTab => Key::BackTab,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        _ => return None,
-    })
+    Some(pressed.code)
 }

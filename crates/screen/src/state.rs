@@ -1,8 +1,9 @@
 //! The state of the screen: what it shows.
 
+use std::collections::BTreeMap;
+
 use blockstone_view::{Focus, History, Interval, Table, Timed, Value, View, registry};
 
-/// How much time figures cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// This many intervals between ticks.
@@ -11,18 +12,15 @@ pub enum Span {
     All,
 }
 
-/// A picture of the chosen row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
     /// A histogram of its latencies in the interval.
     Histogram,
-    /// The same over time.
     HeatMap,
     /// The figure that orders the rows, or the first, over time.
     Chart,
 }
 
-/// The row that pictures show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
     /// Its leading text cells.
@@ -31,38 +29,29 @@ pub struct Pinned {
     pub timed: Option<Timed>,
 }
 
-/// A place below a pane.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The samples of sessions that it covers.
     pub focus: Focus,
-    /// The row that was selected one level up.
     pub from_row: usize,
-    /// The filter that was set one level up.
     pub from_filter: String,
 }
 
-/// What the screen shows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct State {
-    /// The view, as an index into the registry.
     pub view: usize,
     /// The places drilled down to from there, each from the one before.
     pub path: Vec<Place>,
     /// The selected row, counted through all tables of a place.
     pub row: usize,
-    /// Columns scrolled past, after the first.
     pub scrolled: usize,
-    /// The sort column of each view; none for the view's own order.
-    pub sort: Vec<Option<usize>>,
+    /// The sort column of views that are not in their own order, by their index.
+    pub sort: BTreeMap<usize, usize>,
     /// Only rows with a text cell that contains this are shown.
     pub filter: String,
-    /// Whether the filter is being typed.
     pub typing: bool,
     pub help: bool,
     /// Whether the selected row is shown with all its columns.
     pub detail: bool,
-    /// The picture that is shown instead of tables.
     pub picture: Option<Picture>,
     /// The row it shows, which may move in the table meanwhile.
     pub pinned: Option<Pinned>,
@@ -70,45 +59,23 @@ pub struct State {
     pub operation: usize,
     /// The tick that is shown; none follows the latest.
     pub at_ns: Option<u64>,
-    /// How much time figures cover.
     pub span: Span,
-    /// Whether the user wants to quit.
     pub leave: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// The host's name, or a recording's id.
     pub title: String,
-    /// Whether new ticks arrive.
     pub live: bool,
-    /// A warning or an error to show.
     pub note: Option<String>,
 }
 
-/// The spans that a user can choose between.
 const SPANS: [Span; 5] =
     [Span::Ticks(1), Span::Ticks(5), Span::Ticks(15), Span::Ticks(60), Span::All];
 
-impl Default for State {
+impl Default for Span {
     fn default() -> Self {
-        Self {
-            view: 0,
-            path: Vec::new(),
-            row: 0,
-            scrolled: 0,
-            sort: vec![None; registry::ALL.len()],
-            filter: String::new(),
-            typing: false,
-            help: false,
-            detail: false,
-            picture: None,
-            pinned: None,
-            operation: 0,
-            at_ns: None,
-            span: SPANS[0],
-            leave: false,
-        }
+        SPANS[0]
     }
 }
 
@@ -118,7 +85,6 @@ impl State {
         Self { view: name.and_then(place).unwrap_or(0), ..Self::default() }
     }
 
-    /// The view that is shown.
     pub fn view(&self) -> &'static View {
         registry::ALL[self.view.min(registry::ALL.len() - 1)]
     }
@@ -147,13 +113,12 @@ impl State {
     /// The rows of the view as they are shown: filtered and in order.
     pub fn table(&self, interval: &Interval<'_>) -> Option<Table> {
         let mut table = self.view().table(interval)?;
-        if let Some(column) = self.sort[self.view] {
+        if let Some(&column) = self.sort.get(&self.view) {
             table.sort(column);
         }
         Some(self.filtered(table))
     }
 
-    /// The rows that the filter leaves.
     pub(crate) fn filtered(&self, mut table: Table) -> Table {
         let wanted = self.filter.to_lowercase();
         table.rows.retain(|row| {
@@ -176,16 +141,15 @@ impl State {
     /// Sorts by the next or the previous column; past either end, in the view's own order.
     pub fn sort_by_next(&mut self, back: bool) {
         let count = self.view().columns.len();
-        let sort = &mut self.sort[self.view];
-        *sort = match (*sort, back) {
+        let next = match (self.sort.remove(&self.view), back) {
             (None, false) => Some(0),
             (None, true) => Some(count - 1),
             (Some(column), false) => Some(column + 1).filter(|column| *column < count),
             (Some(column), true) => column.checked_sub(1),
         };
+        self.sort.extend(next.map(|column| (self.view, column)));
     }
 
-    /// Makes figures cover more time, or less.
     pub fn widen(&mut self, wider: bool) {
         let now = SPANS.iter().position(|span| *span == self.span).unwrap_or(0);
         let next = if wider { (now + 1).min(SPANS.len() - 1) } else { now.saturating_sub(1) };

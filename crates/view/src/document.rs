@@ -84,7 +84,7 @@ fn known(value: Known) -> Json {
     value.map_or_else(absent, |number| json!(number))
 }
 
-/// Nothing that could have happened is null; what could not be told says why.
+/// Null where nothing happened; an unmeasured value says why.
 fn absent(missing: Missing) -> Json {
     match missing {
         Missing::Nothing => Json::Null,

@@ -43,7 +43,6 @@ pub const ALL: &[&View] = &[
     &own::VIEW,
 ];
 
-/// The view of that name.
 pub fn find(name: &str) -> Option<&'static View> {
     ALL.iter().find(|view| view.name == name).copied()
 }

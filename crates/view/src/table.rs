@@ -3,25 +3,22 @@
 use std::borrow::Cow;
 
 use blockstone_base::database::SESSION;
+pub(crate) use blockstone_base::table::Measure::{Bytes, Count, Nanoseconds, Share, Text};
 use blockstone_base::table::{self, Row};
 pub use blockstone_base::table::{
     Heading, Measure, Merge, Shape, Table, Value, column, count, flow, level, mean_of, share,
     share_of, text, time, total, unmerged,
 };
-use blockstone_figures::Interval;
+use blockstone_figures::{Interval, Known, ratio, sum};
 
-/// A way to look at an interval: one table.
 #[derive(Debug)]
 pub struct View {
     /// Its name in commands and documents.
     pub name: &'static str,
-    /// The heading above it.
     pub title: &'static str,
-    /// What it shows, in one sentence.
     pub doc: &'static str,
     /// The probe without which there is nothing to show.
     pub probe: &'static str,
-    /// How it is best drawn.
     pub shape: Shape,
     /// Its columns. The leading text columns name a row.
     pub columns: &'static [Heading],
@@ -45,7 +42,6 @@ impl View {
         self.probe == SESSION.probe
     }
 
-    /// The index of the column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
     }
@@ -54,6 +50,72 @@ impl View {
     pub fn name_of(&self, row: &[Value]) -> String {
         table::name_of(self.columns, row)
     }
+}
+
+/// A column of mean sizes of requests, where the column `events` has their rate.
+pub(crate) const fn mean_size(
+    events: &'static str,
+    key: &'static str,
+    heading: &'static str,
+    doc: &'static str,
+) -> Heading {
+    mean_of(events, key, heading, Bytes, doc)
+}
+
+/// A column of mean times of events, where the column `events` has their rate.
+pub(crate) const fn mean_time(
+    events: &'static str,
+    key: &'static str,
+    heading: &'static str,
+    doc: &'static str,
+) -> Heading {
+    mean_of(events, key, heading, Nanoseconds, doc)
+}
+
+/// A row about one object of a probe: its name, then what [`derived`] makes of the other columns.
+pub(crate) fn row_of(
+    interval: &Interval<'_>,
+    probe: &str,
+    object: &str,
+    columns: &[Heading],
+) -> Vec<Value> {
+    let cells = columns[1..].iter().map(|heading| derived(interval, probe, &[object], heading));
+    std::iter::once(Value::from(object)).chain(cells).collect()
+}
+
+/// What the key of a column says of the recorded columns behind it, summed over `objects`:
+/// `reads_per_s` is the counter `reads`, `cpu_share` the time `cpu_ns`, `read_size_bytes` and
+/// `read_await_ns` are `read_bytes` and `read_ns` for each event of the column that weights them;
+/// any other key is a level or a state.
+pub(crate) fn derived(
+    interval: &Interval<'_>,
+    probe: &str,
+    objects: &[&str],
+    heading: &Heading,
+) -> Value {
+    let key = &*heading.key;
+    let moved = |column: &str| -> Known {
+        sum(objects.iter().map(|object| interval.moved(probe, object, column)))
+    };
+    if let Merge::WeightedBy(events) = heading.merge {
+        let amount = key.replace("_size_bytes", "_bytes").replace("_await_ns", "_ns");
+        return ratio(moved(&amount), moved(events.trim_end_matches("_per_s"))).into();
+    }
+    let known = if let Some(counter) = key.strip_suffix("_per_s") {
+        moved(counter).map(|moved| moved / interval.seconds())
+    } else if let Some(time) = key.strip_suffix("_share") {
+        moved(&format!("{time}_ns")).map(|moved| moved / interval.ns())
+    } else if heading.measure == Text {
+        return objects.first().and_then(|object| interval.text(probe, object, key)).into();
+    } else {
+        sum(objects.iter().map(|object| interval.level(probe, object, key)))
+    };
+    known.into()
+}
+
+/// Whether a row has a number that is not zero.
+pub(crate) fn moves(row: &[Value]) -> bool {
+    row.iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
 }
 
 /// Rows sorted by a column: numbers descending, texts alphabetically, missing cells last.

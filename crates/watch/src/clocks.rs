@@ -30,7 +30,6 @@ impl Clocks {
         }
     }
 
-    /// What happened since the last look.
     pub fn look(&mut self) -> Vec<Jump> {
         let now = Self::now();
         let jumps = self.jumps_to(&now);

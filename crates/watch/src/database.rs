@@ -33,7 +33,6 @@ pub struct Answer {
     is_tick: bool,
 }
 
-/// The thread that watches one database.
 pub struct Database {
     series: &'static [&'static Schema],
     server: Server,
@@ -67,7 +66,6 @@ impl Database {
         &self.server
     }
 
-    /// Requests the counters for the tick at `t_ns`.
     pub fn ask(&self, t_ns: u64) {
         // If the thread has ended, its answers show that.
         let _ = self.ticks.as_ref().map(|ticks| ticks.send(t_ns));
@@ -167,7 +165,6 @@ impl Poller {
         answer
     }
 
-    /// Reconnects to a server that went away.
     fn reconnect_if_gone(&mut self) -> Result<(), blockstone_target::SqlError> {
         if self.gone { self.monitor.reconnect() } else { Ok(()) }
     }

@@ -16,7 +16,6 @@ use prometheus_client::registry::Registry;
 /// Longer texts, such as statements, make no labels.
 const LABEL_BYTES: usize = 80;
 
-/// The rows of one tick.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     host: String,

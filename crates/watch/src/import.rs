@@ -33,7 +33,6 @@ use writer::{Contents, Writer};
 const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
 
 struct Format {
-    /// The tool that writes it.
     tool: &'static str,
     /// What it contains, in words for the reader of a report.
     holds: &'static str,
@@ -41,7 +40,6 @@ struct Format {
     /// unknown.
     goes_on: bool,
     made_by: &'static str,
-    /// Whether a file with this text has the format.
     recognises: fn(&str) -> bool,
     /// Reads the file to its end, or to where it is truncated.
     read: fn(&Text, &mut Sink<'_>) -> Result<Origin, Failure>,
@@ -55,29 +53,27 @@ type Sink<'a> = dyn FnMut(Snapshot) -> Result<(), Failure> + 'a;
 struct Snapshot {
     /// Nanoseconds since 1970; never decreases, and further rows may have the same instant.
     at_ns: u64,
-    /// One row of each object.
     readings: Vec<Reading>,
 }
 
-/// What a file says about itself.
 #[derive(Clone, Debug, Default)]
 struct Origin {
     tool_version: Option<String>,
     /// The machine, so far as the file describes it.
     host: Host,
-    /// What a reader of the recording should know.
     notes: Vec<String>,
 }
 
 #[derive(Debug)]
 enum Failure {
     /// The file is damaged in this line, counted from 1.
-    Damage { line: usize, what: String },
-    /// The recording could not be written.
+    Damage {
+        line: usize,
+        what: String,
+    },
     Record(RecordError),
 }
 
-/// Why a file could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("read {path}: {source}\nhint: check the path and that this user may read it")]
@@ -93,15 +89,12 @@ pub enum ImportError {
         what: String,
         hint: String,
     },
-    /// Two files do not belong together.
     #[error("import {path} with {other}: {what}\nhint: import each into a recording of its own")]
     Differ { path: PathBuf, other: PathBuf, what: &'static str },
-    /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
-/// The error for a file of no known format.
 fn foreign(path: &Path, why: &'static str) -> ImportError {
     let known = ALL.iter().map(|format| format.made_by).collect::<Vec<_>>().join(" · ");
     ImportError::Foreign { path: path.to_owned(), why, known }
@@ -162,7 +155,6 @@ impl Import {
         &self.imported.notes
     }
 
-    /// In one line: tool, host, how many instants.
     pub fn summary(&self) -> String {
         format!(
             "{} on {}: {} instants over {}",

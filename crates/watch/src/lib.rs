@@ -43,16 +43,12 @@ pub use watch::Watch;
 /// Why a host can not, or no longer, be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The recording could not be written.
     #[error(transparent)]
     Record(#[from] blockstone_record::RecordError),
-    /// The database could not be watched.
     #[error(transparent)]
     Database(#[from] blockstone_target::SqlError),
-    /// No thread could be started.
     #[error("start a thread: {0}\nhint: ulimit -u and the cgroup's pids.max limit them")]
     Thread(std::io::Error),
-    /// The address cannot be listened on.
     #[error(
         "listen on {address}: {why}
 \

@@ -10,7 +10,6 @@ use tiny_http::{Header, Request, Response, Server};
 use crate::WatchError;
 use crate::exposition::{self, Snapshot};
 
-/// The content type of a scrape's answer.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A thread that answers scrapes with the last tick. It ends when this is dropped.

@@ -18,7 +18,6 @@ const SEGMENT: Nanos = Nanos::millis(10_000);
 const SEGMENT_SHARE: u64 = 20;
 const SEGMENT_MAX: Nanos = Nanos::millis(300_000);
 
-/// Writes what is looked at.
 pub struct RecordingSink {
     recorder: Recorder,
     segment_since_ns: u64,
@@ -68,12 +67,10 @@ impl RecordingSink {
         self.recorder.event(t_ns, PHASE, kind, detail)
     }
 
-    /// Counts ticks that could not be taken.
     pub fn missed(&mut self, probe: &str, missed: u64) {
         self.recorder.missed_ticks(probe, missed);
     }
 
-    /// Records why a column is empty.
     pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
         let infos = self.recorder.manifest().probes.iter_mut().filter(|info| info.probe == probe);
         for info in infos.flat_map(|info| &mut info.columns).filter(|info| info.name == column) {

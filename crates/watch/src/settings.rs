@@ -7,16 +7,12 @@ use blockstone_probe::Roles;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The command line, for the manifest.
     pub argv: Vec<String>,
     pub interval: Nanos,
     /// How much history is kept in memory.
     pub keep: Nanos,
-    /// Which processes are watched, and their roles.
     pub roles: Roles,
-    /// Where to record; none records nothing.
     pub record: Option<Destination>,
-    /// The address of a database to watch.
     pub database: Option<String>,
     /// Time between two samples of its sessions.
     pub samples: Nanos,
@@ -28,7 +24,6 @@ pub struct Settings {
 /// What the kernel counts by role and file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// Not at all.
     Off,
     Requests,
     /// Requests to devices, and system calls of the watched processes.
@@ -39,6 +34,5 @@ pub enum Kernel {
 pub struct Destination {
     /// A directory that does not exist or is empty.
     pub dir: PathBuf,
-    /// The recording's id.
     pub id: String,
 }

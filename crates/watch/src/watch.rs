@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit, Unmeasured};
+use blockstone_base::column::{Cell, Origin, Reading, Schema, Unmeasured};
 use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
 use blockstone_measure::Ticks;
 use blockstone_probe::io::{self, IoSpec, Wanted};
@@ -20,30 +20,22 @@ use crate::listen::Listener;
 use crate::recorder::RecordingSink;
 use crate::settings::{Kernel, Settings};
 
-/// What watching says about itself.
 pub const SCHEMA: Schema = Schema {
     probe: "watch",
     doc: "The watching itself: ticks, those that were missed, and how long looking took.",
     columns: &[
-        own("ticks", Unit::Count, "Ticks taken."),
-        own("missed_ticks", Unit::Count, "Ticks whose time had passed before they could be taken."),
-        own(
-            "look_ns",
-            Unit::Nanoseconds,
-            "Time in which probes were read; databases are asked meanwhile.",
-        ),
+        OWN.count("ticks", "Ticks taken."),
+        OWN.count("missed_ticks", "Ticks whose time had passed before they could be taken."),
+        OWN.time("look_ns", "Time in which probes were read; databases are asked meanwhile."),
     ],
 };
 
+const OWN: Origin = Origin("Blockstone");
 /// Probes whose rows are single sessions, statements or functions: not for Prometheus.
 const SAMPLED: &[&str] =
     &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe, profile::SCHEMA.probe];
 /// Ticks after which probes are asked again which columns they cannot measure.
 const ASK_EVERY: u64 = 10;
-
-const fn own(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: "Blockstone", doc }
-}
 
 pub struct Watch {
     probes: Vec<Box<dyn Probe>>,
@@ -135,7 +127,6 @@ impl Watch {
         self.silent.as_deref()
     }
 
-    /// The watched database server.
     pub fn server(&self) -> Option<&Server> {
         self.database.as_ref().map(Database::server)
     }
@@ -212,7 +203,6 @@ impl Watch {
         Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }
 
-    /// Takes the answers of the database's thread.
     fn drain_answers(&mut self) -> Result<(), WatchError> {
         let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
         let family = self.server().map(|server| server.family);
@@ -228,7 +218,7 @@ impl Watch {
                 let members = members.into_iter().map(|(member, role)| {
                     ((member.pid, member.thread), format!("{family}/{role}"))
                 });
-                self.roles.tell(members);
+                self.roles.report(members);
             }
             let was_answering = self.silent.is_none();
             self.silent = answer.error;

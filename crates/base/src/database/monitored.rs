@@ -2,62 +2,53 @@
 //! drives. A server's counters live as long as the server; where they fall, because they were set
 //! back or a database was dropped, nothing is added. The session that asks is in none.
 
-use crate::column::{Column, Kind, Schema, Unit};
+use crate::column::{Schema, Unit};
 
-use super::{EVENT, INSTANCE, ROLE, SERVER, SQL, TRANSFERS, charged, seen};
+use super::{DB, EVENT, INSTANCE, PROC, ROLE, SERVER, SQL, TRANSFERS};
 
 /// The load profile, as far as it is not in [`INSTANCE`] and [`SQL`].
 pub const DATABASE: Schema = Schema {
     probe: "database",
     doc: "The load profile of a database server as a whole, beside `instance` and `sql`.",
     columns: &[
-        seen("rollbacks", Unit::Count, "Transactions rolled back."),
-        seen("statements", Unit::Count, "Statements sent by clients."),
-        seen("logons", Unit::Count, "Sessions that began."),
-        seen("rows_read", Unit::Count, "Rows and index entries read by scans."),
-        seen("rows_fetched", Unit::Count, "Rows fetched through an index."),
-        seen("rows_sent", Unit::Count, "Rows sent to clients."),
-        seen("rows_inserted", Unit::Count, "Rows inserted."),
-        seen("rows_updated", Unit::Count, "Rows updated."),
-        seen("rows_deleted", Unit::Count, "Rows deleted."),
-        seen("temp_files", Unit::Count, "Temporary files made for sorts, hashes and the like."),
-        seen("temp_bytes", Unit::Bytes, "Bytes written to them."),
-        seen("deadlocks", Unit::Count, "Deadlocks detected and resolved."),
-        seen("row_lock_waits", Unit::Count, "Completed waits for row locks."),
-        seen("row_lock_ns", Unit::Nanoseconds, "Time of these waits."),
-        seen("read_ns", Unit::Nanoseconds, "Time sessions spent reading data files."),
-        seen("write_ns", Unit::Nanoseconds, "Time sessions spent writing data files."),
-        seen(
-            "idle_in_transaction_ns",
-            Unit::Nanoseconds,
-            "Time sessions were idle inside a transaction.",
-        ),
-        seen("redo_records", Unit::Count, "Redo records generated."),
-        seen("redo_flushes", Unit::Count, "Redo flushes; none with wal_sync_method=open_*."),
-        seen("redo_write_ns", Unit::Nanoseconds, "Time spent writing redo."),
-        seen("redo_flush_ns", Unit::Nanoseconds, "Time spent flushing redo."),
-        seen("redo_buffer_full", Unit::Count, "Times that sessions found the redo buffer full."),
-        seen("checkpoints_timed", Unit::Count, "Checkpoints started by the timer."),
-        seen("checkpoints_requested", Unit::Count, "Checkpoints started for another reason."),
-        seen(
-            "checkpoint_write_ns",
-            Unit::Nanoseconds,
-            "Time checkpoints spent writing, pauses included.",
-        ),
-        seen("checkpoint_sync_ns", Unit::Nanoseconds, "Time checkpoints spent flushing files."),
-        seen("checkpoint_written_blocks", Unit::Count, "Blocks written by checkpoints."),
-        seen("writer_written_blocks", Unit::Count, "Blocks written to make room in the cache."),
-        seen(
+        DB.count("rollbacks", "Transactions rolled back."),
+        DB.count("statements", "Statements sent by clients."),
+        DB.count("logons", "Sessions that began."),
+        DB.count("rows_read", "Rows and index entries read by scans."),
+        DB.count("rows_fetched", "Rows fetched through an index."),
+        DB.count("rows_sent", "Rows sent to clients."),
+        DB.count("rows_inserted", "Rows inserted."),
+        DB.count("rows_updated", "Rows updated."),
+        DB.count("rows_deleted", "Rows deleted."),
+        DB.count("temp_files", "Temporary files made for sorts, hashes and the like."),
+        DB.bytes("temp_bytes", "Bytes written to them."),
+        DB.count("deadlocks", "Deadlocks detected and resolved."),
+        DB.count("row_lock_waits", "Completed waits for row locks."),
+        DB.time("row_lock_ns", "Time of these waits."),
+        DB.time("read_ns", "Time sessions spent reading data files."),
+        DB.time("write_ns", "Time sessions spent writing data files."),
+        DB.time("idle_in_transaction_ns", "Time sessions were idle inside a transaction."),
+        DB.count("redo_records", "Redo records generated."),
+        DB.count("redo_flushes", "Redo flushes; none with wal_sync_method=open_*."),
+        DB.time("redo_write_ns", "Time spent writing redo."),
+        DB.time("redo_flush_ns", "Time spent flushing redo."),
+        DB.count("redo_buffer_full", "Times that sessions found the redo buffer full."),
+        DB.count("checkpoints_timed", "Checkpoints started by the timer."),
+        DB.count("checkpoints_requested", "Checkpoints started for another reason."),
+        DB.time("checkpoint_write_ns", "Time checkpoints spent writing, pauses included."),
+        DB.time("checkpoint_sync_ns", "Time checkpoints spent flushing files."),
+        DB.count("checkpoint_written_blocks", "Blocks written by checkpoints."),
+        DB.count("writer_written_blocks", "Blocks written to make room in the cache."),
+        DB.count(
             "session_written_blocks",
-            Unit::Count,
             "Blocks that sessions had to write themselves, or added to files.",
         ),
-        level(
+        DB.level(
             "checkpoint_age_bytes",
             Unit::Bytes,
             "Redo since the last checkpoint: what a recovery would have to read.",
         ),
-        level("history_length", Unit::Count, "Old row versions not yet purged."),
+        DB.level("history_length", Unit::Count, "Old row versions not yet purged."),
     ],
 };
 
@@ -74,16 +65,16 @@ pub const IO: Schema = Schema {
         TRANSFERS[3],
         TRANSFERS[4],
         TRANSFERS[5],
-        seen("extend_ios", Unit::Count, "Requests that extended a file."),
-        seen("extend_bytes", Unit::Bytes, "Bytes by which files were extended."),
-        seen("extend_ns", Unit::Nanoseconds, "Time of these requests."),
-        seen("writeback_ios", Unit::Count, "Requests to the kernel to start writeback."),
-        seen("writeback_ns", Unit::Nanoseconds, "Time of these requests."),
-        seen("flushes", Unit::Count, "Flushes of files."),
-        seen("flush_ns", Unit::Nanoseconds, "Time of these flushes."),
-        seen("hits", Unit::Count, "Blocks found in the cache."),
-        seen("evictions", Unit::Count, "Blocks evicted from the cache to make room."),
-        seen("reuses", Unit::Count, "Blocks reused within a ring buffer."),
+        DB.count("extend_ios", "Requests that extended a file."),
+        DB.bytes("extend_bytes", "Bytes by which files were extended."),
+        DB.time("extend_ns", "Time of these requests."),
+        DB.count("writeback_ios", "Requests to the kernel to start writeback."),
+        DB.time("writeback_ns", "Time of these requests."),
+        DB.count("flushes", "Flushes of files."),
+        DB.time("flush_ns", "Time of these flushes."),
+        DB.count("hits", "Blocks found in the cache."),
+        DB.count("evictions", "Blocks evicted from the cache to make room."),
+        DB.count("reuses", "Blocks reused within a ring buffer."),
     ],
 };
 
@@ -94,39 +85,41 @@ pub const SESSION: Schema = Schema {
     doc: "Samples of sessions that were active or idle in a transaction, and of background \
           processes that were active.",
     columns: &[
-        state("role", "Kind of process: `session`, or the kind of background process."),
-        state("user", "The user it works for."),
-        state("database", "The database that it is connected to."),
-        state("application", "Application name given by the client."),
-        state("state", "`active`, `idle in transaction`, or as the database calls it."),
-        state(
+        DB.state("role", "Kind of process: `session`, or the kind of background process."),
+        DB.state("user", "The user it works for."),
+        DB.state("database", "The database that it is connected to."),
+        DB.state("application", "Application name given by the client."),
+        DB.state("state", "`active`, `idle in transaction`, or as the database calls it."),
+        DB.state(
             "wait_class",
             "What it does: `On CPU`, or waits of one kind: `IO`, `Lock` (queues, on tables and \
              rows), `LWLock` (latches, on memory), `Client`, `IPC`, `Timeout` and others.",
         ),
-        state("event", "What it waits for, in the database's terms."),
-        state("query_id", "Its statement: the object of `statement` and `statement_text`."),
-        state("blockers", "Holders of the lock it waits for: their objects, separated by commas."),
-        level("thread", Unit::Count, "Number of its process or thread in the operating system."),
-        level("transaction_age_ns", Unit::Nanoseconds, "Time since its transaction began."),
-        level("statement_age_ns", Unit::Nanoseconds, "Time since its statement began."),
+        DB.state("event", "What it waits for, in the database's terms."),
+        DB.state("query_id", "Its statement: the object of `statement` and `statement_text`."),
+        DB.state(
+            "blockers",
+            "Holders of the lock it waits for: their objects, separated by commas.",
+        ),
+        DB.level("thread", Unit::Count, "Number of its process or thread in the operating system."),
+        DB.level("transaction_age_ns", Unit::Nanoseconds, "Time since its transaction began."),
+        DB.level("statement_age_ns", Unit::Nanoseconds, "Time since its statement began."),
     ],
 };
 
-/// How many sessions there are, at each sample.
 pub const SESSIONS: Schema = Schema {
     probe: "sessions",
     doc: "Sessions of clients, at each sample.",
     columns: &[
-        level("connected", Unit::Count, "All sessions."),
-        level("active", Unit::Count, "Sessions executing a call."),
-        level("idle", Unit::Count, "Sessions outside a call and outside a transaction."),
-        level(
+        DB.level("connected", Unit::Count, "All sessions."),
+        DB.level("active", Unit::Count, "Sessions executing a call."),
+        DB.level("idle", Unit::Count, "Sessions outside a call and outside a transaction."),
+        DB.level(
             "idle_in_transaction",
             Unit::Count,
             "Sessions inside a transaction but outside a call.",
         ),
-        level("waiting_for_locks", Unit::Count, "Sessions waiting for a lock."),
+        DB.level("waiting_for_locks", Unit::Count, "Sessions waiting for a lock."),
     ],
 };
 
@@ -136,23 +129,23 @@ pub const SESSION_STATISTICS: Schema = Schema {
     probe: "session_statistics",
     doc: "Statistics of each recently active session and of each background process.",
     columns: &[
-        state("role", "Kind of process, as in `session`."),
+        DB.state("role", "Kind of process, as in `session`."),
         TRANSFERS[0],
         TRANSFERS[1],
         TRANSFERS[2],
         TRANSFERS[3],
         TRANSFERS[4],
         TRANSFERS[5],
-        seen("hits", Unit::Count, "Blocks found in the cache."),
-        seen("redo_records", Unit::Count, "Redo records generated."),
-        seen("redo_bytes", Unit::Bytes, "Redo generated."),
-        seen("full_page_images", Unit::Count, "Whole pages written to the redo."),
-        charged("cpu_ns", Unit::Nanoseconds, "Time on a processor."),
-        charged("run_queue_ns", Unit::Nanoseconds, "Time ready to run but waiting for one."),
-        charged("requested_read_bytes", Unit::Bytes, "Bytes returned by read system calls."),
-        charged("requested_write_bytes", Unit::Bytes, "Bytes passed to write system calls."),
-        charged("charged_read_bytes", Unit::Bytes, "Bytes that had to be fetched from storage."),
-        charged("charged_write_bytes", Unit::Bytes, "Bytes sent, or to be sent, to storage."),
+        DB.count("hits", "Blocks found in the cache."),
+        DB.count("redo_records", "Redo records generated."),
+        DB.bytes("redo_bytes", "Redo generated."),
+        DB.count("full_page_images", "Whole pages written to the redo."),
+        PROC.time("cpu_ns", "Time on a processor."),
+        PROC.time("run_queue_ns", "Time ready to run but waiting for one."),
+        PROC.bytes("requested_read_bytes", "Bytes returned by read system calls."),
+        PROC.bytes("requested_write_bytes", "Bytes passed to write system calls."),
+        PROC.bytes("charged_read_bytes", "Bytes that had to be fetched from storage."),
+        PROC.bytes("charged_write_bytes", "Bytes sent, or to be sent, to storage."),
     ],
 };
 
@@ -162,17 +155,17 @@ pub const STATEMENT: Schema = Schema {
     probe: "statement",
     doc: "The statements that took most time or were sampled, by identifier.",
     columns: &[
-        seen("calls", Unit::Count, "Completed executions."),
-        seen("total_ns", Unit::Nanoseconds, "Total execution time."),
-        seen("rows", Unit::Count, "Rows returned or changed."),
-        seen("blocks_hit", Unit::Count, "Blocks found in the cache."),
-        seen("blocks_read", Unit::Count, "Blocks read into the cache."),
-        seen("blocks_dirtied", Unit::Count, "Blocks it dirtied."),
-        seen("blocks_written", Unit::Count, "Blocks it had to write itself."),
-        seen("temp_blocks_written", Unit::Count, "Blocks written to temporary files."),
-        seen("read_ns", Unit::Nanoseconds, "Time it spent reading."),
-        seen("write_ns", Unit::Nanoseconds, "Time it spent writing."),
-        seen("redo_bytes", Unit::Bytes, "Redo it generated."),
+        DB.count("calls", "Completed executions."),
+        DB.time("total_ns", "Total execution time."),
+        DB.count("rows", "Rows returned or changed."),
+        DB.count("blocks_hit", "Blocks found in the cache."),
+        DB.count("blocks_read", "Blocks read into the cache."),
+        DB.count("blocks_dirtied", "Blocks it dirtied."),
+        DB.count("blocks_written", "Blocks it had to write itself."),
+        DB.count("temp_blocks_written", "Blocks written to temporary files."),
+        DB.time("read_ns", "Time it spent reading."),
+        DB.time("write_ns", "Time it spent writing."),
+        DB.bytes("redo_bytes", "Redo it generated."),
     ],
 };
 
@@ -180,10 +173,9 @@ pub const STATEMENT: Schema = Schema {
 pub const STATEMENT_TEXT: Schema = Schema {
     probe: "statement_text",
     doc: "The text of each statement seen, once: with placeholders, on one line, truncated.",
-    columns: &[state("text", "The statement.")],
+    columns: &[DB.state("text", "The statement.")],
 };
 
-/// All series of a watched database.
 pub const MONITORED: &[&Schema] = &[
     &INSTANCE,
     &SQL,
@@ -198,14 +190,6 @@ pub const MONITORED: &[&Schema] = &[
     &STATEMENT,
     &STATEMENT_TEXT,
 ];
-
-const fn level(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Gauge, source: super::SOURCE, doc }
-}
-
-const fn state(name: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Text, kind: Kind::State, source: super::SOURCE, doc }
-}
 
 #[cfg(test)]
 mod tests {

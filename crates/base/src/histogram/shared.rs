@@ -62,7 +62,6 @@ impl fmt::Debug for SharedHistogram {
     }
 }
 
-/// The bucket of a value.
 const fn index(value: u64) -> usize {
     if value < LINEAR {
         return value as usize;

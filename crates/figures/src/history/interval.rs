@@ -32,7 +32,6 @@ pub struct Interval<'a> {
     pub to_ns: u64,
 }
 
-/// The phase whose window an interval is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     /// Its index, as rows name it.
@@ -46,7 +45,6 @@ impl<'a> Interval<'a> {
         Self { history, focus: None, held: None, from_ns, to_ns }
     }
 
-    /// The window of a phase.
     pub(crate) fn of_window(history: &'a History, index: usize, phase: &Phase) -> Self {
         let Phase { start_ns, end_ns, window_start_ns, window_end_ns, .. } = *phase;
         // No recording has as many phases: such an index finds no row.
@@ -73,22 +71,18 @@ impl<'a> Interval<'a> {
         before.samples(SESSION.probe).map(|sample| sample.t_ns).max()
     }
 
-    /// How long it is.
     pub fn seconds(&self) -> f64 {
         self.ns() / 1e9
     }
 
-    /// How long it is, in nanoseconds.
     pub fn ns(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64
     }
 
-    /// Its history.
     pub fn history(&self) -> &'a History {
         self.history
     }
 
-    /// Whether a probe was there at all.
     pub fn has(&self, probe: &str) -> bool {
         self.history.probe(probe).is_some()
     }
@@ -196,7 +190,6 @@ impl<'a> Interval<'a> {
         windowed.into_iter().flatten().map(|((role, clock), all)| (role.as_str(), *clock, all))
     }
 
-    /// The windowed latencies of one role.
     pub fn histogram(&self, role: &str, clock: LatencyClock) -> Option<&'a LatencyHistogram> {
         let mut histograms = self.histograms();
         histograms.find(|found| (found.0, found.1) == (role, clock)).map(|(.., all)| all)
@@ -300,7 +293,6 @@ impl<'a> Interval<'a> {
         self.columns(probe).iter().filter_map(|info| info.unmeasured.as_ref())
     }
 
-    /// The names of all probes.
     pub fn probes(&self) -> impl Iterator<Item = &'a str> {
         self.history.probes().map(|info| info.probe.as_str())
     }
@@ -373,7 +365,6 @@ impl<'a> Interval<'a> {
         self.rows_of(track, self.from_ns, self.to_ns).collect()
     }
 
-    /// The last of them.
     fn last(&self, track: &'a Track) -> Option<&'a [Cell]> {
         let mut rows = self.rows_of(track, self.from_ns, self.to_ns);
         rows.next_back().map(|row| row.cells.as_slice())
@@ -386,7 +377,7 @@ impl<'a> Interval<'a> {
         first..end
     }
 
-    /// Why cells of a column are empty. Where nobody says why and none has a value, there is no
+    /// Why cells of a column are empty. Where no reason is given and none has a value, there is no
     /// such thing: a process that never reads has no reads.
     pub(crate) fn why(&self, probe: &str, column: &str, never: bool) -> Missing {
         match self.reason(probe, column) {

@@ -9,7 +9,6 @@ use crate::focus::Focus;
 
 /// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
-/// Operations in the order in which they are shown.
 const OPERATIONS: [&str; 5] = ["read", "write", "flush", "discard", "submit"];
 /// Waits of sessions that are one kind of system call: the event, the type of file, the operation.
 /// Versions write `WAL` and `Wal`. Writes of data are not among them: extending a file is one too.
@@ -21,14 +20,12 @@ const CALLS: [(&str, &str, &str); 6] = [
     ("BufFileRead", "temp", "read"),
     ("BufFileWrite", "temp", "write"),
 ];
-/// The end of the first octave.
 const FIRST_NS: u64 = 1_024;
 
 /// Octaves of latencies: the first ends at 1.024 µs, each other at twice the end of the one before;
 /// the last one, from 17.2 s on, never.
 pub const OCTAVES: usize = 26;
 
-/// Latencies of one operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// What was timed: `read`, `write`, `flush`, `discard`, `submit` or `wait`.
@@ -41,14 +38,12 @@ pub struct Latencies {
     pub queue_ns: Option<f64>,
 }
 
-/// How many operations took how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     /// The least of them may have taken this, in nanoseconds.
     pub from_ns: u64,
     /// They took less than this, or at most this where both are the same; none for the last one.
     pub to_ns: Option<u64>,
-    /// How many.
     pub count: f64,
 }
 
@@ -166,7 +161,6 @@ impl Latencies {
         Self { operation: operation.to_owned(), buckets, sum_ns, queue_ns }
     }
 
-    /// How many there were.
     pub fn count(&self) -> f64 {
         self.buckets.iter().map(|bucket| bucket.count).sum()
     }
@@ -174,7 +168,7 @@ impl Latencies {
     /// Their mean in nanoseconds.
     ///
     /// # Errors
-    /// Where there were none, or nobody summed them.
+    /// Where there were none, or their times were not summed.
     pub fn mean_ns(&self) -> Known {
         ratio(self.sum_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
     }
@@ -206,7 +200,6 @@ impl Latencies {
         Err(Missing::Unknown)
     }
 
-    /// How many there were by octave.
     pub fn octaves(&self) -> [f64; OCTAVES] {
         let mut octaves = [0.0; OCTAVES];
         for bucket in &self.buckets {
@@ -222,7 +215,6 @@ pub fn octave_bounds(octave: usize) -> (u64, Option<u64>) {
     (start, (octave + 1 < OCTAVES).then(|| FIRST_NS << octave))
 }
 
-/// The octave of a latency.
 fn octave(ns: u64) -> usize {
     let doublings = (ns / FIRST_NS).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
     doublings.min(OCTAVES - 1)

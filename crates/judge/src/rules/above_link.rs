@@ -42,7 +42,7 @@ fn check(case: &Case) -> Judgement {
     );
     let above = |point: &&Point| low(point) > limit * (1.0 + TOLERANCE_RATIO);
     let found = labels(case.storage_points().filter(above));
-    if found.is_empty() { Judgement::pass(evidence) } else { Judgement::fail(evidence, found) }
+    Judgement::decide(!found.is_empty(), evidence, found)
 }
 
 /// Payload bytes a second of the whole path, and what it is.

@@ -35,5 +35,5 @@ fn look(case: &ScanCase) -> Judgement {
         ratio.value
     );
     let differs = (sample.dedup_ratio / ratio.value - 1.0).abs() > DIFFERENCE_MAX;
-    Judgement::decide(differs, evidence)
+    Judgement::decide(differs, evidence, Vec::new())
 }

@@ -9,7 +9,7 @@ use blockstone_record::manifest::Group;
 
 use super::{Case, Check, Judgement, Rule, labels, megabytes};
 use crate::derive;
-use crate::window::Window;
+use crate::window::{Window, by_label};
 
 pub(super) const RULE: Rule = Rule {
     id: "burst",
@@ -37,7 +37,6 @@ const SLICES_PER_SIDE: usize = 3;
 const RETURNED_RATIO: f64 = 1.25;
 const FOREIGN_RISE: f64 = 0.10;
 
-/// A step down at an instant.
 struct Step {
     label: String,
     t_ns: u64,
@@ -53,14 +52,15 @@ fn check(case: &Case) -> Judgement {
         .filter(|w| !matches!(case.phase(w).group, Group::Matrix | Group::Layout))
         .collect();
     let long = windows.iter().filter(|w| coarse(w).len() > 2 * SLICES_PER_SIDE).count();
-    let repeated = repeats(case, &windows).iter().filter(|r| r.len() >= 3).count();
+    let repeats = by_label(case.manifest, windows.iter().copied());
+    let repeated = repeats.iter().filter(|r| r.len() >= 3).count();
     if long + repeated == 0 {
         return Judgement::inconclusive(
             "no window was long enough and no point repeated often enough to show a step",
         );
     }
     let within = windows.iter().find_map(|window| within(case, window));
-    let step = within.or_else(|| repeats(case, &windows).iter().find_map(|r| between(case, r)));
+    let step = within.or_else(|| repeats.iter().find_map(|r| between(case, r)));
     let burst = step
         .filter(|step| !came_back(case, &windows, step))
         .and_then(|step| Some((bucket(case, &windows, &step)?, step)));
@@ -84,19 +84,6 @@ fn check(case: &Case) -> Judgement {
             case.point(&step.label).is_some_and(|stepped| stepped.load.op == p.load.op)
         })),
     )
-}
-
-/// Windows of one label each, in the order of time.
-fn repeats<'a>(case: &Case, windows: &[&'a Window]) -> Vec<Vec<&'a Window>> {
-    let mut out: Vec<(&str, Vec<&Window>)> = Vec::new();
-    for &window in windows {
-        let label = case.phase(window).label.as_str();
-        match out.iter_mut().find(|(known, _)| *known == label) {
-            Some((_, same)) => same.push(window),
-            None => out.push((label, vec![window])),
-        }
-    }
-    out.into_iter().map(|(_, same)| same).collect()
 }
 
 /// (end of slice, rate) over slices of at least [`SLICE_NS`].

@@ -38,5 +38,5 @@ fn look(case: &ScanCase) -> Judgement {
         findings.compression.iter().filter(|c| c.class == Class::All && c.granule_bytes == 512);
     let best = finest.map(|c| c.ratio).fold(ratio, f64::max);
     let evidence = format!("used contents compress {ratio:.2}:1, all of them {best:.2}:1 at best");
-    Judgement::decide(ratio >= FILLER_RATIO, evidence)
+    Judgement::decide(ratio >= FILLER_RATIO, evidence, Vec::new())
 }

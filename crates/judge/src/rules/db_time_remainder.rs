@@ -33,10 +33,6 @@ fn check(case: &RunCase) -> Judgement {
         "CPU, run queue and waits leave {} of the database time unexplained",
         percent(db_time.remainder_ratio)
     );
-    if db_time.remainder_ratio.abs() > REMAINDER_MAX {
-        let figures = ["average_active_sessions", "db_time_remainder_ratio"];
-        Judgement::fail(evidence, figures.map(str::to_owned).into())
-    } else {
-        Judgement::pass(evidence)
-    }
+    let figures = ["average_active_sessions", "db_time_remainder_ratio"].map(str::to_owned);
+    Judgement::decide(db_time.remainder_ratio.abs() > REMAINDER_MAX, evidence, figures.into())
 }

@@ -18,28 +18,22 @@ pub enum Evidence<'a> {
     Scan(ScanCase<'a>),
 }
 
-/// A calibration.
 pub struct Case<'a> {
-    /// The recording's manifest.
     pub manifest: &'a Manifest,
     /// Its windows, in the order of time.
     pub windows: &'a [Window],
-    /// The points derived from them.
     pub points: &'a [Point],
-    /// The headline figures.
     pub summary: &'a [(String, Figure)],
     /// How far the reference point moved.
     pub drift_ratio: Option<f64>,
 }
 
-/// One window of a workload run.
 pub struct RunCase<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) window: &'a RunWindow<'a>,
     pub(crate) findings: &'a RunFindings,
 }
 
-/// A scan for data reduction.
 pub struct ScanCase<'a> {
     pub(crate) findings: &'a ScanFindings,
     pub(crate) files: &'a [FileNote],
@@ -78,7 +72,6 @@ impl<'a> Case<'a> {
         self.points.iter().filter(|point| about_storage(point.group, &point.label))
     }
 
-    /// Those that read.
     pub fn reads(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
         self.storage_points().filter(|point| point.load.op == Op::Read)
     }
@@ -89,12 +82,10 @@ impl<'a> Case<'a> {
         self.drift_ratio.is_some_and(|drift| drift > ratio)
     }
 
-    /// The points of one group.
     pub fn group(&self, group: Group) -> impl Iterator<Item = &'a Point> + use<'a> {
         self.points.iter().filter(move |point| point.group == group)
     }
 
-    /// The point with this label.
     pub fn point(&self, label: &str) -> Option<&'a Point> {
         self.points.iter().find(|point| point.label == label)
     }
@@ -112,7 +103,6 @@ impl<'a> Case<'a> {
         self.windows.iter().filter(|w| manifest.phases[w.phase].label == label).collect()
     }
 
-    /// The phase of a window.
     pub fn phase(&self, window: &Window) -> &'a Phase {
         &self.manifest.phases[window.phase]
     }
@@ -126,20 +116,15 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The target's file system type; empty for a device.
-    pub fn file_system(&self) -> &'a str {
-        self.manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())
-    }
-
-    /// What keeps the data in main memory, if anything does.
-    pub fn in_memory(&self) -> Option<String> {
-        in_memory(&self.manifest.target)
-    }
-
     /// The devices from the top of the chain to its bottom.
     pub fn devices(&self) -> &'a [BlockDevice] {
         &self.manifest.target.devices
     }
+}
+
+/// The target's file system type; empty for a device.
+pub(super) fn file_system(manifest: &Manifest) -> &str {
+    manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())
 }
 
 /// Whether a file system of this type keeps its files in main memory.
@@ -195,16 +180,6 @@ impl RunCase<'_> {
             n => format!("{}: {} (one of {n} files)", file.path, judgement.evidence),
         };
         Judgement { evidence, ..judgement.clone() }
-    }
-
-    /// The target's file system type; empty for a device.
-    pub(super) fn file_system(&self) -> &str {
-        self.manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())
-    }
-
-    /// What keeps the data in main memory, if anything does.
-    pub(super) fn in_memory(&self) -> Option<String> {
-        in_memory(&self.manifest.target)
     }
 }
 

@@ -28,9 +28,5 @@ fn check(case: &RunCase) -> Judgement {
     let (checkpoints, runs) = (checkpoints.unwrap_or(0), runs.unwrap_or(0));
     let evidence =
         format!("{checkpoints} checkpoints and {runs} cleanings or analyses of tables began");
-    if checkpoints + runs > 0 {
-        Judgement::fail(evidence, all_figures())
-    } else {
-        Judgement::pass(evidence)
-    }
+    Judgement::decide(checkpoints + runs > 0, evidence, all_figures())
 }

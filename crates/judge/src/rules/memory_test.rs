@@ -4,9 +4,11 @@ use blockstone_base::identity::DeviceKind;
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Grown;
+use blockstone_record::manifest::Manifest;
 
 use super::{
-    Case, Check, Judgement, Rule, RunCase, all_figures, labels, megabytes, percent, read_figures,
+    Case, Check, Judgement, Rule, RunCase, all_figures, file_system, in_memory, labels, megabytes,
+    percent, read_figures,
 };
 use crate::derive;
 use crate::findings::Point;
@@ -43,7 +45,7 @@ const RUN_NEXT: &str = "\
     debug_io_direct=data.";
 
 fn check(case: &Case) -> Judgement {
-    if let Some(memory) = case.in_memory() {
+    if let Some(memory) = in_memory(&case.manifest.target) {
         return Judgement::fail(
             format!("{memory} keeps files in main memory"),
             labels(case.storage_points()),
@@ -87,13 +89,17 @@ fn nothing_to_compare(case: &Case) -> String {
     if case.storage_points().next().is_none() {
         "nothing was read or written".to_owned()
     } else if case.devices().is_empty() {
-        format!(
-            "{} has no block device beneath it here, so the kernel counts none of its I/O",
-            case.file_system()
-        )
+        no_device(case.manifest)
     } else {
         "neither /proc/self/io nor the block layer was measured".to_owned()
     }
+}
+
+fn no_device(manifest: &Manifest) -> String {
+    format!(
+        "{} has no block device beneath it here, so the kernel counts none of its I/O",
+        file_system(manifest)
+    )
 }
 
 /// The layer that saw the least of a point's bytes.
@@ -157,7 +163,7 @@ fn moved(point: &Point, device: &str) -> String {
 }
 
 fn check_run(case: &RunCase) -> Judgement {
-    if let Some(memory) = case.in_memory() {
+    if let Some(memory) = in_memory(&case.manifest.target) {
         let evidence = format!("{memory} keeps files in main memory");
         return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
     }
@@ -171,10 +177,7 @@ fn check_run(case: &RunCase) -> Judgement {
         return Judgement::inconclusive("what the kernel charged for reads was not measured");
     };
     if case.manifest.target.devices.is_empty() {
-        return Judgement::inconclusive(format!(
-            "{} has no block device beneath it here, so the kernel counts none of its I/O",
-            case.file_system()
-        ));
+        return Judgement::inconclusive(no_device(case.manifest));
     }
     if bytes < ENOUGH_BYTES {
         return Judgement::inconclusive(format!("only {} were read", megabytes(bytes)));
@@ -190,11 +193,9 @@ fn check_run(case: &RunCase) -> Judgement {
         percent(share),
         percent((1.0 - share).max(0.0))
     );
-    if 1.0 - share > MISSING_RATIO_MAX {
-        Judgement::fail(evidence, read_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
-    } else {
-        Judgement::pass(evidence)
-    }
+    Judgement::decide(1.0 - share > MISSING_RATIO_MAX, evidence, read_figures())
+        .caused_by(RUN_CAUSE)
+        .advising(RUN_NEXT)
 }
 
 #[cfg(test)]

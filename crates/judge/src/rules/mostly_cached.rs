@@ -27,9 +27,5 @@ fn check(case: &RunCase) -> Judgement {
     }
     let misses = read as f64 / visited as f64;
     let evidence = format!("{} of the blocks visited were read from storage", percent(misses));
-    if misses < MISSES_MIN {
-        Judgement::fail(evidence, read_figures())
-    } else {
-        Judgement::pass(evidence)
-    }
+    Judgement::decide(misses < MISSES_MIN, evidence, read_figures())
 }

@@ -41,5 +41,5 @@ fn check(case: &ScanCase) -> Judgement {
             "; used ones reduce {ratio:.2}:1, and full files so would take {full}"
         );
     }
-    Judgement::decide(part >= NEVER_USED_PART, evidence).at(figures)
+    Judgement::decide(part >= NEVER_USED_PART, evidence, Vec::new()).at(figures)
 }

@@ -31,6 +31,8 @@ const FOREIGN_IO_MAX: f64 = 0.05;
 /// Bytes that a device has to read before the share of others says anything.
 const ENOUGH_BYTES: u64 = 10_000_000;
 
+const NOT_MEASURED: &str = "neither the machine's processors nor the device were measured";
+
 /// One thing that others did, as a share, and what share is too much.
 struct Noise {
     what: &'static str,
@@ -44,13 +46,14 @@ fn check(case: &Case) -> Judgement {
     let mut note = |label: &str, noise: &[Noise]| {
         let severity = noise.iter().map(|n| n.ratio / n.limit).fold(0.0, f64::max);
         if worst.as_ref().is_none_or(|(most, _)| severity > *most) {
-            let seen: Vec<String> =
-                noise.iter().map(|n| format!("{} {}", percent(n.ratio), n.what)).collect();
-            worst = Some((severity, format!("{label}: {}", seen.join(", "))));
+            worst = Some((severity, format!("{label}: {}", text(noise))));
         }
         severity > 1.0
     };
-    let over_all = noise(case, &all);
+    let noise = |windows: &[&Window]| {
+        noise(case.devices(), windows, ("foreign I/O", foreign_io_ratio(case, windows)))
+    };
+    let over_all = noise(&all);
     let measured = !over_all.is_empty();
     let mut found = if measured && note("all windows", &over_all) {
         labels(case.storage_points())
@@ -59,16 +62,14 @@ fn check(case: &Case) -> Judgement {
     };
     for point in case.headlines() {
         let windows = case.windows_of(&point.label);
-        if note(&point.label, &noise(case, &windows)) && !found.contains(&point.label) {
+        if note(&point.label, &noise(&windows)) && !found.contains(&point.label) {
             found.push(point.label.clone());
         }
     }
     match worst {
         Some((_, evidence)) if measured && found.is_empty() => Judgement::pass(evidence),
         Some((_, evidence)) if measured => Judgement::fail(evidence, found),
-        _ => {
-            Judgement::inconclusive("neither the machine's processors nor the device were measured")
-        }
+        _ => Judgement::inconclusive(NOT_MEASURED),
     }
 }
 
@@ -78,20 +79,29 @@ fn kernel_helps(devices: &[BlockDevice]) -> bool {
     devices.iter().any(|device| !own(device.kind))
 }
 
-fn noise(case: &Case, windows: &[&Window]) -> Vec<Noise> {
-    let mut out = Vec::new();
-    let kernel_helps = kernel_helps(case.devices());
-    if let Ok(foreign) = derive::foreign(windows) {
-        let ratio = if kernel_helps { foreign.user_ratio } else { foreign.busy_ratio };
-        out.push(Noise { what: "foreign processor time", ratio, limit: FOREIGN_CPU_MAX });
-    }
-    if let Ok(ratio) = derive::steal_ratio(windows) {
-        out.push(Noise { what: "stolen", ratio, limit: STEAL_MAX });
-    }
-    if let Some(ratio) = foreign_io_ratio(case, windows) {
-        out.push(Noise { what: "foreign I/O", ratio, limit: FOREIGN_IO_MAX });
-    }
-    out
+/// Foreign processor time, stolen time and this foreign I/O, so far as they were measured.
+fn noise(
+    devices: &[BlockDevice],
+    windows: &[&Window],
+    (io, io_ratio): (&'static str, Option<f64>),
+) -> Vec<Noise> {
+    let foreign = derive::foreign(windows)
+        .map(|seen| if kernel_helps(devices) { seen.user_ratio } else { seen.busy_ratio });
+    let seen = [
+        ("foreign processor time", foreign.ok(), FOREIGN_CPU_MAX),
+        ("stolen", derive::steal_ratio(windows).ok(), STEAL_MAX),
+        (io, io_ratio, FOREIGN_IO_MAX),
+    ];
+    let measured = seen
+        .into_iter()
+        .filter_map(|(what, ratio, limit)| Some(Noise { what, ratio: ratio?, limit }));
+    measured.collect()
+}
+
+/// `12 % foreign processor time, 0 % stolen`.
+fn text(noise: &[Noise]) -> String {
+    let seen = noise.iter().map(|noise| format!("{} {}", percent(noise.ratio), noise.what));
+    seen.collect::<Vec<_>>().join(", ")
 }
 
 /// Share of the top device's I/O that is not ours: the lesser of its share of requests and of
@@ -131,28 +141,13 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let host = Growth::of(case.window, ("host", ""), &HOST);
     let window = Window { process, host, ..Window::default() };
-    let kernel_helps = kernel_helps(&case.manifest.target.devices);
-    let foreign = derive::foreign(&[&window])
-        .map(|seen| if kernel_helps { seen.user_ratio } else { seen.busy_ratio });
-    let noise = [
-        ("foreign processor time", foreign.ok(), FOREIGN_CPU_MAX),
-        ("stolen", derive::steal_ratio(&[&window]).ok(), STEAL_MAX),
-        ("foreign reads", foreign_reads(case), FOREIGN_IO_MAX),
-    ];
-    let measured: Vec<_> =
-        noise.into_iter().filter_map(|(what, ratio, limit)| Some((what, ratio?, limit))).collect();
-    if measured.is_empty() {
-        return Judgement::inconclusive(
-            "neither the machine's processors nor the device were measured",
-        );
+    let io = ("foreign reads", foreign_reads(case));
+    let noise = noise(&case.manifest.target.devices, &[&window], io);
+    if noise.is_empty() {
+        return Judgement::inconclusive(NOT_MEASURED);
     }
-    let texts: Vec<String> =
-        measured.iter().map(|(what, ratio, _)| format!("{} {what}", percent(*ratio))).collect();
-    if measured.iter().any(|(_, ratio, limit)| ratio > limit) {
-        Judgement::fail(texts.join(", "), all_figures())
-    } else {
-        Judgement::pass(texts.join(", "))
-    }
+    let is_noisy = noise.iter().any(|noise| noise.ratio > noise.limit);
+    Judgement::decide(is_noisy, text(&noise), all_figures())
 }
 
 /// Share of the device's read bytes that was not charged to this process. Of writes nothing can be

@@ -5,7 +5,8 @@ use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::CalibrateParameters;
 
 use super::{
-    Case, Check, Judgement, Rule, RunCase, all_figures, keeps_in_memory, labels, megabytes,
+    Case, Check, Judgement, Rule, RunCase, all_figures, file_system, keeps_in_memory, labels,
+    megabytes,
 };
 use crate::findings::Point;
 use crate::run::has_server;
@@ -52,7 +53,7 @@ fn check(case: &Case) -> Judgement {
         let count = buffered().count();
         return Judgement::fail(format!("{count} points without O_DIRECT"), labels(buffered()));
     }
-    match case.file_system() {
+    match file_system(case.manifest) {
         "zfs" => Judgement::inconclusive(
             "zfs honours O_DIRECT from OpenZFS 2.3 on and caches before that",
         ),
@@ -87,8 +88,9 @@ fn emulated(case: &Case) -> Option<String> {
 }
 
 fn check_run(case: &RunCase) -> Judgement {
-    if keeps_in_memory(case.file_system()) || case.file_system() == "ecryptfs" {
-        let evidence = format!("{} accepts O_DIRECT and uses the page cache", case.file_system());
+    let kind = file_system(case.manifest);
+    if keeps_in_memory(kind) || kind == "ecryptfs" {
+        let evidence = format!("{kind} accepts O_DIRECT and uses the page cache");
         return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
     }
     if has_server(case.window) {

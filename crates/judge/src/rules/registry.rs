@@ -3,7 +3,6 @@
 
 use super::Rule;
 
-/// Every rule, one line each.
 pub const ALL: &[Rule] = &[
     super::failed_session::RULE,
     super::work_unit::RULE,

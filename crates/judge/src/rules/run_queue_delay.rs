@@ -50,7 +50,7 @@ fn check(case: &Case) -> Judgement {
         percent(share)
     );
     let slow = labels(shares.iter().filter(|(_, _, share)| *share >= SHARE_MAX).map(|s| s.0));
-    if slow.is_empty() { Judgement::pass(evidence) } else { Judgement::fail(evidence, slow) }
+    Judgement::decide(!slow.is_empty(), evidence, slow)
 }
 
 fn check_run(case: &RunCase) -> Judgement {
@@ -60,13 +60,11 @@ fn check_run(case: &RunCase) -> Judgement {
     };
     let share = waited as f64 / db_time.db_time_ns as f64;
     let evidence = format!("{} of the database time in the run queue", percent(share));
-    if share < SHARE_MAX {
-        return Judgement::pass(evidence);
-    }
     let figures = ["read_latency_ns_mean", "read_latency_ns_p50", "read_latency_ns_p99"]
         .into_iter()
         .chain(["commit_latency_ns_mean", "commit_latency_ns_p50", "commit_latency_ns_p99"]);
-    Judgement::fail(evidence, figures.map(str::to_owned).collect())
+    let figures = figures.map(str::to_owned).collect();
+    Judgement::decide(share >= SHARE_MAX, evidence, figures)
         .caused_by("More sessions than the processors serve, or other processes.")
         .advising(
             "Use fewer sessions or more processors; read latencies as those of a busy machine.",

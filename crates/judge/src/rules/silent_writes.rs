@@ -36,9 +36,6 @@ fn check(case: &RunCase) -> Judgement {
     let written = written.unwrap_or(0);
     let evidence = format!("{} of redo and {written} pages written by readers", megabytes(redo));
     let pages = written as f64 / read.max(1) as f64;
-    if redo > REDO_BYTES_MAX || pages > PAGES_RATIO_MAX {
-        Judgement::fail(evidence, read_figures())
-    } else {
-        Judgement::pass(evidence)
-    }
+    let wrote = redo > REDO_BYTES_MAX || pages > PAGES_RATIO_MAX;
+    Judgement::decide(wrote, evidence, read_figures())
 }

@@ -35,10 +35,7 @@ fn check(case: &RunCase) -> Judgement {
     }
     let unsafe_one = known.iter().any(|(_, _, is_durable)| !is_durable);
     let commits = case.window.grown_of_all("operation", "commits").unwrap_or(0);
-    if unsafe_one && commits > 0 {
-        let figures = super::FIGURES.iter().filter(|name| name.contains("commit"));
-        Judgement::fail(said.join(", "), figures.map(|name| (*name).to_owned()).collect())
-    } else {
-        Judgement::pass(said.join(", "))
-    }
+    let figures = super::FIGURES.iter().filter(|name| name.contains("commit"));
+    let figures = figures.map(|name| (*name).to_owned()).collect();
+    Judgement::decide(unsafe_one && commits > 0, said.join(", "), figures)
 }

@@ -48,9 +48,5 @@ fn of(file: &FileEvidence) -> Judgement {
         megabytes(file.map.size_bytes),
         percent(ratio)
     );
-    if ratio > ABSENT_RATIO_MAX {
-        Judgement::fail(evidence, Vec::new())
-    } else {
-        Judgement::pass(evidence)
-    }
+    Judgement::decide(ratio > ABSENT_RATIO_MAX, evidence, Vec::new())
 }

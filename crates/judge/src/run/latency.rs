@@ -1,7 +1,6 @@
 //! Latencies by operation and by event, and whether they agree with the rates.
 
 use blockstone_base::histogram::LatencyHistogram;
-use blockstone_base::stats::Estimate;
 use blockstone_record::LatencyClock;
 
 use super::window::RunWindow;
@@ -33,30 +32,19 @@ fn row(
     role: &str,
     histogram: &LatencyHistogram,
 ) -> Option<Percentiles> {
+    let quantile = |q| histogram.quantile(q, window.duration_ns());
     (histogram.count() > 0).then(|| Percentiles {
         name: name.to_owned(),
         role: role.to_owned(),
         count: histogram.count(),
         ns_mean: histogram.mean_ns(),
-        ns_p50: quantile(window, histogram, 0.5),
-        ns_p90: quantile(window, histogram, 0.9),
-        ns_p99: quantile(window, histogram, 0.99),
-        ns_p999: quantile(window, histogram, 0.999),
-        ns_p9999: quantile(window, histogram, 0.9999),
+        ns_p50: quantile(0.5),
+        ns_p90: quantile(0.9),
+        ns_p99: quantile(0.99),
+        ns_p999: quantile(0.999),
+        ns_p9999: quantile(0.9999),
         ns_max: histogram.max_ns(),
     })
-}
-
-fn quantile(window: &RunWindow, histogram: &LatencyHistogram, q: f64) -> Estimate {
-    let value = histogram.quantile_ns(q) as f64;
-    let (low, high) = histogram.quantile_interval_ns(q);
-    Estimate {
-        value,
-        low: (low as f64).min(value),
-        high: (high as f64).max(value),
-        samples: histogram.count(),
-        duration_ns: window.duration_ns(),
-    }
 }
 
 /// The law on operations, in a closed loop; and on physical reads, where the sessions do nothing
@@ -64,7 +52,8 @@ fn quantile(window: &RunWindow, histogram: &LatencyHistogram, q: f64) -> Estimat
 pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
     let sessions = window.sessions();
     // A scan's reads overlap, and its operations are longer than a window is exact for.
-    if sessions == 0 || has_rate(window) || window.scans() {
+    let has_rate = window.parameters().rate_per_s.is_some();
+    if sessions == 0 || has_rate || window.scans() {
         return Vec::new();
     }
     let grown = |column| window.grown_of_all("operation", column).ok();
@@ -96,9 +85,4 @@ pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
         laws.extend(read().and_then(|sums| law("physical reads", sums, think_ns)));
     }
     laws
-}
-
-/// Whether the sessions send at a given rate: then they idle between operations.
-fn has_rate(window: &RunWindow) -> bool {
-    window.parameters().rate_per_s.is_some()
 }

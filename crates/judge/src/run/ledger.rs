@@ -19,13 +19,13 @@ pub struct LedgerRow {
     pub claimed: LedgerCell,
     /// By the kernel, to the processes of the database.
     pub process: LedgerCell,
-    /// By the block layer, on the device, whoever caused it.
+    /// By the block layer, on the device, of all processes.
     pub device: LedgerCell,
     /// How the database executes what causes it; none for what no statement says.
     pub plan: Option<String>,
 }
 
-/// A number, or why there is none: never a zero that nobody measured.
+/// A number, or why there is none: never a zero that was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LedgerCell {
@@ -40,7 +40,6 @@ impl LedgerCell {
         found.map_or_else(|_| Self::Unmeasured(why()), Self::Value)
     }
 
-    /// The number, if it was measured.
     pub fn value(&self) -> Option<u64> {
         match self {
             Self::Value(value) => Some(*value),
@@ -49,7 +48,6 @@ impl LedgerCell {
     }
 }
 
-/// The ledger of a window.
 pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
     let plans = window.parameters().plans.unwrap_or_default();
     let plan = |kind: &str| plans.get(kind).cloned();
@@ -122,7 +120,6 @@ fn claimed_writes(window: &RunWindow) -> LedgerCell {
     LedgerCell::Value(blocks * block_bytes(window) + redo)
 }
 
-/// What a database counted, or why it did not.
 fn counted(window: &RunWindow, probe: &str, column: &str) -> LedgerCell {
     LedgerCell::of(window.grown(probe, "", column), || {
         let known = window.reason(probe, column).cloned();

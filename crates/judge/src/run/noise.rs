@@ -49,7 +49,6 @@ pub struct Noise {
 
 /// Latencies of the noise itself.
 #[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "each field is the quantile its name says")]
 pub struct NoiseLatency {
     pub count: u64,
     pub ns_mean: f64,

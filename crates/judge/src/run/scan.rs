@@ -168,13 +168,7 @@ fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
     let track = |column| window.track("role", SESSION, column).ok();
     let mean = window.slope(&track("read_ns")?, &track("read_ios")?).ok()?;
     let histogram = window.histogram(DIRECT_READ, LatencyClock::Submitted)?;
-    let quantile = |q| {
-        let value = histogram.quantile_ns(q) as f64;
-        let (low, high) = histogram.quantile_interval_ns(q);
-        let (low, high) = ((low as f64).min(value), (high as f64).max(value));
-        let duration_ns = window.duration_ns();
-        Estimate { value, low, high, samples: histogram.count(), duration_ns }
-    };
+    let quantile = |q| histogram.quantile(q, window.duration_ns());
     let of_figure = findings.figure("read_mbps").map(|figure| figure.condemned_by.clone());
     Some(ScanPoint {
         label: window.phase.label.clone(),

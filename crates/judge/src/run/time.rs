@@ -5,14 +5,11 @@ use std::collections::BTreeMap;
 use super::window::RunWindow;
 use super::{DbTime, Wait, WaitClass};
 
-/// The role whose time is database time.
 pub const SESSION: &str = "session";
-/// Events that are no waits.
+/// Events that are no waits, as [`RUN_QUEUE`].
 pub const CPU: &str = "CPU";
-/// … both of them.
 pub const RUN_QUEUE: &str = "run queue";
 
-/// The time of the sessions, taken apart.
 pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     let db_time_ns = window.statistic("db_time_ns").ok().filter(|&ns| ns > 0)?;
     let of = |object: &str| window.grown("event", object, "time_ns").ok();
@@ -98,7 +95,6 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
     waits
 }
 
-/// The sessions' time by class.
 pub fn classes(window: &RunWindow, waits: &[Wait], db_time: Option<&DbTime>) -> Vec<WaitClass> {
     let Some(db_time) = db_time else { return Vec::new() };
     let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();

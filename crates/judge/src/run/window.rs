@@ -6,7 +6,6 @@ use blockstone_figures::{Grown, History, Interval, Missing};
 use blockstone_record::manifest::{Group, Manifest, Phase};
 use blockstone_record::parameters::RunParameters;
 
-/// The probes that are read.
 pub const PROBES: [&str; 11] = [
     "operation",
     "event",
@@ -23,9 +22,7 @@ pub const PROBES: [&str; 11] = [
 
 /// The window with all that was recorded in it, as an [`Interval`].
 pub struct RunWindow<'a> {
-    /// The recording's manifest.
     pub manifest: &'a Manifest,
-    /// The phase in which the sessions ran.
     pub phase: &'a Phase,
     interval: Interval<'a>,
 }
@@ -54,12 +51,10 @@ impl<'a> RunWindow<'a> {
         phases.map(window).collect()
     }
 
-    /// Whether sessions shared a scan in it.
     pub fn scans(&self) -> bool {
         self.phase.group == Group::Scan
     }
 
-    /// Its length.
     pub fn duration_ns(&self) -> u64 {
         self.phase.window_end_ns - self.phase.window_start_ns
     }
@@ -70,7 +65,6 @@ impl<'a> RunWindow<'a> {
         of_point.or_else(|| self.parameters().sessions.map(u64::from)).unwrap_or(0)
     }
 
-    /// What was asked for.
     pub fn parameters(&self) -> RunParameters {
         self.manifest.parameters()
     }
@@ -85,7 +79,6 @@ impl<'a> RunWindow<'a> {
         roles.into_iter().map(|role| self.grown_from_zero("server", role, column)).sum()
     }
 
-    /// A statistic of the database.
     pub fn statistic(&self, column: &str) -> Grown {
         self.grown("instance", "", column)
     }

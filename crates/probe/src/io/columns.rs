@@ -1,6 +1,6 @@
 //! The columns of the probe `kernel_io`.
 
-use blockstone_base::column::{Column, Kind, Schema, Unit};
+use blockstone_base::column::{Column, Origin, Schema, Unit};
 use blockstone_sys::bpf::io::BUCKETS;
 
 /// What the probe records, one row for each layer, role, file, operation and mode that occurred,
@@ -15,81 +15,61 @@ pub const SCHEMA: Schema = Schema {
 pub const LEADING: usize = LEADING_COLUMNS.len();
 
 const LEADING_COLUMNS: [Column; 17] = [
-    state(
+    PROBE.state(
         "layer",
         "Where it is counted: `block` (requests to devices), `system call`, or `tracing` for what \
          the counting itself costs.",
     ),
-    state("role", "Role of the thread, as the opener of the probe defines it."),
-    state("file", "The path of the file when it was first seen, or the device."),
-    state(
+    PROBE.state("role", "Role of the thread, as the opener of the probe defines it."),
+    PROBE.state("file", "The path of the file when it was first seen, or the device."),
+    PROBE.state(
         "file_type",
         "`data`, `redo`, `temp`, `control`, `file system metadata`, `swap` or `other`.",
     ),
-    state("operation", "`read`, `write`, `flush`, `discard`, or `submit` for several at once."),
-    state("mode", "`sync` when a thread waits for it, `async` otherwise."),
-    counter("ios", Unit::Count, BOTH, "I/Os completed, merged ones as one; at `submit`, calls."),
-    Column {
-        name: "in_flight",
-        unit: Unit::Count,
-        kind: Kind::Gauge,
-        source: BLOCK,
-        doc: "Requests started and not yet completed.",
-    },
-    counter("bytes", Unit::Bytes, BOTH, "Bytes read, written or discarded."),
-    counter(
+    PROBE.state(
+        "operation",
+        "`read`, `write`, `flush`, `discard`, or `submit` for several at once.",
+    ),
+    PROBE.state("mode", "`sync` when a thread waits for it, `async` otherwise."),
+    BOTH.count("ios", "I/Os completed, merged ones as one; at `submit`, calls."),
+    BLOCK.level("in_flight", Unit::Count, "Requests started and not yet completed."),
+    BOTH.bytes("bytes", "Bytes read, written or discarded."),
+    CALLS.bytes(
         "asked_bytes",
-        Unit::Bytes,
-        CALLS,
         "Bytes that system calls asked for; of a longer vector, those of its first 16 parts.",
     ),
-    counter("submitted", Unit::Count, CALLS, "Requests handed over by calls that submit."),
-    counter(
+    CALLS.count("submitted", "Requests handed over by calls that submit."),
+    BLOCK.time(
         "queue_ns",
-        Unit::Nanoseconds,
-        BLOCK,
         "Time from the start of requests until they were sent to the device, summed.",
     ),
-    counter(
+    BLOCK.time(
         "device_ns",
-        Unit::Nanoseconds,
-        BLOCK,
         "Time between sending requests to the device and their completion, summed; of a flush, \
          all of its time.",
     ),
-    counter(
-        "elapsed_ns",
-        Unit::Nanoseconds,
-        BOTH,
-        "Time from start to completion, or in the system call, summed.",
-    ),
-    counter(
+    BOTH.time("elapsed_ns", "Time from start to completion, or in the system call, summed."),
+    TABLES.count(
         "dropped",
-        Unit::Count,
-        TABLES,
         "I/Os, files and processes that are not counted: a table in the kernel had no room, or \
          the end of an I/O was not seen.",
     ),
-    counter("runs", Unit::Count, COST, "Times that a program of this probe ran."),
-    counter("own_ns", Unit::Nanoseconds, COST, "Time that the programs of this probe took."),
+    COST.count("runs", "Times that a program of this probe ran."),
+    COST.time("own_ns", "Time that the programs of this probe took."),
 ];
 
-const BOTH: &str = "tracepoints block_io_done, sys_exit";
-const BLOCK: &str = "tracepoints block_io_start, block_rq_issue, block_io_done";
-const CALLS: &str = "tracepoints sys_enter, sys_exit";
-const TABLES: &str = "the programs themselves";
-const COST: &str = "bpf(2) BPF_ENABLE_STATS";
+const PROBE: Origin = Origin("the probe");
+const BOTH: Origin = Origin("tracepoints block_io_done, sys_exit");
+const BLOCK: Origin = Origin("tracepoints block_io_start, block_rq_issue, block_io_done");
+const CALLS: Origin = Origin("tracepoints sys_enter, sys_exit");
+const TABLES: Origin = Origin("the programs themselves");
+const COST: Origin = Origin("bpf(2) BPF_ENABLE_STATS");
 
 /// The histogram's columns, from the lower end of each.
 macro_rules! buckets {
     ($($start_ns:literal),+ $(,)?) => {
         const BUCKET_STARTS_NS: [u64; BUCKETS] = [$($start_ns),+];
-        const BUCKET_COLUMNS: [Column; BUCKETS] = [$(counter(
-            concat!("ios_from_", $start_ns, "ns"),
-            Unit::Count,
-            BOTH,
-            concat!("I/Os that took ", $start_ns, " ns or more, and less than the next of these."),
-        )),+];
+        const BUCKET_COLUMNS: [Column; BUCKETS] = [$(BOTH.count(concat!("ios_from_", $start_ns, "ns"), concat!("I/Os that took ", $start_ns, " ns or more, and less than the next of these."))),+];
     };
 }
 
@@ -137,19 +117,6 @@ const COLUMNS: [Column; LEADING + BUCKETS] = {
 pub fn bucket_start_ns(column: &str) -> Option<u64> {
     let index = BUCKET_COLUMNS.iter().position(|known| known.name == column)?;
     Some(BUCKET_STARTS_NS[index])
-}
-
-const fn state(name: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Text, kind: Kind::State, source: "the probe", doc }
-}
-
-const fn counter(
-    name: &'static str,
-    unit: Unit,
-    source: &'static str,
-    doc: &'static str,
-) -> Column {
-    Column { name, unit, kind: Kind::Counter, source, doc }
 }
 
 #[cfg(test)]

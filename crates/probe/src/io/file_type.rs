@@ -6,19 +6,16 @@ pub enum FileType {
     Data,
     /// What a commit waits for and recovery reads: redo, write-ahead and binary logs.
     Redo,
-    /// Sorts, hashes and temporary tables.
     Temp,
     /// Small files without which a database does not open.
     Control,
     /// What a file system keeps beside its files: its journal, inodes, directories.
     Metadata,
-    /// Memory that was swapped out.
     Swap,
     Other,
 }
 
 impl FileType {
-    /// Its name in rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",

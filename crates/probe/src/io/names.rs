@@ -10,7 +10,6 @@ use blockstone_sys::survey::{Mount, Mounts};
 
 use super::file_type::{FileType, family, file_type};
 
-/// A file as rows name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
     /// Its path, a device, or a word.

@@ -10,7 +10,6 @@ use blockstone_sys::perf::{KernelSymbols, Sample};
 
 use crate::Unmeasured;
 
-/// What is executed.
 #[derive(Debug)]
 pub struct Place {
     pub module: Arc<str>,
@@ -20,7 +19,6 @@ pub struct Place {
     pub is_idle: bool,
 }
 
-/// What is known of addresses.
 #[derive(Debug)]
 pub struct Code {
     root: PathBuf,
@@ -32,7 +30,6 @@ pub struct Code {
     texts: HashSet<Arc<str>>,
 }
 
-/// The code of one process.
 #[derive(Debug)]
 struct Program {
     /// From, to and whose.
@@ -53,7 +50,6 @@ pub const REMEMBER_NS: u64 = 2_000_000_000;
 pub const REMEMBER_MAX: usize = 50_000;
 
 impl Code {
-    /// Reads the kernel's names.
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -88,7 +84,6 @@ impl Code {
         }
     }
 
-    /// Lets go what is not needed any more.
     pub fn tidy(&mut self, now_ns: u64) {
         let is_needed =
             |program: &Program| program.ended_ns.is_none_or(|ns| ns + REMEMBER_NS > now_ns);

@@ -1,6 +1,6 @@
 //! The columns of the probe `profile`.
 
-use blockstone_base::column::{Column, Kind, Schema, Unit};
+use blockstone_base::column::{Origin, Schema};
 
 use super::tally::{Count, Key, Tally};
 use crate::{Cell, Row};
@@ -14,41 +14,29 @@ pub const SCHEMA: Schema = Schema {
           counters begin at zero, and what is found again later is another object. One row is on \
           the sampling itself, with the sums of all others since the start.",
     columns: &[
-        state(
+        PERF.state(
             "role",
             "Role of the thread; `kernel` for threads of the kernel, `interrupts` for work on a \
              processor that had no task.",
         ),
-        state("mode", "`kernel` or `user`; `sampling` for the sampling itself."),
-        state(
+        PERF.state("mode", "`kernel` or `user`; `sampling` for the sampling itself."),
+        PERF.state(
             "module",
             "The module: `vmlinux` for the kernel itself, a kernel module, or a program or \
              library.",
         ),
-        state("symbol", "The function, of the kernel only."),
-        counter("samples", Unit::Count, "Samples that found it executing."),
-        counter("cpu_ns", Unit::Nanoseconds, "Processor time that these samples represent."),
-        counter("idle_ns", Unit::Nanoseconds, "Time during which processors were found idle."),
-        counter(
-            "watched_ns",
-            Unit::Nanoseconds,
-            "Time during which processors were sampled, summed over all.",
-        ),
-        counter("lost", Unit::Count, "Samples and thread records lost for lack of room."),
+        PERF.state("symbol", "The function, of the kernel only."),
+        PERF.count("samples", "Samples that found it executing."),
+        PERF.time("cpu_ns", "Processor time that these samples represent."),
+        PERF.time("idle_ns", "Time during which processors were found idle."),
+        PERF.time("watched_ns", "Time during which processors were sampled, summed over all."),
+        PERF.count("lost", "Samples and thread records lost for lack of room."),
     ],
 };
 
-const SOURCE: &str = "perf_event_open(2) cpu-clock";
+const PERF: Origin = Origin("perf_event_open(2) cpu-clock");
 /// The row on the sampling itself.
 const SAMPLING: &str = "sampling";
-
-const fn state(name: &'static str, doc: &'static str) -> Column {
-    Column { name, unit: Unit::Text, kind: Kind::State, source: SOURCE, doc }
-}
-
-const fn counter(name: &'static str, unit: Unit, doc: &'static str) -> Column {
-    Column { name, unit, kind: Kind::Counter, source: SOURCE, doc }
-}
 
 /// The row of something that was found at work. Its symbol is omitted where the kernel hides the
 /// names of its functions.

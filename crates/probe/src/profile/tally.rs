@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub role: Arc<str>,
@@ -13,7 +12,6 @@ pub struct Key {
     pub symbol: Arc<str>,
 }
 
-/// How often something was found at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// So often since it has this row.
@@ -25,7 +23,6 @@ pub struct Count {
     silent: u32,
 }
 
-/// All that was found lately.
 #[derive(Debug, Default)]
 pub struct Tally {
     found: HashMap<Key, Count>,

@@ -11,7 +11,6 @@ use blockstone_sys::perf::Sample;
 use super::code::{REMEMBER_MAX, REMEMBER_NS};
 use crate::io::Resolve;
 
-/// What is known of threads.
 pub struct Threads {
     root: PathBuf,
     resolve: Resolve,
@@ -20,7 +19,6 @@ pub struct Threads {
 
 #[derive(Debug, Default)]
 struct Thread {
-    /// Its name; none while that is unknown.
     name: Option<Arc<str>>,
     role: Option<Role>,
     ended_ns: Option<u64>,
@@ -67,7 +65,6 @@ impl Threads {
         self.known.entry(thread).or_default().ended_ns = Some(now_ns);
     }
 
-    /// The role of the thread that a sample found.
     pub fn role(&mut self, sample: &Sample, now_ns: u64) -> Arc<str> {
         match (sample.process, sample.is_kernel) {
             (0, true) => return INTERRUPTS.into(),
@@ -99,7 +96,6 @@ impl Threads {
         text
     }
 
-    /// Forgets who has ended some time ago.
     pub fn tidy(&mut self, now_ns: u64) {
         let is_needed =
             |thread: &Thread| thread.ended_ns.is_none_or(|ns| ns + REMEMBER_NS > now_ns);

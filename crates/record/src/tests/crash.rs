@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::{CPU, DISK, manifest, record_tick};
-use crate::disk::faulty::FaultyDisk;
 use crate::manifest::End;
+use crate::tests::faulty::FaultyDisk;
 use crate::{RecordError, Recorder, Recording};
 
 /// How far a run came.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{CPU, DISK, manifest, record_tick};
-use crate::disk::faulty::FaultyDisk;
 use crate::manifest::End;
+use crate::tests::faulty::FaultyDisk;
 use crate::{RecordError, Recorder, Recording};
 
 fn instants(dir: &Path) -> Vec<u64> {

@@ -17,15 +17,11 @@ use crate::state::{Picture, State};
 
 /// Width of the bounds at the left.
 const LABEL: usize = 10;
-/// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
-/// A figure that only requests to devices have.
 const IN_QUEUE: &str = "in queue";
-/// From the lowest to the highest count.
 const SHADES: [(&str, Color); 4] =
     [("░", Color::Blue), ("▒", Color::Cyan), ("▓", Color::Yellow), ("█", Color::Red)];
 
-/// Draws the picture that was chosen.
 pub fn picture(
     state: &State,
     picture: Picture,
@@ -160,7 +156,6 @@ fn heat_map(state: &State, timed: &Timed, history: &History, area: Rect, buffer:
     time_axis(history, &slices, axis.intersection(area), buffer);
 }
 
-/// The count in these octaves.
 fn count(octaves: &[f64; OCTAVES], (from, to): (usize, usize)) -> f64 {
     octaves[from..=to].iter().sum()
 }

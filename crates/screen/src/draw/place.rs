@@ -93,7 +93,6 @@ fn section(table: &Table, options: RowOptions, area: Rect, buffer: &mut Buffer) 
     rows::rows(table, options, below, buffer);
 }
 
-/// Its statement, its session, and its average active sessions.
 fn facts(focus: &Focus, interval: &Interval<'_>) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(id) = focus.value("query_id") {
@@ -130,7 +129,6 @@ fn facts(focus: &Focus, interval: &Interval<'_>) -> Vec<String> {
     facts
 }
 
-/// User, database, state and wait of a session.
 fn who(session: &str, interval: &Interval<'_>) -> Option<String> {
     let table = registry::find("sessions")?.table(interval)?;
     let row = table.rows.iter().find(|row| row[0] == Value::from(session))?;

@@ -11,14 +11,11 @@ use ratatui::widgets::{Paragraph, Widget};
 
 use crate::columns::{ColumnLayout, GAP, fitting};
 
-/// How the rows of a table are drawn.
 #[derive(Clone, Copy, Default)]
 pub struct RowOptions {
     /// The selected row, if it is in this table.
     pub chosen: Option<usize>,
-    /// The column that orders them.
     pub sorted: Option<usize>,
-    /// Number of columns scrolled past.
     pub scrolled: usize,
 }
 

@@ -97,7 +97,7 @@ impl Trend {
 /// numbers.
 fn plotted_column(state: &State, table: &Table, row: Option<&Row>) -> Option<usize> {
     let is_number = |index: &usize| table.columns[*index].measure != Measure::Text;
-    let sorted = state.sort[state.view].filter(is_number);
+    let sorted = state.sort.get(&state.view).copied().filter(is_number);
     let numbers = || (0..table.columns.len()).filter(is_number);
     let busy = |index: &usize| {
         row.and_then(|row| row[*index].number()).is_some_and(|number| number != 0.0)

@@ -65,7 +65,7 @@ fn rows_are_ordered_filtered_and_looked_into() {
     keys(&mut state, &history, &[Key::Enter, Key::Enter]);
     let (screen, _) = painted(&state, &history, 80, 24);
     assert!(state.detail && screen.contains("storage w"), "{screen}");
-    keys(&mut state, &history, &[Key::Escape, Key::Escape]);
+    keys(&mut state, &history, &[Key::Esc, Key::Esc]);
     assert_eq!(painted(&state, &history, 80, 24).1, 2);
 }
 
@@ -118,7 +118,7 @@ fn every_key_is_harmless_in_every_pane() {
             Key::Up,
             Key::Down,
             Key::Enter,
-            Key::Escape,
+            Key::Esc,
             Key::Tab,
             Key::BackTab,
             Key::Left,

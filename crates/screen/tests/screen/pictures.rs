@@ -123,7 +123,7 @@ fn a_chart_has_a_scale_and_a_picture_stays_with_its_row() {
     let screen = painted(&state, &history, 80, 24).0;
     assert!(screen.contains("db/session read: now 8.4 MB/s"), "{screen}");
     // At an instant without the row the picture is still of it.
-    keys(&mut state, &history, &[Key::Home, Key::Escape]);
+    keys(&mut state, &history, &[Key::Home, Key::Esc]);
     assert!(state.picture.is_none());
 }
 

@@ -115,7 +115,7 @@ fn a_wait_leads_to_its_sessions_and_these_to_their_statements() {
     assert!(line(&screen, "Lock").starts_with("Lock transactionid 1 77 % 1 1"), "{screen}");
     assert_eq!(line(&screen, "11").split(' ').nth(1), Some("1"));
 
-    keys(&mut state, &history, &[Key::Escape, Key::Backspace, Key::Escape]);
+    keys(&mut state, &history, &[Key::Esc, Key::Backspace, Key::Esc]);
     assert!(state.path.is_empty());
     assert_eq!((state.row, painted(&state, &history, 80, 24).1), (2, 3), "where it was left");
 }
@@ -139,7 +139,7 @@ fn a_session_that_ended_is_said_to_be_gone_and_its_blocker_is_found() {
     keys(&mut state, &history, &[Key::Enter, Key::Char('b'), Key::Char('d'), Key::Char('d')]);
     keys(&mut state, &history, &[Key::Char('['), Key::Char('[')]);
     assert!(painted(&state, &history, 80, 24).0.contains("SELECT ?"));
-    keys(&mut state, &history, &[Key::Escape, Key::Escape]);
+    keys(&mut state, &history, &[Key::Esc, Key::Esc]);
     assert_eq!(state.filter, "transactionid", "the filter of the pane is there again");
 }
 

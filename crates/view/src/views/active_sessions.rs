@@ -3,11 +3,13 @@
 
 use blockstone_figures::{Focus, Interval, Sample};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::table::{Measure, Merge, Shape, Value, View, column, count, share_of, text, unmerged};
+use super::samples::{grouped, most};
+use crate::table::{
+    Count, Merge, Shape, Share, Text, Value, View, column, count, share_of, text, unmerged,
+};
 
-/// The view by event.
 pub const VIEW: View = View {
     name: "active-sessions",
     title: "Active sessions by wait",
@@ -24,24 +26,18 @@ pub const VIEW: View = View {
             "of DB time",
             "Its share of what all sessions did.",
         ),
-        unmerged("sessions", "sessions", Measure::Count, "Different sessions that did it."),
-        unmerged(
-            "statements",
-            "statements",
-            Measure::Count,
-            "Different statements in which they did it.",
-        ),
+        unmerged("sessions", "sessions", Count, "Different sessions that did it."),
+        unmerged("statements", "statements", Count, "Different statements in which they did it."),
         unmerged(
             "top_statement",
             "most in",
-            Measure::Text,
+            Text,
             "The statement in which it was seen most often.",
         ),
     ],
     rows: by_event,
 };
 
-/// The view by class.
 pub const CLASSES: View = View {
     name: "wait-classes",
     title: "Wait classes",
@@ -55,7 +51,7 @@ pub const CLASSES: View = View {
         column(
             "db_time_share",
             "of all",
-            Measure::Share,
+            Share,
             Merge::ShareOf { part: "average_active_sessions", within: "role" },
             "Its share of what this role did.",
         ),
@@ -64,44 +60,27 @@ pub const CLASSES: View = View {
 };
 
 const PROBE: &str = "session";
-/// Those who serve clients.
 const SESSION: &str = "session";
 /// How states begin outside of a call, in a transaction or not.
 const IDLE: &str = "idle";
 
 fn by_event(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    #[derive(Default)]
-    struct Seen<'a> {
-        samples: f64,
-        sessions: BTreeSet<&'a str>,
-        statements: BTreeMap<&'a str, u64>,
+    fn wait<'a>(sample: &Sample<'a>) -> (&'a str, &'a str) {
+        let said = |column| sample.text(column).unwrap_or_default();
+        (said("wait_class"), said("event"))
     }
-    let mut events: BTreeMap<(&str, &str), Seen<'_>> = BTreeMap::new();
-    let mut all = 0.0;
-    for sample in interval.samples(PROBE).filter(at_work(interval)) {
-        let key = |column| sample.text(column).unwrap_or_default();
-        let seen = events.entry((key("wait_class"), key("event"))).or_default();
-        all += 1.0;
-        seen.samples += 1.0;
-        seen.sessions.insert(sample.object);
-        *seen.statements.entry(key("query_id")).or_default() += 1;
-    }
-    let looks = looks(interval);
-    let mut events: Vec<_> = events.into_iter().collect();
-    events.sort_by(|a, b| b.1.samples.total_cmp(&a.1.samples));
-    let row = |((class, event), seen): ((&str, &str), Seen<'_>)| {
-        let most = seen.statements.iter().max_by_key(|(_, count)| **count).map(|(id, _)| *id);
+    grouped(interval, wait, |(class, event), seen, all, looks| {
+        let statement_id = most(&seen.statements).copied().unwrap_or_default();
         vec![
-            Value::from(class),
-            Value::from(event),
+            Value::from(*class),
+            Value::from(*event),
             Value::Number(seen.samples / looks),
             Value::Number(seen.samples / all),
             Value::Number(seen.sessions.len() as f64),
             Value::Number(seen.statements.len() as f64),
-            Value::from(statement(interval, most.unwrap_or_default())),
+            Value::from(statement(interval, statement_id)),
         ]
-    };
-    events.into_iter().map(row).collect()
+    })
 }
 
 fn by_class(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -126,24 +105,24 @@ fn by_class(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     classes.iter().map(row).collect()
 }
 
-/// Whether the sample is of somebody in this role who works.
+/// Whether the sample is of an active session in this role.
 fn works(sample: &Sample<'_>, role: &str) -> bool {
     let idle = sample.text("state").is_some_and(|state| state.starts_with(IDLE));
     sample.text("role") == Some(role) && !idle
 }
 
-/// Whether a sample is of somebody who works for a client; or of anybody who works, where that is
-/// asked for by session or role.
+/// Whether a sample is of an active client session; where the focus names a session or a role, of
+/// any active process.
 pub(super) fn at_work<'a>(interval: &Interval<'a>) -> impl Fn(&Sample<'a>) -> bool + use<'a> {
     let asked = |focus: &Focus| focus.value("session").or(focus.value("role")).is_some();
-    let anybody = interval.focus().is_some_and(asked);
+    let any_role = interval.focus().is_some_and(asked);
     move |sample| {
-        let role = sample.text("role").filter(|_| anybody).unwrap_or(SESSION);
+        let role = sample.text("role").filter(|_| any_role).unwrap_or(SESSION);
         works(sample, role)
     }
 }
 
-/// How often sessions were looked at; never zero.
+/// How often sessions were sampled; never zero.
 pub(super) fn looks(interval: &Interval<'_>) -> f64 {
     (interval.samples("sessions").count() as f64).max(1.0)
 }

@@ -2,9 +2,8 @@
 
 use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, level, share, text};
+use crate::table::{Bytes, Shape, Value, View, count, flow, level, row_of, share, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "cgroups",
     title: "Control groups",
@@ -16,8 +15,8 @@ pub const VIEW: View = View {
         share("cpu_share", "CPU", "Processor time, of one processor's."),
         share("throttled_share", "throttled", "Time in which it was not let run."),
         count("throttled_periods_per_s", "periods/s", "Periods in which that happened a second."),
-        level("memory_bytes", "memory", Measure::Bytes, "Memory in use, page cache included."),
-        level("memory_limit_bytes", "limit", Measure::Bytes, "The limit on it."),
+        level("memory_bytes", "memory", Bytes, "Memory in use, page cache included."),
+        level("memory_limit_bytes", "limit", Bytes, "The limit on it."),
         count("read_ios_per_s", "r/s", "Reads from devices a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
         count("write_ios_per_s", "w/s", "Writes to devices a second."),
@@ -29,20 +28,6 @@ pub const VIEW: View = View {
 const PROBE: &str = "cgroup";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |group: &str| {
-        let per_s = |column| Value::from(interval.per_s(PROBE, group, column));
-        vec![
-            Value::from(group),
-            interval.share(PROBE, group, "cpu_ns").into(),
-            interval.share(PROBE, group, "throttled_ns").into(),
-            per_s("throttled_periods"),
-            interval.level(PROBE, group, "memory_bytes").into(),
-            interval.level(PROBE, group, "memory_limit_bytes").into(),
-            per_s("read_ios"),
-            per_s("read_bytes"),
-            per_s("write_ios"),
-            per_s("write_bytes"),
-        ]
-    };
+    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
     interval.objects(PROBE).into_iter().map(row).collect()
 }

@@ -1,10 +1,11 @@
 //! I/O as the database counts it, by kind of process, what it was on and in which context.
 
-use blockstone_figures::{Interval, Missing, ratio};
+use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, sorted, text};
+use crate::table::{
+    Shape, Value, View, count, flow, mean_size, mean_time, moves, row_of, sorted, text,
+};
 
-/// The view.
 pub const VIEW: View = View {
     name: "database-io",
     title: "I/O by function",
@@ -15,38 +16,19 @@ pub const VIEW: View = View {
         text("function", "function", "Kind of process, and what it was on where that is known."),
         count("read_ios_per_s", "r/s", "Read requests a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        mean_of(
-            "read_ios_per_s",
-            "read_await_ns",
-            "r time",
-            Measure::Nanoseconds,
-            "Mean time of a read.",
-        ),
+        mean_time("read_ios_per_s", "read_await_ns", "r time", "Mean time of a read."),
         count("write_ios_per_s", "w/s", "Write requests a second."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        mean_of(
+        mean_size(
             "write_ios_per_s",
             "write_size_bytes",
             "w size",
-            Measure::Bytes,
             "Mean size of a write: more than a block is coalesced.",
         ),
-        mean_of(
-            "write_ios_per_s",
-            "write_await_ns",
-            "w time",
-            Measure::Nanoseconds,
-            "Mean time of a write.",
-        ),
+        mean_time("write_ios_per_s", "write_await_ns", "w time", "Mean time of a write."),
         count("extend_ios_per_s", "extend/s", "Requests that made a file longer, a second."),
         count("flushes_per_s", "flush/s", "Flushes of files a second."),
-        mean_of(
-            "flushes_per_s",
-            "flush_await_ns",
-            "f time",
-            Measure::Nanoseconds,
-            "Mean time of a flush.",
-        ),
+        mean_time("flushes_per_s", "flush_await_ns", "f time", "Mean time of a flush."),
         count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
         count("evictions_per_s", "evict/s", "Blocks that had to leave the cache a second."),
     ],
@@ -55,34 +37,8 @@ pub const VIEW: View = View {
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     // Where a server tells more than roles, that is shown in their place.
-    let detailed = !interval.objects("io").is_empty();
-    let probe = if detailed { "io" } else { "role" };
-    let row = |function: &&str| {
-        let moved = |column| interval.moved(probe, function, column);
-        let per_s = |column| Value::from(interval.per_s(probe, function, column));
-        let mean = |what, ios| Value::from(ratio(moved(what), moved(ios)));
-        let only_detailed = |value: Value| {
-            if detailed { value } else { Value::Missing(Missing::NotInVersion) }
-        };
-        vec![
-            Value::from(*function),
-            per_s("read_ios"),
-            per_s("read_bytes"),
-            mean("read_ns", "read_ios"),
-            per_s("write_ios"),
-            per_s("write_bytes"),
-            mean("write_bytes", "write_ios"),
-            mean("write_ns", "write_ios"),
-            only_detailed(per_s("extend_ios")),
-            only_detailed(per_s("flushes")),
-            only_detailed(mean("flush_ns", "flushes")),
-            only_detailed(per_s("hits")),
-            only_detailed(per_s("evictions")),
-        ]
-    };
-    let moves = |row: &Vec<Value>| {
-        row[1..].iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
-    };
-    let rows = interval.objects(probe).iter().map(row).filter(moves).collect();
+    let probe = if interval.objects("io").is_empty() { "role" } else { "io" };
+    let row = |function| row_of(interval, probe, function, VIEW.columns);
+    let rows = interval.objects(probe).into_iter().map(row).filter(|row| moves(row)).collect();
     sorted(rows, 1)
 }

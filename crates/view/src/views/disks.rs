@@ -1,10 +1,12 @@
 //! Each block device, and the disks together, each request counted where it ends.
 
-use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+use blockstone_figures::{Interval, Missing, sum};
 
-use crate::table::{Measure, Shape, Value, View, count, flow, level, mean_of, share, text};
+use crate::table::{
+    Count, Heading, Shape, Text, Value, View, count, derived, flow, level, mean_size, mean_time,
+    share, text,
+};
 
-/// The view.
 pub const VIEW: View = View {
     name: "disks",
     title: "Disks",
@@ -13,52 +15,32 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("device", "device", "Kernel name; `all` for the disks beneath everything."),
-        level("device_kind", "kind", Measure::Text, "What it is."),
+        level("device_kind", "kind", Text, "What it is."),
         count("read_ios_per_s", "r/s", "Reads completed a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        mean_of(
-            "read_ios_per_s",
-            "read_size_bytes",
-            "r size",
-            Measure::Bytes,
-            "Mean size of a read.",
-        ),
-        mean_of(
+        mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
+        mean_time(
             "read_ios_per_s",
             "read_await_ns",
             "r await",
-            Measure::Nanoseconds,
             "Mean time of a read, from the queue to completion.",
         ),
         count("write_ios_per_s", "w/s", "Writes completed a second."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        mean_of(
-            "write_ios_per_s",
-            "write_size_bytes",
-            "w size",
-            Measure::Bytes,
-            "Mean size of a write.",
-        ),
-        mean_of(
+        mean_size("write_ios_per_s", "write_size_bytes", "w size", "Mean size of a write."),
+        mean_time(
             "write_ios_per_s",
             "write_await_ns",
             "w await",
-            Measure::Nanoseconds,
             "Mean time of a write, from the queue to completion.",
         ),
         count("flush_ios_per_s", "flush/s", "Cache flushes completed a second."),
-        mean_of(
-            "flush_ios_per_s",
-            "flush_await_ns",
-            "f await",
-            Measure::Nanoseconds,
-            "Mean time of a flush.",
-        ),
+        mean_time("flush_ios_per_s", "flush_await_ns", "f await", "Mean time of a flush."),
         flow("discard_bytes_per_s", "discard", "Bytes discarded a second."),
         count("queue_depth", "queue", "Mean number of requests waiting or in flight."),
-        level("in_flight", "in flight", Measure::Count, "Requests in flight at the end."),
+        level("in_flight", "in flight", Count, "Requests in flight at the end."),
         share("busy_share", "busy", "Time with at least one request in flight."),
-        level("beneath", "beneath", Measure::Text, "What it lies on."),
+        level("beneath", "beneath", Text, "What it lies on."),
     ],
     rows,
 };
@@ -66,19 +48,10 @@ pub const VIEW: View = View {
 const PROBE: &str = "block";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let names = interval.objects(PROBE);
-    let kind = |name: &str| interval.text(PROBE, name, "device_kind");
-    let beneath = |name: &str| interval.text(PROBE, name, "beneath").unwrap_or_default();
     let ends = ends(interval);
-    let mut rows = Vec::new();
-    if ends.len() > 1 {
-        rows.push(row(interval, "all", Value::from(""), &ends, Value::from("")));
-    }
-    let each = names
-        .iter()
-        .map(|name| row(interval, name, kind(name).into(), &[*name], Value::from(beneath(name))));
-    rows.extend(each);
-    rows
+    let all = (ends.len() > 1).then(|| row(interval, "all", &ends));
+    let each = interval.objects(PROBE).into_iter().map(|name| row(interval, name, &[name]));
+    all.into_iter().chain(each).collect()
 }
 
 /// Where requests end: not at a partition, a mapped device or a disk whose paths are counted, and
@@ -91,41 +64,18 @@ pub(super) fn ends<'a>(interval: &Interval<'a>) -> Vec<&'a str> {
     interval.objects(PROBE).into_iter().filter(is_end).collect()
 }
 
-fn row(
-    interval: &Interval<'_>,
-    name: &str,
-    kind: Value,
-    devices: &[&str],
-    beneath: Value,
-) -> Vec<Value> {
-    let moved = |column: &str| -> Known {
-        sum(devices.iter().map(|device| interval.moved(PROBE, device, column)))
-    };
-    let per_s = |column: &str| Value::from(moved(column).map(|sum| sum / interval.seconds()));
-    let mean = |what: &str, ios: &str| Value::from(ratio(moved(what), moved(ios)));
-    let in_flight = sum(devices.iter().map(|device| interval.level(PROBE, device, "in_flight")));
-    let busy = match devices {
-        [device] => interval.share(PROBE, device, "busy_ns"),
+fn row(interval: &Interval<'_>, name: &str, devices: &[&str]) -> Vec<Value> {
+    let cell = |heading: &Heading| match (&*heading.key, devices) {
+        ("device", _) => name.into(),
+        ("beneath", [device]) => interval.text(PROBE, device, "beneath").unwrap_or_default().into(),
+        ("device_kind" | "beneath", [_, _, ..]) => "".into(),
         // Two disks that are busy in turn are not one that always is.
-        _ => Err(Missing::Nothing),
+        ("busy_share", [_, _, ..]) => Value::Missing(Missing::Nothing),
+        ("queue_depth", _) => {
+            let moved = |device: &&str| interval.moved(PROBE, device, "queue_ns");
+            sum(devices.iter().map(moved)).map(|ns| ns / interval.ns()).into()
+        }
+        _ => derived(interval, PROBE, devices, heading),
     };
-    vec![
-        Value::from(name),
-        kind,
-        per_s("read_ios"),
-        per_s("read_bytes"),
-        mean("read_bytes", "read_ios"),
-        mean("read_ns", "read_ios"),
-        per_s("write_ios"),
-        per_s("write_bytes"),
-        mean("write_bytes", "write_ios"),
-        mean("write_ns", "write_ios"),
-        per_s("flush_ios"),
-        mean("flush_ns", "flush_ios"),
-        per_s("discard_bytes"),
-        moved("queue_ns").map(|ns| ns / interval.ns()).into(),
-        in_flight.into(),
-        busy.into(),
-        beneath,
-    ]
+    VIEW.columns.iter().map(cell).collect()
 }

@@ -4,10 +4,10 @@ use blockstone_figures::{Interval, ratio};
 
 use super::load_profile::transactions;
 use crate::table::{
-    Measure, Shape, Value, View, count, flow, level, mean_of, share, total, unmerged,
+    Bytes, Count, Shape, Value, View, count, flow, level, mean_of, mean_size, mean_time, share,
+    total, unmerged,
 };
 
-/// The view.
 pub const VIEW: View = View {
     name: "durability",
     title: "Commits and checkpoints",
@@ -20,45 +20,37 @@ pub const VIEW: View = View {
             "redo_flushes_per_s",
             "commits_per_redo_flush",
             "group size",
-            Measure::Count,
+            Count,
             "Commits for each flush of the redo.",
         ),
         count("redo_writes_per_s", "redo writes/s", "Writes of the redo a second."),
-        mean_of(
+        mean_size(
             "redo_writes_per_s",
             "redo_write_bytes",
             "redo write",
-            Measure::Bytes,
             "Redo for each write of it.",
         ),
-        mean_of(
+        mean_time(
             "redo_writes_per_s",
             "redo_write_await_ns",
             "write time",
-            Measure::Nanoseconds,
             "Mean time of a write of the redo.",
         ),
         count("redo_flushes_per_s", "redo flushes/s", "Flushes of the redo a second."),
-        mean_of(
+        mean_time(
             "redo_flushes_per_s",
             "redo_flush_await_ns",
             "flush time",
-            Measure::Nanoseconds,
             "Mean time of a flush of the redo.",
         ),
-        unmerged(
-            "redo_bytes_per_transaction",
-            "redo each",
-            Measure::Bytes,
-            "Redo of a transaction.",
-        ),
+        unmerged("redo_bytes_per_transaction", "redo each", Bytes, "Redo of a transaction."),
         count("full_page_images_per_s", "full pages/s", "Whole pages written to the redo."),
         count("redo_buffer_full_per_s", "buffer full/s", "Times the redo buffer was full."),
-        total("checkpoints_timed", "timed", Measure::Count, "Checkpoints started by the timer."),
+        total("checkpoints_timed", "timed", Count, "Checkpoints started by the timer."),
         total(
             "checkpoints_requested",
             "requested",
-            Measure::Count,
+            Count,
             "Checkpoints started for another reason.",
         ),
         share("checkpoint_write_share", "writing", "Time in which checkpoints wrote."),
@@ -66,7 +58,7 @@ pub const VIEW: View = View {
         count("checkpoint_written_blocks_per_s", "by checkpoint/s", "Blocks written so."),
         count("writer_written_blocks_per_s", "by writer/s", "Blocks written to make room."),
         count("session_written_blocks_per_s", "by sessions/s", "Blocks sessions had to write."),
-        level("checkpoint_age_bytes", "age", Measure::Bytes, "Redo since the last checkpoint."),
+        level("checkpoint_age_bytes", "age", Bytes, "Redo since the last checkpoint."),
         flow("redo_bytes_per_s", "redo", "Redo generated a second."),
     ],
     rows,

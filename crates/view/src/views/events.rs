@@ -2,9 +2,8 @@
 
 use blockstone_figures::{Interval, ratio};
 
-use crate::table::{Measure, Shape, Value, View, count, mean_of, sorted, text};
+use crate::table::{Shape, Value, View, count, mean_time, sorted, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "events",
     title: "Events",
@@ -15,13 +14,7 @@ pub const VIEW: View = View {
         text("event", "role/event", "Who, and what it waited for; CPU and run queue as well."),
         count("average_active_sessions", "AAS", "How many were in it, on average."),
         count("waits_per_s", "waits/s", "Waits that ended a second."),
-        mean_of(
-            "waits_per_s",
-            "wait_ns",
-            "mean wait",
-            Measure::Nanoseconds,
-            "Mean time of a wait.",
-        ),
+        mean_time("waits_per_s", "wait_ns", "mean wait", "Mean time of a wait."),
     ],
     rows,
 };

@@ -2,9 +2,8 @@
 
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Measure, Shape, Value, View, count, level, share};
+use crate::table::{Bytes, Count, Shape, Value, View, count, derived, level, share};
 
-/// The view.
 pub const VIEW: View = View {
     name: "host",
     title: "Host",
@@ -18,21 +17,11 @@ pub const VIEW: View = View {
         share("cpu_iowait_share", "iowait", "Processors idle while a task waits for I/O."),
         share("cpu_idle_share", "idle", "Processors idle."),
         share("cpu_steal_share", "steal", "Processors ready, but the hypervisor ran others."),
-        level("runnable", "runnable", Measure::Count, "Tasks running or ready to run."),
+        level("runnable", "runnable", Count, "Tasks running or ready to run."),
         count("switches_per_s", "switches/s", "Context switches a second."),
-        level(
-            "dirty_bytes",
-            "dirty",
-            Measure::Bytes,
-            "Memory that waits to be written to storage.",
-        ),
-        level("writeback_bytes", "writeback", Measure::Bytes, "Memory being written to storage."),
-        level(
-            "cached_bytes",
-            "page cache",
-            Measure::Bytes,
-            "Page cache, tmpfs and shared memory included.",
-        ),
+        level("dirty_bytes", "dirty", Bytes, "Memory that waits to be written to storage."),
+        level("writeback_bytes", "writeback", Bytes, "Memory being written to storage."),
+        level("cached_bytes", "page cache", Bytes, "Page cache, tmpfs and shared memory included."),
         share("psi_cpu_some_share", "CPU some", "Time in which a task waited for a processor."),
         share("psi_io_some_share", "I/O some", "Time in which a task waited for I/O."),
         share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O."),
@@ -55,22 +44,18 @@ pub(super) const USES: [&str; 8] = [
 ];
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let level = |column| interval.level(PROBE, "", column).into();
-    let stalled = |column| interval.share(PROBE, "", column).into();
-    let mut row = uses(interval, PROBE, "").to_vec();
-    row.push(level("runnable"));
-    row.push(interval.per_s(PROBE, "", "switches").into());
-    row.extend(["dirty_bytes", "writeback_bytes", "cached_bytes"].map(level));
-    row.extend(["psi_cpu_some_ns", "psi_io_some_ns", "psi_io_full_ns"].map(stalled));
-    vec![row]
+    let uses = uses(interval, PROBE, "");
+    let others = &VIEW.columns[uses.len()..];
+    let others = others.iter().map(|heading| derived(interval, PROBE, &[""], heading));
+    vec![uses.into_iter().chain(others).collect()]
 }
 
 /// User, system, interrupts, iowait, idle and steal, of all the time of these processors.
 pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value; 6] {
     let moved = |column: &str| interval.moved(probe, object, column);
-    // What a kernel or a tool does not tell apart is in one of the others.
-    let told = USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
-    let all: Known = sum(told);
+    // What a kernel or a tool does not separate is in one of the others.
+    let known = USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
+    let all: Known = sum(known);
     let of = |columns: &[&str]| ratio(sum(columns.iter().map(|column| moved(column))), all).into();
     [
         of(&["cpu_user_ns", "cpu_nice_ns"]),

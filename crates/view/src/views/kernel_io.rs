@@ -1,14 +1,14 @@
-//! Storage I/O as the kernel counts it: who, on what, whether somebody waited, and how long.
+//! Storage I/O as the kernel counts it: by role or file, waited for or not, and how long.
 
 use blockstone_figures::{Interval, Known, Latencies, Missing, ratio, sum};
 
 use std::collections::BTreeMap;
 
 use crate::table::{
-    Heading, Measure, Shape, Value, View, count, flow, mean_of, sorted, text, unmerged,
+    Heading, Nanoseconds, Shape, Value, View, count, flow, mean_size, mean_time, moves, sorted,
+    text, unmerged,
 };
 
-/// By role.
 pub const VIEW: View = View {
     name: "io-by-role",
     title: "Storage I/O by role",
@@ -16,10 +16,9 @@ pub const VIEW: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("role", "role", "Who sent them.")),
-    rows: by_role,
+    rows: |interval| rows(interval, "block", "role"),
 };
 
-/// By type of file.
 pub const FILE_TYPES: View = View {
     name: "io-by-file-type",
     title: "Storage I/O by file type",
@@ -27,10 +26,9 @@ pub const FILE_TYPES: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("file_type", "file type", "What kind of file they were on.")),
-    rows: by_file_type,
+    rows: |interval| rows(interval, "block", "file_type"),
 };
 
-/// By file.
 pub const FILES: View = View {
     name: "files",
     title: "Active files",
@@ -38,10 +36,9 @@ pub const FILES: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("file", "file", "The file, or the device.")),
-    rows: by_file,
+    rows: |interval| rows(interval, "block", "file"),
 };
 
-/// By role, at the system calls.
 pub const CALLS: View = View {
     name: "system-calls",
     title: "I/O system calls by role",
@@ -49,7 +46,7 @@ pub const CALLS: View = View {
     probe: PROBE,
     shape: Shape::Table,
     columns: &columns(text("role", "role", "Who made them.")),
-    rows: calls_by_role,
+    rows: |interval| rows(interval, "system call", "role"),
 };
 
 const PROBE: &str = "kernel_io";
@@ -60,79 +57,38 @@ const fn columns(first: Heading) -> [Heading; 17] {
         count("read_sync_ios_per_s", "r sync/s", "Reads per second that a process waits for."),
         count("read_async_ios_per_s", "r async/s", "Reads per second that no process waits for."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        mean_of(
-            "read_ios_per_s",
-            "read_size_bytes",
-            "r size",
-            Measure::Bytes,
-            "Mean size of a read.",
-        ),
-        mean_of(
-            "read_ios_per_s",
-            "read_await_ns",
-            "r ave",
-            Measure::Nanoseconds,
-            "Mean time of a read.",
-        ),
+        mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
+        mean_time("read_ios_per_s", "read_await_ns", "r ave", "Mean time of a read."),
         unmerged(
             "read_await_ns_p99",
             "r p99",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Time in which 99 of 100 reads were done.",
         ),
         count("write_sync_ios_per_s", "w sync/s", "Writes per second that a process waits for."),
         count("write_async_ios_per_s", "w async/s", "Writes per second that no process waits for."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        mean_of(
+        mean_size(
             "write_ios_per_s",
             "write_size_bytes",
             "w size",
-            Measure::Bytes,
             "Mean size of a write: above a block is coalesced.",
         ),
-        mean_of(
-            "write_ios_per_s",
-            "write_await_ns",
-            "w ave",
-            Measure::Nanoseconds,
-            "Mean time of a write.",
-        ),
+        mean_time("write_ios_per_s", "write_await_ns", "w ave", "Mean time of a write."),
         unmerged(
             "write_await_ns_p99",
             "w p99",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Time in which 99 of 100 writes were done.",
         ),
         count("flush_ios_per_s", "flush/s", "Flushes a second."),
-        mean_of(
-            "flush_ios_per_s",
-            "flush_await_ns",
-            "f ave",
-            Measure::Nanoseconds,
-            "Mean time of a flush.",
-        ),
+        mean_time("flush_ios_per_s", "flush_await_ns", "f ave", "Mean time of a flush."),
         count("read_ios_per_s", "r/s", "Reads a second."),
         count("write_ios_per_s", "w/s", "Writes a second."),
     ]
 }
 
-fn by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "role")
-}
-
-fn by_file_type(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "file_type")
-}
-
-fn by_file(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "block", "file")
-}
-
-fn calls_by_role(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    rows(interval, "system call", "role")
-}
-
-/// A group's objects of one operation, by whether somebody waits.
+/// A group's objects of one operation, by whether a process waits for it.
 type Objects<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a str>>;
 
 fn rows(interval: &Interval<'_>, layer: &str, by: &str) -> Vec<Vec<Value>> {
@@ -150,10 +106,7 @@ fn rows(interval: &Interval<'_>, layer: &str, by: &str) -> Vec<Vec<Value>> {
         groups.entry(group).or_default().entry((operation, mode)).or_default().push(object);
     }
     let rows = groups.iter().map(|(group, objects)| row(interval, group, objects));
-    let moves = |row: &Vec<Value>| {
-        row[1..].iter().any(|value| matches!(value, Value::Number(number) if *number != 0.0))
-    };
-    sorted(rows.filter(moves).collect(), 3)
+    sorted(rows.filter(|row| moves(row)).collect(), 3)
 }
 
 fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value> {
@@ -164,7 +117,7 @@ fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value
         wanted.flat_map(|(_, objects)| objects.iter().copied()).collect()
     };
     let moved = |objects: &[&str], column: &str| -> Known {
-        // One that was set back in this interval has nothing to add that anybody knows.
+        // One that was reset in this interval adds nothing known.
         sum(objects.iter().map(|object| match interval.moved_from_zero(PROBE, object, column) {
             Err(Missing::Unknown) => Ok(0.0),
             known => known,

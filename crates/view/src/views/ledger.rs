@@ -4,9 +4,8 @@
 use blockstone_figures::{Interval, Known, ratio, sum};
 
 use super::disks;
-use crate::table::{Measure, Shape, Value, View, flow, text, unmerged};
+use crate::table::{Shape, Share, Value, View, flow, text, unmerged};
 
-/// The view.
 pub const VIEW: View = View {
     name: "ledger",
     title: "Ledger",
@@ -24,14 +23,14 @@ pub const VIEW: View = View {
         unmerged(
             "page_cache_share",
             "page cache",
-            Measure::Share,
+            Share,
             "What system calls moved without storage.",
         ),
         // Cut off at zero in each slice, so that slices do not add up to the whole.
         unmerged(
             "foreign_share",
             "others",
-            Measure::Share,
+            Share,
             "What the disks moved for others than this database.",
         ),
     ],

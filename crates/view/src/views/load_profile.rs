@@ -3,9 +3,8 @@
 use blockstone_base::column::Unit;
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Measure, Merge, Shape, Value, View, column, count, text};
+use crate::table::{Count, Merge, Shape, Value, View, column, count, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "load",
     title: "Load profile",
@@ -18,7 +17,7 @@ pub const VIEW: View = View {
         column(
             "per_transaction",
             "per transaction",
-            Measure::Count,
+            Count,
             Merge::Per { part: "per_s", within: "" },
             "Amount for each commit and rollback.",
         ),
@@ -76,7 +75,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         let time = columns.iter().any(|c| c.name == *column && c.unit == Unit::Nanoseconds);
         let scale = if time { 1e-9 } else { 1.0 };
         let moved = interval.moved(probe, "", column).map(|moved| moved * scale);
-        // What this database never counts, or never told anything of, has no line.
+        // What this database never counts or never reported has no line.
         let is_silent = moved == Err(Missing::Unknown) && interval.objects(probe).is_empty();
         let never = is_silent || moved == Err(Missing::NotInVersion);
         (!never).then(|| {
@@ -99,7 +98,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-/// Processor time of sessions, or of everybody else; none where the system does not tell.
+/// Processor time of sessions, or of all others; none where it is not measured.
 fn cpu_ns(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
     let objects = interval.objects("event").into_iter();
     let is_meant = |object: &&str| match object.strip_suffix("/CPU") {

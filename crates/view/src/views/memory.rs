@@ -2,9 +2,8 @@
 
 use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, level, share};
+use crate::table::{Bytes, Heading, Shape, Value, View, count, derived, flow, level, share};
 
-/// The view.
 pub const VIEW: View = View {
     name: "memory",
     title: "Memory",
@@ -12,32 +11,22 @@ pub const VIEW: View = View {
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        level("memory_bytes", "total", Measure::Bytes, "Memory of the machine."),
-        level("free_bytes", "free", Measure::Bytes, "Memory in no use at all."),
+        level("memory_bytes", "total", Bytes, "Memory of the machine."),
+        level("free_bytes", "free", Bytes, "Memory in no use at all."),
         level(
             "available_bytes",
             "available",
-            Measure::Bytes,
+            Bytes,
             "Memory that a program could get without swapping.",
         ),
-        level(
-            "anonymous_bytes",
-            "processes",
-            Measure::Bytes,
-            "Memory of processes without a file.",
-        ),
-        level(
-            "file_cache_bytes",
-            "file cache",
-            Measure::Bytes,
-            "Page cache of files, tmpfs included.",
-        ),
-        level("buffers_bytes", "buffers", Measure::Bytes, "Page cache of block devices."),
-        level("shared_bytes", "shared", Measure::Bytes, "Shared memory and tmpfs."),
-        level("huge_pages_bytes", "huge pages", Measure::Bytes, "Memory set aside as huge pages."),
-        level("slab_bytes", "kernel", Measure::Bytes, "The kernel's own objects."),
-        level("page_tables_bytes", "page tables", Measure::Bytes, "Tables of virtual memory."),
-        level("swap_used_bytes", "swap used", Measure::Bytes, "Swap space in use."),
+        level("anonymous_bytes", "processes", Bytes, "Memory of processes without a file."),
+        level("file_cache_bytes", "file cache", Bytes, "Page cache of files, tmpfs included."),
+        level("buffers_bytes", "buffers", Bytes, "Page cache of block devices."),
+        level("shared_bytes", "shared", Bytes, "Shared memory and tmpfs."),
+        level("huge_pages_bytes", "huge pages", Bytes, "Memory set aside as huge pages."),
+        level("slab_bytes", "kernel", Bytes, "The kernel's own objects."),
+        level("page_tables_bytes", "page tables", Bytes, "Tables of virtual memory."),
+        level("swap_used_bytes", "swap used", Bytes, "Swap space in use."),
         flow("paged_in_bytes_per_s", "paged in", "Bytes read from block devices a second."),
         flow("paged_out_bytes_per_s", "paged out", "Bytes written to block devices a second."),
         count("swapped_in_pages_per_s", "swap in/s", "Pages read from swap a second."),
@@ -55,19 +44,12 @@ pub const VIEW: View = View {
 const PROBE: &str = "memory";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let level = |column: &str| interval.level(PROBE, "", column);
-    let row = VIEW.columns.iter().map(|column| {
-        let key = &*column.key;
-        let known = if key == "swap_used_bytes" {
-            level("swap_total_bytes").and_then(|total| Ok(total - level("swap_free_bytes")?))
-        } else if let Some(counter) = key.strip_suffix("_per_s") {
-            interval.per_s(PROBE, "", counter)
-        } else if let Some(time) = key.strip_suffix("_share") {
-            interval.share(PROBE, "", &format!("{time}_ns"))
-        } else {
-            level(key)
-        };
-        Value::from(known)
-    });
-    vec![row.collect()]
+    let level = |column| interval.level(PROBE, "", column);
+    let cell = |heading: &Heading| match &*heading.key {
+        "swap_used_bytes" => {
+            level("swap_total_bytes").and_then(|total| Ok(total - level("swap_free_bytes")?)).into()
+        }
+        _ => derived(interval, PROBE, &[""], heading),
+    };
+    vec![VIEW.columns.iter().map(cell).collect()]
 }

@@ -2,9 +2,8 @@
 
 use blockstone_figures::Interval;
 
-use crate::table::{Shape, Value, View, count, flow, text};
+use crate::table::{Shape, Value, View, count, flow, row_of, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "network",
     title: "Network",
@@ -29,12 +28,6 @@ pub const VIEW: View = View {
 const PROBE: &str = "network";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |name: &str| {
-        let cells = VIEW.columns[1..].iter().map(|column| {
-            let counter = column.key.strip_suffix("_per_s").unwrap_or(&column.key);
-            Value::from(interval.per_s(PROBE, name, counter))
-        });
-        std::iter::once(Value::from(name)).chain(cells).collect()
-    };
+    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
     interval.objects(PROBE).into_iter().map(row).collect()
 }

@@ -1,10 +1,9 @@
 //! Each NFS mount, as its client sees it.
 
-use blockstone_figures::{Interval, ratio};
+use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, text};
+use crate::table::{Shape, Value, View, count, flow, mean_size, mean_time, row_of, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "nfs",
     title: "NFS mounts",
@@ -15,58 +14,26 @@ pub const VIEW: View = View {
         text("mount", "mount", "Where it is mounted."),
         count("read_ios_per_s", "r/s", "READ requests a second."),
         flow("read_bytes_per_s", "read", "Bytes read a second."),
-        mean_of(
-            "read_ios_per_s",
-            "read_size_bytes",
-            "r size",
-            Measure::Bytes,
-            "Mean size of a READ.",
-        ),
-        mean_of(
-            "read_ios_per_s",
-            "read_await_ns",
-            "r await",
-            Measure::Nanoseconds,
-            "Mean time of a READ.",
-        ),
-        mean_of(
+        mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a READ."),
+        mean_time("read_ios_per_s", "read_await_ns", "r await", "Mean time of a READ."),
+        mean_time(
             "read_ios_per_s",
             "read_server_await_ns",
             "r server",
-            Measure::Nanoseconds,
             "Mean time from its sending to its answer.",
         ),
         count("write_ios_per_s", "w/s", "WRITE requests a second."),
         flow("write_bytes_per_s", "write", "Bytes written a second."),
-        mean_of(
-            "write_ios_per_s",
-            "write_size_bytes",
-            "w size",
-            Measure::Bytes,
-            "Mean size of a WRITE.",
-        ),
-        mean_of(
-            "write_ios_per_s",
-            "write_await_ns",
-            "w await",
-            Measure::Nanoseconds,
-            "Mean time of a WRITE.",
-        ),
-        mean_of(
+        mean_size("write_ios_per_s", "write_size_bytes", "w size", "Mean size of a WRITE."),
+        mean_time("write_ios_per_s", "write_await_ns", "w await", "Mean time of a WRITE."),
+        mean_time(
             "write_ios_per_s",
             "write_server_await_ns",
             "w server",
-            Measure::Nanoseconds,
             "Mean time from its sending to its answer.",
         ),
         count("flush_ios_per_s", "commit/s", "COMMIT requests a second."),
-        mean_of(
-            "flush_ios_per_s",
-            "flush_await_ns",
-            "c await",
-            Measure::Nanoseconds,
-            "Mean time of a COMMIT.",
-        ),
+        mean_time("flush_ios_per_s", "flush_await_ns", "c await", "Mean time of a COMMIT."),
         count("retransmits_per_s", "again/s", "Requests sent again a second."),
     ],
     rows,
@@ -75,28 +42,6 @@ pub const VIEW: View = View {
 const PROBE: &str = "nfs";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |mount: &str| {
-        let per_s = |column| Value::from(interval.per_s(PROBE, mount, column));
-        let mean = |what, ios| {
-            let moved = |column| interval.moved(PROBE, mount, column);
-            Value::from(ratio(moved(what), moved(ios)))
-        };
-        vec![
-            Value::from(mount),
-            per_s("read_ios"),
-            per_s("read_bytes"),
-            mean("read_bytes", "read_ios"),
-            mean("read_ns", "read_ios"),
-            mean("read_server_ns", "read_ios"),
-            per_s("write_ios"),
-            per_s("write_bytes"),
-            mean("write_bytes", "write_ios"),
-            mean("write_ns", "write_ios"),
-            mean("write_server_ns", "write_ios"),
-            per_s("flush_ios"),
-            mean("flush_ns", "flush_ios"),
-            per_s("retransmits"),
-        ]
-    };
+    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
     interval.objects(PROBE).into_iter().map(row).collect()
 }

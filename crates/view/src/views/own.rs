@@ -1,10 +1,9 @@
-//! What watching costs: whoever measures disturbs, and says how much.
+//! What watching costs: measuring disturbs, and this is by how much.
 
 use blockstone_figures::{Interval, Missing, sum};
 
-use crate::table::{Measure, Shape, Value, View, flow, level, share, total, unmerged};
+use crate::table::{Count, Nanoseconds, Shape, Value, View, flow, level, share, total, unmerged};
 
-/// The view.
 pub const VIEW: View = View {
     name: "own",
     title: "Blockstone itself",
@@ -16,19 +15,9 @@ pub const VIEW: View = View {
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         flow("read_bytes_per_s", "storage r", "Bytes that storage had to deliver to it."),
         flow("write_bytes_per_s", "storage w", "Bytes that it sent to storage."),
-        level("threads", "threads", Measure::Count, "Its threads."),
-        unmerged(
-            "look_ns",
-            "look",
-            Measure::Nanoseconds,
-            "Mean time that all probes took at a tick.",
-        ),
-        total(
-            "missed_ticks",
-            "missed",
-            Measure::Count,
-            "Ticks left out because their time had passed.",
-        ),
+        level("threads", "threads", Count, "Its threads."),
+        unmerged("look_ns", "look", Nanoseconds, "Mean time that all probes took at a tick."),
+        total("missed_ticks", "missed", Count, "Ticks left out because their time had passed."),
     ],
     rows,
 };

@@ -2,9 +2,8 @@
 
 use blockstone_figures::Interval;
 
-use crate::table::{Measure, Shape, Value, View, count, flow, level, share, text};
+use crate::table::{Count, Shape, Value, View, count, flow, level, row_of, share, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "processes",
     title: "Processes by role",
@@ -13,7 +12,7 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("role", "role", "The role, as the process calls itself or the database says."),
-        level("processes", "procs", Measure::Count, "Processes or threads in it."),
+        level("processes", "procs", Count, "Processes or threads in it."),
         share("cpu_share", "CPU", "Time on a processor, of one processor's time."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         count("read_calls_per_s", "r calls/s", "Reading system calls a second."),
@@ -29,21 +28,6 @@ pub const VIEW: View = View {
 const PROBE: &str = "processes";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |role: &str| {
-        let per_s = |column| Value::from(interval.per_s(PROBE, role, column));
-        let share = |column| Value::from(interval.share(PROBE, role, column));
-        vec![
-            Value::from(role),
-            interval.level(PROBE, role, "processes").into(),
-            share("cpu_ns"),
-            share("run_queue_ns"),
-            per_s("read_calls"),
-            per_s("requested_read_bytes"),
-            per_s("read_bytes"),
-            per_s("write_calls"),
-            per_s("requested_write_bytes"),
-            per_s("write_bytes"),
-        ]
-    };
+    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
     interval.objects(PROBE).into_iter().map(row).collect()
 }

@@ -5,7 +5,6 @@ use blockstone_figures::Interval;
 use super::host::uses;
 use crate::table::{Shape, Value, View, share, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "processors",
     title: "Processors",

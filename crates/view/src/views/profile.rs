@@ -7,11 +7,10 @@ use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use super::disks;
 use crate::table::{
-    Heading, Measure, Shape, Value, View, mean_of, share, share_of, sorted, text, time, total,
-    unmerged,
+    Count, Heading, Nanoseconds, Shape, Share, Text, Value, View, mean_time, share, share_of,
+    sorted, text, time, total, unmerged,
 };
 
-/// By function.
 pub const VIEW: View = View {
     name: "cpu-by-function",
     title: "Processor time by function",
@@ -22,7 +21,6 @@ pub const VIEW: View = View {
     rows: by_function,
 };
 
-/// By module.
 pub const MODULES: View = View {
     name: "cpu-by-module",
     title: "Processor time by module",
@@ -33,7 +31,6 @@ pub const MODULES: View = View {
     rows: by_module,
 };
 
-/// By role.
 pub const ROLES: View = View {
     name: "cpu-by-role",
     title: "Processor time by role",
@@ -50,21 +47,20 @@ pub const ROLES: View = View {
         unmerged(
             "cpu_ns_per_own_io",
             "per own I/O",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Processor time for each read and write that this role sent to a device.",
         ),
         SAMPLES,
         unmerged(
             "hottest",
             "most in",
-            Measure::Text,
+            Text,
             "The function, program or library that took most of it.",
         ),
     ],
     rows: by_role,
 };
 
-/// By role and function.
 pub const ROLE_FUNCTIONS: View = View {
     name: "role-functions",
     title: "Processor time by role and function",
@@ -75,7 +71,6 @@ pub const ROLE_FUNCTIONS: View = View {
     rows: by_role_and_function,
 };
 
-/// The sampling itself.
 pub const SAMPLING: View = View {
     name: "cpu-samples",
     title: "Processor samples",
@@ -83,27 +78,21 @@ pub const SAMPLING: View = View {
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        total("samples", "samples", Measure::Count, "Samples that found processors at work."),
-        mean_of(
-            "samples",
-            "period_ns",
-            "each",
-            Measure::Nanoseconds,
-            "Processor time that a sample stands for.",
-        ),
+        total("samples", "samples", Count, "Samples that found processors at work."),
+        mean_time("samples", "period_ns", "each", "Processor time that a sample stands for."),
         share("busy_share", "at work", "Of the time of all processors, what they found at work."),
         share("idle_share", "idle", "What they found idle."),
         // Cut off at zero in each slice.
         unmerged(
             "missed_share",
             "missed",
-            Measure::Share,
+            Share,
             "Time without a sample, as a processor that the hypervisor takes away has none.",
         ),
         total(
             "lost",
             "lost",
-            Measure::Count,
+            Count,
             "Samples and notes on threads that found no room in the buffers.",
         ),
     ],
@@ -126,7 +115,7 @@ const CPU: Heading =
 const MARGIN: Heading = unmerged(
     "margin_share",
     "±",
-    Measure::Share,
+    Share,
     "So far off may that be, as it comes from samples (95 % confidence).",
 );
 const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time a second.");
@@ -134,10 +123,10 @@ const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time a second.")
 const PER_IO: Heading = unmerged(
     "cpu_ns_per_io",
     "per I/O",
-    Measure::Nanoseconds,
+    Nanoseconds,
     "Processor time for each read and write of the disks.",
 );
-const SAMPLES: Heading = total("samples", "samples", Measure::Count, "Samples that found it.");
+const SAMPLES: Heading = total("samples", "samples", Count, "Samples that found it.");
 
 /// What was found at work in an interval.
 struct Found<'a> {
@@ -149,7 +138,6 @@ struct Found<'a> {
     cpu_ns: f64,
 }
 
-/// What rows are shares of.
 struct Whole {
     samples: f64,
     cpu_ns: f64,
@@ -157,7 +145,6 @@ struct Whole {
     ios: Known,
 }
 
-/// Parts that share a row.
 #[derive(Clone, Copy, Default)]
 struct Part {
     samples: f64,

@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::active_sessions::{at_work, looks, statement};
 use crate::table::{
-    Measure, Shape, Value, View, count, level, share_of, sorted, text, total, unmerged,
+    Count, Shape, Text, Value, View, count, level, share_of, text, total, unmerged,
 };
 
-/// By session.
 pub const SESSIONS: View = View {
     name: "sampled-sessions",
     title: "Sessions by samples",
@@ -26,38 +25,27 @@ pub const SESSIONS: View = View {
             "of DB time",
             "Its share of what all of these sessions did.",
         ),
-        total("samples", "samples", Measure::Count, "Samples that found it at work."),
-        unmerged(
-            "blockers",
-            "blocked by",
-            Measure::Text,
-            "Who held the lock it waited for, most often.",
-        ),
+        total("samples", "samples", Count, "Samples that found it at work."),
+        unmerged("blockers", "blocked by", Text, "Who held the lock it waited for, most often."),
         unmerged(
             "top_statement",
             "most in",
-            Measure::Text,
+            Text,
             "The statement in which it was seen most often.",
         ),
-        unmerged(
-            "statements",
-            "statements",
-            Measure::Count,
-            "Different statements in which it was seen.",
-        ),
+        unmerged("statements", "statements", Count, "Different statements in which it was seen."),
         unmerged(
             "top_wait",
             "mostly",
-            Measure::Text,
+            Text,
             "The class and the event in which it was seen most often.",
         ),
-        level("user", "user", Measure::Text, "Who it works for."),
-        level("application", "application", Measure::Text, "What the client calls itself."),
+        level("user", "user", Text, "Who it works for."),
+        level("application", "application", Text, "What the client calls itself."),
     ],
     rows: by_session,
 };
 
-/// By statement.
 pub const STATEMENTS: View = View {
     name: "sampled-statements",
     title: "Statements by samples",
@@ -73,17 +61,12 @@ pub const STATEMENTS: View = View {
             "of DB time",
             "Its share of what all of these sessions did.",
         ),
-        total("samples", "samples", Measure::Count, "Samples that found a session in it."),
-        unmerged(
-            "sessions",
-            "sessions",
-            Measure::Count,
-            "Different sessions that were seen in it.",
-        ),
+        total("samples", "samples", Count, "Samples that found a session in it."),
+        unmerged("sessions", "sessions", Count, "Different sessions that were seen in it."),
         unmerged(
             "top_wait",
             "mostly",
-            Measure::Text,
+            Text,
             "The class and the event in which it was seen most often.",
         ),
         text("query_id", "id", "Its identity."),
@@ -95,10 +78,10 @@ const PROBE: &str = "session";
 
 /// What samples of one session or statement say, and how often.
 #[derive(Default)]
-struct Seen<'a> {
-    samples: f64,
-    sessions: BTreeSet<&'a str>,
-    statements: BTreeMap<&'a str, u64>,
+pub(super) struct Seen<'a> {
+    pub(super) samples: f64,
+    pub(super) sessions: BTreeSet<&'a str>,
+    pub(super) statements: BTreeMap<&'a str, u64>,
     waits: BTreeMap<(&'a str, &'a str), u64>,
     blockers: BTreeMap<&'a str, u64>,
     last: Option<Sample<'a>>,
@@ -125,11 +108,11 @@ impl<'a> Seen<'a> {
 }
 
 fn by_session(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |name: &str, seen: &Seen<'_>, all: f64, looks: f64| {
+    let row = |name: &&str, seen: &Seen<'_>, all: f64, looks: f64| {
         let said = |column| seen.last.and_then(|last| last.text(column)).unwrap_or_default();
         let id = most(&seen.statements).copied().unwrap_or_default();
         vec![
-            Value::from(name),
+            Value::from(*name),
             Value::Number(seen.samples / looks),
             Value::Number(seen.samples / all),
             Value::Number(seen.samples),
@@ -148,7 +131,7 @@ fn by_statement(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     fn id<'a>(sample: &Sample<'a>) -> &'a str {
         sample.text("query_id").unwrap_or_default()
     }
-    let row = |id: &str, seen: &Seen<'_>, all: f64, looks: f64| {
+    let row = |id: &&str, seen: &Seen<'_>, all: f64, looks: f64| {
         vec![
             Value::from(statement(interval, id)),
             Value::Number(seen.samples / looks),
@@ -156,30 +139,31 @@ fn by_statement(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             Value::Number(seen.samples),
             Value::Number(seen.sessions.len() as f64),
             seen.top_wait(),
-            Value::from(id),
+            Value::from(*id),
         ]
     };
     grouped(interval, id, row)
 }
 
-/// Rows of the samples that are called the same, the most frequent first.
-fn grouped<'a>(
+/// Rows of the samples that are called the same, the most frequent first. A row is made of a name,
+/// its samples, the number of all samples and how often sessions were looked at.
+pub(super) fn grouped<'a, K: Ord>(
     interval: &Interval<'a>,
-    name: impl Fn(&Sample<'a>) -> &'a str,
-    row: impl Fn(&str, &Seen<'a>, f64, f64) -> Vec<Value>,
+    name: impl Fn(&Sample<'a>) -> K,
+    row: impl Fn(&K, &Seen<'a>, f64, f64) -> Vec<Value>,
 ) -> Vec<Vec<Value>> {
-    let mut groups: BTreeMap<&str, Seen<'a>> = BTreeMap::new();
+    let mut groups: BTreeMap<K, Seen<'a>> = BTreeMap::new();
     let mut all = 0.0;
     for sample in interval.samples(PROBE).filter(at_work(interval)) {
         all += 1.0;
         groups.entry(name(&sample)).or_default().add(sample);
     }
     let looks = looks(interval);
-    let rows = groups.iter().map(|(name, seen)| row(name, seen, all, looks)).collect();
-    sorted(rows, 1)
+    let mut groups: Vec<(K, Seen<'a>)> = groups.into_iter().collect();
+    groups.sort_by(|(_, a), (_, b)| b.samples.total_cmp(&a.samples));
+    groups.iter().map(|(name, seen)| row(name, seen, all, looks)).collect()
 }
 
-/// What was seen most often.
-fn most<K>(seen: &BTreeMap<K, u64>) -> Option<&K> {
+pub(super) fn most<K>(seen: &BTreeMap<K, u64>) -> Option<&K> {
     seen.iter().max_by_key(|(_, count)| **count).map(|(key, _)| key)
 }

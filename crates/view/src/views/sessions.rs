@@ -5,9 +5,8 @@ use blockstone_figures::{Interval, Missing, Sample};
 use std::collections::BTreeMap;
 
 use super::active_sessions::{looks, statement};
-use crate::table::{Measure, Shape, Value, View, level, share, text};
+use crate::table::{Nanoseconds, Shape, Text, Value, View, level, share, sorted, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "sessions",
     title: "Sessions",
@@ -17,22 +16,22 @@ pub const VIEW: View = View {
     columns: &[
         text("session", "session", "Its number in the database."),
         share("active_share", "active", "Samples that found it at work."),
-        level("wait_class", "class", Measure::Text, "What it did at the last sample."),
-        level("event", "event", Measure::Text, "What it waited for then."),
-        level("blockers", "blocked by", Measure::Text, "Who held the lock it waited for."),
-        level("statement_age_ns", "for", Measure::Nanoseconds, "Time since its statement began."),
+        level("wait_class", "class", Text, "What it did at the last sample."),
+        level("event", "event", Text, "What it waited for then."),
+        level("blockers", "blocked by", Text, "Who held the lock it waited for."),
+        level("statement_age_ns", "for", Nanoseconds, "Time since its statement began."),
         level(
             "transaction_age_ns",
             "transaction",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Time since its transaction began.",
         ),
-        level("role", "role", Measure::Text, "What kind of process it is."),
-        level("state", "state", Measure::Text, "Its state."),
-        level("user", "user", Measure::Text, "Who it works for."),
-        level("database", "database", Measure::Text, "The database that it is connected to."),
-        level("application", "application", Measure::Text, "What the client calls itself."),
-        level("statement", "statement", Measure::Text, "What it executes."),
+        level("role", "role", Text, "What kind of process it is."),
+        level("state", "state", Text, "Its state."),
+        level("user", "user", Text, "Who it works for."),
+        level("database", "database", Text, "The database that it is connected to."),
+        level("application", "application", Text, "What the client calls itself."),
+        level("statement", "statement", Text, "What it executes."),
     ],
     rows,
 };
@@ -70,10 +69,5 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
             Value::from(statement(interval, id)),
         ]
     };
-    let mut rows: Vec<Vec<Value>> = sessions.iter().map(row).collect();
-    rows.sort_by(|a, b| match (&a[1], &b[1]) {
-        (Value::Number(a), Value::Number(b)) => b.total_cmp(a),
-        _ => std::cmp::Ordering::Equal,
-    });
-    rows
+    sorted(sessions.iter().map(row).collect(), 1)
 }

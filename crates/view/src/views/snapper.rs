@@ -3,10 +3,10 @@
 use blockstone_figures::{Interval, ratio};
 
 use crate::table::{
-    Measure, Shape, Value, View, count, flow, level, mean_of, share, sorted, text, unmerged,
+    Bytes, Heading, Shape, Text, Value, View, count, derived, flow, level, mean_size, mean_time,
+    share, sorted, text, unmerged,
 };
 
-/// The view.
 pub const VIEW: View = View {
     name: "snapper",
     title: "Sessions one by one",
@@ -16,42 +16,18 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("session", "session", "Its number in the database."),
-        level("role", "role", Measure::Text, "What kind of process it is."),
+        level("role", "role", Text, "What kind of process it is."),
         share("cpu_share", "CPU", "Time on a processor."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
         count("read_ios_per_s", "r/s", "Read requests a second."),
-        mean_of(
-            "read_ios_per_s",
-            "read_size_bytes",
-            "r size",
-            Measure::Bytes,
-            "Mean size of a read.",
-        ),
-        mean_of(
-            "read_ios_per_s",
-            "read_await_ns",
-            "r time",
-            Measure::Nanoseconds,
-            "Mean time of a read.",
-        ),
+        mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
+        mean_time("read_ios_per_s", "read_await_ns", "r time", "Mean time of a read."),
         count("write_ios_per_s", "w/s", "Write requests a second."),
-        mean_of(
-            "write_ios_per_s",
-            "write_size_bytes",
-            "w size",
-            Measure::Bytes,
-            "Mean size of a write.",
-        ),
-        mean_of(
-            "write_ios_per_s",
-            "write_await_ns",
-            "w time",
-            Measure::Nanoseconds,
-            "Mean time of a write.",
-        ),
+        mean_size("write_ios_per_s", "write_size_bytes", "w size", "Mean size of a write."),
+        mean_time("write_ios_per_s", "write_await_ns", "w time", "Mean time of a write."),
         count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
         flow("redo_bytes_per_s", "redo", "Redo generated a second."),
-        unmerged("redo_record_bytes", "a record", Measure::Bytes, "Redo for each record of it."),
+        unmerged("redo_record_bytes", "a record", Bytes, "Redo for each record of it."),
         flow("requested_read_bytes_per_s", "asked r", "Bytes that reading system calls gave."),
         flow("charged_read_bytes_per_s", "storage r", "Bytes that storage had to deliver."),
         flow("requested_write_bytes_per_s", "asked w", "Bytes that writing system calls took."),
@@ -63,31 +39,14 @@ pub const VIEW: View = View {
 const PROBE: &str = "session_statistics";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |session: &&str| {
+    let row = |session: &str| {
         let moved = |column| interval.moved(PROBE, session, column);
-        let per_s = |column| Value::from(interval.per_s(PROBE, session, column));
-        let share = |column| Value::from(interval.share(PROBE, session, column));
-        let mean = |what, ios| Value::from(ratio(moved(what), moved(ios)));
-        vec![
-            Value::from(*session),
-            interval.text(PROBE, session, "role").into(),
-            share("cpu_ns"),
-            share("run_queue_ns"),
-            per_s("read_ios"),
-            mean("read_bytes", "read_ios"),
-            mean("read_ns", "read_ios"),
-            per_s("write_ios"),
-            mean("write_bytes", "write_ios"),
-            mean("write_ns", "write_ios"),
-            per_s("hits"),
-            per_s("redo_bytes"),
-            mean("redo_bytes", "redo_records"),
-            per_s("requested_read_bytes"),
-            per_s("charged_read_bytes"),
-            per_s("requested_write_bytes"),
-            per_s("charged_write_bytes"),
-        ]
+        let cell = |heading: &Heading| match &*heading.key {
+            "session" => session.into(),
+            "redo_record_bytes" => ratio(moved("redo_bytes"), moved("redo_records")).into(),
+            _ => derived(interval, PROBE, &[session], heading),
+        };
+        VIEW.columns.iter().map(cell).collect()
     };
-    let rows = interval.objects(PROBE).iter().map(row).collect();
-    sorted(rows, 2)
+    sorted(interval.objects(PROBE).into_iter().map(row).collect(), 2)
 }

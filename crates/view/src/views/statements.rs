@@ -3,9 +3,8 @@
 use blockstone_figures::{Interval, ratio};
 
 use super::active_sessions::statement;
-use crate::table::{Measure, Shape, Value, View, count, mean_of, sorted, text};
+use crate::table::{Count, Shape, Value, View, count, mean_of, mean_size, mean_time, sorted, text};
 
-/// The view.
 pub const VIEW: View = View {
     name: "statements",
     title: "Statements",
@@ -16,56 +15,38 @@ pub const VIEW: View = View {
         text("statement", "statement", "What it says."),
         count("average_active_sessions", "AAS", "Sessions that executed it, on average."),
         count("calls_per_s", "calls/s", "Executions that ended a second."),
-        mean_of(
-            "calls_per_s",
-            "call_ns",
-            "mean",
-            Measure::Nanoseconds,
-            "Mean time of an execution.",
-        ),
-        mean_of("calls_per_s", "rows_per_call", "rows", Measure::Count, "Rows an execution."),
+        mean_time("calls_per_s", "call_ns", "mean", "Mean time of an execution."),
+        mean_of("calls_per_s", "rows_per_call", "rows", Count, "Rows an execution."),
         mean_of(
             "calls_per_s",
             "blocks_hit_per_call",
             "hit",
-            Measure::Count,
+            Count,
             "Blocks found in the cache, an execution.",
         ),
         mean_of(
             "calls_per_s",
             "blocks_read_per_call",
             "read",
-            Measure::Count,
+            Count,
             "Blocks read into the cache, an execution.",
         ),
-        mean_of(
-            "calls_per_s",
-            "read_ns_per_call",
-            "reading",
-            Measure::Nanoseconds,
-            "Time of reads, an execution.",
-        ),
+        mean_time("calls_per_s", "read_ns_per_call", "reading", "Time of reads, an execution."),
         mean_of(
             "calls_per_s",
             "blocks_dirtied_per_call",
             "dirtied",
-            Measure::Count,
+            Count,
             "Blocks first changed, an execution.",
         ),
         mean_of(
             "calls_per_s",
             "blocks_written_per_call",
             "written",
-            Measure::Count,
+            Count,
             "Blocks it had to write, an execution.",
         ),
-        mean_of(
-            "calls_per_s",
-            "redo_bytes_per_call",
-            "redo",
-            Measure::Bytes,
-            "Redo, an execution.",
-        ),
+        mean_size("calls_per_s", "redo_bytes_per_call", "redo", "Redo, an execution."),
         text("query_id", "id", "Its identity."),
     ],
     rows,

@@ -8,10 +8,10 @@ use blockstone_figures::{Interval, Known, Latencies, Missing, Timed, ratio};
 
 use super::active_sessions::{at_work, looks};
 use crate::table::{
-    Heading, Measure, Merge, Shape, Value, View, column, count, mean_of, sorted, text, total,
+    Count, Heading, Merge, Nanoseconds, Shape, Share, Value, View, column, count, mean_of,
+    mean_time, sorted, text, total,
 };
 
-/// Events and their time.
 pub const VIEW: View = View {
     name: "top-events",
     title: "Top events",
@@ -21,18 +21,18 @@ pub const VIEW: View = View {
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What they waited for, or `DB CPU`."),
-        total("waits", "waits", Measure::Count, "Waits that ended; of a system call, calls."),
+        total("waits", "waits", Count, "Waits that ended; of a system call, calls."),
         total(
             "wait_time_ns",
             "time",
-            Measure::Nanoseconds,
+            Nanoseconds,
             "Time of all sessions in it, in the whole interval.",
         ),
-        mean_of("waits", "wait_ns", "average wait", Measure::Nanoseconds, "Mean time of a wait."),
+        mean_time("waits", "wait_ns", "average wait", "Mean time of a wait."),
         column(
             "db_time_share",
             "% DB time",
-            Measure::Share,
+            Share,
             Merge::Per { part: "wait_time_ns", within: "" },
             "Its share of the database's time.",
         ),
@@ -42,7 +42,6 @@ pub const VIEW: View = View {
     rows: events,
 };
 
-/// How long waits took.
 pub const HISTOGRAMS: View = View {
     name: "event-histograms",
     title: "Event histograms",
@@ -53,7 +52,7 @@ pub const HISTOGRAMS: View = View {
     shape: Shape::Table,
     columns: &[
         text("event", "event", "What sessions waited for."),
-        total("waits", "waits", Measure::Count, "Waits that ended; of a system call, calls."),
+        total("waits", "waits", Count, "Waits that ended; of a system call, calls."),
         part("waits_below_33us_share", "<32µs"),
         part("waits_below_131us_share", "<128µs"),
         part("waits_below_524us_share", "<512µs"),
@@ -88,7 +87,7 @@ const fn part(key: &'static str, heading: &'static str) -> Heading {
         "waits",
         key,
         heading,
-        Measure::Share,
+        Share,
         "Share of the waits that took less, and not less than the one before.",
     )
 }
@@ -160,7 +159,6 @@ fn all<'a>(interval: &Interval<'a>) -> Vec<Event<'a>> {
     all
 }
 
-/// An event as its series tells it.
 fn of_series<'a>(interval: &Interval<'a>, object: &'a str) -> Event<'a> {
     let moved = |column| interval.moved(EVENTS, object, column);
     let name = &object[SESSION.len()..];
@@ -219,7 +217,6 @@ fn of_server(interval: &Interval<'_>, event: &str) -> (Known, Known) {
     (moved("waits"), ratio(moved("time_ns"), moved("waits")))
 }
 
-/// Why the kernel counts no calls.
 fn uncounted(interval: &Interval<'_>) -> Missing {
     match interval.reason("kernel_io", "ios") {
         Some(Unmeasured::Off(_)) => Missing::Off,
@@ -229,7 +226,6 @@ fn uncounted(interval: &Interval<'_>) -> Missing {
     }
 }
 
-/// Time of sessions at work, by samples.
 fn sampled_ns(interval: &Interval<'_>) -> f64 {
     let samples = interval.samples("session").filter(at_work(interval)).count();
     samples as f64 * interval.ns() / looks(interval)

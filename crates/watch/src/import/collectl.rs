@@ -28,10 +28,8 @@ fn is_title(line: &str) -> bool {
     line.starts_with(TITLE)
 }
 
-/// What was read at one time.
 #[derive(Default)]
 struct Block {
-    /// The line of its time.
     line: usize,
     at_ns: u64,
     texts: BTreeMap<String, Vec<u8>>,

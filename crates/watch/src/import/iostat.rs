@@ -115,7 +115,6 @@ fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     Ok(Origin { host, notes, tool_version: None })
 }
 
-/// The text within a report.
 #[derive(Default)]
 struct Lines {
     /// What the numbers of the next lines are.
@@ -182,7 +181,6 @@ fn host_of(line: &str) -> Host {
     }
 }
 
-/// Reports one after the other.
 struct Intervals<'a, 's> {
     cpus: u32,
     ledger: Ledger<'a, 's>,

@@ -13,7 +13,6 @@ use blockstone_base::column::{Cell, Kind, Reading, Schema};
 use super::writer::{empty_row, is_state};
 use super::{Failure, Sink, Snapshot};
 
-/// A hundredth of a second.
 const CENTISECOND_NS: u64 = 10_000_000;
 /// How far an interval may be off its printed times, which are in whole seconds.
 const SLACK_NS: u64 = 1_500_000_000;
@@ -66,7 +65,6 @@ pub struct Span {
     pub exact: bool,
 }
 
-/// Intervals one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timeline {
     end_ns: Option<u64>,
@@ -144,7 +142,8 @@ impl<'a, 's> Ledger<'a, 's> {
     pub fn add(&mut self, span: Span, rows: &[IntervalRow]) -> Result<(), Failure> {
         let is_gap = self.end_ns.is_some_and(|end_ns| end_ns != span.from_ns);
         if let Some(end_ns) = self.end_ns.filter(|_| is_gap) {
-            let nothing = self.known.iter().map(|(key, totals)| reading(key, empty(totals)));
+            let nothing =
+                self.known.iter().map(|(key, totals)| reading(key, empty_row(totals.schema)));
             let at_ns = end_ns + (span.from_ns - end_ns) / 2;
             let readings = nothing.collect();
             (self.sink)(Snapshot { at_ns, readings })?;
@@ -167,7 +166,7 @@ impl<'a, 's> Ledger<'a, 's> {
                     totals.advance(span, row);
                     totals.cells(row, true)
                 }
-                None => empty(totals),
+                None => empty_row(totals.schema),
             };
             end.push(reading(key, cells));
         }
@@ -178,10 +177,6 @@ impl<'a, 's> Ledger<'a, 's> {
 
 fn reading(key: &(&'static str, String), cells: Vec<Cell>) -> Reading {
     Reading { probe: key.0, object: key.1.clone(), cells }
-}
-
-fn empty(totals: &Totals) -> Vec<Cell> {
-    empty_row(totals.schema)
 }
 
 impl Totals {

@@ -73,7 +73,6 @@ fn time(interval: &Map<String, Value>) -> Option<Time> {
     Some(Time { at_ns, length_ns: seconds.checked_mul(SECOND_NS)?, utc })
 }
 
-/// A row for each object of the interval.
 fn rows(interval: &Map<String, Value>, head: &Head) -> Vec<IntervalRow> {
     let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
     let mut rows = vec![whole_host(interval, head)];

@@ -3,7 +3,6 @@
 use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 
-/// A time with its zone.
 const ZONED: &str = "%Y-%m-%dT%H:%M:%S%z";
 /// Times without: the year first, or as an American locale and the C locale print them.
 const PLAIN: [&str; 5] = [
@@ -14,7 +13,6 @@ const PLAIN: [&str; 5] = [
     "%m/%d/%y %I:%M:%S %p",
 ];
 
-/// The note for times without a zone.
 pub const NO_ZONE: &str =
     "its times were taken as UTC and its dates as month first: use S_TIME_FORMAT=ISO to avoid this";
 

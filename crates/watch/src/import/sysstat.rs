@@ -13,9 +13,7 @@ use super::text::Text;
 const LIST: &str = "\"statistics\"";
 /// Bytes of what sysstat calls kB.
 pub const KIB: f64 = 1024.0;
-/// Nanoseconds of a millisecond.
 const MS_NS: f64 = 1e6;
-/// Nanoseconds of a second.
 const SECOND_NS: f64 = 1e9;
 
 /// A document that is read interval by interval.
@@ -29,7 +27,6 @@ pub struct Document<'a> {
 /// The line where an interval begins, and its contents.
 pub type Interval = (usize, Map<String, Value>);
 
-/// What the document says of the host.
 #[derive(Clone, Debug, Default)]
 pub struct Head(Map<String, Value>);
 
@@ -53,7 +50,6 @@ impl Head {
 }
 
 impl<'a> Document<'a> {
-    /// Reads up to the list.
     pub fn open(text: &'a Text) -> Result<(Head, Self), Failure> {
         let all = text.as_str();
         let list = all.find(LIST).and_then(|at| Some((at, at + all[at..].find('[')? + 1)));

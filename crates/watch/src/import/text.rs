@@ -78,7 +78,6 @@ impl Text {
         self.is_cut().then(|| self.last_line())
     }
 
-    /// The number of the last line.
     pub fn last_line(&self) -> usize {
         self.text.lines().count().max(1)
     }

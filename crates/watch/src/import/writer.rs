@@ -32,7 +32,6 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Takes note of a snapshot.
     pub fn add(&mut self, snapshot: &Snapshot) {
         if self.instants == 0 {
             self.first_ns = snapshot.at_ns;
@@ -127,7 +126,6 @@ impl<'a> Writer<'a> {
         Ok(Self { contents, recorder, at_ns: None, has_host: false, objects, instants: 0 })
     }
 
-    /// Writes the rows of a snapshot.
     pub fn add(&mut self, snapshot: Snapshot) -> Result<(), RecordError> {
         if self.at_ns != Some(snapshot.at_ns) {
             self.end_instant()?;
@@ -204,12 +202,10 @@ fn elsewhere() -> StorageTarget {
     }
 }
 
-/// A row of a probe without any value.
 pub fn empty_row(schema: &Schema) -> Vec<Cell> {
     vec![Cell::Unmeasured; schema.columns.len()]
 }
 
-/// Whether a column is a state, not a number.
 pub fn is_state(schema: &Schema, index: usize) -> bool {
     schema.columns[index].kind == Kind::State
 }

@@ -28,7 +28,6 @@ const NOISY_HALF_WIDTH: f64 = 0.2;
 pub struct Ladder<'a> {
     /// As evidence names it: `random reads`.
     pub name: &'static str,
-    /// Its direction.
     pub op: Op,
     /// Bytes an operation.
     pub block_bytes: u64,
@@ -40,7 +39,6 @@ pub struct Ladder<'a> {
 pub struct Plateau<'a> {
     /// By operations in flight, ascending.
     pub members: Vec<&'a Point>,
-    /// Operations a second.
     pub level: Estimate,
 }
 
@@ -109,7 +107,7 @@ impl<'a> Ladder<'a> {
     }
 
     /// The points from some concurrency up that have one rate, when they span enough doublings. A
-    /// quarter of them may be slower: somebody else disturbed them. None may surely be faster.
+    /// quarter of them may be slower: something else disturbed them. None may surely be faster.
     pub fn plateau(&self) -> Option<Plateau<'a>> {
         let most = self.points.last()?.load.in_flight();
         let upper = self.points.iter().filter(|p| p.load.in_flight() * UPPER_END >= most);
@@ -171,7 +169,6 @@ impl Plateau<'_> {
         (most - least) / self.level.value
     }
 
-    /// Doublings of concurrency that it spans.
     pub fn doublings(&self) -> f64 {
         doublings(&self.members)
     }

@@ -35,9 +35,7 @@ const UNCANNY_DOUBLINGS: f64 = 4.0;
 const UNCANNY_IOPS_MAX: f64 = 20_000.0;
 const IDLE_BUSY_RATIO_MAX: f64 = 0.7;
 
-/// Why a plateau is a cap.
 pub struct Mark {
-    /// What was seen.
     pub evidence: String,
     /// The control file that sets it, where one does.
     pub control_file: Option<String>,
@@ -47,12 +45,9 @@ pub struct Mark {
     pub kind: Option<Kind>,
 }
 
-/// What a cap limits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Requests a second, whatever their size.
     Ios,
-    /// Bytes a second.
     Bytes,
     /// There was no other block size to compare with.
     Unknown,
@@ -175,7 +170,7 @@ fn limit_text(case: &Case, cap: &CgroupCap) -> String {
     format!("{} sets {limit} a second on {device}", cap.source)
 }
 
-/// Most requests are answered at once, a few wait very long: somebody stops the flow and lets it
+/// Most requests are answered at once, a few wait very long: something stops the flow and lets it
 /// go.
 fn stalls(plateau: &Plateau) -> Option<String> {
     // Waiting for a processor stalls requests in groups as well.

@@ -1,4 +1,4 @@
-//! A disk that dies after the Nth operation, or is full after the Nth byte; for tests.
+//! A disk that dies after the Nth operation, or is full after the Nth byte.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Disk, Output, System, parent};
+use crate::disk::{Disk, Output, System, parent};
 
 /// Clones share one fate.
 #[derive(Clone, Default)]
