@@ -20,31 +20,25 @@ pub enum Placement {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// All flash there is, in bytes.
     pub raw_bytes: u64,
     /// What the host sees, in bytes.
     pub visible_bytes: u64,
-    /// A page: what is read and programmed at once.
     pub page_bytes: u32,
     /// Pages of a block of one plane.
     pub pages_per_block: u32,
     pub channels: u32,
-    /// Dies behind each channel.
     pub dies_per_channel: u32,
     pub times: Times,
     pub policy: Policy,
     /// Free blocks a die that only collection may use.
     pub reserve_blocks: u32,
-    /// How collection is paced while writes wait.
     pub pace: Pace,
     /// Collect on idle dies until this part of their blocks is free, 0 to 1; zero collects on
     /// demand only.
     pub background: f64,
     /// For how long a die has to be idle before that, in nanoseconds.
     pub idle_ns: u64,
-    /// What is moved gets open blocks of its own.
     pub separate_moves: bool,
-    /// Where the parts of a workload go.
     pub placement: Placement,
     /// The part of the blocks that takes writes in fast pages only, 0 to 1; their pages are folded
     /// into ordinary blocks later.
@@ -52,24 +46,15 @@ pub struct Device {
     pub wear: Wear,
 }
 
-/// An invalid device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
-    /// No more flash than is visible.
     #[error(
         "configure the device: {raw_bytes} raw bytes do not exceed {visible_bytes} visible bytes\n\
          hint: without spare capacity nothing can be overwritten"
     )]
-    NoSpare {
-        /// All flash.
-        raw_bytes: u64,
-        /// What the host sees.
-        visible_bytes: u64,
-    },
-    /// A quantity that must not be zero is, or a share is not one.
+    NoSpare { raw_bytes: u64, visible_bytes: u64 },
     #[error("configure the device: {what} is {value}\nhint: {hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
-    /// The translation layer that follows is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }

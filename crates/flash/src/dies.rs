@@ -44,7 +44,6 @@ impl Times {
         self.program_ns.iter().sum::<u64>() as f64 / self.program_ns.len().max(1) as f64
     }
 
-    /// For the formulas.
     pub fn costs(&self) -> crate::theory::Costs {
         crate::theory::Costs {
             program_ns: self.program_ns_mean() / f64::from(self.planes),
@@ -68,7 +67,6 @@ struct Segment {
     kind: Kind,
 }
 
-/// What lies before one die.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     /// Work ahead, oldest first; kept only where reads may interrupt.
@@ -77,7 +75,6 @@ struct Queue {
     reads_end_ns: u64,
 }
 
-/// The dies of a device, and when each of them is free.
 #[derive(Debug)]
 pub struct Dies {
     read_ns: u64,
@@ -91,7 +88,6 @@ pub struct Dies {
     /// By slot: the program times of all slots before it.
     programs_before_ns: Vec<u64>,
     fast_ns: u64,
-    /// When each die is free.
     free_ns: Vec<u64>,
     queues: Vec<Queue>,
     channel_free_ns: Vec<u64>,
@@ -143,7 +139,6 @@ impl Dies {
         self.free_ns[die as usize] + for_ns < self.now_ns
     }
 
-    /// When a die is free.
     pub fn free_ns(&self, die: u32) -> u64 {
         self.free_ns[die as usize]
     }

@@ -10,11 +10,8 @@ use crate::theory;
 /// A piece of a measured curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// When it began, in seconds.
     pub from_s: f64,
-    /// How long it lasted, in seconds.
     pub duration_s: f64,
-    /// Bytes written in it.
     pub bytes: f64,
 }
 
@@ -45,19 +42,13 @@ pub struct Fit {
     pub drive_fills_missing: f64,
 }
 
-/// A curve that tells nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     #[error(
         "fit: {samples} samples of writes are too few\nhint: log at least {least}, one a second, \
          as with fio --write_bw_log --log_avg_msec=1000"
     )]
-    Few {
-        samples: usize,
-        /// How many there must be.
-        least: usize,
-    },
-    /// An invalid sample.
+    Few { samples: usize, least: usize },
     #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s\nhint: {hint}")]
     Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
     #[error("fit: nothing was written\nhint: log writes; reads say nothing about spare capacity")]

@@ -44,9 +44,7 @@ enum State {
     Free,
     Open,
     Closed,
-    /// Being collected.
     Victim,
-    /// Never to be used again.
     Bad,
 }
 
@@ -74,7 +72,6 @@ pub trait Mapping {
     fn digest(&self) -> u64;
 }
 
-/// A page to be written, and the stream it belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Write {
     /// Logical page.
@@ -88,7 +85,6 @@ pub trait Operations {
     /// `count` pages were read and programmed into the slots from `slot` on, all on one die;
     /// `fast` when the block is of a pool that uses fast pages only.
     fn moved(&mut self, die: u32, slot: u32, count: u32, fast: bool);
-    /// A block was erased.
     fn erased(&mut self, die: u32);
 }
 
@@ -101,7 +97,6 @@ impl Operations for Untimed {
     fn erased(&mut self, _: u32) {}
 }
 
-/// Why pages move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     Space,
@@ -185,7 +180,6 @@ impl Ftl<Counts> {
 }
 
 impl<M: Mapping> Ftl<M> {
-    /// What the engine is called in results.
     pub const fn name(&self) -> &'static str {
         M::NAME
     }
@@ -194,7 +188,6 @@ impl<M: Mapping> Ftl<M> {
         &self.config
     }
 
-    /// What was done so far.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }

@@ -15,7 +15,6 @@ pub struct Setting {
     pub pages_per_block: u32,
 }
 
-/// What came out there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Swept {
     pub setting: Setting,

@@ -134,7 +134,6 @@ pub struct Costs {
     pub program_ns: f64,
     /// Read within a die.
     pub read_ns: f64,
-    /// Erase of a block.
     pub erase_ns: f64,
 }
 

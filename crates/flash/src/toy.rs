@@ -11,7 +11,6 @@ pub enum Cell {
     /// Erased: can be programmed once.
     #[default]
     Free,
-    /// Holds this page of the host.
     Used(u8),
     /// Holds what was overwritten since.
     Stale,
@@ -20,15 +19,10 @@ pub enum Cell {
 /// A picture with what was done before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What happened, in sentences.
     pub text: String,
-    /// The device then.
     pub blocks: [[Cell; PAGES]; BLOCKS],
-    /// Pages written by the host so far.
     pub host_pages: u32,
-    /// Pages programmed so far.
     pub programs: u32,
-    /// Blocks erased so far.
     pub erases: u32,
 }
 

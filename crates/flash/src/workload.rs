@@ -10,7 +10,6 @@ pub use pattern::Pattern;
 
 use pattern::State;
 
-/// A part of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     pub name: String,
@@ -20,11 +19,9 @@ pub struct Part {
     pub writes: f64,
     /// Its share of the reads, likewise.
     pub reads: f64,
-    /// Which of its pages are written, and in what order.
     pub pattern: Pattern,
 }
 
-/// A workload without its rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Its parts; their regions follow each other.
@@ -43,14 +40,12 @@ pub enum Action {
     Trim,
 }
 
-/// A request of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub action: Action,
     /// Its first page.
     pub page: u32,
     pub pages: u32,
-    /// The part it belongs to.
     pub part: u32,
 }
 

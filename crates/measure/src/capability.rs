@@ -3,7 +3,6 @@
 use blockstone_base::Capability;
 use blockstone_record::manifest::NamedCapability;
 
-/// `--require` named something that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("require `{name}`: no such capability\nhint: known are {known}")]
 pub struct UnknownCapability {
@@ -11,7 +10,6 @@ pub struct UnknownCapability {
     pub known: String,
 }
 
-/// A capability under its name.
 pub fn named(name: &str, capability: Capability) -> NamedCapability {
     NamedCapability { name: name.to_owned(), capability }
 }

@@ -8,12 +8,10 @@ pub trait Observer {
         let _ = label;
     }
 
-    /// A tick of the phase that runs.
     fn tick(&mut self, live: &Live<'_>) {
         let _ = live;
     }
 
-    /// Something a reader should know now.
     fn note(&mut self, text: &str) {
         let _ = text;
     }
@@ -36,7 +34,6 @@ pub struct Live<'a> {
     pub left: Nanos,
 }
 
-/// How much of something happens a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     pub value: f64,

@@ -12,7 +12,6 @@ use blockstone_sys::clock::MonotonicClock;
 
 use crate::ticks::Ticks;
 
-/// The recording while it is made.
 pub struct Session {
     recorder: Recorder,
     probes: Vec<Box<dyn Probe>>,
@@ -25,7 +24,6 @@ pub struct Session {
     ticks: Ticks,
 }
 
-/// What a recording begins with.
 pub struct SessionSpec<'a> {
     /// Where it goes: a directory that does not exist or is empty.
     pub dir: &'a Path,
@@ -36,7 +34,6 @@ pub struct SessionSpec<'a> {
     /// What the measured thing says about itself at each tick. The first is the one whose missed
     /// ticks are counted.
     pub series: &'static [&'static Schema],
-    /// Time between two ticks.
     pub tick: Nanos,
 }
 
@@ -87,12 +84,10 @@ impl Session {
         self.clock.now_ns() - self.origin_ns
     }
 
-    /// Time since the recording began.
     pub fn elapsed(&self) -> Nanos {
         Nanos(self.now_ns())
     }
 
-    /// The recorder, for histograms, events and the manifest.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }

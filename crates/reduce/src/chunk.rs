@@ -16,9 +16,7 @@ use crate::table::{Place, Seen, Table};
 
 /// No chunk is shorter, but the last of a segment.
 pub const CHUNK_BYTES_MIN: usize = 8 << 10;
-/// No chunk is longer.
 pub const CHUNK_BYTES_MAX: usize = 64 << 10;
-/// Bytes of a chunk, as a rule.
 pub const CHUNK_BYTES_MEAN: usize = 16 << 10;
 
 /// Bytes that decide whether a chunk ends behind them: a 64-bit sum forgets what is older.
@@ -84,7 +82,6 @@ pub struct Displacement {
 /// Displacements that are told apart before the rarest are forgotten.
 const DISPLACEMENTS_MAX: usize = 1 << 16;
 
-/// Chunks and where they repeat.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chunks {
     table: Table,
@@ -93,7 +90,6 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Within this much memory.
     pub fn new(memory_bytes: usize) -> Self {
         let table = Table::new(memory_bytes);
         Self { table, displaced: HashMap::new() }
@@ -149,12 +145,10 @@ impl Chunks {
         all
     }
 
-    /// The different chunks.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The table, to fill it again.
     pub(crate) fn table_mut(&mut self) -> &mut Table {
         &mut self.table
     }

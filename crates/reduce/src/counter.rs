@@ -30,7 +30,6 @@ pub use sample::Sample;
 use detail::Detail;
 use masked::Masked;
 
-/// A file as the counter knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedFile {
     /// Bytes counted, those of its last segment padded to a block left out.
@@ -49,7 +48,6 @@ pub struct Wanted {
     pub start_bytes: u64,
 }
 
-/// The counts of one grid.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GridCount {
     pub grid: Grid,
@@ -95,7 +93,6 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Nothing counted yet.
     pub fn new(plan: Plan) -> Self {
         let level_max = plan.levels().last().copied().unwrap_or_default();
         let memory = plan.memory();
@@ -229,12 +226,10 @@ impl Counter {
         &self.grids
     }
 
-    /// The counts under masks.
     pub fn masked(&self) -> impl Iterator<Item = &MaskedGrid> {
         self.masked.grids()
     }
 
-    /// Who holds what.
     pub fn sets(&self) -> &Sets {
         &self.sets
     }

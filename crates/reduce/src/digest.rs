@@ -22,7 +22,6 @@ pub const UNIT_SECTORS: usize = UNIT_BYTES / SECTOR_BYTES;
 /// Represents the content of a sector, a unit or a block.
 pub type Fingerprint = u128;
 
-/// The digest of any bytes.
 #[inline]
 pub fn of(bytes: &[u8]) -> Fingerprint {
     XxHash3_128::oneshot(bytes)

@@ -121,7 +121,6 @@ impl Distinct {
 #[derive(Debug)]
 pub struct Kind {
     pub name: &'static str,
-    /// What it is like, in one sentence.
     pub doc: &'static str,
     /// Makes block `block` of file `file`: writes all of `out`, which is one block long.
     pub block: fn(&Shape, u32, u64, &mut [u8]),
@@ -129,7 +128,6 @@ pub struct Kind {
     pub distinct: Option<fn(&Shape) -> Distinct>,
 }
 
-/// The kind of that name.
 pub fn find(name: &str) -> Option<&'static Kind> {
     registry::ALL.iter().find(|kind| kind.name == name).copied()
 }

@@ -12,25 +12,18 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS};
 /// The largest block that is counted, in bytes.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
-/// An invalid grid of blocks.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
-    /// Blocks of a size that is not counted.
     #[error(
         "count blocks of {size}: a block is 4K times a power of two, up to 1M\n\
          hint: for example --block-size 4K,8K,16K,32K"
     )]
     Size { size: Bytes },
-    /// A beginning between sectors.
     #[error(
         "count blocks from offset {offset_bytes}: an offset is a multiple of 512 below 1M\n\
          hint: for example --offset 0,512,4096"
     )]
-    Offset {
-        /// The offset asked for, in bytes.
-        offset_bytes: u64,
-    },
-    /// Nothing to count.
+    Offset { offset_bytes: u64 },
     #[error("count blocks: no {what} is given\nhint: name at least one")]
     None { what: &'static str },
 }

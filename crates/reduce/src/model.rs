@@ -26,25 +26,12 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("xtremio", include_str!("../models/xtremio.toml")),
 ];
 
-/// A model that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The text is no model.
     #[error("read model {name}: {why}\nhint: `blockstone reduce --help` describes models")]
-    Unreadable {
-        /// Its name or file.
-        name: String,
-        /// What is wrong, and where.
-        why: String,
-    },
-    /// It says something that no array does.
+    Unreadable { name: String, why: String },
     #[error("use model {name}: {what}\nhint: {hint}")]
-    Nonsense {
-        /// Its name or file.
-        name: String,
-        what: String,
-        hint: &'static str,
-    },
+    Nonsense { name: String, what: String, hint: &'static str },
 }
 
 /// What an array does with a block.

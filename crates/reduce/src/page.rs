@@ -19,7 +19,6 @@ use std::ops::Range;
 pub enum Field {
     /// When the page was changed: LSN, SCN.
     Lsn,
-    /// The checksum of the page.
     Checksum,
     /// Where the page belongs: its number, its file, its neighbours.
     Address,
@@ -76,18 +75,15 @@ impl Fields {
         self.ranges.push((field, start..start + len));
     }
 
-    /// All of them.
     pub fn ranges(&self) -> &[(Field, Range<usize>)] {
         &self.ranges
     }
 
-    /// Forgets them: the next page.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
 }
 
-/// A format of database pages.
 #[derive(Debug)]
 pub struct Format {
     /// Its name in reports: `PostgreSQL`.
@@ -103,7 +99,6 @@ pub struct Format {
     pub look: fn(&[u8], &mut Fields) -> PageUse,
 }
 
-/// The format of a file, and the bytes of its pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Recognised {
     pub format: &'static Format,
@@ -117,7 +112,6 @@ pub fn recognise(head: &[u8]) -> Option<Recognised> {
     })
 }
 
-/// Whether there is nothing in it.
 fn is_zeros(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }

@@ -38,7 +38,6 @@ impl Place {
 
 const NEVER_USED: u32 = 1 << 31;
 
-/// A content that occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub print: Fingerprint,
@@ -52,7 +51,6 @@ pub struct Entry {
 const VACANT: Entry = Entry { print: 0, first: Place(0), count: 0, set: 0 };
 
 impl Entry {
-    /// A content that occurred `count` times.
     pub fn new(print: Fingerprint, first: Place, count: u32) -> Self {
         Self { print, first, count, set: 0 }
     }
@@ -63,7 +61,6 @@ impl Entry {
         SetId(self.set & !NEVER_USED)
     }
 
-    /// Tells it which files hold it.
     #[inline]
     pub fn set_set(&mut self, set: SetId) {
         self.set = self.set & NEVER_USED | set.0;
@@ -74,7 +71,6 @@ impl Entry {
         self.set & NEVER_USED != 0
     }
 
-    /// Marks it as never used.
     pub fn set_never_used(&mut self) {
         self.set |= NEVER_USED;
     }
@@ -180,7 +176,6 @@ impl Table {
         self.slots.iter().filter(|entry| entry.count > 0)
     }
 
-    /// The entry of a content.
     pub fn get(&self, print: Fingerprint) -> Option<&Entry> {
         self.find(print).map(|slot| &self.slots[slot])
     }
@@ -218,7 +213,6 @@ impl Table {
         (print >> 64).leading_zeros() >= self.share_log2 + 64
     }
 
-    /// Keeps half of what was kept.
     pub fn halve(&mut self) {
         self.shrink_share(self.share_log2 + 1);
     }

@@ -24,7 +24,6 @@ use crate::saved::{self, Position};
 use crate::survey::{Survey, shown};
 use crate::workers::{Bytes, Compressed, Job, Message, Piece, Pool, Segment, Work, work};
 
-/// How a scan goes about it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Threads that read, hash and compress; as many reads are in flight.
@@ -52,17 +51,13 @@ impl Default for Settings {
 /// Reads of a megabyte that keep a device busy.
 const READS_IN_FLIGHT: usize = 8;
 
-/// How far a scan is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Bytes counted.
     pub done_bytes: u64,
-    /// Bytes of all files.
     pub all_bytes: u64,
     pub file: &'a str,
 }
 
-/// A scan that was made, or a part of one.
 #[derive(Debug)]
 pub struct Outcome {
     pub counter: Counter,
@@ -72,7 +67,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What findings need to know of the files.
     pub fn notes(&self) -> Vec<FileNote> {
         notes(&self.scanned)
     }

@@ -18,33 +18,27 @@ use crate::error::ScanError;
 /// Bytes of a file by which its format is recognised.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// A file to be scanned.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub path: PathBuf,
     pub bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// The format of its pages.
     pub format: Option<Recognised>,
 }
 
-/// What the paths lead to.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// Files and block devices, in the order of the paths, directories by name.
     pub files: Vec<Found>,
-    /// What was met and is not scanned.
     pub skipped: Vec<Skipped>,
 }
 
 impl Survey {
-    /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether some file has pages of a known format.
     pub fn knows_a_format(&self) -> bool {
         self.files.iter().any(|file| file.format.is_some())
     }

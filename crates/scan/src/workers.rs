@@ -16,7 +16,6 @@ use blockstone_reduce::hash::{Depth, Hashed, Hasher, SEGMENT_BYTES};
 use blockstone_reduce::page::Recognised;
 use blockstone_sys::buffer::Slot;
 
-/// A segment that was read.
 pub struct Piece {
     pub number: u64,
     /// Its file, as an index into the sources.
@@ -24,7 +23,6 @@ pub struct Piece {
     pub start_bytes: u64,
     /// Bytes that were to be there.
     pub expected_bytes: u64,
-    /// Whether the file ends with it.
     pub is_last: bool,
     pub found: Result<Segment, String>,
     /// Memory that nothing was read into. It goes back to the pool with this piece, so that holes
@@ -33,13 +31,11 @@ pub struct Piece {
     held: Option<Bytes>,
 }
 
-/// What a segment holds.
 pub struct Segment {
     pub open: Arc<Open>,
     pub hashed: Hashed,
     /// Its bytes; none of a hole.
     pub bytes: Option<Arc<Bytes>>,
-    /// Whether it is a hole.
     pub is_hole: bool,
 }
 
@@ -80,11 +76,8 @@ pub struct Job {
     pub bytes: Option<Arc<Bytes>>,
 }
 
-/// What workers tell.
 pub enum Message {
-    /// A segment was read and hashed.
     Piece(Box<Piece>),
-    /// Blocks were compressed.
     Compressed(Vec<Compressed>),
 }
 
@@ -104,7 +97,6 @@ struct State {
 }
 
 impl Pool {
-    /// With this memory.
     pub fn new(free: Vec<Slot>) -> Arc<Self> {
         let state = State { free, jobs: VecDeque::new(), read_all: false, ended: false };
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })

@@ -43,7 +43,6 @@ pub struct Process {
     pub title: String,
 }
 
-/// The number of the calling thread.
 pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
@@ -106,7 +105,6 @@ pub fn process(root: &Path, pid: u32) -> Option<Process> {
     Some(Process { pid, parent, title })
 }
 
-/// All processes of the machine.
 pub fn all(root: &Path) -> Vec<u32> {
     ids(&under(root, "/proc"))
 }

@@ -19,22 +19,15 @@ use blockstone_base::Capability;
 
 use crate::proc::{text, under};
 
-/// Why programs do not run in the kernel, or cannot be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
-    /// What it takes is not there.
     #[error("trace inside the kernel: {why}")]
-    Missing {
-        /// What is missing, and what would help.
-        why: String,
-    },
-    /// The kernel refused a program.
+    Missing { why: String },
     #[error(
         "start the kernel program {program}: {message}\n\
          hint: it needs tracepoints of Linux 6.5 or later"
     )]
     Refused { program: String, message: String },
-    /// A table of the programs could not be read or written.
     #[error("{operation} the kernel table {table}: {source}")]
     Table { operation: &'static str, table: &'static str, source: Error },
 }

@@ -72,10 +72,8 @@ impl DerefMut for Slot {
     }
 }
 
-/// Why memory could not be allocated.
 #[derive(Debug, thiserror::Error)]
 pub enum ArenaError {
-    /// The kernel refused the mapping.
     #[error(
         "map {bytes} bytes of I/O memory: {source}\n\
          hint: use fewer workers, a lower depth or a smaller block"

@@ -15,7 +15,6 @@ use crate::proc::{number, numbers_after, text, under};
 /// Limits above this mean "none": version 1 prints the largest page-aligned number instead.
 const UNLIMITED_BYTES: u64 = 1 << 62;
 
-/// Memory that a control group allows and has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     pub limit_bytes: u64,
@@ -37,17 +36,12 @@ pub struct GroupUsage {
     pub memory_bytes: Option<u64>,
     /// The limit on it in bytes; none without one.
     pub memory_limit_bytes: Option<u64>,
-    /// Bytes read from devices.
     pub read_bytes: Option<u64>,
-    /// Bytes written to devices.
     pub write_bytes: Option<u64>,
-    /// Reads from devices.
     pub read_ios: Option<u64>,
-    /// Writes to devices.
     pub write_ios: Option<u64>,
 }
 
-/// The control groups a process is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
     root: PathBuf,
@@ -68,7 +62,6 @@ impl Groups {
         Self::of(root, "self")
     }
 
-    /// The same of a process by its number.
     pub fn of_process(root: &Path, pid: u32) -> Self {
         Self::of(root, &pid.to_string())
     }

@@ -13,7 +13,6 @@ pub use rustix::process::Signal;
 pub struct User {
     pub name: String,
     pub uid: u32,
-    /// The number of its group.
     pub gid: u32,
 }
 
@@ -30,7 +29,6 @@ pub fn user(root: &Path, names: &[&str]) -> Option<User> {
     names.iter().find_map(entry)
 }
 
-/// Whether this process is the superuser.
 pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
 }

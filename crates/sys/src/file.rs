@@ -10,15 +10,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// What a file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads only.
     Read,
     ReadWrite,
 }
 
-/// A file or block device open for block I/O.
 #[derive(Debug)]
 pub struct BlockFile {
     file: File,
@@ -26,39 +23,19 @@ pub struct BlockFile {
     direct: bool,
 }
 
-/// A file operation that could not be done; every variant names the path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It could not be opened.
     #[error("open {}: {source}\nhint: {}", path.display(), open_hint(source, *direct))]
-    Open {
-        path: PathBuf,
-        /// Whether `O_DIRECT` was asked for.
-        direct: bool,
-        source: io::Error,
-    },
-    /// It could not be created.
+    Open { path: PathBuf, direct: bool, source: io::Error },
     #[error("create {}: {source}\nhint: {}", path.display(), create_hint(source, *direct))]
-    Create {
-        path: PathBuf,
-        /// Whether `O_DIRECT` was asked for.
-        direct: bool,
-        source: io::Error,
-    },
-    /// Another process holds its lock.
+    Create { path: PathBuf, direct: bool, source: io::Error },
     #[error(
         "lock {}: another process holds it\nhint: is another Blockstone running there?",
         path.display()
     )]
     Locked { path: PathBuf },
-    /// Any other operation on the open file.
     #[error("{operation} {}: {source}\nhint: {}", path.display(), io_hint(source))]
-    Io {
-        /// The operation, as a verb.
-        operation: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// What shows that a file was changed.
@@ -126,7 +103,6 @@ impl BlockFile {
         Ok(Self { file, path: path.to_owned(), direct })
     }
 
-    /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -263,7 +239,6 @@ impl BlockFile {
         Ok(FileState { bytes: self.size_bytes()?, modified_ns })
     }
 
-    /// Whether it is a block device.
     pub fn is_device(&self) -> bool {
         self.file.metadata().is_ok_and(|found| found.file_type().is_block_device())
     }

@@ -30,17 +30,14 @@ pub struct Sampler {
     copied: Vec<u8>,
 }
 
-/// Why the processors cannot be sampled.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// This user may not.
     #[error(
         "sample the processors: {source}; kernel.perf_event_paranoid is {paranoid}\n\
          hint: run as root, `setcap cap_perfmon+ep` on the binary, or set \
          kernel.perf_event_paranoid to 0"
     )]
     NotPermitted { paranoid: String, source: io::Error },
-    /// The kernel has no such events.
     #[error(
         "sample the processors: {source}\nhint: the kernel must be built with CONFIG_PERF_EVENTS"
     )]

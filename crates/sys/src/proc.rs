@@ -67,7 +67,6 @@ pub fn text(path: &Path) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A short file's text as a number.
 pub fn number(path: &Path) -> Option<u64> {
     text(path)?.parse().ok()
 }

@@ -16,7 +16,6 @@ use crate::buffer::Arena;
 use crate::clock;
 use crate::file::BlockFile;
 
-/// What a slot is submitted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
     Read,
@@ -40,16 +39,10 @@ pub struct RingFeatures {
     pub fixed_buffers: Capability,
 }
 
-/// A ring that cannot be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum RingError {
-    /// The kernel gave no ring of any kind.
     #[error("set up an io_uring of {entries} entries: {source}\nhint: {}", setup_hint(source))]
-    Setup {
-        entries: u32,
-        /// The kernel's answer to the plainest request.
-        source: io::Error,
-    },
+    Setup { entries: u32, source: io::Error },
     /// Submitting or waiting failed as a whole, not a single request.
     #[error(
         "enter the io_uring of {path}: {source}\nhint: see the kernel's log (dmesg) for the cause"

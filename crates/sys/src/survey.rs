@@ -29,7 +29,6 @@ use place::{Alignment, Place};
 /// superblocks, LVM and md labels of every version, and ZFS labels lie there.
 const EMPTY_EDGE_BYTES: u64 = 1 << 20;
 
-/// Why a survey could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
     #[error(
@@ -37,13 +36,11 @@ pub enum SurveyError {
          hint: name a directory, file or block device that exists"
     )]
     NotFound { path: PathBuf },
-    /// It is a socket, a pipe or a character device.
     #[error(
         "survey {path}: this is a {what}, which holds no data\n\
          hint: name a directory, a regular file or a block device"
     )]
     NotStorage { path: PathBuf, what: &'static str },
-    /// The system would not tell.
     #[error(
         "survey {path}: {source}\nhint: the user needs read access to the path and execute access \
          to the directories above it"

@@ -23,7 +23,6 @@ pub struct CpuUsage {
     pub switches_involuntary: u64,
 }
 
-/// The usage of this process so far.
 pub fn process() -> CpuUsage {
     CpuUsage::of(libc::RUSAGE_SELF)
 }
@@ -45,7 +44,6 @@ fn peak_in(status: &str) -> Option<u64> {
 }
 
 impl CpuUsage {
-    /// The usage of the calling thread so far.
     pub fn of_thread() -> Self {
         Self::of(libc::RUSAGE_THREAD)
     }
@@ -54,7 +52,6 @@ impl CpuUsage {
         self.cpu_user_ns + self.cpu_system_ns
     }
 
-    /// Times that it left a processor.
     pub fn switches(&self) -> u64 {
         self.switches_voluntary + self.switches_involuntary
     }

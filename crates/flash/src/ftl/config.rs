@@ -37,13 +37,10 @@ pub struct Wear {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Pages that the host sees.
     pub logical_pages: u32,
     /// Pages of a block; with planes in step, of their blocks together.
     pub pages_per_block: u32,
-    /// Dies. Each has blocks of its own.
     pub dies: u32,
-    /// Where blocks belong; one is the ordinary case.
     pub pools: Vec<Pool>,
     /// The pool of each stream; writes name a stream.
     pub streams: Vec<u32>,
@@ -52,51 +49,33 @@ pub struct Config {
     pub policy: Policy,
     /// Free blocks of each pool on each die that only collection may use; at least one.
     pub reserve_blocks: u32,
-    /// How collection in the foreground is paced.
     pub pace: Pace,
     pub wear: Wear,
     /// Seed of choices and of which blocks are bad.
     pub seed: u64,
 }
 
-/// An invalid configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// A quantity is zero or beyond what the tables can hold.
     #[error("configure the device: {what} is {value}, it must be {least} to {most}\nhint: {hint}")]
     Range { what: &'static str, value: u64, least: u64, most: u64, hint: &'static str },
-    /// There is no spare beyond what is bad, reserved and open.
     #[error(
         "configure the device: {logical} logical pages need spare, but only {usable} of {raw} \
          pages remain after bad blocks, the reserve and open blocks\n\
          hint: raise the raw capacity, or lower the visible capacity, the reserve or the number of \
          dies"
     )]
-    NoSpare {
-        /// Pages the host sees.
-        logical: u64,
-        /// All pages.
-        raw: u64,
-        /// Pages that can hold data.
-        usable: u64,
-    },
-    /// A stream, pool or fold names something that does not exist.
+    NoSpare { logical: u64, raw: u64, usable: u64 },
     #[error(
         "configure the device: {what} refers to number {index} of {count}\n\
          hint: numbers start at zero"
     )]
     Index { what: &'static str, index: u32, count: usize },
-    /// The classes of the counting engine are not all pages.
     #[error(
         "configure the device: classes cover {covered} pages of {logical}\nhint: every page \
          belongs to one class"
     )]
-    Classes {
-        /// Pages in classes.
-        covered: u64,
-        /// Logical pages.
-        logical: u32,
-    },
+    Classes { covered: u64, logical: u32 },
 }
 
 impl Config {

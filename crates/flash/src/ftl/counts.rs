@@ -11,7 +11,6 @@ use super::{Block, Config, Fault, Mapping, Write};
 /// A class of pages that are written equally often.
 #[derive(Clone, Debug)]
 struct Class {
-    /// Its first page.
     first: u32,
     /// Its pages from `first` on that are mapped; pages being exchangeable, the others are those
     /// behind them.
@@ -34,7 +33,6 @@ pub struct Counts {
     used: usize,
 }
 
-/// Slots drawn at once.
 const AHEAD: usize = 64;
 
 impl Counts {

@@ -6,7 +6,6 @@ use blockstone_base::rng::mix;
 
 use super::{BATCH, Block, Config, Fault, Mapping, Write};
 
-/// Bits of a word of the table of valid pages.
 const WORD: u32 = u32::BITS;
 
 /// Mapping tables: 4 bytes a logical page, 4 bytes and a bit a flash page.

@@ -49,11 +49,8 @@ impl Totals {
      read-only\nhint: give it more spare, fewer bad blocks or a smaller reserve"
 )]
 pub struct Full {
-    /// The page that could not be written.
     pub page: u32,
-    /// The die that had to take it.
     pub die: u32,
-    /// What was written before.
     pub host_pages: u64,
 }
 

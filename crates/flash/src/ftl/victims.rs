@@ -36,7 +36,6 @@ pub enum Victims {
     CostBenefit(Vec<Aged>),
 }
 
-/// A block and when it was closed.
 #[derive(Clone, Copy, Debug)]
 pub struct Aged {
     block: u32,

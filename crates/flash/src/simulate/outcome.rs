@@ -55,12 +55,10 @@ impl Percentiles {
     }
 }
 
-/// A picture of the block map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// When, in millionths of the visible capacity written.
     pub drive_fills_millionth: u64,
-    /// Pages of the blocks.
     pub map: BlockMap,
 }
 
@@ -75,7 +73,6 @@ pub struct Steady {
     pub iops: f64,
     /// Programs ÷ host pages.
     pub wa: Option<f64>,
-    /// What was moved in it, and why.
     pub totals: Totals,
     pub reads: LatencyHistogram,
     pub writes: LatencyHistogram,
@@ -90,9 +87,7 @@ pub struct Outcome {
     pub engine: &'static str,
     pub plan: Plan,
     pub config: Config,
-    /// The run in pieces.
     pub points: Vec<Point>,
-    /// Pictures of the block map.
     pub frames: Vec<Frame>,
     /// Requests a second before anything was collected.
     pub iops_fresh: Option<f64>,
@@ -116,9 +111,7 @@ pub struct Outcome {
     pub unmapped_reads: u64,
     /// Simulated time, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Bytes of the tables.
     pub memory_bytes: u64,
-    /// Why it ended early, if it did.
     pub ended_by: Option<Full>,
     /// The same for the same plan.
     pub digest: u64,

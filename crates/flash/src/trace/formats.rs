@@ -7,7 +7,6 @@ type Line = Result<Option<Recorded>, String>;
 
 const SECTOR: u64 = 512;
 
-/// Reads the lines of one file.
 pub struct Reader {
     format: Format,
     /// fio: whether times stand before the names, and in what unit.

@@ -9,7 +9,6 @@ use crate::mask::Mask;
 use crate::plan::{Memory, Plan};
 use crate::table::{Place, Table};
 
-/// The counts of one grid under one mask.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MaskedGrid {
     /// The grid; it begins where files begin.
@@ -22,7 +21,6 @@ pub struct MaskedGrid {
     pub table: Table,
 }
 
-/// All masks and sizes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Masked {
     units: Units,

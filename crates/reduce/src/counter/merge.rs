@@ -7,13 +7,10 @@ use crate::table::{Place, Seen};
 
 use super::Counter;
 
-/// Scans that cannot be counted together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("one counted {this}, the other {that}")]
 pub struct MergeError {
-    /// What one of them counted.
     pub this: String,
-    /// What the other counted.
     pub that: String,
 }
 

@@ -18,16 +18,12 @@ pub struct Row {
     pub sizes: Option<Sizes>,
 }
 
-/// A row that is none of this counter's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// There is no such table.
     #[error("a content names table {table}, but there are {tables}")]
     Table { table: usize, tables: usize },
-    /// There is no such set of files.
     #[error("a content names file set {set}, but there are {sets}")]
     Set { set: u32, sets: usize },
-    /// A set does not follow from those before it.
     #[error("file set {number} does not follow from those before it")]
     Order { number: usize },
     /// A content that occurs never, or outside the share that is kept.
@@ -50,7 +46,6 @@ impl Counter {
         grids.chain(masked).chain(others).collect()
     }
 
-    /// All contents of all tables.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let grids = self.grids.len();
         let tables = self.grids.iter().map(|count| &count.table);
@@ -113,7 +108,6 @@ impl Counter {
         Ok(())
     }
 
-    /// Its sets, to keep them.
     pub fn set_rows(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
         Sets::rows(&self.sets)
     }

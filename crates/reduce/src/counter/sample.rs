@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::compress::Sizes;
 use crate::digest::Fingerprint;
 
-/// Sizes of contents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
     #[serde(skip)]
@@ -55,7 +54,6 @@ impl Sample {
         self.sizes.iter().filter_map(|(&print, sizes)| Some((print, sizes.as_ref()?)))
     }
 
-    /// The sizes of one content.
     pub fn get(&self, print: Fingerprint) -> Option<&Sizes> {
         self.sizes.get(&print)?.as_ref()
     }

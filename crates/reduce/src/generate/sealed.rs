@@ -15,11 +15,9 @@ const TAIL_BYTES: usize = 4;
 
 /// What the header of a block says.
 pub struct Header {
-    /// Its type.
     pub kind: u8,
     /// Its address: number of the file times 2^22, and number of the block.
     pub address: u32,
-    /// When it was changed.
     pub scn: u64,
     /// 1 for a block that was never used, 4 for one with a checksum.
     pub flags: u8,

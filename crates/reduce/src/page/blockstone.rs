@@ -11,7 +11,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Blocks of Blockstone's instances.
 pub static FORMAT: Format = Format {
     name: "Blockstone",
     fields: ["SCN", "checksum", "number, table, instance, key", "version", ""],

@@ -20,7 +20,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Pages of `InnoDB`.
 pub static FORMAT: Format = Format {
     name: "InnoDB",
     fields: [

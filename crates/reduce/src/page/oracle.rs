@@ -16,7 +16,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Blocks of Oracle data files.
 pub static FORMAT: Format = Format {
     name: "Oracle",
     fields: ["SCN, tail", "checksum", "RDBA, object", "ITL, cleanout SCN", "flags"],

@@ -14,7 +14,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Pages of PostgreSQL.
 pub static FORMAT: Format = Format {
     name: "PostgreSQL",
     fields: [

@@ -10,7 +10,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Blocks that Blockstone stamped.
 pub static FORMAT: Format = Format {
     name: "Blockstone stamps",
     fields: ["sequence", "checksum", "file, address", "", ""],

@@ -8,7 +8,6 @@ use super::BpfError;
 use super::load::Loaded;
 use super::table::{Plain, Table};
 
-/// Where an I/O is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
     /// Requests to block devices.
@@ -31,7 +30,6 @@ pub enum Operation {
 /// Whether a thread waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// A thread waits for it.
     Synchronous,
     /// No thread waits, or one waits for many at once.
     Asynchronous,
@@ -41,7 +39,6 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     File {
-        /// The number of its inode.
         inode: u64,
         /// Changes when the number goes to another file.
         generation: u32,
@@ -56,12 +53,9 @@ pub enum Subject {
     Nothing,
 }
 
-/// A device's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
-    /// The driver.
     pub major: u32,
-    /// The driver's device.
     pub minor: u32,
 }
 
@@ -140,7 +134,6 @@ pub struct Audit {
     pub dropped: u64,
     /// Times a program ran; none where the kernel does not measure it for this user.
     pub runs: Option<u64>,
-    /// Nanoseconds the programs took.
     pub own_ns: Option<u64>,
 }
 
@@ -263,7 +256,6 @@ impl IoTracer {
         Ok(found.and_then(|FileNames(names)| path(&names)))
     }
 
-    /// What counting has cost so far.
     pub fn audit(&self) -> Audit {
         let dropped = self.dropped.get(&0).ok().flatten().unwrap_or(0);
         let (runs, own_ns) = self.loaded.spent().unzip();
@@ -286,7 +278,6 @@ impl IoKey {
         }
     }
 
-    /// Whether a thread waits for it.
     pub fn mode(&self) -> Mode {
         if self.mode == 0 { Mode::Synchronous } else { Mode::Asynchronous }
     }

@@ -52,7 +52,6 @@ impl Loaded {
         program.attach().map(drop).map_err(|error| refused(&error))
     }
 
-    /// A table of the programs.
     pub fn map(&self, name: &'static str) -> Result<OwnedFd, BpfError> {
         let lost = || BpfError::Missing { why: format!("the programs have no table {name}") };
         let (Map::HashMap(data) | Map::Array(data)) = self.ebpf.map(name).ok_or_else(lost)? else {

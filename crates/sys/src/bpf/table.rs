@@ -51,10 +51,8 @@ struct Batch {
     flags: u64,
 }
 
-/// Elements asked for at a time.
 const BATCH: usize = 512;
 
-/// A map whose keys and values are `K` and `V`.
 #[derive(Debug)]
 pub struct Table<K, V> {
     fd: OwnedFd,
@@ -76,7 +74,6 @@ impl<K: Plain, V: Plain> Table<K, V> {
         Ok(Self { fd, keys: Vec::new(), values: Vec::new(), types: PhantomData })
     }
 
-    /// The value of a key.
     pub fn get(&self, key: &K) -> io::Result<Option<V>> {
         self.fetch(Command::Lookup, key)
     }
@@ -86,7 +83,6 @@ impl<K: Plain, V: Plain> Table<K, V> {
         self.fetch(Command::LookupAndDelete, key)
     }
 
-    /// Sets the value of a key.
     pub fn set(&self, key: &K, value: &V) -> io::Result<()> {
         call(Command::Update, &mut self.element(key, (&raw const *value).addr())).map(drop)
     }

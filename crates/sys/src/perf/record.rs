@@ -1,9 +1,7 @@
 //! What the kernel writes into an event's buffer, `linux/perf_event.h`.
 
-/// One thing that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// What a processor executed.
     Sample(Sample),
     /// A thread has a name from now on.
     Name {
@@ -38,7 +36,6 @@ pub struct Sample {
     pub thread: u32,
     /// The address of the instruction.
     pub address: u64,
-    /// Whether it is one of the kernel's.
     pub is_kernel: bool,
 }
 

@@ -11,7 +11,6 @@ use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, major, minor};
 
 use super::SurveyError;
 
-/// A path as the system calls describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The path as resolved.
@@ -25,7 +24,6 @@ pub struct Place {
     /// Bytes free to this user in a directory; the size of a file; zero for a device, whose size
     /// sysfs tells even to those who may not open it.
     pub free_bytes: u64,
-    /// What the kernel says about direct I/O.
     pub alignment: Alignment,
 }
 
@@ -38,7 +36,6 @@ pub enum Alignment {
         offset_bytes: u32,
         memory_bytes: u32,
     },
-    /// Not possible.
     Refused,
     /// The kernel (before 6.1) or the file system does not say, but accepts `O_DIRECT`, or nothing
     /// could be opened to ask.
@@ -46,7 +43,6 @@ pub enum Alignment {
 }
 
 impl Place {
-    /// Asks the kernel about `path`.
     pub fn of(path: &Path) -> Result<Self, SurveyError> {
         let fail = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => SurveyError::NotFound { path: path.to_owned() },
