@@ -114,14 +114,21 @@ impl Chunks {
                 // What was displaced so far was of a larger share.
                 self.scale(now - share);
             }
-            let Some(first) = first else { continue };
-            let shift_bytes = at as i64 - first.at() as i64;
-            if shift_bytes % UNIT_BYTES as i64 != 0 {
-                let (original, copy) = (first.file(), file);
-                let key = Displacement { original, copy, shift_bytes };
-                *self.displaced.entry(key).or_default() += u64::from(chunk.len);
-                self.forget_the_rarest();
+            if let Some(first) = first {
+                self.displace(first, Place::new(file, at), chunk.len);
             }
+        }
+    }
+
+    /// Counts the bytes of a copy; one that lies whole units from its original is found by blocks
+    /// too.
+    fn displace(&mut self, original: Place, copy: Place, bytes: u32) {
+        let shift_bytes = copy.at() as i64 - original.at() as i64;
+        if shift_bytes % UNIT_BYTES as i64 != 0 {
+            let (original, copy) = (original.file(), copy.file());
+            let key = Displacement { original, copy, shift_bytes };
+            *self.displaced.entry(key).or_default() += u64::from(bytes);
+            self.forget_the_rarest();
         }
     }
 
@@ -160,43 +167,30 @@ impl Chunks {
         self.table.shrink_share(share);
         let halvings = share - other.table.share_log2();
         for (key, bytes) in &other.displaced {
-            let key = Displacement {
-                original: key.original + files,
-                copy: key.copy + files,
-                shift_bytes: key.shift_bytes,
-            };
+            let (original, copy) = (key.original + files, key.copy + files);
+            let key = Displacement { original, copy, ..*key };
             *self.displaced.entry(key).or_default() += bytes >> halvings;
         }
         for entry in other.table.entries() {
-            let first = Place::new(entry.first.file() + files, entry.first.at());
+            let moved = entry.behind(files);
             let before = self.table.share_log2();
-            let mut moved = *entry;
-            moved.first = first;
             let known = match self.table.add(moved) {
                 Seen::Again(known) => Some(known.first),
                 Seen::New(_) | Seen::Outside => None,
             };
             self.scale(self.table.share_log2() - before);
-            let Some(known) = known else { continue };
             // Its first occurrence there is one more of what is known here.
-            let bytes = u64::from(entry.set().0);
-            let shift_bytes = first.at() as i64 - known.at() as i64;
-            if shift_bytes % UNIT_BYTES as i64 != 0 {
-                let key = Displacement { original: known.file(), copy: first.file(), shift_bytes };
-                *self.displaced.entry(key).or_default() += bytes;
-                self.forget_the_rarest();
+            if let Some(known) = known {
+                self.displace(known, moved.first, entry.set().0);
             }
         }
     }
 
     fn scale(&mut self, halvings: u32) {
-        if halvings == 0 {
-            return;
+        if halvings > 0 {
+            self.displaced.values_mut().for_each(|bytes| *bytes >>= halvings);
+            self.displaced.retain(|_, bytes| *bytes > 0);
         }
-        self.displaced.retain(|_, bytes| {
-            *bytes >>= halvings;
-            *bytes > 0
-        });
     }
 
     /// Filler that repeats at every distance makes displacements without end, each of them rare.

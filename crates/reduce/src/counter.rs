@@ -257,8 +257,7 @@ impl Counter {
     pub fn never_used_blocks(&self) -> f64 {
         let table = &self.grids[self.plan.primary()].table;
         let never = table.entries().filter(|entry| entry.never_used());
-        let kept: u64 = never.map(|entry| u64::from(entry.count)).sum();
-        kept as f64 * (1_u64 << table.share_log2()) as f64
+        never.map(|entry| u64::from(entry.count)).sum::<u64>() as f64 * table.scale()
     }
 
     /// What a sample of blocks would have seen: blocks drawn, and different contents among them.

@@ -78,9 +78,6 @@ pub fn grids(sizes: &[Bytes], offsets: &[u64]) -> Result<Vec<Grid>, GridError> {
     Ok(grids)
 }
 
-/// A finished block: how many units it has as a power of two, and its fingerprint.
-pub type Emit<'a> = dyn FnMut(usize, Fingerprint) + 'a;
-
 /// Turns units into blocks of all sizes up to 2^`levels` units.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tower {
@@ -94,7 +91,8 @@ impl Tower {
         Self { halves: vec![None; level_max] }
     }
 
-    /// The next unit; every block that it completes goes to `emit`, the smallest first.
+    /// The next unit; every block that it completes goes to `emit` with its level, the smallest
+    /// first.
     #[inline]
     pub fn push(&mut self, unit: Fingerprint, mut emit: impl FnMut(usize, Fingerprint)) {
         let mut finished = unit;
@@ -120,7 +118,7 @@ impl Tower {
 pub struct Units {
     skip: usize,
     left: usize,
-    #[serde(with = "crate::text")]
+    #[serde(serialize_with = "crate::text::serialize", deserialize_with = "crate::text::all")]
     pending: Vec<Fingerprint>,
 }
 

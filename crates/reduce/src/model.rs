@@ -64,10 +64,8 @@ struct File {
     codec: String,
     granule: String,
     smallest: Option<String>,
-    #[serde(default = "whole")]
-    counted_below: f64,
-    #[serde(default = "yes")]
-    deduplicates: bool,
+    counted_below: Option<f64>,
+    deduplicates: Option<bool>,
     #[serde(default)]
     zeros: Zeros,
 }
@@ -78,14 +76,6 @@ enum Zeros {
     #[default]
     Stored,
     Free,
-}
-
-fn whole() -> f64 {
-    1.0
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl Model {
@@ -135,8 +125,9 @@ impl Model {
             let what = format!("it stores steps of {granule}, at least {smallest}");
             return Err(nonsense(what, "from 1 byte to the size of a block"));
         }
-        if !(file.counted_below > 0.0 && file.counted_below <= 1.0) {
-            let what = format!("counted_below is {}", file.counted_below);
+        let counted_below = file.counted_below.unwrap_or(1.0);
+        if !(counted_below > 0.0 && counted_below <= 1.0) {
+            let what = format!("counted_below is {counted_below}");
             return Err(nonsense(what, "a part of the block above 0, at most 1.0"));
         }
         Ok(Self {
@@ -146,8 +137,8 @@ impl Model {
             codec,
             granule_bytes: granule_bytes as u32,
             smallest_bytes: smallest_bytes as u32,
-            counted_below: file.counted_below,
-            deduplicates: file.deduplicates,
+            counted_below,
+            deduplicates: file.deduplicates.unwrap_or(true),
             zeros_are_free: file.zeros == Zeros::Free,
         })
     }

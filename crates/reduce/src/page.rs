@@ -11,7 +11,7 @@ pub mod postgres;
 pub mod registry;
 pub mod stamped;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// What a field of a page header or a row header is for. All formats have the same classes, so that
 /// one ladder of masks serves them all.
@@ -116,11 +116,20 @@ fn is_zeros(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }
 
-/// The little-endian number at `at`.
+/// Whether pages have this size: a power of two in `range`.
+fn is_size(size: usize, range: RangeInclusive<usize>) -> bool {
+    range.contains(&size) && size.is_power_of_two()
+}
+
+#[inline]
+fn bytes_at<const N: usize>(page: &[u8], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&page[at..at + N]);
+    bytes
+}
+
 fn u64_at(page: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&page[at..at + 8]);
-    u64::from_le_bytes(bytes)
+    u64::from_le_bytes(bytes_at(page, at))
 }
 
 #[cfg(test)]

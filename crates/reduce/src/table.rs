@@ -55,6 +55,11 @@ impl Entry {
         Self { print, first, count, set: 0 }
     }
 
+    /// The same content of another scan, whose files come behind `files` others.
+    pub(crate) fn behind(self, files: FileId) -> Self {
+        Self { first: Place::new(self.first.file() + files, self.first.at()), ..self }
+    }
+
     /// The files that hold it.
     #[inline]
     pub fn set(&self) -> SetId {
@@ -74,6 +79,12 @@ impl Entry {
     pub fn set_never_used(&mut self) {
         self.set |= NEVER_USED;
     }
+}
+
+/// Whether a fingerprint lies in the lowest 2^-`share_log2` of hash space.
+#[inline]
+pub(crate) fn in_share(print: Fingerprint, share_log2: u32) -> bool {
+    print.leading_zeros() >= share_log2
 }
 
 /// What became of an occurrence.
@@ -104,19 +115,11 @@ fn no_slots() -> Vec<Entry> {
     vec![VACANT; SLOTS_MIN]
 }
 
-/// Bytes that one content takes in a full table.
-pub const BYTES_PER_CONTENT: usize = size_of::<Entry>() * 4 / 3;
-
 impl Table {
     /// A table that takes at most `memory_bytes` once it has grown.
     pub fn new(memory_bytes: usize) -> Self {
-        Self::with_share(memory_bytes, 0)
-    }
-
-    /// A table that begins with a share of 2^-`share_log2`.
-    pub fn with_share(memory_bytes: usize, share_log2: u32) -> Self {
         let slots_max = (memory_bytes / size_of::<Entry>()).max(SLOTS_MIN);
-        Self { slots: no_slots(), len: 0, slots_max, share_log2 }
+        Self { slots: no_slots(), len: 0, slots_max, share_log2: 0 }
     }
 
     /// Counts an occurrence of `print` at `place`.
@@ -136,9 +139,10 @@ impl Table {
                 entry.count = entry.count.saturating_add(1);
                 return Seen::Again(entry);
             }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            slot = self.after(slot);
         }
-        if self.len >= self.room() {
+        // Three quarters of the slots may be taken.
+        if self.len >= self.slots.len() / 4 * 3 {
             return self.see_crowded(print, place);
         }
         self.len += 1;
@@ -202,6 +206,11 @@ impl Table {
         self.len == 0
     }
 
+    /// Contents of all hash space for each one that is kept.
+    pub fn scale(&self) -> f64 {
+        (1_u64 << self.share_log2) as f64
+    }
+
     /// The share of hash space that is kept is 2 to the power of minus this; 0 is all of it.
     pub fn share_log2(&self) -> u32 {
         self.share_log2
@@ -210,7 +219,7 @@ impl Table {
     /// Whether a content with this fingerprint is kept.
     #[inline]
     pub fn keeps(&self, print: Fingerprint) -> bool {
-        (print >> 64).leading_zeros() >= self.share_log2 + 64
+        in_share(print, self.share_log2)
     }
 
     pub fn halve(&mut self) {
@@ -248,9 +257,14 @@ impl Table {
             if self.slots[slot].print == print {
                 return Some(slot);
             }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            slot = self.after(slot);
         }
         None
+    }
+
+    #[inline]
+    fn after(&self, slot: usize) -> usize {
+        if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
     }
 
     #[inline]
@@ -259,33 +273,23 @@ impl Table {
         ((u128::from(print as u64) * self.slots.len() as u128) >> 64) as usize
     }
 
-    fn room(&self) -> usize {
-        self.slots.len() / 4 * 3
-    }
-
     #[cold]
     fn see_crowded(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
         if self.slots.len() < self.slots_max {
             let slots = (self.slots.len() * 2).min(self.slots_max);
             let old = std::mem::replace(&mut self.slots, vec![VACANT; slots]);
-            self.refill(&old);
+            old.into_iter().filter(|entry| entry.count > 0).for_each(|entry| self.place(entry));
         } else {
             self.halve();
         }
         self.see(print, place)
     }
 
-    fn refill(&mut self, entries: &[Entry]) {
-        for entry in entries.iter().filter(|entry| entry.count > 0) {
-            self.place(*entry);
-        }
-    }
-
     /// Puts an entry into the first vacant slot from its home on.
     fn place(&mut self, entry: Entry) {
         let mut slot = self.home(entry.print);
         while self.slots[slot].count > 0 {
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            slot = self.after(slot);
         }
         self.slots[slot] = entry;
     }

@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::Path;
 
-use crate::proc::{cpus_of_list, number, text, under};
+use crate::proc::{cpus_of_list, text, under};
 
 pub use record::{Record, Sample};
 pub use symbols::{KernelSymbols, Symbol};
@@ -183,22 +183,17 @@ impl Processor {
 }
 
 fn refusal(root: &Path, source: io::Error) -> PerfError {
-    let paranoid = number_or_unknown(root);
     match source.kind() {
-        io::ErrorKind::PermissionDenied => PerfError::NotPermitted { paranoid, source },
+        io::ErrorKind::PermissionDenied => {
+            PerfError::NotPermitted { paranoid: setting(root, "perf_event_paranoid"), source }
+        }
         _ => PerfError::Absent { source },
     }
 }
 
-/// The setting that says who may; a negative one is a number too.
-fn number_or_unknown(root: &Path) -> String {
-    let path = under(root, "/proc/sys/kernel/perf_event_paranoid");
-    text(&path).unwrap_or_else(|| "unknown".to_owned())
-}
-
-/// The kernel's setting that hides its addresses.
-pub(crate) fn kptr_restrict(root: &Path) -> Option<u64> {
-    number(&under(root, "/proc/sys/kernel/kptr_restrict"))
+/// A setting of the kernel, for a message.
+fn setting(root: &Path, name: &str) -> String {
+    text(&under(root, "/proc/sys/kernel").join(name)).unwrap_or_else(|| "unknown".to_owned())
 }
 
 #[cfg(test)]

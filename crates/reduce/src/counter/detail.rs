@@ -189,7 +189,7 @@ impl Detail {
     }
 
     pub fn drawn(&self) -> (u64, f64) {
-        let contents = (self.drawn.len() as f64) * (1_u64 << self.drawn.share_log2()) as f64;
+        let contents = self.drawn.len() as f64 * self.drawn.scale();
         (self.drawn_blocks, contents + f64::from(u8::from(self.drawn_zero)))
     }
 

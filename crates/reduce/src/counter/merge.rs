@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::sets::{EMPTY, FileId, SetId, Sets};
-use crate::table::{Place, Seen};
+use crate::table::Seen;
 
 use super::Counter;
 
@@ -25,6 +25,7 @@ impl Counter {
             return Err(error);
         }
         let files = self.files.len() as FileId;
+        // Sets of the other scan as sets of this one.
         let mut translated = HashMap::from([(EMPTY, EMPTY)]);
         for index in 0..self.grids.len() {
             let (mine, theirs) = (&mut self.grids[index], &other.grids[index]);
@@ -33,21 +34,16 @@ impl Counter {
             mine.table.shrink_share(theirs.table.share_log2());
             mine.sample.limit_share(theirs.sample.share_log2().max(theirs.table.share_log2()));
             for entry in theirs.table.entries() {
-                let first = Place::new(entry.first.file() + files, entry.first.at());
-                let mut moved = *entry;
-                moved.first = first;
-                let set = entry.set();
-                match mine.table.add(moved) {
+                let theirs_set = entry.set();
+                let mut joined = |set| append(&mut self.sets, &other.sets, set, theirs_set, files);
+                match mine.table.add(entry.behind(files)) {
                     Seen::Outside => continue,
                     Seen::New(entry) => {
-                        let set =
-                            translate(&mut self.sets, &other.sets, &mut translated, set, files);
-                        entry.set_set(set);
+                        entry.set_set(
+                            *translated.entry(theirs_set).or_insert_with(|| joined(EMPTY)),
+                        );
                     }
-                    Seen::Again(entry) => {
-                        let joint = append(&mut self.sets, &other.sets, entry.set(), set, files);
-                        entry.set_set(joint);
-                    }
+                    Seen::Again(entry) => entry.set_set(joined(entry.set())),
                 }
                 if let Some(&sizes) = theirs.sample.get(entry.print) {
                     mine.sample.put(entry.print, sizes);
@@ -86,22 +82,6 @@ impl Counter {
         let (this, that) = (describe(self), describe(other));
         (this != that).then_some(MergeError { this, that })
     }
-}
-
-/// A set of the other scan as one of this.
-fn translate(
-    mine: &mut Sets,
-    theirs: &Sets,
-    known: &mut HashMap<SetId, SetId>,
-    set: SetId,
-    files: FileId,
-) -> SetId {
-    if let Some(&translated) = known.get(&set) {
-        return translated;
-    }
-    let translated = append(mine, theirs, EMPTY, set, files);
-    known.insert(set, translated);
-    translated
 }
 
 /// `set` and all files of the other's `more`.

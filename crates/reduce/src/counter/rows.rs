@@ -47,14 +47,13 @@ impl Counter {
     }
 
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
-        let grids = self.grids.len();
         let tables = self.grids.iter().map(|count| &count.table);
         let tables = tables.chain(self.masked.grids().map(|masked| &masked.table));
         let tables = tables.chain([self.chunks.table(), self.detail.drawn_contents()]);
         tables.enumerate().flat_map(move |(table, contents)| {
+            let sample = self.grids.get(table).map(|count| &count.sample);
             contents.entries().map(move |&entry| {
-                let sample = self.grids.get(table).filter(|_| table < grids);
-                let sizes = sample.and_then(|count| count.sample.get(entry.print).copied());
+                let sizes = sample.and_then(|sample| sample.get(entry.print).copied());
                 Row { table, entry, sizes }
             })
         })
@@ -87,8 +86,8 @@ impl Counter {
     /// When it cannot be of this counter.
     pub fn put(&mut self, row: Row) -> Result<(), RowError> {
         let Row { table, entry, sizes } = row;
-        let (grids, sets) = (self.grids.len(), self.sets.count());
-        if table < grids {
+        let sets = self.sets.count();
+        if table < self.grids.len() {
             let set = entry.set();
             if set.0 as usize >= sets {
                 return Err(RowError::Set { set: set.0, sets });
@@ -113,18 +112,8 @@ impl Counter {
     }
 
     fn table_mut(&mut self, table: usize) -> Option<&mut Table> {
-        let grids = self.grids.len();
-        if table < grids {
-            return Some(&mut self.grids[table].table);
-        }
-        let masked = self.masked.grids().count();
-        match table - grids {
-            index if index < masked => {
-                self.masked.grids_mut().nth(index).map(|masked| &mut masked.table)
-            }
-            index if index == masked => Some(self.chunks.table_mut()),
-            index if index == masked + 1 => Some(self.detail.drawn_table()),
-            _ => None,
-        }
+        let tables = self.grids.iter_mut().map(|count| &mut count.table);
+        let tables = tables.chain(self.masked.grids_mut().map(|masked| &mut masked.table));
+        tables.chain([self.chunks.table_mut(), self.detail.drawn_table()]).nth(table)
     }
 }

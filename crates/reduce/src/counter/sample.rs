@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compress::Sizes;
 use crate::digest::Fingerprint;
+use crate::table::in_share;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
@@ -66,8 +67,4 @@ impl Sample {
     fn keeps(&self, print: Fingerprint) -> bool {
         in_share(print, self.share_log2)
     }
-}
-
-fn in_share(print: Fingerprint, share_log2: u32) -> bool {
-    ((print >> 64) as u64).leading_zeros() >= share_log2
 }

@@ -33,8 +33,7 @@ fn recognise(head: &[u8]) -> Option<usize> {
     if head.starts_with(DISK_MAGIC) {
         return of_disk(head);
     }
-    let sizes = (12..=15).map(|power| 1_usize << power);
-    sizes.into_iter().find(|&size| are_blocks(head, size))
+    (12..=15).map(|power| 1 << power).find(|&size| are_blocks(head, size))
 }
 
 /// Bytes of the blocks of a disk, as its map says.
@@ -79,8 +78,8 @@ fn look(block: &[u8], fields: &mut Fields) -> PageUse {
     for column in 0..COLUMNS {
         fields.push(Field::Transaction, COLUMNS_START + column * COLUMN_BYTES, 8);
     }
-    let rows = u16::from_le_bytes([block[38], block[39]]);
-    if rows == 0 { PageUse::NeverUsed } else { PageUse::Used }
+    let has_rows = block[38..40] != [0, 0];
+    if has_rows { PageUse::Used } else { PageUse::NeverUsed }
 }
 
 fn is_block(block: &[u8]) -> bool {
@@ -88,7 +87,7 @@ fn is_block(block: &[u8]) -> bool {
 }
 
 fn is_size(size: usize) -> bool {
-    (4096..=32768).contains(&size) && size.is_power_of_two()
+    super::is_size(size, 4096..=32768)
 }
 
 #[cfg(test)]

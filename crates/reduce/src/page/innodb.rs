@@ -199,7 +199,7 @@ fn page_bytes(flags: u32) -> Option<usize> {
 
 /// Whether the type is known and the halves of the LSN at both ends belong together.
 fn is_page(page: &[u8]) -> bool {
-    let is_size = (PAGE_BYTES_MIN..=65536).contains(&page.len()) && page.len().is_power_of_two();
+    let is_size = super::is_size(page.len(), PAGE_BYTES_MIN..=65536);
     if !is_size || super::is_zeros(&page[..HEADER_BYTES]) {
         return false;
     }
@@ -218,11 +218,11 @@ fn is_bitmap(page: &[u8]) -> bool {
 }
 
 fn u16_at(page: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([page[at], page[at + 1]])
+    u16::from_be_bytes(super::bytes_at(page, at))
 }
 
 fn u32_at(page: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
+    u32::from_be_bytes(super::bytes_at(page, at))
 }
 
 #[cfg(test)]

@@ -38,11 +38,8 @@ pub enum Mode {
 /// What an I/O is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    File {
-        inode: u64,
-        /// Changes when the number goes to another file.
-        generation: u32,
-    },
+    /// The generation changes when the inode's number goes to another file.
+    File { inode: u64, generation: u32 },
     /// A block device, or a file on it that could not be determined.
     Device,
     /// What the file system on the device keeps beside its files.
@@ -98,25 +95,13 @@ pub struct IoTotals {
     pub device_ns: u64,
     /// Nanoseconds from the start to the completion, summed.
     pub elapsed_ns: u64,
-    /// I/Os by elapsed time; [`bucket_of`] says which is where.
+    /// I/Os by elapsed time; [`bucket_start_ns`] says which is where.
     pub buckets: [u64; BUCKETS],
     comm: [u8; 16],
 }
 
 // SAFETY: u64 throughout and 16 bytes at the end, so without a gap, and any bytes are numbers.
 unsafe impl Plain for IoTotals {}
-
-/// The bucket in which a latency is counted.
-pub fn bucket_of(ns: u64) -> usize {
-    match ns {
-        ..0x400 => 0,
-        0x400..0x4_0000_0000 => {
-            let octave = ns.ilog2();
-            1 + (octave as usize - 10) * 4 + (ns >> (octave - 2) & 3) as usize
-        }
-        _ => BUCKETS - 1,
-    }
-}
 
 /// The least latency of a bucket in nanoseconds.
 pub const fn bucket_start_ns(bucket: usize) -> u64 {
@@ -332,6 +317,18 @@ fn on(operation: &'static str, table: &'static str) -> impl FnOnce(io::Error) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The bucket in which the kernel program counts a latency.
+    fn bucket_of(ns: u64) -> usize {
+        match ns {
+            ..0x400 => 0,
+            0x400..0x4_0000_0000 => {
+                let octave = ns.ilog2();
+                1 + (octave as usize - 10) * 4 + (ns >> (octave - 2) & 3) as usize
+            }
+            _ => BUCKETS - 1,
+        }
+    }
 
     #[test]
     fn each_latency_lies_within_its_bucket() {

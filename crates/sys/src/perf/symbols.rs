@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::kptr_restrict;
+use super::setting;
 use crate::proc::under;
 
 /// Names of the kernel's code by address.
@@ -49,10 +49,10 @@ impl KernelSymbols {
         let text = std::fs::read_to_string(under(root, "/proc/kallsyms"))?;
         let read = Self::parse(&text);
         if read.symbols.is_empty() {
-            let setting = kptr_restrict(root).map_or("unknown".to_owned(), |set| set.to_string());
             let why = format!(
-                "the kernel hides its addresses (kernel.kptr_restrict is {setting}); root or \
-                 CAP_SYSLOG sees them unless it is 2"
+                "the kernel hides its addresses (kernel.kptr_restrict is {}); root or CAP_SYSLOG \
+                 sees them unless it is 2",
+                setting(root, "kptr_restrict")
             );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
