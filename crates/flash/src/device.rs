@@ -132,6 +132,9 @@ impl Device {
 
     fn check(&self, scale: u32) -> Result<(), DeviceError> {
         let whole = "it must be at least one";
+        let read = "it must be above zero; the default is 50us";
+        let erase = "it must be above zero; the default is 3ms";
+        let program = "it must be above zero; 300us to 2.5ms is usual";
         let quantities = [
             ("the visible capacity", self.visible_bytes as f64, whole),
             ("the page size", f64::from(self.page_bytes), whole),
@@ -140,21 +143,9 @@ impl Device {
             ("the number of dies per channel", f64::from(self.dies_per_channel), whole),
             ("the number of planes", f64::from(self.times.planes), whole),
             ("the scale", f64::from(scale), whole),
-            (
-                "the read time",
-                self.times.read_ns as f64,
-                "it must be above zero; the default is 50us",
-            ),
-            (
-                "the erase time",
-                self.times.erase_ns as f64,
-                "it must be above zero; the default is 3ms",
-            ),
-            (
-                "the program time",
-                self.times.program_ns_mean(),
-                "it must be above zero; 300us to 2.5ms is usual",
-            ),
+            ("the read time", self.times.read_ns as f64, read),
+            ("the erase time", self.times.erase_ns as f64, erase),
+            ("the program time", self.times.program_ns_mean(), program),
         ];
         for (what, value, hint) in quantities {
             if value < 1.0 {

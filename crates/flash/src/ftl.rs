@@ -210,10 +210,7 @@ impl<M: Mapping> Ftl<M> {
         operations: &mut O,
     ) -> Result<Placed, Full> {
         let at = self.at(die, write.stream);
-        if self.open[at].left == 0 && self.make_room(at, operations).is_none() {
-            return Err(Full { page: write.page, die, host_pages: self.totals.host_pages });
-        }
-        let Open { block, slot, .. } = self.open[at];
+        let Open { block, slot, .. } = self.opened(at, die, write.page, operations)?;
         if let Some(old) = self.map.write(write.page, block, slot, &self.blocks) {
             self.invalidate(old);
         }
@@ -254,10 +251,7 @@ impl<M: Mapping> Ftl<M> {
         let Write { page, stream } = writes[0];
         let die = self.cursors[stream as usize];
         let at = self.at(die, stream);
-        if self.open[at].left == 0 && self.make_room(at, &mut Untimed).is_none() {
-            return Err(Full { page, die, host_pages: self.totals.host_pages });
-        }
-        let Open { block, slot, left } = self.open[at];
+        let Open { block, slot, left } = self.opened(at, die, page, &mut Untimed)?;
         let same = writes.iter().take(left as usize).take_while(|write| write.stream == stream);
         let mut next = slot;
         for write in same {
@@ -271,6 +265,21 @@ impl<M: Mapping> Ftl<M> {
         self.totals.host_pages += u64::from(count);
         self.advance(at, count);
         Ok(count as usize)
+    }
+
+    /// The open block of a frontier on `die`, with room for `page`.
+    #[inline]
+    fn opened<O: Operations>(
+        &mut self,
+        at: usize,
+        die: u32,
+        page: u32,
+        operations: &mut O,
+    ) -> Result<Open, Full> {
+        if self.open[at].left == 0 && self.make_room(at, operations).is_none() {
+            return Err(Full { page, die, host_pages: self.totals.host_pages });
+        }
+        Ok(self.open[at])
     }
 
     /// Goes on to the next die when the stream has filled its block.

@@ -16,7 +16,7 @@ pub fn named(name: &str, capability: Capability) -> NamedCapability {
 
 /// What root would add; nothing needs it.
 pub fn privilege() -> NamedCapability {
-    let capability = if rustix::process::geteuid().is_root() {
+    let capability = if blockstone_sys::child::is_superuser() {
         Capability::Full
     } else {
         Capability::degraded(

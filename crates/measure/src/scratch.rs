@@ -27,14 +27,12 @@ pub const DEVICE_EDGE: Bytes = Bytes::mib(1);
 
 /// The name of a file that lives as long as its run; `purpose` tells the files of a run apart.
 pub fn name(id: u64, purpose: &str) -> String {
-    let dash = if purpose.is_empty() { "" } else { "-" };
-    format!("{PREFIX}{}{dash}{purpose}{SUFFIX}", short(id))
+    format!("{PREFIX}{}{SUFFIX}", short(id, purpose))
 }
 
 /// The name of a file that outlives its run.
 pub fn kept_name(id: u64, purpose: &str) -> String {
-    let dash = if purpose.is_empty() { "" } else { "-" };
-    format!("blockstone-{}{dash}{purpose}.dat", short(id))
+    format!("blockstone-{}.dat", short(id, purpose))
 }
 
 /// Removes what killed runs left in `dir`, and says what that was. Waits a moment for files whose
@@ -117,7 +115,8 @@ pub fn clear_edges(device: &Path) {
     let _ = file.fsync();
 }
 
-/// Twelve hexadecimal digits: enough to tell the files of two runs apart.
-fn short(id: u64) -> String {
-    format!("{:012x}", id & 0xffff_ffff_ffff)
+/// Twelve hexadecimal digits are enough to tell the files of two runs apart.
+fn short(id: u64, purpose: &str) -> String {
+    let dash = if purpose.is_empty() { "" } else { "-" };
+    format!("{:012x}{dash}{purpose}", id & 0xffff_ffff_ffff)
 }

@@ -105,6 +105,11 @@ pub struct Recognised {
     pub page_bytes: usize,
 }
 
+/// The format of that name.
+pub fn named(name: &str) -> Option<&'static Format> {
+    registry::ALL.iter().find(|format| format.name == name).copied()
+}
+
 /// Recognises a file by its beginning.
 pub fn recognise(head: &[u8]) -> Option<Recognised> {
     registry::ALL.iter().find_map(|format| {

@@ -1,7 +1,7 @@
 //! What keeps a scan from being made.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use blockstone_record::RecordError;
 use blockstone_reduce::compress::CodecError;
@@ -61,4 +61,20 @@ pub enum ScanError {
         why: String,
         hint: &'static str,
     },
+}
+
+impl ScanError {
+    pub(crate) fn saved(
+        verb: &'static str,
+        path: &Path,
+        why: impl Into<String>,
+        hint: &'static str,
+    ) -> Self {
+        Self::Saved { verb, path: path.to_owned(), why: why.into(), hint }
+    }
+}
+
+/// The first line of an error's text: what it is without its hint.
+pub(crate) fn first_line(error: &impl ToString) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }

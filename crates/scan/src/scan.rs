@@ -14,6 +14,7 @@ use blockstone_reduce::counter::{Counter, Wanted};
 use blockstone_reduce::findings::FileNote;
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::hash::{Hashed, SEGMENT_BYTES};
+use blockstone_reduce::page;
 use blockstone_reduce::plan::{Compress, Plan};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use blockstone_sys::buffer::{Arena, Slot};
@@ -67,18 +68,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What findings need to know of the files.
     pub fn notes(&self) -> Vec<FileNote> {
-        notes(&self.scanned)
+        let note = |file: &ScannedFile| FileNote {
+            path: file.path.clone(),
+            format: file.format.as_deref().and_then(page::named).map(|format| format.name),
+        };
+        self.scanned.files.iter().map(note).collect()
     }
-}
-
-/// What findings need to know of the files.
-pub fn notes(scanned: &Scanned) -> Vec<FileNote> {
-    let note = |file: &ScannedFile| FileNote {
-        path: file.path.clone(),
-        format: file.format.as_deref().and_then(format_name),
-    };
-    scanned.files.iter().map(note).collect()
 }
 
 /// Memory of the sizes of one content, and of the map that holds them.
@@ -318,7 +315,8 @@ impl Counting<'_> {
         let segment = match found {
             Ok(segment) => segment,
             Err(why) => {
-                return self.end_file(index, start_bytes, Some(FileState::Unreadable { why }));
+                let state = Some(FileState::Unreadable { why });
+                return self.finish(index, start_bytes, None, state);
             }
         };
         self.file = Some(Arc::clone(&segment.open));
@@ -408,10 +406,6 @@ impl Counting<'_> {
         self.ended(index, state);
     }
 
-    fn end_file(&mut self, index: usize, start_bytes: u64, state: Option<FileState>) {
-        self.finish(index, start_bytes, None, state);
-    }
-
     /// The file at hand is done; `state` is what is known to be wrong with it.
     fn ended(&mut self, index: usize, state: Option<FileState>) {
         let found = &self.survey.files[index];
@@ -448,12 +442,6 @@ impl Counting<'_> {
         self.save_after = self.settings.save_every.max(started.elapsed() * SAVING_PART);
         Ok(())
     }
-}
-
-/// The static name of a format that was written down.
-pub(crate) fn format_name(name: &str) -> Option<&'static str> {
-    let all = blockstone_reduce::page::registry::ALL;
-    all.iter().map(|format| format.name).find(|known| *known == name)
 }
 
 /// The memory that tables may have, of what the process may have, beside so many threads with these

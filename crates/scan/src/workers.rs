@@ -16,6 +16,8 @@ use blockstone_reduce::hash::{Depth, Hashed, Hasher, SEGMENT_BYTES};
 use blockstone_reduce::page::Recognised;
 use blockstone_sys::buffer::Slot;
 
+use crate::error::first_line;
+
 pub struct Piece {
     pub number: u64,
     /// Its file, as an index into the sources.
@@ -180,12 +182,13 @@ fn next(pool: &Pool) -> Option<Next> {
 
 fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece {
     let Claim { number, source, start_bytes, len_bytes: expected_bytes, kind, is_last } = claim;
-    let pool = &work.pool;
-    let found = match kind {
-        ClaimKind::Failed(error) => Err(first_line(&error.to_string())),
+    let memory = |slot, len| Bytes { slot: Some(slot), len, pool: Arc::clone(&work.pool) };
+    let (found, held) = match kind {
+        ClaimKind::Failed(error) => (Err(first_line(&error)), Some(memory(slot, 0))),
         ClaimKind::Hole(open) => {
             let zeros = Hashed::Zeros(expected_bytes);
-            Ok(Segment { open, hashed: zeros, bytes: None, is_hole: true })
+            let segment = Segment { open, hashed: zeros, bytes: None, is_hole: true };
+            (Ok(segment), Some(memory(slot, 0)))
         }
         ClaimKind::Data(open) => {
             // A direct read has whole sectors, also where the file ends between them.
@@ -194,25 +197,13 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece
                 Ok(read) => {
                     let len = read.min(expected_bytes as usize);
                     let prints = hasher.hash(&slot[..len], work.formats[source], work.depth);
-                    let bytes = Bytes { slot: Some(slot), len, pool: Arc::clone(pool) };
-                    let bytes = Some(Arc::new(bytes));
-                    let found = Ok(Segment { open, hashed: prints, bytes, is_hole: false });
-                    let held = None;
-                    return Piece {
-                        number,
-                        source,
-                        start_bytes,
-                        expected_bytes,
-                        is_last,
-                        found,
-                        held,
-                    };
+                    let bytes = Some(Arc::new(memory(slot, len)));
+                    (Ok(Segment { open, hashed: prints, bytes, is_hole: false }), None)
                 }
-                Err(error) => Err(first_line(&error.to_string())),
+                Err(error) => (Err(first_line(&error)), Some(memory(slot, 0))),
             }
         }
     };
-    let held = Some(Bytes { slot: Some(slot), len: 0, pool: Arc::clone(pool) });
     Piece { number, source, start_bytes, expected_bytes, is_last, found, held }
 }
 
@@ -245,8 +236,4 @@ fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Ve
         (wanted.grid, wanted.print, sizes)
     };
     job.wanted.iter().map(sizes).collect()
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }

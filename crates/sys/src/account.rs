@@ -1,7 +1,7 @@
 //! What the kernel charges to a process or a thread, this program's or another's: processor time,
 //! run queue and I/O, each number as far as this user may read it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, io};
 
 use crate::proc::{numbers, numbers_after, under};
@@ -111,8 +111,8 @@ pub fn all(root: &Path) -> Vec<u32> {
 
 /// All processes that `parent` started and that still run.
 pub fn children(root: &Path, parent: u32) -> Vec<Process> {
-    let all = ids(&under(root, "/proc")).into_iter().filter_map(|pid| process(root, pid));
-    all.filter(|process| process.parent == parent).collect()
+    let processes = all(root).into_iter().filter_map(|pid| process(root, pid));
+    processes.filter(|process| process.parent == parent).collect()
 }
 
 /// The threads of process `pid`, with their names.
@@ -174,10 +174,10 @@ fn code_of(line: &str) -> Option<Code> {
 /// The processes whose working directory lies at or below `dir`.
 pub fn working_in(root: &Path, dir: &Path) -> Vec<u32> {
     let inside = |pid: &u32| {
-        let link: PathBuf = under(root, format!("/proc/{pid}/cwd"));
+        let link = under(root, format!("/proc/{pid}/cwd"));
         fs::read_link(link).is_ok_and(|cwd| cwd.starts_with(dir))
     };
-    ids(&under(root, "/proc")).into_iter().filter(inside).collect()
+    all(root).into_iter().filter(inside).collect()
 }
 
 /// The numbers that name entries of `dir`.

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use blockstone_base::Capability;
 
-use crate::proc::{text, under};
+use crate::proc::{own_status, under};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
@@ -62,9 +62,7 @@ const NEEDED: u64 = 1 << 38 | 1 << 39;
 const SYS_ADMIN: u64 = 1 << 21;
 
 fn effective_capabilities(root: &Path) -> Option<u64> {
-    let status = text(&under(root, "/proc/self/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-    u64::from_str_radix(line.trim(), 16).ok()
+    u64::from_str_radix(&own_status(root, "CapEff:")?, 16).ok()
 }
 
 #[cfg(test)]

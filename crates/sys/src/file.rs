@@ -73,16 +73,13 @@ impl BlockFile {
         more_flags: i32,
     ) -> Result<Self, FileError> {
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(access == Access::ReadWrite)
-            .custom_flags(flags(direct) | more_flags);
-        let file = options.open(path).map_err(|source| FileError::Open {
-            path: path.to_owned(),
-            direct,
-            source,
-        })?;
-        Ok(Self { file, path: path.to_owned(), direct })
+        options.read(true).write(access == Access::ReadWrite);
+        let found = options.custom_flags(flags(direct) | more_flags).open(path);
+        let path = path.to_owned();
+        match found {
+            Ok(file) => Ok(Self { file, path, direct }),
+            Err(source) => Err(FileError::Open { path, direct, source }),
+        }
     }
 
     /// Creates a file that did not exist, readable by its owner only. Nothing is allocated: its
@@ -202,11 +199,8 @@ impl BlockFile {
     /// Whether its path still leads to it: a file that was removed or replaced goes on answering
     /// processes that have it open, and is gone for all others.
     pub fn is_at_its_path(&self) -> bool {
-        let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
-            (here.dev(), here.ino()) == (there.dev(), there.ino())
-        };
         match (self.file.metadata(), std::fs::metadata(&self.path)) {
-            (Ok(here), Ok(there)) => same(here, there),
+            (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),
             _ => false,
         }
     }

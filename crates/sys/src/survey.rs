@@ -16,12 +16,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::capability::Capability;
-use blockstone_base::identity::{BlockDevice, DirectIo, FileSystem, PathKind, StorageTarget};
+use blockstone_base::identity::StorageTarget;
+use blockstone_base::identity::{BlockDevice, CgroupCap, DirectIo, FileSystem, PathKind};
 
 use crate::cgroup::Groups;
 pub use crate::mounts::{Mount, Mounts};
-use crate::proc::{self, PseudoFile};
+use crate::proc;
 
+pub use devices::{named as device, nvme_paths};
 pub use host::host;
 use place::{Alignment, Place};
 
@@ -68,8 +70,6 @@ fn describe(root: &Path, place: &Place) -> StorageTarget {
         let mount = mounts.holding(place.mount_id, place.device, &place.path);
         (mount, mount.map_or(Vec::new(), |m| devices::chain_of_mount(root, &mounts, m)))
     };
-    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
-    let caps = Groups::read(root).io_caps(&numbers);
     let file_system = mount.map(Mount::file_system);
     let free_bytes = match place.kind {
         PathKind::BlockDevice => devices.first().map_or(0, |device| device.size_bytes),
@@ -80,10 +80,16 @@ fn describe(root: &Path, place: &Place) -> StorageTarget {
         kind: place.kind,
         direct_io: direct_io(place, file_system.as_ref(), &devices),
         file_system,
+        caps: caps(root, &devices),
         devices,
-        caps,
         free_bytes,
     }
+}
+
+/// The limits that control groups set on any of these devices.
+fn caps(root: &Path, devices: &[BlockDevice]) -> Vec<CgroupCap> {
+    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
+    Groups::read(root).io_caps(&numbers)
 }
 
 fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDevice]) -> DirectIo {
@@ -111,38 +117,23 @@ fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDe
     DirectIo { capability, offset_align_bytes, memory_align_bytes, source: source.to_owned() }
 }
 
-/// The block device of that kernel name; none when there is none.
-pub fn device(root: &Path, name: &str) -> Option<BlockDevice> {
-    devices::named(root, name)
-}
-
-/// The paths to an `NVMe` disk that has several, among these names: `nvme0c0n1` of `nvme0n1`.
-pub fn nvme_paths(name: &str, among: Vec<String>) -> Vec<String> {
-    devices::nvme_paths(name, among)
-}
-
 /// Kernel names of the block devices that hold something, in order: every disk and what is built
 /// over disks, but no loop device without its file.
 pub fn device_names(root: &Path) -> Vec<String> {
     let class = proc::under(root, "/sys/class/block");
-    let entries = std::fs::read_dir(&class).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> =
-        names.filter(|name| proc::number(&class.join(name).join("size")) != Some(0)).collect();
-    names.sort_unstable();
+    let mut names = proc::names(&class);
+    names.retain(|name| proc::number(&class.join(name).join("size")) != Some(0));
     names
 }
 
 /// All of a host, as a target: every device that it has.
 pub fn whole_host(root: &Path) -> StorageTarget {
-    let devices: Vec<_> =
-        device_names(root).iter().filter_map(|name| devices::named(root, name)).collect();
-    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
+    let devices: Vec<_> = device_names(root).iter().filter_map(|name| device(root, name)).collect();
     StorageTarget {
         path: "/".to_owned(),
         kind: PathKind::Directory,
         file_system: None,
-        caps: Groups::read(root).io_caps(&numbers),
+        caps: caps(root, &devices),
         direct_io: DirectIo {
             capability: Capability::degraded("a whole host is watched, not one path"),
             offset_align_bytes: 512,
@@ -192,8 +183,7 @@ pub fn device_is_empty(path: &Path) -> Result<bool, SurveyError> {
 /// Memory this process could still use without swapping, in bytes: `MemAvailable`, or what its
 /// control groups leave, whichever is less. None where the kernel does not tell.
 pub fn mem_available_bytes(root: &Path) -> Option<u64> {
-    let mut meminfo = PseudoFile::open(root, "/proc/meminfo").ok()?;
-    let machine = proc::numbers_after(meminfo.read().ok()?, "MemAvailable:")?.next()? * 1024;
+    let machine = proc::meminfo_bytes(root, "MemAvailable:")?;
     let group = Groups::read(root)
         .memory_limit()
         .map(|limit| limit.limit_bytes.saturating_sub(limit.used_bytes));

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::proc::{PseudoFile, numbers, under};
+use crate::proc::{PseudoFile, numbers, numbers_after, under};
 
 /// Processor time and context switches of all threads of this process, the ended ones included:
 /// cumulative, from getrusage(2).
@@ -33,14 +33,12 @@ pub fn process() -> CpuUsage {
 /// getrusage(2) is no source for it: what it tells is kept across execve(2), so that it is that of
 /// the parent process if that was larger.
 pub fn peak_memory_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = fs::read("/proc/self/status").unwrap_or_default();
     peak_in(&status).unwrap_or_default()
 }
 
-fn peak_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+fn peak_in(status: &[u8]) -> Option<u64> {
+    Some(numbers_after(status, "VmHWM:")?.next()? * 1024)
 }
 
 impl CpuUsage {
@@ -221,8 +219,8 @@ mod tests {
 
     #[test]
     fn the_most_memory_is_this_process_own() {
-        assert_eq!(peak_in("VmPeak:\t 9 kB\nVmHWM:\t   1234 kB\n"), Some(1234 * 1024));
-        assert_eq!(peak_in("Name:\tx\n"), None);
+        assert_eq!(peak_in(b"VmPeak:\t 9 kB\nVmHWM:\t   1234 kB\n"), Some(1234 * 1024));
+        assert_eq!(peak_in(b"Name:\tx\n"), None);
         let before = peak_memory_bytes();
         let held = std::hint::black_box(vec![1_u8; 64 << 20]);
         let with = peak_memory_bytes();

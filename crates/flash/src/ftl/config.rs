@@ -81,15 +81,12 @@ pub enum ConfigError {
 impl Config {
     /// One pool, one stream, greedy collection with the least reserve.
     pub fn plain(logical_pages: u32, pages_per_block: u32, dies: u32, blocks_per_die: u32) -> Self {
+        let pool = Pool { blocks: blocks_per_die, pages_used: pages_per_block, fold_into: None };
         Self {
             logical_pages,
             pages_per_block,
             dies,
-            pools: vec![Pool {
-                blocks: blocks_per_die,
-                pages_used: pages_per_block,
-                fold_into: None,
-            }],
+            pools: vec![pool],
             streams: vec![0],
             separate_moves: false,
             policy: Policy::Greedy,
@@ -159,11 +156,8 @@ impl Config {
         for stream in folds {
             let target = self.streams[stream as usize];
             if self.pools[target as usize].fold_into.is_some() {
-                return Err(ConfigError::Index {
-                    what: "a fold into folds",
-                    index: target,
-                    count: pools,
-                });
+                let (what, index) = ("a fold into folds", target);
+                return Err(ConfigError::Index { what, index, count: pools });
             }
         }
         let (logical, usable) = (u64::from(self.logical_pages), self.usable_pages());

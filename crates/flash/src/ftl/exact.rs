@@ -176,11 +176,8 @@ impl Mapping for Exact {
         for (block, (words, state)) in words.zip(blocks).enumerate() {
             let bits: u32 = words.iter().map(|word| word.count_ones()).sum();
             if bits != u32::from(state.valid) {
-                return Some(Fault::Valid {
-                    block: block as u32,
-                    counted: state.valid.into(),
-                    bits,
-                });
+                let (block, counted) = (block as u32, state.valid.into());
+                return Some(Fault::Valid { block, counted, bits });
             }
         }
         None

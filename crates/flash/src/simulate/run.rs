@@ -155,7 +155,7 @@ struct Run<'a, M> {
     ftl: Ftl<M>,
     dies: Dies,
     requests: Requests,
-    /// What is replayed in place of `requests`, and how much of it is left.
+    /// What is replayed in place of `requests`, and how many of its requests are left.
     trace: Option<Box<dyn Iterator<Item = (u64, Request)> + 'a>>,
     trace_left: usize,
     arrivals: Arrivals,
@@ -172,7 +172,7 @@ struct Run<'a, M> {
     /// When the last quarter began, what was done until then, and the requests in it.
     steady: Option<(f64, u64, Totals)>,
     steady_requests: u64,
-    /// Time in which requests arrived, within the last quarter.
+    /// Latencies of the last quarter.
     reads: LatencyHistogram,
     writes: LatencyHistogram,
     cliff: Option<f64>,

@@ -5,11 +5,25 @@ pub enum Record<'a> {
     Sample(Sample),
     /// A thread has a name from now on, because its process executes another program or without
     /// that.
-    Name { process: u32, thread: u32, name: &'a str, is_new_program: bool },
-    Began { process: u32, thread: u32, parent_thread: u32 },
-    Ended { process: u32, thread: u32 },
+    Name {
+        process: u32,
+        thread: u32,
+        name: &'a str,
+        is_new_program: bool,
+    },
+    Began {
+        process: u32,
+        thread: u32,
+        parent_thread: u32,
+    },
+    Ended {
+        process: u32,
+        thread: u32,
+    },
     /// Records found no room, or made no sense.
-    Lost { records: u64 },
+    Lost {
+        records: u64,
+    },
 }
 
 /// What a processor executed at one moment.

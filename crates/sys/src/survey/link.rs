@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::identity::Link;
 
-use crate::proc::{text, under};
+use crate::proc::{entries, text, under};
 
 /// Vendors whose PCI devices are emulated: their link figures are decoration (a virtio disk behind
 /// "2.5 GT/s x1" moves gigabytes a second). Red Hat (QEMU, virtio), `VMware`, Microsoft, Amazon,
@@ -35,9 +35,8 @@ fn nvme_controllers(directory: &Path) -> Vec<PathBuf> {
         parent.file_name().is_some_and(|name| name.to_string_lossy().starts_with("nvme-subsys"))
     };
     let Some(subsystem) = directory.ancestors().find(in_subsystem) else { return Vec::new() };
-    let entries = fs::read_dir(subsystem).into_iter().flatten().flatten();
-    let mut controllers: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
+    let mut controllers: Vec<PathBuf> = entries(subsystem)
+        .into_iter()
         .filter(|path| path.is_symlink() && path.join("transport").exists())
         .filter_map(|path| fs::canonicalize(path).ok())
         .collect();

@@ -32,7 +32,6 @@ pub struct Place {
 pub enum Alignment {
     /// Possible when offsets, lengths and memory are aligned so.
     Known {
-        /// Of offsets and lengths.
         offset_bytes: u32,
         memory_bytes: u32,
     },
