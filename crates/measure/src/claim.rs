@@ -16,52 +16,35 @@ pub enum ClaimError {
     #[error(transparent)]
     File(#[from] FileError),
     #[error(
-        "write to {}: that would destroy what is on this device\n\
-         hint: --destroy {} allows it{}",
-        path.display(),
-        path.display(),
+        "write to {path}: that would destroy what is on this device\n\
+         hint: --destroy {path} allows it{}",
         or(*instead)
     )]
     DeviceNamedOnce { path: PathBuf, instead: Option<&'static str> },
     #[error(
-        "destroy {}: it is in use: {usage}\n\
-         hint: name a directory on it instead, or take it out of use first",
-        path.display()
+        "destroy {path}: it is in use: {usage}\n\
+         hint: name a directory on it instead, or take it out of use first"
     )]
     InUse { path: PathBuf, usage: String },
     #[error(
-        "destroy {}: it is not empty (its first or last MiB holds data)\n\
+        "destroy {path}: it is not empty (its first or last MiB holds data)\n\
          hint: clear it with `wipefs -a` and `blkdiscard` if nothing on it is needed{}",
-        path.display(),
         or(*instead)
     )]
     NotEmpty { path: PathBuf, instead: Option<&'static str> },
     #[error(
-        "create {asked} of files in {}: only {free} are free\n\
-         hint: free some space, or ask for less with {less}",
-        path.display()
+        "create {asked} of files in {path}: only {free} are free\n\
+         hint: free some space, or ask for less with {less}"
     )]
-    NoSpace {
-        path: PathBuf,
-        asked: Bytes,
-        free: Bytes,
-        /// The options that ask for less.
-        less: &'static str,
-    },
-    #[error(
-        "use {}: {size} is too small, at least {least} is needed\nhint: {hint}",
-        path.display()
-    )]
+    NoSpace { path: PathBuf, asked: Bytes, free: Bytes, less: &'static str },
+    #[error("use {path}: {size} is too small, at least {least} is needed\nhint: {hint}")]
     TooSmall { path: PathBuf, least: Bytes, size: Bytes, hint: String },
-    /// I/O that never completes keeps what was claimed in use.
+    /// I/O that never completes keeps what was claimed in use, by as many as `4 sessions`.
     #[error(
         "{waiting} still wait for an I/O that does not complete\n\
          hint: the device hangs; see dmesg"
     )]
-    Stuck {
-        /// How many of what: `4 sessions`.
-        waiting: String,
-    },
+    Stuck { waiting: String },
 }
 
 fn or(instead: Option<&str>) -> String {

@@ -84,7 +84,7 @@ const DISPLACEMENTS_MAX: usize = 1 << 16;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chunks {
-    table: Table,
+    pub(crate) table: Table,
     #[serde(with = "pairs")]
     displaced: HashMap<Displacement, u64>,
 }
@@ -150,14 +150,6 @@ impl Chunks {
             self.displaced.iter().map(|(key, bytes)| (*key, bytes << share)).collect();
         all.sort_unstable_by_key(|&(key, bytes)| (std::cmp::Reverse(bytes), key));
         all
-    }
-
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-
-    pub(crate) fn table_mut(&mut self) -> &mut Table {
-        &mut self.table
     }
 
     /// Adds what another scan counted, whose files come behind `files` others.

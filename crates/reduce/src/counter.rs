@@ -81,12 +81,12 @@ pub struct Counter {
     #[serde(skip)]
     zeros: Zeros,
     #[serde(skip)]
-    sets: Sets,
+    pub(crate) sets: Sets,
     grids: Vec<GridCount>,
     lanes: Vec<Lane>,
-    masked: Masked,
-    chunks: Chunks,
-    detail: Detail,
+    pub(crate) masked: Masked,
+    pub(crate) chunks: Chunks,
+    pub(crate) detail: Detail,
     files: Vec<CountedFile>,
     /// Segments of zeros behind each other, up to the last one fed.
     zero_segments: u32,
@@ -226,30 +226,8 @@ impl Counter {
         &self.grids
     }
 
-    pub fn masked(&self) -> impl Iterator<Item = &MaskedGrid> {
-        self.masked.grids()
-    }
-
-    pub fn sets(&self) -> &Sets {
-        &self.sets
-    }
-
     pub fn files(&self) -> &[CountedFile] {
         &self.files
-    }
-
-    pub fn chunks(&self) -> &Chunks {
-        &self.chunks
-    }
-
-    /// Where the primary grid's copies lie, in the files that have a strip.
-    pub fn strips(&self) -> &[Strip] {
-        self.detail.strips()
-    }
-
-    /// The longest copies of many blocks behind each other, in the primary grid.
-    pub fn runs(&self) -> Vec<Run> {
-        self.detail.runs()
     }
 
     /// Blocks of the primary grid whose content is of pages that their database never used, zeros
@@ -258,11 +236,6 @@ impl Counter {
         let table = &self.grids[self.plan.primary()].table;
         let never = table.entries().filter(|entry| entry.never_used());
         never.map(|entry| u64::from(entry.count)).sum::<u64>() as f64 * table.scale()
-    }
-
-    /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
-    pub fn drawn(&self) -> (u64, f64) {
-        self.detail.drawn()
     }
 
     /// Keeps half of the contents, and only the sets of files that these have. Says whether there
@@ -541,7 +514,7 @@ mod tests {
                     let entry = count.table.get(digest::block(&block)).expect("it is known");
                     assert_eq!(entry.count, times, "{about}");
                     let found: HashSet<usize> =
-                        counter.sets().files(entry.set()).map(|file| file as usize).collect();
+                        counter.sets.files(entry.set()).map(|file| file as usize).collect();
                     assert_eq!(found, holders, "{about}");
                 }
             }
@@ -553,7 +526,7 @@ mod tests {
         for seed in 20..24 {
             let counter = count(plan().with_masks(), &files(seed));
             let mut masked = 0;
-            for grid in counter.masked() {
+            for grid in counter.masked.grids() {
                 let plain = counter.grids().iter().find(|plain| plain.grid == grid.grid);
                 let plain = plain.expect("the same grid without a mask");
                 assert_eq!((grid.blocks, grid.zero_blocks), (plain.blocks, plain.zero_blocks));
@@ -573,10 +546,10 @@ mod tests {
         copy.extend_from_slice(&original);
         copy.extend_from_slice(&[0; 16384]);
         let counter = count(plan(), &[original, copy]);
-        let run = counter.runs()[0];
+        let run = counter.detail.runs()[0];
         let expected = Run { blocks: 256, file: 1, start: 5, original: 0, original_start: 0 };
         assert_eq!(run, expected);
-        let bins = || counter.strips()[1].bins.iter();
+        let bins = || counter.detail.strips[1].bins.iter();
         assert_eq!(bins().map(|bin| bin.stored).sum::<u32>(), 5);
         assert_eq!(bins().map(|bin| bin.cross_file).sum::<u32>(), 256);
         assert_eq!(bins().map(|bin| bin.zero).sum::<u32>(), 2);
@@ -601,11 +574,11 @@ mod tests {
         };
         let files: Vec<Vec<u8>> = (0..12).map(|_| file(&mut rng)).collect();
         let counter = count(plan, &files);
-        assert!(counter.sets().count() <= most, "{}", counter.sets().count());
+        assert!(counter.sets.count() <= most, "{}", counter.sets.count());
         let table = &counter.grids()[0].table;
         assert!(table.share_log2() > 0 && !table.is_empty());
         for entry in table.entries() {
-            assert_eq!(counter.sets().len(entry.set()), entry.count, "once in each file");
+            assert_eq!(counter.sets.len(entry.set()), entry.count, "once in each file");
         }
         let contents = (table.len() << table.share_log2()) as f64;
         assert!((contents / 4000.0 - 1.0).abs() < 0.3, "{contents}");

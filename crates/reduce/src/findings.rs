@@ -184,10 +184,10 @@ impl Findings {
             field_costs: fields::costs(counter, files, model.block_bytes),
             matrix: shared::matrix(counter, count),
             occurrences: shared::occurrences(count),
-            strips: counter.strips().to_vec(),
-            runs: counter.runs(),
+            strips: counter.detail.strips.clone(),
+            runs: counter.detail.runs(),
             shifts: shifts(counter),
-            chunk_ratio: counter.chunks().ratio().filter(|_| plan.chunks),
+            chunk_ratio: counter.chunks.ratio().filter(|_| plan.chunks),
             usage: usage::usage(counter, count, model),
             block_sample: block_sample(counter, count),
             verdicts: Vec::new(),
@@ -210,7 +210,7 @@ fn figures(counter: &Counter, count: &GridCount, model: &Model) -> GridFigures {
     unique.low = unique.low.min(unique.value);
     let (mut same, mut cross) = (0_u64, 0_u64);
     for entry in table.entries() {
-        let files = u64::from(counter.sets().len(entry.set()).max(1));
+        let files = u64::from(counter.sets.len(entry.set()).max(1));
         same += u64::from(entry.count).saturating_sub(files);
         cross += files - 1;
     }
@@ -304,7 +304,7 @@ fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> 
     let block_bytes = count.grid.block_bytes;
     let classes = |print| {
         let entry = count.table.get(print)?;
-        let class = match (entry.count, counter.sets().len(entry.set())) {
+        let class = match (entry.count, counter.sets.len(entry.set())) {
             (1, _) => Class::Once,
             (_, 0 | 1) => Class::SameFile,
             _ => Class::CrossFile,
@@ -347,7 +347,7 @@ fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> 
 
 fn shifts(counter: &Counter) -> Vec<Shift> {
     let files = counter.files();
-    let all = counter.chunks().displacements().into_iter().map(|(displacement, bytes)| {
+    let all = counter.chunks.displacements().into_iter().map(|(displacement, bytes)| {
         let of = files[displacement.copy as usize].bytes.max(1);
         Shift { displacement, bytes, part_of_copy: bytes as f64 / of as f64 }
     });
@@ -355,7 +355,7 @@ fn shifts(counter: &Counter) -> Vec<Shift> {
 }
 
 fn block_sample(counter: &Counter, count: &GridCount) -> Option<BlockSample> {
-    let (blocks, contents) = counter.drawn();
+    let (blocks, contents) = counter.detail.drawn();
     (contents > 0.0).then(|| BlockSample {
         blocks,
         part: blocks as f64 / count.blocks.max(1) as f64,

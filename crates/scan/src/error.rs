@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::Bytes;
 use blockstone_record::RecordError;
 use blockstone_reduce::compress::CodecError;
 use blockstone_reduce::table::FILES_MAX;
@@ -10,12 +11,9 @@ use blockstone_sys::buffer::ArenaError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    #[error("scan {}: {source}\nhint: check the path and its permissions", path.display())]
+    #[error("scan {path}: {source}\nhint: check the path and its permissions")]
     Path { path: PathBuf, source: io::Error },
-    #[error(
-        "scan {}: it is a {what}\nhint: name files, directories or block devices",
-        path.display()
-    )]
+    #[error("scan {path}: it is a {what}\nhint: name files, directories or block devices")]
     Kind { path: PathBuf, what: &'static str },
     #[error("scan {what}: there is no file to scan\nhint: {hint}")]
     Empty { what: String, hint: String },
@@ -25,22 +23,20 @@ pub enum ScanError {
     )]
     TooMany { files: usize },
     #[error(
-        "generate {}: {source}\n\
-         hint: name a directory that does not exist yet, with enough free space",
-        path.display()
+        "generate {path}: {source}\n\
+         hint: name a directory that does not exist yet, with enough free space"
     )]
     Generate { path: PathBuf, source: io::Error },
     #[error(
-        "generate {asked} in {}: only {free} are free\n\
-         hint: name a directory on another disk, or lower --size or --files",
-        path.display()
+        "generate {asked} in {path}: only {free} are free\n\
+         hint: name a directory on another disk, or lower --size or --files"
     )]
-    Room { path: PathBuf, asked: blockstone_base::Bytes, free: blockstone_base::Bytes },
+    Room { path: PathBuf, asked: Bytes, free: Bytes },
     #[error(
         "count within {memory}: at least {least} are needed\n\
          hint: raise --memory, or lower --threads"
     )]
-    Memory { memory: blockstone_base::Bytes, least: blockstone_base::Bytes },
+    Memory { memory: Bytes, least: Bytes },
     #[error(transparent)]
     Arena(#[from] ArenaError),
     #[error(transparent)]
@@ -53,14 +49,9 @@ pub enum ScanError {
     Vanished,
     #[error(transparent)]
     Record(#[from] RecordError),
-    #[error("{verb} saved scan {}: {why}\nhint: {hint}", path.display())]
-    Saved {
-        /// What was to be done with it: `read`, `resume`, `merge`.
-        verb: &'static str,
-        path: PathBuf,
-        why: String,
-        hint: &'static str,
-    },
+    /// The verb is what was to be done with it: `read`, `resume`, `merge`.
+    #[error("{verb} saved scan {path}: {why}\nhint: {hint}")]
+    Saved { verb: &'static str, path: PathBuf, why: String, hint: &'static str },
 }
 
 impl ScanError {

@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -25,16 +25,13 @@ pub struct BlockFile {
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("open {}: {source}\nhint: {}", path.display(), open_hint(source, *direct))]
+    #[error("open {path}: {source}\nhint: {}", open_hint(source, *direct))]
     Open { path: PathBuf, direct: bool, source: io::Error },
-    #[error("create {}: {source}\nhint: {}", path.display(), create_hint(source, *direct))]
+    #[error("create {path}: {source}\nhint: {}", create_hint(source, *direct))]
     Create { path: PathBuf, direct: bool, source: io::Error },
-    #[error(
-        "lock {}: another process holds it\nhint: is another Blockstone running there?",
-        path.display()
-    )]
+    #[error("lock {path}: another process holds it\nhint: is another Blockstone running there?")]
     Locked { path: PathBuf },
-    #[error("{operation} {}: {source}\nhint: {}", path.display(), io_hint(source))]
+    #[error("{operation} {path}: {source}\nhint: {}", io_hint(source))]
     Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
@@ -261,12 +258,6 @@ impl BlockFile {
     /// An error of this file with its path and a hint.
     pub fn error(&self, operation: &'static str, source: io::Error) -> FileError {
         FileError::Io { operation, path: self.path.clone(), source }
-    }
-}
-
-impl AsFd for BlockFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
     }
 }
 

@@ -65,10 +65,11 @@ pub struct Run {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Detail {
+pub(crate) struct Detail {
     block_bytes: u64,
     offset_bytes: u64,
-    strips: Vec<Strip>,
+    /// In the files that have one.
+    pub(crate) strips: Vec<Strip>,
     strip_is_open: bool,
     file: FileId,
     runs: BinaryHeap<Reverse<Run>>,
@@ -78,7 +79,7 @@ pub(super) struct Detail {
     /// Of the blocks that were completed and are about to be counted.
     #[serde(skip)]
     used_blocks: Vec<bool>,
-    drawn: Table,
+    pub(super) drawn: Table,
     drawn_blocks: u64,
     drawn_zero: bool,
 }
@@ -178,27 +179,17 @@ impl Detail {
         self.strip_is_open = false;
     }
 
-    pub fn strips(&self) -> &[Strip] {
-        &self.strips
-    }
-
+    /// The longest first.
     pub fn runs(&self) -> Vec<Run> {
         let mut runs: Vec<Run> = self.runs.iter().map(|run| run.0).collect();
         runs.sort_unstable_by(|a, b| b.cmp(a));
         runs
     }
 
+    /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
     pub fn drawn(&self) -> (u64, f64) {
         let contents = self.drawn.len() as f64 * self.drawn.scale();
         (self.drawn_blocks, contents + f64::from(u8::from(self.drawn_zero)))
-    }
-
-    pub fn drawn_contents(&self) -> &Table {
-        &self.drawn
-    }
-
-    pub fn drawn_table(&mut self) -> &mut Table {
-        &mut self.drawn
     }
 
     /// Adds what another scan counted. Strips and runs say what one array saw in one order; those

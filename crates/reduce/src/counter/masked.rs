@@ -22,7 +22,7 @@ pub struct MaskedGrid {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Masked {
+pub(crate) struct Masked {
     units: Units,
     lanes: Vec<Lane>,
     levels: Vec<usize>,

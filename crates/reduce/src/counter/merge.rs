@@ -102,7 +102,7 @@ mod tests {
         let mut all: Vec<_> = grids
             .flat_map(|(index, count)| {
                 count.table.entries().map(move |entry| {
-                    let files = counter.sets().files(entry.set()).collect();
+                    let files = counter.sets.files(entry.set()).collect();
                     (index, entry.print, entry.count, files)
                 })
             })
@@ -121,9 +121,9 @@ mod tests {
             let whole = count(plan().with_masks(), &all);
             assert!(known(&merged) == known(&whole), "seed {seed}");
             assert_eq!(merged.files(), whole.files());
-            let ratio = |counter: &Counter| counter.chunks().ratio().unwrap_or_default();
+            let ratio = |counter: &Counter| counter.chunks.ratio().unwrap_or_default();
             assert!((ratio(&merged) - ratio(&whole)).abs() < 1e-9);
-            for (a, b) in merged.masked().zip(whole.masked()) {
+            for (a, b) in merged.masked.grids().zip(whole.masked.grids()) {
                 assert_eq!((a.blocks, a.table.len()), (b.blocks, b.table.len()));
             }
         }
@@ -145,9 +145,9 @@ mod tests {
         }
         super::super::tests::feed(&mut again, &all[2..]);
         assert!(known(&again) == known(&whole));
-        assert_eq!(again.strips(), whole.strips());
-        assert_eq!(again.runs(), whole.runs());
-        assert_eq!(again.drawn(), whole.drawn());
+        assert_eq!(again.detail.strips, whole.detail.strips);
+        assert_eq!(again.detail.runs(), whole.detail.runs());
+        assert_eq!(again.detail.drawn(), whole.detail.drawn());
         let bad = super::super::Row { table: 999, ..started.rows().next().unwrap() };
         assert!(again.put(bad).is_err());
     }
@@ -160,10 +160,10 @@ mod tests {
         small.memory_bytes = 512 << 10;
         let scan = || count(small.clone(), std::slice::from_ref(&bytes));
         let mut merged = scan();
-        assert!(merged.chunks().table().share_log2() > 0);
+        assert!(merged.chunks.table.share_log2() > 0);
         for times in 2..6 {
             merged.merge(&scan()).unwrap();
-            let ratio = merged.chunks().ratio().unwrap();
+            let ratio = merged.chunks.ratio().unwrap();
             assert!((ratio - f64::from(times)).abs() < 1e-9, "{ratio}");
         }
     }

@@ -49,7 +49,7 @@ impl Counter {
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let tables = self.grids.iter().map(|count| &count.table);
         let tables = tables.chain(self.masked.grids().map(|masked| &masked.table));
-        let tables = tables.chain([self.chunks.table(), self.detail.drawn_contents()]);
+        let tables = tables.chain([&self.chunks.table, &self.detail.drawn]);
         tables.enumerate().flat_map(move |(table, contents)| {
             let sample = self.grids.get(table).map(|count| &count.sample);
             contents.entries().map(move |&entry| {
@@ -114,6 +114,6 @@ impl Counter {
     fn table_mut(&mut self, table: usize) -> Option<&mut Table> {
         let tables = self.grids.iter_mut().map(|count| &mut count.table);
         let tables = tables.chain(self.masked.grids_mut().map(|masked| &mut masked.table));
-        tables.chain([self.chunks.table_mut(), self.detail.drawn_table()]).nth(table)
+        tables.chain([&mut self.chunks.table, &mut self.detail.drawn]).nth(table)
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn ratios(counter: &Counter) -> Vec<MaskedRatio> {
             dedup_ratio: Interval::exact(masked.blocks as f64).over(contents.plus(zeros)),
         })
     };
-    counter.masked().filter_map(ratio).collect()
+    counter.masked.grids().filter_map(ratio).collect()
 }
 
 /// The cost of each class that some format has, at one block size.

@@ -31,7 +31,7 @@ pub struct Occurrences {
 const MATRIX_FILES_MAX: usize = 64;
 
 pub(super) fn matrix(counter: &Counter, count: &GridCount) -> Matrix {
-    let sets = counter.sets();
+    let sets = &counter.sets;
     let mut weights: HashMap<SetId, u64> = HashMap::new();
     for entry in count.table.entries() {
         *weights.entry(entry.set()).or_default() += 1;
