@@ -33,15 +33,13 @@ pub struct Device {
     /// Free blocks a die that only collection may use.
     pub reserve_blocks: u32,
     pub pace: Pace,
-    /// Collect on idle dies until this part of their blocks is free, 0 to 1; zero collects on
-    /// demand only.
+    /// Collect on idle dies until this share of their blocks is free, 0 to 0.5; 0 is on demand.
     pub background: f64,
     /// For how long a die has to be idle before that, in nanoseconds.
     pub idle_ns: u64,
     pub separate_moves: bool,
     pub placement: Placement,
-    /// The part of the blocks that takes writes in fast pages only, 0 to 1; their pages are folded
-    /// into ordinary blocks later.
+    /// The share of blocks, 0 to 0.5, written in fast pages only and folded into others later.
     pub fast_blocks: f64,
     pub wear: Wear,
 }
@@ -168,8 +166,7 @@ impl Device {
         Ok(())
     }
 
-    /// Blocks for each part: its pages, and of the spare ∝ √(pages · writes), which costs nearly
-    /// the least.
+    /// Blocks for each part: its pages, and of the spare ∝ √(pages · writes), nearly the optimum.
     fn pools(&self, workload: &Workload, plain: &Config) -> Vec<Pool> {
         let b = f64::from(plain.pages_per_block) * f64::from(plain.dies);
         let blocks = plain.pools[0].blocks;

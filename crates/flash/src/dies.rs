@@ -60,7 +60,6 @@ enum Kind {
     Erase,
 }
 
-/// Consecutive work of one kind.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     end_ns: u64,
@@ -126,8 +125,7 @@ impl Dies {
         }
     }
 
-    /// The die that is free first, to a quarter of a microsecond; of those that are idle, the one
-    /// that has been for longest.
+    /// The die that is free first, to a quarter of a microsecond; of idle ones, the longest idle.
     #[inline]
     pub fn first_free(&self) -> u32 {
         self.first_free.first()

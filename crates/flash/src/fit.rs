@@ -7,7 +7,6 @@ use crate::ftl::{Config, Ftl, Write};
 use crate::simulate::settled;
 use crate::theory;
 
-/// A piece of a measured curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     pub from_s: f64,
@@ -55,7 +54,6 @@ pub enum FitError {
     Nothing,
 }
 
-/// Pieces into which a curve is divided.
 const PIECES: usize = 50;
 
 /// Reads a curve. `device` says how large the drive is, and what its operations take.
@@ -118,7 +116,6 @@ fn check(samples: &[Sample]) -> Result<(), FitError> {
     Ok(())
 }
 
-/// The mean rates of pieces with the same number of bytes each.
 fn by_volume(samples: &[Sample], total: f64) -> Vec<f64> {
     let piece = total / PIECES as f64;
     let mut rates = Vec::new();
@@ -148,8 +145,8 @@ fn by_volume(samples: &[Sample], total: f64) -> Vec<f64> {
     rates
 }
 
-/// Random overwrites, in visible capacities, until write amplification stays within 5 % of its
-/// final value: found by counting on a small device.
+/// Visible capacities of random overwrites until write amplification stays within 5 % of its final
+/// value: found by counting on a small device.
 pub fn fills_to_settle(alpha: f64, pages_per_block: u32) -> f64 {
     const STEP: f64 = 0.05;
     const STEPS: u32 = 160;
@@ -158,18 +155,16 @@ pub fn fills_to_settle(alpha: f64, pages_per_block: u32) -> f64 {
     let config = Config::plain(logical, pages_per_block, 1, blocks);
     let Ok(mut ftl) = Ftl::counts(config, &[logical]) else { return 0.0 };
     let mut rng = Rng::new(1, 0);
-    let mut write = |ftl: &mut Ftl<_>, page: Option<u32>| {
-        let page = page.unwrap_or_else(|| rng.below(u64::from(logical)) as u32);
-        ftl.write_many(&[Write { page, stream: 0 }]).is_ok()
-    };
-    if !(0..logical).all(|page| write(&mut ftl, Some(page))) {
+    if ftl.fill(0..logical, 0).is_err() {
         return 0.0;
     }
+    let count = (f64::from(logical) * STEP) as u32;
     let mut curve = Vec::new();
     for _ in 0..STEPS {
         let before = *ftl.totals();
-        let count = (f64::from(logical) * STEP) as u32;
-        if !(0..count).all(|_| write(&mut ftl, None)) {
+        let page = |_| Write { page: rng.below(u64::from(logical)) as u32, stream: 0 };
+        let writes: Vec<Write> = (0..count).map(page).collect();
+        if ftl.write_many(&writes).is_err() {
             return 0.0;
         }
         curve.push(ftl.totals().since(&before).amplification().unwrap_or(1.0));

@@ -18,6 +18,8 @@ mod inspect;
 mod totals;
 mod victims;
 
+use std::ops::Range;
+
 use blockstone_base::rng::Rng;
 
 pub use config::{Config, ConfigError, Pace, Pool, Wear};
@@ -103,7 +105,6 @@ enum Reason {
     Wear,
 }
 
-/// An open block of one frontier on one die.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     block: u32,
@@ -219,8 +220,7 @@ impl<M: Mapping> Ftl<M> {
         Ok(Placed { slot, fast: self.frontiers[write.stream as usize].fast })
     }
 
-    /// Writes many pages without time, each stream filling a block on one die and then going on to
-    /// the next die.
+    /// Writes many pages without time. Each stream fills a block on one die, then on the next.
     ///
     /// # Errors
     /// [`Full`] when a die can take no page any more; what came before is written.
@@ -245,8 +245,22 @@ impl<M: Mapping> Ftl<M> {
         Ok(())
     }
 
-    /// Writes the pages from the first on that belong to one stream and fit into its open block:
-    /// nothing is collected between them.
+    /// Writes these pages of a stream in order.
+    ///
+    /// # Errors
+    /// As [`Ftl::write_many`].
+    pub fn fill(&mut self, pages: Range<u32>, stream: u32) -> Result<(), Full> {
+        let mut batch = Vec::with_capacity(BATCH);
+        for start in pages.clone().step_by(BATCH) {
+            let end = pages.end.min(start.saturating_add(BATCH as u32));
+            batch.clear();
+            batch.extend((start..end).map(|page| Write { page, stream }));
+            self.write_many(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the first pages that belong to one stream and fit into its open block.
     fn write_run(&mut self, writes: &[Write]) -> Result<usize, Full> {
         let Write { page, stream } = writes[0];
         let die = self.cursors[stream as usize];
@@ -299,8 +313,7 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// Fetches what writing these pages will look at, so that their cache misses overlap. It
-    /// changes nothing but speed.
+    /// Fetches what writing these pages will look at, so that their cache misses overlap.
     pub fn prefetch(&self, writes: &[Write]) {
         self.map.prefetch(&writes[..writes.len().min(BATCH)], &self.blocks);
     }
@@ -356,7 +369,6 @@ impl<M: Mapping> Ftl<M> {
         self.group(self.frontiers[frontier].pool, die as u32)
     }
 
-    /// One page less is valid in `block`.
     #[inline]
     fn invalidate(&mut self, block: u32) {
         let state = &mut self.blocks[block as usize];
@@ -367,7 +379,6 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// `count` slots of an open block were filled.
     #[inline]
     fn filled(&mut self, at: usize, count: u32) {
         self.blocks[self.open[at].block as usize].valid += count as u16;
@@ -448,8 +459,7 @@ impl<M: Mapping> Ftl<M> {
         Some(())
     }
 
-    /// Moves up to `count` pages of the group's victim and erases it when it is empty. False when
-    /// there is nothing to collect.
+    /// Moves up to `count` pages of the group's victim and erases it when empty. False without one.
     fn step<O: Operations>(&mut self, group: usize, count: u32, operations: &mut O) -> bool {
         let Some(victim) = self.begin(group) else { return false };
         let valid = u32::from(self.blocks[victim as usize].valid);
@@ -496,7 +506,6 @@ impl<M: Mapping> Ftl<M> {
         Some(victim)
     }
 
-    /// Chooses a victim and takes it from among the closed blocks.
     fn pick(&mut self, group: usize) -> Option<u32> {
         let pool = group / self.config.dies as usize;
         let view = victims::View {
@@ -564,8 +573,8 @@ impl<M: Mapping> Ftl<M> {
         self.groups[group].give_free(block, erases);
     }
 
-    /// The closed block with the fewest erases, when it lags too far behind. Looked for once in
-    /// a thirty-second of the group's blocks erased.
+    /// The closed block with the fewest erases, if it lags too far behind: looked for each time a
+    /// thirty-second of the group's blocks was erased.
     fn coldest_if_due(&mut self, group: usize) -> Option<u32> {
         let spread = self.config.wear.levelling_spread?;
         let state = &mut self.groups[group];

@@ -6,7 +6,6 @@ use crate::simulate::SimulationError;
 use crate::theory;
 use crate::workload::{Action, Workload};
 
-/// A point of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// Raw ÷ visible − 1.
@@ -22,7 +21,6 @@ pub struct Swept {
     pub engine: &'static str,
     /// Spare that collection can use, of the pages it can use.
     pub effective_spare: f64,
-    /// Simulated.
     pub wa: f64,
     /// By formula, where there is one.
     pub wa_analytic: Option<f64>,
@@ -105,9 +103,8 @@ fn amplification<M: Mapping>(
         }
         Ok(())
     };
-    let fill: Vec<Write> = (0..logical).map(|page| Write { page, stream: 0 }).collect();
     let mut run = || {
-        ftl.write_many(&fill)?;
+        ftl.fill(0..logical, 0)?;
         overwrite(ftl, WARM)?;
         let before = *ftl.totals();
         overwrite(ftl, COUNTED)?;

@@ -126,8 +126,7 @@ pub fn sustained_iops(dies: u32, costs: Costs, pages_per_block: u32, amplificati
     f64::from(dies) * 1e9 / busy_ns
 }
 
-/// Write amplification from how far a device fell: the inverse of [`sustained_iops`], with the
-/// fresh rate `D / t_prog`.
+/// Write amplification from how far a device fell below `D / t_prog`: [`sustained_iops`] inverted.
 pub fn amplification_of_fall(fresh_over_steady: f64, costs: Costs, pages_per_block: u32) -> f64 {
     let erase = costs.erase_ns / f64::from(pages_per_block);
     let busy = fresh_over_steady * costs.program_ns;

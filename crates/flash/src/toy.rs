@@ -16,7 +16,6 @@ pub enum Cell {
     Stale,
 }
 
-/// A picture with what was done before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub text: String,

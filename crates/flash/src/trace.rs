@@ -71,7 +71,6 @@ pub struct Trace {
     pub requests: Vec<Recorded>,
     pub lines: u64,
     pub bad_lines: u64,
-    /// The first of them.
     pub bad: Vec<BadLine>,
     /// The end of the highest request, in bytes.
     pub end_bytes: u64,
@@ -104,8 +103,7 @@ const ONE_BAD_OF: u64 = 10;
 const TELLING: usize = 100;
 
 impl Trace {
-    /// Reads a trace of a device of `device_bytes` bytes. Without a format it is the one that fits
-    /// most of the first lines.
+    /// Reads a trace of a device of that size. Without a format, what fits most first lines is it.
     ///
     /// # Errors
     /// When no format fits, more than a tenth of the lines are invalid, or nothing is left.
@@ -165,7 +163,6 @@ impl Trace {
         Ok(self)
     }
 
-    /// The requests in pages of a device.
     pub fn paged(&self, page_bytes: u32) -> impl Iterator<Item = (u64, Request)> + '_ {
         let page_bytes = u64::from(page_bytes);
         self.requests.iter().map(move |request| {

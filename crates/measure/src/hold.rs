@@ -10,7 +10,6 @@ use blockstone_record::manifest::Stop;
 
 use crate::{Observer, Session};
 
-/// A load that runs.
 pub trait Loaded {
     type Error;
 

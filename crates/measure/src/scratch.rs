@@ -17,8 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 
 const PREFIX: &str = "blockstone-test-";
 const SUFFIX: &str = ".tmp";
-/// The kernel takes down the rings of a killed process after it is gone, and keeps its files locked
-/// until then.
+/// The kernel keeps the files of a killed process locked until it has taken down its rings.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A younger file may be one that a run has created and not locked yet.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -35,8 +34,7 @@ pub fn kept_name(id: u64, purpose: &str) -> String {
     format!("blockstone-{}.dat", short(id, purpose))
 }
 
-/// Removes what killed runs left in `dir`, and says what that was. Waits a moment for files whose
-/// lock is held.
+/// Removes and returns what killed runs left in `dir`. Waits a moment for files that are locked.
 pub fn remove_orphans(dir: &Path) -> Vec<PathBuf> {
     let patience = Instant::now() + PATIENCE;
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
@@ -50,8 +48,7 @@ pub fn remove_orphans(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes a file; of a directory, first whatever still works in it: a server that its run started
-/// and could not stop.
+/// Removes a file, or a directory after what still works in it: a server that its run left behind.
 fn remove(path: &Path) -> std::io::Result<()> {
     if !path.is_dir() {
         return std::fs::remove_file(path);

@@ -31,8 +31,7 @@ pub struct SessionSpec<'a> {
     pub manifest: Manifest,
     /// Kernel names of the devices that the probes observe.
     pub devices: Vec<String>,
-    /// What the measured thing says about itself at each tick. The first is the one whose missed
-    /// ticks are counted.
+    /// What the measured thing says about itself at each tick. Missed ticks count for the first.
     pub series: &'static [&'static Schema],
     pub tick: Nanos,
 }
@@ -102,8 +101,7 @@ impl Session {
         self.ticks = Ticks::start(self.clock.as_ref(), self.tick);
     }
 
-    /// Sleeps until the next tick is due. Deadlines that passed while this thread could not run are
-    /// counted as missed.
+    /// Sleeps until the next tick is due, and counts deadlines that passed as missed.
     pub fn wait_for_tick(&mut self) {
         let missed = self.ticks.wait(self.clock.as_ref());
         if let Some(first) = self.series.first() {

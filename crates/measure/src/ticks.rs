@@ -3,8 +3,7 @@
 use blockstone_base::clock::Clock;
 use blockstone_base::units::Nanos;
 
-/// Deadlines at equal distances on the monotonic clock. They are absolute: a late tick delays no
-/// other.
+/// Deadlines at equal distances on the monotonic clock: a late tick does not delay the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticks {
     tick_ns: u64,
@@ -23,8 +22,7 @@ impl Ticks {
         self.deadline_ns
     }
 
-    /// Sleeps until it is due, and sets the next one. Returns how many deadlines passed before
-    /// this thread could run again.
+    /// Sleeps until it is due, and sets the next one. Returns how many were missed.
     pub fn wait(&mut self, clock: &dyn Clock) -> u64 {
         clock.sleep_until_ns(self.deadline_ns);
         self.pass(clock)

@@ -48,7 +48,6 @@ pub fn chunks(segment: &[u8], out: &mut Vec<Chunk>) {
     }
 }
 
-/// Where the chunk that begins here ends.
 fn cut(bytes: &[u8]) -> usize {
     if bytes.len() <= CHUNK_BYTES_MIN {
         return bytes.len();
@@ -120,8 +119,7 @@ impl Chunks {
         }
     }
 
-    /// Counts the bytes of a copy; one that lies whole units from its original is found by blocks
-    /// too.
+    /// Counts the bytes of a copy. Blocks too find one that lies whole units from its original.
     fn displace(&mut self, original: Place, copy: Place, bytes: u32) {
         let shift_bytes = copy.at() as i64 - original.at() as i64;
         if shift_bytes % UNIT_BYTES as i64 != 0 {

@@ -38,7 +38,6 @@ pub struct CountedFile {
     pub zero_segment_bytes: u64,
 }
 
-/// A block that is to be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Its grid, as an index into the plan's.
@@ -212,7 +211,6 @@ impl Counter {
         self.detail.end_file();
     }
 
-    /// The sizes of a content that was wanted.
     pub fn compressed(&mut self, grid: usize, print: Fingerprint, sizes: Sizes) {
         self.grids[grid].sample.put(print, sizes);
     }
@@ -230,16 +228,14 @@ impl Counter {
         &self.files
     }
 
-    /// Blocks of the primary grid whose content is of pages that their database never used, zeros
-    /// left out; estimated from a share if need be.
+    /// Blocks of the primary grid that their database never used, without those of zeros.
     pub fn never_used_blocks(&self) -> f64 {
         let table = &self.grids[self.plan.primary()].table;
         let never = table.entries().filter(|entry| entry.never_used());
         never.map(|entry| u64::from(entry.count)).sum::<u64>() as f64 * table.scale()
     }
 
-    /// Keeps half of the contents, and only the sets of files that these have. Says whether there
-    /// was anything to forget.
+    /// Keeps half of the contents and only their sets of files. False if all sets are still needed.
     fn forget_sets(&mut self) -> bool {
         let mut sets = Sets::default();
         let mut moved = HashMap::from([(EMPTY, EMPTY)]);
@@ -358,7 +354,6 @@ pub(crate) enum Copied {
     CrossFile(Place),
 }
 
-/// Where counting a grid's blocks leads.
 struct To<'a> {
     index: usize,
     sets: &'a mut Sets,
@@ -373,7 +368,6 @@ struct To<'a> {
 const FETCHED: usize = 32;
 
 impl GridCount {
-    /// Counts blocks that lie behind each other.
     fn blocks(&mut self, prints: &[Fingerprint], first: Place, to: &mut To<'_>) {
         self.blocks += prints.len() as u64;
         for (group, some) in prints.chunks(FETCHED).enumerate() {

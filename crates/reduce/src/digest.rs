@@ -19,7 +19,6 @@ pub const SECTOR_BYTES: usize = 512;
 pub const UNIT_BYTES: usize = 4096;
 pub const UNIT_SECTORS: usize = UNIT_BYTES / SECTOR_BYTES;
 
-/// Represents the content of a sector, a unit or a block.
 pub type Fingerprint = u128;
 
 #[inline]
@@ -27,8 +26,7 @@ pub fn of(bytes: &[u8]) -> Fingerprint {
     XxHash3_128::oneshot(bytes)
 }
 
-/// Appends the digests of all sectors of `data`; a last, shorter one counts as padded with zeros,
-/// as a device would hold it.
+/// Appends the digests of all sectors of `data`; the last is padded with zeros, as on a device.
 pub fn sectors(data: &[u8], out: &mut Vec<Fingerprint>) {
     let whole = data.chunks_exact(SECTOR_BYTES);
     let rest = whole.remainder();
@@ -54,7 +52,6 @@ pub fn unit(sectors: &[Fingerprint]) -> Fingerprint {
     of(&bytes)
 }
 
-/// The fingerprint of the block with these halves.
 #[inline]
 pub fn pair(first: Fingerprint, second: Fingerprint) -> Fingerprint {
     let mut bytes = [0; 32];

@@ -195,7 +195,6 @@ impl Findings {
         }
     }
 
-    /// The figures of the model's grid.
     pub fn primary(&self) -> &GridFigures {
         &self.grids[self.primary]
     }
@@ -363,7 +362,6 @@ fn block_sample(counter: &Counter, count: &GridCount) -> Option<BlockSample> {
     })
 }
 
-/// Name of a file in evidence.
 pub fn file_name(files: &[FileNote], file: FileId) -> &str {
     files.get(file as usize).map_or("?", |file| file.path.as_str())
 }

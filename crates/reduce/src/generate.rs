@@ -158,7 +158,6 @@ pub fn expected(kind: &Kind, shape: &Shape) -> Option<Expected> {
     Some(Expected { blocks: shape.blocks(), distinct: kind.distinct?(shape) })
 }
 
-/// Puts `bytes` into `block` at `at`.
 fn put(block: &mut [u8], at: usize, bytes: &[u8]) {
     block[at..at + bytes.len()].copy_from_slice(bytes);
 }

@@ -36,7 +36,6 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// How many units a block has, as a power of two.
     #[inline]
     pub fn level(self) -> usize {
         (self.block_bytes as usize / UNIT_BYTES).trailing_zeros() as usize
@@ -91,8 +90,7 @@ impl Tower {
         Self { halves: vec![None; level_max] }
     }
 
-    /// The next unit; every block that it completes goes to `emit` with its level, the smallest
-    /// first.
+    /// Emits every block that this unit completes with its level, the smallest first.
     #[inline]
     pub fn push(&mut self, unit: Fingerprint, mut emit: impl FnMut(usize, Fingerprint)) {
         let mut finished = unit;
@@ -123,7 +121,6 @@ pub struct Units {
 }
 
 impl Units {
-    /// Units that begin at `offset_bytes`.
     pub fn new(offset_bytes: u32) -> Self {
         let skip = offset_bytes as usize / SECTOR_BYTES;
         Self { skip, left: skip, pending: Vec::with_capacity(UNIT_SECTORS) }

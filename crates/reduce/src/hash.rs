@@ -8,8 +8,7 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES, Zeros};
 use crate::mask::{MaskedUnit, Masker};
 use crate::page::Recognised;
 
-/// Bytes of a segment; the last one of a file may be shorter. A multiple of every page and of the
-/// largest block.
+/// A multiple of every page and of the largest block. The last segment of a file may be shorter.
 pub const SEGMENT_BYTES: usize = 1 << 20;
 
 /// What to look for.

@@ -152,7 +152,6 @@ impl Model {
     }
 }
 
-/// Rounded up to whole steps.
 pub fn stepped(bytes: u32, granule_bytes: u32) -> u32 {
     bytes.div_ceil(granule_bytes) * granule_bytes
 }

@@ -50,7 +50,6 @@ impl Field {
     }
 }
 
-/// What a page is to its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageUse {
     /// Not a page of this format; zeros are never one.
@@ -88,11 +87,9 @@ impl Fields {
 pub struct Format {
     /// Its name in reports: `PostgreSQL`.
     pub name: &'static str,
-    /// What its fields of each class are called there, in the order of [`FIELDS`]; empty where it
-    /// has none.
+    /// What it calls its fields of each class, in the order of [`FIELDS`]; empty if it has none.
     pub fields: [&'static str; 5],
-    /// Bytes of a page, if the file with this beginning (at least 64 KiB of it, or all) is of this
-    /// format.
+    /// Bytes of a page, if a file that begins so (64 KiB or the whole file) is of this format.
     pub recognise: fn(&[u8]) -> Option<usize>,
     /// What a page is, and where its fields lie. A malformed page is [`PageUse::Unknown`] and has
     /// none; nothing in a page can make this fail.
@@ -105,12 +102,10 @@ pub struct Recognised {
     pub page_bytes: usize,
 }
 
-/// The format of that name.
 pub fn named(name: &str) -> Option<&'static Format> {
     registry::ALL.iter().find(|format| format.name == name).copied()
 }
 
-/// Recognises a file by its beginning.
 pub fn recognise(head: &[u8]) -> Option<Recognised> {
     registry::ALL.iter().find_map(|format| {
         (format.recognise)(head).map(|page_bytes| Recognised { format, page_bytes })

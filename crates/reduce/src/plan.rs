@@ -103,13 +103,11 @@ impl Plan {
         levels
     }
 
-    /// What hashing has to find.
     pub fn depth(&self) -> Depth {
         Depth { masks: !self.masks.is_empty(), chunks: self.chunks }
     }
 
-    /// Sets of files that are told apart before a smaller share of contents is kept: they may take
-    /// an eighth of the memory.
+    /// Sets of files kept before contents are dropped: they may take an eighth of the memory.
     pub fn sets_max(&self) -> usize {
         (self.memory_bytes / 8 / Sets::NODE_BYTES).max(1024)
     }

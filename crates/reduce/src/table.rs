@@ -60,7 +60,6 @@ impl Entry {
         Self { first: Place::new(self.first.file() + files, self.first.at()), ..self }
     }
 
-    /// The files that hold it.
     #[inline]
     pub fn set(&self) -> SetId {
         SetId(self.set & !NEVER_USED)
@@ -87,7 +86,6 @@ pub(crate) fn in_share(print: Fingerprint, share_log2: u32) -> bool {
     print.leading_zeros() >= share_log2
 }
 
-/// What became of an occurrence.
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// Its content is outside the share that is kept.
@@ -122,7 +120,6 @@ impl Table {
         Self { slots: no_slots(), len: 0, slots_max, share_log2: 0 }
     }
 
-    /// Counts an occurrence of `print` at `place`.
     #[inline]
     pub fn see(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
         if !self.keeps(print) {
@@ -151,8 +148,7 @@ impl Table {
         Seen::New(entry)
     }
 
-    /// Has the processor fetch the slots of several contents at once. None needs another; counted
-    /// one by one, each would be waited for.
+    /// Fetches the slots of several contents, so that their cache misses overlap.
     #[inline]
     pub fn fetch(&self, prints: &[Fingerprint]) {
         let counts = prints.iter().map(|&print| self.slots[self.home(print)].count);

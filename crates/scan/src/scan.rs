@@ -193,7 +193,6 @@ pub(crate) fn go_on(
     Ok(Outcome { counter: counting.counter, scanned: counting.scanned, unsaved })
 }
 
-/// The segment before the position, if there is one.
 fn resumed_from(position: Position) -> u64 {
     position.bytes.saturating_sub(SEGMENT_BYTES as u64)
 }
@@ -444,8 +443,7 @@ impl Counting<'_> {
     }
 }
 
-/// The memory that tables may have, of what the process may have, beside so many threads with these
-/// compressors.
+/// What tables may take of the process's memory, beside its threads and their compressors.
 ///
 /// # Errors
 /// When it is not even enough for what is no table's.

@@ -128,7 +128,6 @@ impl Walk {
     }
 }
 
-/// Size and format of a file.
 fn look(path: &Path) -> Result<Found, String> {
     let read = |direct| {
         let file = BlockFile::open(path, Access::Read, direct)?;

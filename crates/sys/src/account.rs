@@ -14,8 +14,7 @@ pub struct Account {
     pub cpu_ns: Option<u64>,
     /// Time ready to run but waiting for a processor, likewise.
     pub run_queue_ns: Option<u64>,
-    /// I/O of the thread, or of the whole process with its children that have ended and were waited
-    /// for.
+    /// I/O of the thread, or of the process with the children that it has waited for.
     pub io: Option<Io>,
 }
 
@@ -62,7 +61,6 @@ pub fn account(root: &Path, pid: u32, thread: Option<u32>) -> Option<Account> {
     Some(Account { cpu_ns, run_queue_ns, io })
 }
 
-/// Whom an account was to be of has ended.
 struct Ended;
 
 /// A file of a process or thread; nothing if this user or this kernel does not have it.
@@ -148,8 +146,7 @@ pub struct Code {
     pub module: String,
 }
 
-/// The code of process `pid`, in the order of its addresses; none when it has ended or this user
-/// may not know.
+/// The code of process `pid` by address; none when it has ended or this user may not see it.
 pub fn code(root: &Path, pid: u32) -> Option<Vec<Code>> {
     let maps = fs::read(under(root, format!("/proc/{pid}/maps"))).ok()?;
     Some(String::from_utf8_lossy(&maps).lines().filter_map(code_of).collect())
@@ -180,7 +177,6 @@ pub fn working_in(root: &Path, dir: &Path) -> Vec<u32> {
     all(root).into_iter().filter(inside).collect()
 }
 
-/// The numbers that name entries of `dir`.
 fn ids(dir: &Path) -> Vec<u32> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

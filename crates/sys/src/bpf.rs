@@ -32,8 +32,7 @@ pub enum BpfError {
     Table { operation: &'static str, table: &'static str, source: Error },
 }
 
-/// Whether programs can run in the kernel, as far as that can be known without trying. `root` is
-/// that of `/proc` and `/sys`.
+/// Whether programs can run in the kernel, as far as that can be known without trying.
 pub fn capability(root: &Path) -> Capability {
     const BTF: &str = "/sys/kernel/btf/vmlinux";
     if !cfg!(feature = "bpf") {

@@ -13,7 +13,6 @@ pub const SLOT_ALIGN_BYTES: usize = 4096;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The kind of pages behind an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// Reserved huge pages (`vm.nr_hugepages`).
@@ -163,7 +162,6 @@ impl Arena {
         (0..arena.slots).map(|index| Slot { arena: Arc::clone(&arena), index }).collect()
     }
 
-    /// The address of a slot, for the kernel.
     #[inline]
     pub(crate) fn slot_ptr(&self, slot: usize) -> *mut u8 {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);

@@ -98,7 +98,6 @@ impl Groups {
         &self.name
     }
 
-    /// What the innermost group has used.
     pub fn usage(&self) -> GroupUsage {
         let unified = |file: &str| self.own(&self.unified, file);
         let of = |text: &Option<String>, key: &str| {
@@ -144,7 +143,6 @@ impl Groups {
         Some([sum(bytes, "Read")?, sum(bytes, "Write")?, sum(ios, "Read")?, sum(ios, "Write")?])
     }
 
-    /// A file of the innermost group.
     fn own(&self, directories: &[PathBuf], file: &str) -> Option<String> {
         text(&under(&self.root, directories.first()?.join(file)))
     }

@@ -124,8 +124,7 @@ impl BlockFile {
         rustix::io::pwrite(&self.file, data, offset_bytes).map_err(Errno::raw_os_error)
     }
 
-    /// Writes at `offset_bytes` and returns when the data are durable, as `O_DSYNC` does
-    /// (`RWF_DSYNC`, Linux 4.7).
+    /// Writes at `offset_bytes` and returns when the data are durable (`RWF_DSYNC`, Linux 4.7).
     ///
     /// # Errors
     /// The kernel's errno.
@@ -202,8 +201,8 @@ impl BlockFile {
         }
     }
 
-    /// The first byte at or behind `offset_bytes` that lies in no hole; nothing if all that follows
-    /// is one. File systems that do not know holes, and devices, have none.
+    /// The first byte from `offset_bytes` on that lies in no hole; none if a hole is all that
+    /// follows. Devices, and file systems that do not know holes, have none.
     pub fn next_data(&self, offset_bytes: u64) -> Option<u64> {
         // The cursor that this moves is not used by anything else.
         match rustix::fs::seek(&self.file, SeekFrom::Data(offset_bytes)) {

@@ -69,7 +69,6 @@ impl Mounts {
 }
 
 impl Mount {
-    /// Whether an option is set, with or without a value.
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|(key, _)| key == name)
     }

@@ -26,7 +26,6 @@ use buffer::SharedBuffer;
 pub struct Sampler {
     processors: Vec<Processor>,
     period_ns: u64,
-    /// Records of one processor, copied out of its buffer.
     copied: Vec<u8>,
 }
 
@@ -82,8 +81,7 @@ struct Processor {
 }
 
 impl Sampler {
-    /// Begins to sample every processor that is online, `per_second` times a second each. `root` is
-    /// that of `/proc` and `/sys`.
+    /// Samples every processor that is online; `root` is that of `/proc` and `/sys`.
     ///
     /// # Errors
     /// When the kernel refuses, with what would help.
@@ -174,7 +172,6 @@ impl Processor {
         }
     }
 
-    /// How long it was sampled; none once the processor is gone.
     fn enabled_ns(&self) -> Option<u64> {
         let mut counts = [0; 16];
         let read = (&self.event).read(&mut counts).ok()?;

@@ -59,8 +59,7 @@ pub fn under(root: &Path, path: impl AsRef<Path>) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// A short file's text without surrounding white space; none when it is missing, unreadable or
-/// empty.
+/// A short file's text, trimmed; none when it is missing, unreadable or empty.
 pub fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');

@@ -28,7 +28,6 @@ pub enum Transfer {
     Fsync,
 }
 
-/// What this kernel and this user gave the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingFeatures {
     /// Completions handled on the submitting thread without interruption (`DEFER_TASKRUN`).
@@ -216,7 +215,6 @@ impl Ring {
         }
     }
 
-    /// Requests pushed and not reaped.
     #[inline]
     pub fn in_flight(&self) -> usize {
         self.in_flight

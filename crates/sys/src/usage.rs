@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::proc::{PseudoFile, numbers, numbers_after, under};
 
-/// Processor time and context switches of all threads of this process, the ended ones included:
-/// cumulative, from getrusage(2).
+/// Processor time and context switches, cumulative; ended threads of a process are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUsage {
     /// Time in user mode in nanoseconds (resolution 1 µs).
@@ -30,8 +29,7 @@ pub fn process() -> CpuUsage {
 /// The most memory that this process had at once, in bytes: its resident set, from
 /// `/proc/self/status`, and 0 where the kernel does not tell.
 ///
-/// getrusage(2) is no source for it: what it tells is kept across execve(2), so that it is that of
-/// the parent process if that was larger.
+/// getrusage(2) is no source for it: its maximum survives execve(2), so it may be the parent's.
 pub fn peak_memory_bytes() -> u64 {
     let status = fs::read("/proc/self/status").unwrap_or_default();
     peak_in(&status).unwrap_or_default()

@@ -13,15 +13,13 @@ pub enum Pace {
     Spread,
 }
 
-/// Blocks set aside for some of the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// Blocks on each die.
     pub blocks: u32,
     /// Pages used of each block: all of them, or only the fast ones.
     pub pages_used: u32,
-    /// The stream to whose frontier the pages of its victims go, when it only takes in fast what
-    /// is folded into ordinary blocks later.
+    /// Of fast blocks: the stream whose frontier takes the pages of their victims.
     pub fold_into: Option<u32>,
 }
 
@@ -131,7 +129,6 @@ impl Config {
         self.usable_pages() as f64 / f64::from(self.logical_pages)
     }
 
-    /// Erases after which this block is bad.
     pub(super) fn endures(&self, block: u32) -> Option<u32> {
         let mean = u64::from(self.wear.endurance?);
         let spread = mean / 5 + 1;

@@ -12,8 +12,7 @@ use super::{Block, Config, Fault, Mapping, Write};
 #[derive(Clone, Debug)]
 struct Class {
     first: u32,
-    /// Its pages from `first` on that are mapped; pages being exchangeable, the others are those
-    /// behind them.
+    /// How many are mapped; as pages are exchangeable, the first ones.
     mapped: u32,
 }
 

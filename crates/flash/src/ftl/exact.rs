@@ -11,8 +11,7 @@ const WORD: u32 = u32::BITS;
 /// Mapping tables: 4 bytes a logical page, 4 bytes and a bit a flash page.
 #[derive(Debug)]
 pub struct Exact {
-    /// By logical page: its address plus one; zero where there is none, so that fresh tables need
-    /// not be written.
+    /// By logical page: its address plus one. Zero is none, so fresh tables need not be written.
     forward: Vec<u32>,
     /// By flash page: the logical page that was written there.
     backward: Vec<u32>,
@@ -55,7 +54,6 @@ impl Exact {
         block as usize * self.pages_per_block as usize + slot as usize
     }
 
-    /// The block and slot of an entry of the forward table.
     fn split(&self, entry: u32) -> Option<(u32, u32)> {
         let address = entry.checked_sub(1)?;
         Some((address >> self.shift, address & ((1 << self.shift) - 1)))

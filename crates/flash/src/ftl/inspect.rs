@@ -106,7 +106,6 @@ impl<M: Mapping> Ftl<M> {
         self.groups.iter().map(|group| group.free.len()).min().unwrap_or(0)
     }
 
-    /// How `count` blocks, spread over the device, are filled.
     pub fn block_map(&self, count: usize) -> BlockMap {
         let count = count.clamp(1, self.blocks.len());
         let mut map = BlockMap { valid: Vec::new(), stale: Vec::new() };

@@ -22,7 +22,6 @@ impl Totals {
         self.host_pages + self.collected_pages + self.levelled_pages + self.folded_pages
     }
 
-    /// What happened since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -54,7 +53,6 @@ pub struct Full {
     pub host_pages: u64,
 }
 
-/// Where a host write went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Page of the block: decides the page type and with it the program time.

@@ -62,7 +62,6 @@ pub struct Frame {
     pub map: BlockMap,
 }
 
-/// The last part of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// Where it begins, in visible capacities written.
@@ -76,8 +75,7 @@ pub struct Steady {
     pub totals: Totals,
     pub reads: LatencyHistogram,
     pub writes: LatencyHistogram,
-    /// It passes the test of SNIA's performance test specification: five rounds within 20 % of
-    /// their mean, their fitted line within 10 %.
+    /// It passes the test of [`settled`].
     pub is_settled: bool,
 }
 
@@ -95,15 +93,13 @@ pub struct Outcome {
     pub steady: Steady,
     /// All that was done after the first fill.
     pub totals: Totals,
-    /// Written when a write first had to wait for collection, in visible capacities; none when none
-    /// had to.
+    /// Written, in visible capacities, when a write first had to wait for collection.
     pub cliff_drive_fills: Option<f64>,
     /// The same by arithmetic: spare ÷ visible pages.
     pub cliff_drive_fills_analytic: f64,
     /// Write amplification by formula, where there is one.
     pub wa_analytic: Option<f64>,
-    /// Write requests a second by formula from the write amplification that was seen, for a load
-    /// that only writes as fast as it can.
+    /// By formula from the write amplification seen: see [`Plan::analytic_iops`].
     pub iops_analytic: Option<f64>,
     /// Blocks by their number of erases, ascending.
     pub erases: Vec<(u32, u64)>,
@@ -118,8 +114,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Spare that collection can use ÷ pages it can use: after bad blocks, the reserve and open
-    /// blocks.
+    /// Spare ÷ all pages that collection can use: without bad, reserved and open blocks.
     pub fn effective_spare(&self) -> f64 {
         1.0 - 1.0 / self.config.effective_alpha()
     }

@@ -164,7 +164,6 @@ impl Plan {
         Ok(config)
     }
 
-    /// Whether pages are counted.
     pub fn counts(&self, config: &Config) -> bool {
         match self.engine {
             Engine::Exact => false,
@@ -179,8 +178,7 @@ impl Plan {
         18 * config.blocks() + if self.counts(config) { 0 } else { tables }
     }
 
-    /// Write requests a second by formula at this write amplification, for a load that only writes,
-    /// as fast as it can.
+    /// Write requests a second by formula, for a load that only writes, as fast as it can.
     pub fn analytic_iops(&self, config: &Config, amplification: Option<f64>) -> Option<f64> {
         let writes_only = self.workload.reads == 0.0;
         if !writes_only || self.phases[0].pace != Pace::Closed || self.device.fast_blocks > 0.0 {
@@ -198,8 +196,7 @@ impl Plan {
         Some(pages / f64::from(self.workload.pages_per_request))
     }
 
-    /// What write amplification must be by a formula, where there is one for this workload and
-    /// placement.
+    /// Write amplification by formula, where there is one for this workload and placement.
     pub fn analytic_amplification(&self, config: &Config) -> Option<f64> {
         let alpha = config.effective_alpha();
         let (policy, b) = (self.device.policy, config.pages_per_block);

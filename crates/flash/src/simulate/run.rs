@@ -58,7 +58,6 @@ pub fn replay(
     Ok(run.finish(watch))
 }
 
-/// The instants at which requests arrive.
 struct Arrivals {
     phases: Vec<super::plan::Phase>,
     phase: usize,
@@ -251,7 +250,6 @@ impl<'a, M: Mapping> Run<'a, M> {
         self.into_outcome()
     }
 
-    /// Pages written by the host since time began.
     fn written(&self) -> f64 {
         (self.ftl.totals().host_pages - self.before.host_pages) as f64
     }
@@ -267,17 +265,7 @@ impl<'a, M: Mapping> Run<'a, M> {
             let streams = self.ftl.config().streams.len() as u32;
             let hosts = if self.plan.device.fast_blocks > 0.0 { streams / 2 } else { 0 };
             let stream = hosts + if self.apart { part as u32 } else { 0 };
-            let mut batch = [Write { page: 0, stream }; BATCH];
-            let end = first + pages;
-            let mut page = first;
-            while page < end {
-                let count = (end - page).min(BATCH as u32);
-                for (write, page) in batch.iter_mut().zip(page..page + count) {
-                    write.page = page;
-                }
-                self.ftl.write_many(&batch[..count as usize])?;
-                page += count;
-            }
+            self.ftl.fill(first..first + pages, stream)?;
         }
         Ok(())
     }
@@ -367,8 +355,7 @@ impl<'a, M: Mapping> Run<'a, M> {
         Ok(done)
     }
 
-    /// What a die did while it was idle until now. It began when it had been idle for long enough,
-    /// and what it began it finishes.
+    /// What a die did while it was idle. It finishes what it has begun.
     #[inline]
     fn work_while_idle(&mut self, die: u32, arrived: u64) {
         let idle_ns = self.plan.device.idle_ns;
@@ -438,7 +425,6 @@ impl<'a, M: Mapping> Run<'a, M> {
         if from_ns > 0 { Some(requests / from_ns as f64) } else { first() }
     }
 
-    /// The rates of the last quarter in five rounds.
     fn rounds(&self) -> Vec<f64> {
         let rates: Vec<f64> = self.points.iter().map(|point| point.iops).collect();
         let round = (rates.len() / 20).max(1);

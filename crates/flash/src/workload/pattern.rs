@@ -29,7 +29,6 @@ pub struct State {
     zipf: Zipf,
 }
 
-/// A page to write, and what is trimmed before.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub page: u32,

@@ -15,11 +15,9 @@ use crate::sets::FileId;
 use crate::table::{Place, Table};
 
 pub const STRIP_BINS: usize = 240;
-/// Files that get a strip; the largest ones.
 const STRIPS_MAX: usize = 1024;
 /// Runs that are kept; the longest ones.
 const RUNS_MAX: usize = 32;
-/// Shorter runs are not worth a line.
 const RUN_BLOCKS_MIN: u64 = 16;
 /// One block in this many is drawn for the sample of blocks.
 pub const DRAWN_ONE_IN: u64 = 100;

@@ -103,7 +103,6 @@ impl Masked {
         self.buffer = buffer;
     }
 
-    /// A segment of zeros behind others.
     pub fn more_zeros(&mut self) {
         for grid in self.grids_mut() {
             let more = SEGMENT_BYTES as u64 / u64::from(grid.grid.block_bytes);

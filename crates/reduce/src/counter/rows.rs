@@ -8,7 +8,6 @@ use crate::table::{Entry, Table};
 
 use super::Counter;
 
-/// One content of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The table, as an index into [`Counter::table_names`].

@@ -29,7 +29,6 @@ pub struct FieldCost {
     pub dedup_ratio_only: Interval,
 }
 
-/// The ratios of all masked grids.
 pub(super) fn ratios(counter: &Counter) -> Vec<MaskedRatio> {
     let ratio = |masked: &MaskedGrid| {
         let contents = estimate::contents(masked.table.len(), masked.table.share_log2());

@@ -13,7 +13,6 @@ const SLOT_BYTES: usize = 24;
 const ROWS_START: usize = SLOTS_START + SLOTS * SLOT_BYTES;
 const TAIL_BYTES: usize = 4;
 
-/// What the header of a block says.
 pub struct Header {
     pub kind: u8,
     /// Its address: number of the file times 2^22, and number of the block.

@@ -45,8 +45,7 @@ fn of_disk(head: &[u8]) -> Option<usize> {
     (map.starts_with(MAP_MAGIC) && is_size(size)).then_some(size)
 }
 
-/// Whether everything is blocks or zeros, and at least two blocks are in sequence. Blocks do not
-/// say how long they are.
+/// Whether everything is blocks or zeros, and at least two blocks are in sequence.
 fn are_blocks(head: &[u8], size: usize) -> bool {
     let (mut first, mut count) = (None, 0);
     for (index, block) in (0_u64..).zip(head.chunks_exact(size)) {

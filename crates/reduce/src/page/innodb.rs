@@ -140,8 +140,7 @@ fn rows(page: &[u8], fields: &mut Fields) {
     }
 }
 
-/// Where the rows of a leaf begin, following their chain; none when that is broken, or too short to
-/// tell anything.
+/// Where the rows of a leaf begin, by their chain; none if that is broken or has too few rows.
 fn origins(page: &[u8]) -> Option<Vec<usize>> {
     let count = usize::from(u16_at(page, 54));
     if !(ROWS_MIN..page.len() / PAIR_BYTES).contains(&count) {
@@ -211,8 +210,7 @@ fn is_page(page: &[u8]) -> bool {
     is_kind && (lsn == &page[trailer..trailer + 4] || lsn == &page[trailer + 4..])
 }
 
-/// Whether it is the second page of a file. Undo files of `MySQL` have it in use for something
-/// else.
+/// Whether it is the second page of a file, which undo files of `MySQL` use for something else.
 fn is_bitmap(page: &[u8]) -> bool {
     matches!(u16_at(page, 24), TYPE_BITMAP | 2..=TYPE_LOW_MAX)
 }

@@ -35,7 +35,6 @@ pub enum Mode {
     Asynchronous,
 }
 
-/// What an I/O is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// The generation changes when the inode's number goes to another file.
@@ -74,8 +73,7 @@ pub struct IoKey {
 // SAFETY: its fields fill 32 bytes without a gap, and any bytes are numbers.
 unsafe impl Plain for IoKey {}
 
-/// Latencies are counted in buckets: below 2¹⁰ ns, then four to each power of two, then from 2³⁴ ns
-/// (17 s) on.
+/// Buckets of latencies: below 2¹⁰ ns, then four to each power of two, then from 2³⁴ ns (17 s) on.
 pub const BUCKETS: usize = 98;
 
 /// Sums of one key, all cumulative since the start.
@@ -111,7 +109,6 @@ pub const fn bucket_start_ns(bucket: usize) -> u64 {
     (4 + (bucket as u64 - 1) % 4) << (8 + (bucket - 1) / 4)
 }
 
-/// What tracing costs and what it lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// I/Os, files and processes that found no room in a table, and I/Os whose end was not seen.
@@ -174,8 +171,7 @@ pub struct IoTracer {
 }
 
 impl IoTracer {
-    /// Starts to count block requests, and system calls too where that is asked for, of the
-    /// processes that [`Self::want`] would be given.
+    /// Starts to count block requests, and system calls if wanted, of the processes of `tgids`.
     ///
     /// # Errors
     /// When the kernel does not take the programs.
@@ -230,8 +226,7 @@ impl IoTracer {
         self.totals.take(key).map_err(on("read", "totals"))
     }
 
-    /// The path of a key's file within its file system, as it was when it was first seen. None when
-    /// it is no file, or has no name any more.
+    /// The path of a key's file within its file system when first seen; none without a name.
     ///
     /// # Errors
     /// When the kernel refuses.

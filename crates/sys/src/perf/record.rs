@@ -3,8 +3,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     Sample(Sample),
-    /// A thread has a name from now on, because its process executes another program or without
-    /// that.
+    /// A thread has a name from now on, perhaps because its process executes a new program.
     Name {
         process: u32,
         thread: u32,
@@ -33,7 +32,6 @@ pub struct Sample {
     /// namespace; all bits set for one that has ended but for its last instructions.
     pub process: u32,
     pub thread: u32,
-    /// The address of the instruction.
     pub address: u64,
     pub is_kernel: bool,
 }
@@ -49,8 +47,7 @@ const CPU_MODE_MASK: u16 = 7;
 const CPU_MODE_KERNEL: u16 = 1;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 
-/// Gives every record of `bytes`. Bytes that are no record count as one that was lost, with all
-/// that follow.
+/// Gives every record of `bytes`. From the first invalid byte on, all count as one lost record.
 pub fn each(mut bytes: &[u8], visit: &mut impl FnMut(Record<'_>)) {
     while !bytes.is_empty() {
         let header = (u32_at(bytes, 0), u16_at(bytes, 4), u16_at(bytes, 6));

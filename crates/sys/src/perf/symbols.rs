@@ -6,14 +6,12 @@ use std::path::Path;
 use super::setting;
 use crate::proc::under;
 
-/// Names of the kernel's code by address.
 #[derive(Debug)]
 pub struct KernelSymbols {
     /// In the order of their addresses.
     symbols: Vec<Entry>,
     names: String,
     modules: Vec<String>,
-    /// Code in which a processor waits for work.
     idle: [u64; 2],
 }
 
@@ -26,7 +24,6 @@ struct Entry {
     rank: u8,
 }
 
-/// A piece of the kernel's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
     /// The module: `vmlinux` for the kernel proper.
@@ -59,7 +56,6 @@ impl KernelSymbols {
         Ok(read)
     }
 
-    /// The function at an address.
     pub fn at(&self, address: u64) -> Option<Symbol<'_>> {
         let after = self.symbols.partition_point(|entry| entry.start <= address);
         let entry = &self.symbols[after.checked_sub(1)?];
@@ -130,8 +126,7 @@ impl KernelSymbols {
     }
 }
 
-/// Whether this is a function in which a processor waits, outside of where the kernel keeps those:
-/// the halt of a virtual machine.
+/// Whether a processor waits in it, although it is not in the kernel's idle section.
 fn waits(name: &str) -> bool {
     name.contains("safe_halt") || name == "native_halt"
 }

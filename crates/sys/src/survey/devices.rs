@@ -114,7 +114,6 @@ impl Walk<'_> {
     }
 }
 
-/// The kernel names of the devices a file system lies on.
 fn device_names(root: &Path, mount: &Mount) -> Vec<String> {
     let mut found = Vec::new();
     if mount.number.starts_with("0:") {
