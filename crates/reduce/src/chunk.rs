@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use blockstone_base::rng;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
 use crate::sets::{FileId, SetId};
@@ -84,8 +84,8 @@ const DISPLACEMENTS_MAX: usize = 1 << 16;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chunks {
     pub(crate) table: Table,
-    #[serde(with = "pairs")]
-    displaced: HashMap<Displacement, u64>,
+    #[serde(serialize_with = "to_pairs", deserialize_with = "from_pairs")]
+    displaced: Displaced,
 }
 
 impl Chunks {
@@ -195,26 +195,15 @@ impl Chunks {
     }
 }
 
+type Displaced = HashMap<Displacement, u64>;
+
 /// A map whose keys are no texts, as a list of pairs.
-mod pairs {
-    use std::collections::HashMap;
+fn to_pairs<S: Serializer>(map: &Displaced, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(map)
+}
 
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::Displacement;
-
-    pub fn serialize<S: Serializer>(
-        map: &HashMap<Displacement, u64>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(map)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<HashMap<Displacement, u64>, D::Error> {
-        Vec::<(Displacement, u64)>::deserialize(from).map(|pairs| pairs.into_iter().collect())
-    }
+fn from_pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Displaced, D::Error> {
+    Ok(Vec::deserialize(from)?.into_iter().collect())
 }
 
 #[cfg(test)]

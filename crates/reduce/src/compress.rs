@@ -46,15 +46,11 @@ impl FromStr for Codec {
     type Err = CodecError;
 
     fn from_str(text: &str) -> Result<Self, CodecError> {
-        let unknown = || CodecError::Unknown { name: text.to_owned() };
-        match text.split_once(':') {
-            None if text == "lz4" => Ok(Self::Lz4),
-            None if text == "zstd" => Ok(Self::Zstd { level: 3 }),
-            Some(("zstd", level)) => match level.parse() {
-                Ok(level @ 1..=22) => Ok(Self::Zstd { level }),
-                _ => Err(unknown()),
-            },
-            _ => Err(unknown()),
+        let (name, level) = text.split_once(':').unwrap_or((text, "3"));
+        match (name, level.parse()) {
+            _ if text == "lz4" => Ok(Self::Lz4),
+            ("zstd", Ok(level @ 1..=22)) => Ok(Self::Zstd { level }),
+            _ => Err(CodecError::Unknown { name: text.to_owned() }),
         }
     }
 }

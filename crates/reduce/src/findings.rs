@@ -313,32 +313,24 @@ fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> 
     let mut figures = Vec::new();
     for (place, &codec) in plan.codecs.iter().enumerate() {
         for granule_bytes in GRANULES_BYTES.into_iter().filter(|&g| g <= block_bytes) {
-            for wanted in Class::ALL {
+            figures.extend(Class::ALL.into_iter().filter_map(|class| {
                 let (mut contents, mut bytes) = (0, 0_u64);
                 for (print, sizes) in count.sample.sizes() {
-                    let Some((class, never_used)) = classes(print) else { continue };
-                    let is_in = match wanted {
+                    let Some((own, never_used)) = classes(print) else { continue };
+                    let is_in = match class {
                         Class::All => true,
                         Class::NeverUsed => never_used,
-                        other => class == other,
+                        other => own == other,
                     };
                     if is_in {
                         contents += 1;
                         bytes += u64::from(stepped(sizes[place], granule_bytes).min(block_bytes));
                     }
                 }
-                if contents > 0 {
-                    let ratio = contents as f64 * f64::from(block_bytes) / bytes as f64;
-                    let class = wanted;
-                    figures.push(CompressionFigures {
-                        codec,
-                        granule_bytes,
-                        class,
-                        contents,
-                        ratio,
-                    });
-                }
-            }
+                let ratio = contents as f64 * f64::from(block_bytes) / bytes as f64;
+                let figures = CompressionFigures { codec, granule_bytes, class, contents, ratio };
+                (contents > 0).then_some(figures)
+            }));
         }
     }
     figures

@@ -154,8 +154,8 @@ impl Groups {
             quota_milli(quota.parse().ok()?, period.parse().ok()?)
         });
         let v1 = self.cpu.iter().filter_map(|directory| {
-            let quota = number(&under(&self.root, directory.join("cpu.cfs_quota_us")))?;
-            quota_milli(quota, number(&under(&self.root, directory.join("cpu.cfs_period_us")))?)
+            let file = |name| number(&under(&self.root, directory.join(name)));
+            quota_milli(file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?)
         });
         unified.chain(v1).min()
     }
@@ -180,11 +180,12 @@ impl Groups {
 
     /// The I/O limits on `devices` (`major:minor`), each with its control file.
     pub fn io_caps(&self, devices: &[&str]) -> Vec<CgroupCap> {
-        const V1: [(&str, CapKind); 4] = [
-            ("blkio.throttle.read_iops_device", CapKind::ReadIops),
-            ("blkio.throttle.write_iops_device", CapKind::WriteIops),
-            ("blkio.throttle.read_bps_device", CapKind::ReadBytesPerS),
-            ("blkio.throttle.write_bps_device", CapKind::WriteBytesPerS),
+        /// The key in `io.max`, and the file of version 1.
+        const KINDS: [(&str, &str, CapKind); 4] = [
+            ("riops", "blkio.throttle.read_iops_device", CapKind::ReadIops),
+            ("wiops", "blkio.throttle.write_iops_device", CapKind::WriteIops),
+            ("rbps", "blkio.throttle.read_bps_device", CapKind::ReadBytesPerS),
+            ("wbps", "blkio.throttle.write_bps_device", CapKind::WriteBytesPerS),
         ];
         let mut caps = Vec::new();
         let mut add = |source: &Path, device: &str, kind, limit: Option<u64>| {
@@ -196,13 +197,14 @@ impl Groups {
         for (source, text) in self.files(&self.unified, "io.max") {
             for (device, limits) in text.lines().filter_map(|line| line.split_once(' ')) {
                 for (key, limit) in limits.split(' ').filter_map(|pair| pair.split_once('=')) {
-                    let Some(kind) = kind_of(key) else { continue };
+                    let known = KINDS.iter().find(|(known, ..)| *known == key);
+                    let Some(&(.., kind)) = known else { continue };
                     // `max` is no number, and no limit.
                     add(&source, device, kind, limit.parse().ok());
                 }
             }
         }
-        for (file, kind) in V1 {
+        for (_, file, kind) in KINDS {
             for (source, text) in self.files(&self.blkio, file) {
                 for (device, limit) in text.lines().filter_map(|line| line.split_once(' ')) {
                     add(&source, device, kind, limit.trim().parse().ok());
@@ -241,14 +243,4 @@ fn directories(mounts: &Mounts, controller: Option<&str>, group: &str) -> Vec<Pa
 
 fn quota_milli(quota_us: u64, period_us: u64) -> Option<u32> {
     u32::try_from((quota_us * 1000).checked_div(period_us)?).ok()
-}
-
-fn kind_of(key: &str) -> Option<CapKind> {
-    match key {
-        "riops" => Some(CapKind::ReadIops),
-        "wiops" => Some(CapKind::WriteIops),
-        "rbps" => Some(CapKind::ReadBytesPerS),
-        "wbps" => Some(CapKind::WriteBytesPerS),
-        _ => None,
-    }
 }

@@ -235,27 +235,17 @@ impl Drop for Ring {
 
 /// The best ring this kernel gives: first with everything, then without what is newest.
 fn build(entries: u32) -> Result<(IoUring, Capability), RingError> {
-    type Setup = fn(&mut io_uring::Builder);
+    type Setup = fn(&mut io_uring::Builder) -> &mut io_uring::Builder;
     const CHAIN: [Setup; 4] = [
-        |b| {
-            // Linux 6.6
-            b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray();
-        },
-        |b| {
-            // Linux 6.1
-            b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
-        },
-        |b| {
-            // Linux 5.19
-            b.setup_coop_taskrun();
-        },
-        |_| {},
+        // Linux 6.6, 6.1, 5.19, any.
+        |b| b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray(),
+        |b| b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun(),
+        |b| b.setup_coop_taskrun(),
+        |b| b,
     ];
     let mut refusal = io::Error::from_raw_os_error(libc::ENOSYS);
     for (step, setup) in CHAIN.into_iter().enumerate() {
-        let mut builder = IoUring::builder();
-        setup(&mut builder);
-        match builder.build(entries) {
+        match setup(&mut IoUring::builder()).build(entries) {
             Ok(ring) if step < 2 => return Ok((ring, Capability::Full)),
             Ok(ring) => {
                 let why =

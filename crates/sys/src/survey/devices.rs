@@ -190,19 +190,16 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
 }
 
 fn kind_of(name: &str, directory: &Path) -> DeviceKind {
-    let has = |entry: &str| directory.join(entry).exists();
-    if has("partition") {
-        DeviceKind::Partition
-    } else if has("loop") {
-        DeviceKind::Loop
-    } else if has("dm") {
-        DeviceKind::DeviceMapper
-    } else if has("md") {
-        DeviceKind::Raid
-    } else if name.starts_with("zram") {
-        DeviceKind::Zram
-    } else {
-        DeviceKind::Disk
+    const MARKS: [(&str, DeviceKind); 4] = [
+        ("partition", DeviceKind::Partition),
+        ("loop", DeviceKind::Loop),
+        ("dm", DeviceKind::DeviceMapper),
+        ("md", DeviceKind::Raid),
+    ];
+    match MARKS.iter().find(|(entry, _)| directory.join(entry).exists()) {
+        Some(&(_, kind)) => kind,
+        None if name.starts_with("zram") => DeviceKind::Zram,
+        None => DeviceKind::Disk,
     }
 }
 
