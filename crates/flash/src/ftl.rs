@@ -76,7 +76,6 @@ pub trait Mapping {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Write {
-    /// Logical page.
     pub page: u32,
     /// Index into [`Config::streams`].
     pub stream: u32,
@@ -120,7 +119,6 @@ struct Frontier {
     pool: u32,
     /// The frontier that takes the pages moved out of its blocks.
     target: u32,
-    /// Its blocks use fast pages only.
     fast: bool,
 }
 
@@ -146,7 +144,6 @@ pub struct Ftl<M> {
     rng: Rng,
     /// Blocks closed so far: the clock of cost-benefit.
     closings: u64,
-    /// Host pages written when a write first had to wait for collection.
     cliff_host_pages: Option<u64>,
 }
 
@@ -313,7 +310,6 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// Fetches what writing these pages will look at, so that their cache misses overlap.
     pub fn prefetch(&self, writes: &[Write]) {
         self.map.prefetch(&writes[..writes.len().min(BATCH)], &self.blocks);
     }
@@ -440,7 +436,6 @@ impl<M: Mapping> Ftl<M> {
         None
     }
 
-    /// Collects one victim of a group to its end.
     fn collect<O: Operations>(&mut self, group: usize, operations: &mut O) -> Option<()> {
         let victim = match self.groups[group].partial.take() {
             Some(partial) => partial.victim,

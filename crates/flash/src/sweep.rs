@@ -8,7 +8,6 @@ use crate::workload::{Action, Workload};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
     pub policy: Policy,
     pub pages_per_block: u32,
@@ -17,14 +16,11 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Swept {
     pub setting: Setting,
-    /// `exact` or `counts`.
     pub engine: &'static str,
-    /// Spare that collection can use, of the pages it can use.
     pub effective_spare: f64,
     pub wa: f64,
     /// By formula, where there is one.
     pub wa_analytic: Option<f64>,
-    /// Simulated − analytic, as a part of the analytic.
     pub wa_error: Option<f64>,
 }
 

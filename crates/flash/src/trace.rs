@@ -99,7 +99,6 @@ pub enum TraceError {
 const KEPT: usize = 20;
 /// One line in this many may be bad.
 const ONE_BAD_OF: u64 = 10;
-/// Lines that tell the format.
 const TELLING: usize = 100;
 
 impl Trace {

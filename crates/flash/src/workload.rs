@@ -36,7 +36,6 @@ pub enum Action {
     #[default]
     Read,
     Write,
-    /// Says that they are unused.
     Trim,
 }
 

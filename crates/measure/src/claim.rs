@@ -51,7 +51,6 @@ fn or(instead: Option<&str>) -> String {
     instead.map(|instead| format!("; {instead}")).unwrap_or_default()
 }
 
-/// A block device that will be overwritten.
 #[derive(Clone, Copy, Debug)]
 pub struct Device<'a> {
     pub path: &'a Path,

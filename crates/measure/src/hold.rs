@@ -84,9 +84,7 @@ pub struct Progress {
 pub struct Window {
     /// Whether the warm-up ended because the rate had settled, or was not asked for.
     pub settled: bool,
-    /// Its first edge.
     pub start_ns: u64,
-    /// Its last edge.
     pub end_ns: u64,
     pub stop: Stop,
 }

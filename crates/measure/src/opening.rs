@@ -16,7 +16,6 @@ pub struct Opening<'a> {
     pub seed: u64,
     pub host: &'a Host,
     pub target: &'a StorageTarget,
-    /// What can be measured, and what not and why.
     pub capabilities: &'a [NamedCapability],
 }
 

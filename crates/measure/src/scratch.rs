@@ -97,9 +97,8 @@ fn lock(file: &BlockFile, patience: Instant) -> bool {
     }
 }
 
-/// Clears both ends of a device that was measured. What cannot be cleared stays: the device then
-/// counts as not empty, which the next run says. Past the page cache, from which a device under a
-/// cap would be sent a request for every 4 KiB.
+/// Clears both ends of a device that was measured. If that fails, the next run says that it is not
+/// empty. Past the page cache, which would send a request for every 4 KiB to a device under a cap.
 pub fn clear_edges(device: &Path) {
     let Ok(file) = BlockFile::open(device, Access::ReadWrite, true) else { return };
     let Ok(size_bytes) = file.size_bytes() else { return };

@@ -96,7 +96,6 @@ impl Session {
         self.recorder.manifest().phases.len() as i32
     }
 
-    /// Sets the first deadline of a series of ticks.
     pub fn start_ticks(&mut self) {
         self.ticks = Ticks::start(self.clock.as_ref(), self.tick);
     }
@@ -109,9 +108,8 @@ impl Session {
         }
     }
 
-    /// Reads the measured thing and every probe, and records what they say under one instant,
-    /// which is returned with what `read` returns. The measured thing is read first: its counts
-    /// are the ones that rates are made of.
+    /// Reads the measured thing, whose counts make rates, and then every probe; records all under
+    /// one instant, which is returned with what `read` returns.
     ///
     /// # Errors
     /// When the rows cannot be written.

@@ -11,13 +11,11 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// The first deadline is one `tick` from now.
     pub fn start(clock: &dyn Clock, tick: Nanos) -> Self {
         let tick_ns = tick.get().max(1);
         Self { tick_ns, deadline_ns: clock.now_ns() + tick_ns }
     }
 
-    /// When the next tick is due, on the monotonic clock.
     pub fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }

@@ -330,9 +330,8 @@ impl Counter {
     }
 }
 
-/// The units with fields of the primary grid's lane: pages of a segment whose first byte is at
-/// `end_bytes` less its length. What lies before the offset of the grid is none of it, and between
-/// units of a page nothing is known.
+/// The units with fields of the primary grid's lane, of a segment that ends at `end_bytes`: those
+/// from the grid's offset on. If that lies between units, nothing is known.
 fn masked_of<'a>(prints: &'a Prints, plan: &Plan, end_bytes: u64) -> &'a [MaskedUnit] {
     let offset = plan.grids()[plan.primary()].offset_bytes as usize;
     if !offset.is_multiple_of(UNIT_BYTES) {
@@ -358,7 +357,6 @@ struct To<'a> {
     index: usize,
     sets: &'a mut Sets,
     wanted: &'a mut Vec<Wanted>,
-    /// What a block of zeros looks like.
     zero: Fingerprint,
     /// Of the primary grid only.
     detail: Option<&'a mut Detail>,

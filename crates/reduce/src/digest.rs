@@ -63,7 +63,6 @@ pub fn pair(first: Fingerprint, second: Fingerprint) -> Fingerprint {
 /// What blocks of zeros look like: their sector, their unit, and their blocks of 2^n units.
 #[derive(Clone, Debug, Default)]
 pub struct Zeros {
-    /// The digest of a sector of zeros.
     pub sector: Fingerprint,
     levels: Vec<Fingerprint>,
 }
@@ -79,7 +78,6 @@ impl Zeros {
         Self { sector, levels }
     }
 
-    /// The fingerprint of 2^`level` units of zeros.
     #[inline]
     pub fn level(&self, level: usize) -> Fingerprint {
         self.levels[level]

@@ -26,7 +26,6 @@ impl Interval {
         Self { value, low: value, high: value }
     }
 
-    /// Whether it was counted.
     pub fn is_exact(&self) -> bool {
         (self.high - self.low).abs() <= f64::EPSILON * self.value.abs()
     }

@@ -91,7 +91,6 @@ impl Class {
     pub const ALL: [Self; 5] =
         [Self::All, Self::Once, Self::SameFile, Self::CrossFile, Self::NeverUsed];
 
-    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",

@@ -76,7 +76,6 @@ impl Shape {
 /// files, compression of 3.8:1, and 306.9:1 for both together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Blocks of all files.
     pub blocks: u64,
     pub distinct: Distinct,
 }
@@ -109,7 +108,6 @@ impl Distinct {
     }
 }
 
-/// A kind of data set.
 #[derive(Debug)]
 pub struct Kind {
     pub name: &'static str,

@@ -85,7 +85,6 @@ pub struct Tower {
 }
 
 impl Tower {
-    /// For blocks of up to 2^`level_max` units.
     pub fn new(level_max: usize) -> Self {
         Self { halves: vec![None; level_max] }
     }

@@ -11,7 +11,6 @@ use crate::page::Recognised;
 /// A multiple of every page and of the largest block. The last segment of a file may be shorter.
 pub const SEGMENT_BYTES: usize = 1 << 20;
 
-/// What to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
     pub masks: bool,
@@ -34,7 +33,6 @@ impl Hashed {
     }
 }
 
-/// The fingerprints of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prints {
     pub len_bytes: u64,

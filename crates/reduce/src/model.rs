@@ -38,7 +38,6 @@ pub enum ModelError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub name: String,
-    /// What it stands for, in one line.
     pub about: String,
     /// Bytes of a block that is deduplicated and compressed.
     pub block_bytes: u32,

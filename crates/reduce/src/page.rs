@@ -33,7 +33,6 @@ pub const FIELDS: [Field; 5] =
     [Field::Lsn, Field::Checksum, Field::Address, Field::Transaction, Field::Flags];
 
 impl Field {
-    /// Its name in reports and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lsn => "lsn",
@@ -68,7 +67,6 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// A field of `len` bytes at `start`.
     #[inline]
     pub fn push(&mut self, field: Field, start: usize, len: usize) {
         self.ranges.push((field, start..start + len));

@@ -41,7 +41,6 @@ const NEVER_USED: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub print: Fingerprint,
-    /// Where it occurred first.
     pub first: Place,
     /// How often it occurred; at least once.
     pub count: u32,
@@ -180,7 +179,6 @@ impl Table {
         self.find(print).map(|slot| &self.slots[slot])
     }
 
-    /// Gives every content that is kept another set of files.
     pub(crate) fn for_each_set(&mut self, mut moved: impl FnMut(SetId) -> SetId) {
         for entry in self.slots.iter_mut().filter(|entry| entry.count > 0) {
             entry.set_set(moved(entry.set()));
@@ -212,7 +210,6 @@ impl Table {
         self.share_log2
     }
 
-    /// Whether a content with this fingerprint is kept.
     #[inline]
     pub fn keeps(&self, print: Fingerprint) -> bool {
         in_share(print, self.share_log2)

@@ -340,9 +340,8 @@ impl Counting<'_> {
         }
     }
 
-    /// What of a piece is new: a scan that goes on in the middle of a file reads the segment before
-    /// once more, because blocks may begin there. That segment is no news; its bytes are given
-    /// back.
+    /// What of a piece is new. A scan that goes on in the middle of a file reads the segment before
+    /// again, because blocks may begin there: its bytes are the error.
     fn resumed(&self, mut piece: Piece) -> Result<Piece, Option<Arc<Bytes>>> {
         let known = self.position.bytes.saturating_sub(piece.start_bytes);
         if known == 0 {

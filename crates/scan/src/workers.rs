@@ -70,9 +70,7 @@ pub struct Job {
     pub wanted: Vec<Wanted>,
     /// The plan's grids, and how many compressors see the blocks of each.
     pub grids: Arc<[(Grid, usize)]>,
-    /// The segment before, if it has bytes.
     pub before: Option<Arc<Bytes>>,
-    /// First byte of the segment in the file.
     pub start_bytes: u64,
     /// The segment; behind its end are zeros.
     pub bytes: Option<Arc<Bytes>>,
@@ -104,7 +102,6 @@ impl Pool {
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// Gives a job to the first idle worker.
     pub fn compress(&self, job: Job) {
         self.lock().jobs.push_back(job);
         self.changed.notify_one();
@@ -123,7 +120,6 @@ impl Pool {
 
 pub struct Work {
     pub stream: Stream,
-    /// The formats of its sources.
     pub formats: Vec<Option<Recognised>>,
     pub depth: Depth,
     pub pool: Arc<Pool>,

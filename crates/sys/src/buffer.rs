@@ -169,7 +169,6 @@ impl Arena {
         unsafe { self.base.as_ptr().add(slot * self.stride_bytes) }
     }
 
-    /// All slots as one range, to register it with the kernel.
     pub(crate) fn as_iovec(&self) -> libc::iovec {
         libc::iovec { iov_base: self.base.as_ptr().cast(), iov_len: self.total_bytes() }
     }

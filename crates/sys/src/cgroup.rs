@@ -22,9 +22,8 @@ pub struct MemoryLimit {
     pub used_bytes: u64,
 }
 
-/// What a control group has used so far. Times are cumulative since it was made, and so are bytes
-/// and requests of I/O, which are those of all devices together; a number that its version does
-/// not keep, or whose controller is off, is none.
+/// What a control group has used. Times, and bytes and requests of I/O to all devices, are
+/// cumulative since it was made. A number that its version or controllers do not keep is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
     pub cpu_ns: Option<u64>,

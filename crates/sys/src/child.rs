@@ -8,7 +8,6 @@ use std::process::Command;
 
 pub use rustix::process::Signal;
 
-/// A user without privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     pub name: String,

@@ -53,9 +53,8 @@ impl BlockFile {
         Self::open_with(path, access, direct, 0)
     }
 
-    /// Opens a block device for reading and writing, and claims it (`O_EXCL`): refused when a
-    /// mount, a volume group, an array or a pool has claimed it, and none of them can while it is
-    /// open.
+    /// Opens a block device for reading and writing, and claims it (`O_EXCL`) against mounts, volume
+    /// groups, arrays and pools.
     ///
     /// # Errors
     /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
@@ -101,7 +100,6 @@ impl BlockFile {
         &self.path
     }
 
-    /// Whether the page cache is bypassed.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
@@ -254,7 +252,6 @@ impl BlockFile {
             .map_err(|e| self.error("drop cached pages of", e.into()))
     }
 
-    /// An error of this file with its path and a hint.
     pub fn error(&self, operation: &'static str, source: io::Error) -> FileError {
         FileError::Io { operation, path: self.path.clone(), source }
     }

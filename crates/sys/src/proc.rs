@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 /// Room for the first read; most files under `/proc` and all under `/sys` fit.
 const FIRST_BUFFER_BYTES: usize = 4096;
 
-/// A file under `/proc` or `/sys` that consists of one record, kept open and read again and again
-/// into one buffer. The kernel renders such a file again at each read from offset 0, as a whole, so
-/// one system call gives one consistent state.
+/// A file under `/proc` or `/sys` that is kept open and read again and again into one buffer. The
+/// kernel renders it at each read from offset 0, so one system call gives one consistent state.
 #[derive(Debug)]
 pub struct PseudoFile {
     file: File,

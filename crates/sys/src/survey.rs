@@ -117,8 +117,7 @@ fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDe
     DirectIo { capability, offset_align_bytes, memory_align_bytes, source: source.to_owned() }
 }
 
-/// Kernel names of the block devices that hold something, in order: every disk and what is built
-/// over disks, but no loop device without its file.
+/// Kernel names of the block devices that hold something, sorted: no loop device without its file.
 pub fn device_names(root: &Path) -> Vec<String> {
     let class = proc::under(root, "/sys/class/block");
     let mut names = proc::names(&class);
@@ -145,9 +144,8 @@ pub fn whole_host(root: &Path) -> StorageTarget {
     }
 }
 
-/// What holds the block device `device` (a path as `/dev/sdb`), if anything does: the mount point
-/// of a file system on it, on a partition of it or on a device built over it; swap; or the name of
-/// a device built over it, which may be used in ways the mount table does not show.
+/// What holds the block device `device` (`/dev/sdb`): a mount of it, of a partition or of a device
+/// built over it; swap; or such a device itself, which may be in use without a mount.
 ///
 /// # Errors
 /// When the path does not exist or is no block device.

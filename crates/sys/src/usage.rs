@@ -109,10 +109,8 @@ impl ThreadId {
 /// Time that the threads of this process were ready to run but did not, summed over all of them:
 /// the second number of `/proc/self/task/TID/schedstat`.
 ///
-/// The kernel keeps no such sum, so the threads' files are held open, and a thread that ended
-/// counts with what it had at the last look: the wait of its last moments, and of threads that
-/// began and ended between two looks, is not seen. A window that is read at its edges while the
-/// load still runs loses nothing.
+/// The kernel keeps no such sum, so the threads' files are held open. What a thread waited between
+/// the last look and its end is not seen; a window whose edges are read under load loses nothing.
 #[derive(Debug)]
 pub struct RunQueue {
     tasks: PathBuf,

@@ -49,7 +49,6 @@ pub struct Config {
     pub reserve_blocks: u32,
     pub pace: Pace,
     pub wear: Wear,
-    /// Seed of choices and of which blocks are bad.
     pub seed: u64,
 }
 

@@ -8,7 +8,6 @@ use blockstone_base::rng::{Rng, mix};
 
 use super::{Block, Config, Fault, Mapping, Write};
 
-/// A class of pages that are written equally often.
 #[derive(Clone, Debug)]
 struct Class {
     first: u32,
@@ -91,7 +90,6 @@ impl Counts {
         black_box(seen);
     }
 
-    /// Whether the page is mapped, with its class.
     #[inline]
     fn find(&self, page: u32) -> (usize, bool) {
         let class = self.class_of(page);

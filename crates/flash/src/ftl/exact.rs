@@ -89,7 +89,6 @@ impl Exact {
         }
     }
 
-    /// Sets the bits of `count` slots from `slot` on.
     fn mark(&mut self, block: u32, slot: u32, count: u32) {
         let mut at = slot;
         while at < slot + count {

@@ -101,7 +101,6 @@ impl<M: Mapping> Ftl<M> {
         self.map.mapped_pages()
     }
 
-    /// Free blocks of the group that has fewest.
     pub fn free_blocks_min(&self) -> usize {
         self.groups.iter().map(|group| group.free.len()).min().unwrap_or(0)
     }

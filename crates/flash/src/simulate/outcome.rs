@@ -41,7 +41,6 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of a histogram; none when it is empty.
     pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
         (histogram.count() > 0).then(|| Self {
             count: histogram.count(),
@@ -89,7 +88,6 @@ pub struct Outcome {
     pub frames: Vec<Frame>,
     /// Requests a second before anything was collected.
     pub iops_fresh: Option<f64>,
-    /// The last quarter of the run.
     pub steady: Steady,
     /// All that was done after the first fill.
     pub totals: Totals,

@@ -14,7 +14,6 @@ use crate::tournament::Tournament;
 use crate::trace::Trace;
 use crate::workload::{Action, Request, Requests};
 
-/// Steady figures are those of the last quarter.
 const STEADY_FROM: f64 = 0.75;
 
 /// Simulates. `advise` is shown the large tables before they are touched (see [`Ftl::exact`]), and
@@ -138,7 +137,6 @@ impl Arrivals {
     }
 }
 
-/// Figures since the last point.
 #[derive(Default)]
 struct Window {
     from_ns: u64,
@@ -158,7 +156,6 @@ struct Run<'a, M> {
     trace: Option<Box<dyn Iterator<Item = (u64, Request)> + 'a>>,
     trace_left: usize,
     arrivals: Arrivals,
-    /// Whether each part has a stream of its own.
     apart: bool,
     /// Free blocks that idle dies collect for.
     free_wanted: u32,
@@ -412,7 +409,6 @@ impl<'a, M: Mapping> Run<'a, M> {
         }
     }
 
-    /// Requests a second before anything was collected.
     fn fresh(&self) -> Option<f64> {
         let until = self.cliff.map_or(0.1 * self.plan.drive_fills, |cliff| 0.9 * cliff);
         let before = self.points.iter().take_while(|point| point.drive_fills <= until);

@@ -9,7 +9,6 @@ const SECTOR: u64 = 512;
 
 pub struct Reader {
     format: Format,
-    /// fio: whether times stand before the names, and in what unit.
     fio: Fio,
 }
 

@@ -254,7 +254,6 @@ impl Detail {
     }
 }
 
-/// Whether a sample of blocks would have this one.
 fn is_drawn(file: u64, block: u64) -> bool {
     rng::mix(block ^ rng::mix(file)).is_multiple_of(DRAWN_ONE_IN)
 }

@@ -43,7 +43,6 @@ impl Sample {
         }
     }
 
-    /// The sizes of a content that is kept, if it still is.
     pub fn put(&mut self, print: Fingerprint, sizes: Sizes) {
         if self.contents_max > 0 && self.keeps(print) {
             self.sizes.insert(print, Some(sizes));

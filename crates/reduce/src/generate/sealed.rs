@@ -22,7 +22,6 @@ pub struct Header {
     pub flags: u8,
 }
 
-/// Writes header, tail and checksum around the body.
 pub fn seal(block: &mut [u8], header: &Header) {
     // The format byte has the size of the block in its upper three bits.
     let format = ((block.len().trailing_zeros() - 8) << 5 | 2) as u8;

@@ -11,7 +11,6 @@ pub static KIND: Kind = Kind {
     distinct: Some(|shape| Distinct::unmasked(shape.blocks())),
 };
 
-/// 32 words.
 const WORDS: &str = "order invoice customer delivered pending north south returned blue green \
                      small large account payment the of and with without paid open closed address \
                      street monthly yearly discount shipping express standard damaged complete";

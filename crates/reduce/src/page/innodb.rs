@@ -118,7 +118,6 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
     }
 }
 
-/// The transactions of the rows of a clustered leaf.
 fn rows(page: &[u8], fields: &mut Fields) {
     let is_compact = page[42] & 0x80 != 0;
     // Leaves of other indexes have the latest transaction in their header instead of in rows.

@@ -62,10 +62,7 @@ pub struct Table<K, V> {
 }
 
 impl<K: Plain, V: Plain> Table<K, V> {
-    /// The map behind `fd`, which has keys and values of these types.
-    ///
-    /// # Errors
-    /// When it has keys or values of another size.
+    /// The map behind `fd`; an error if its keys or values have other sizes than these types.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let sizes = sizes(&fd)?;
         if sizes != (size_of::<K>(), size_of::<V>()) {
@@ -166,7 +163,6 @@ fn sizes(fd: &OwnedFd) -> io::Result<(usize, usize)> {
     Ok((key as usize, value as usize))
 }
 
-/// bpf(2).
 fn call<T>(command: Command, arguments: &mut T) -> io::Result<i64> {
     let arguments = (&raw mut *arguments).cast::<libc::c_void>();
     // SAFETY: `arguments` is what the command takes, of the size given; addresses in it point to

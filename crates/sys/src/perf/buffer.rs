@@ -67,7 +67,6 @@ impl SharedBuffer {
         unsafe { AtomicU64::from_ptr(self.mapping.as_ptr().add(at).cast()) }
     }
 
-    /// Bytes of the ring between `tail` and `head`.
     fn bytes(&self, start: usize, len: usize) -> &[u8] {
         assert!(start + len <= RING_BYTES, "{len} bytes from {start} on");
         // SAFETY: the range lies inside the mapping, behind the page of control. The kernel writes

@@ -18,7 +18,6 @@ pub struct KernelSymbols {
 #[derive(Debug)]
 struct Entry {
     start: u64,
-    /// Where its name begins, and how long that is.
     name: (u32, u16),
     module: u16,
     rank: u8,

@@ -16,7 +16,6 @@ pub fn chain_of_mount(root: &Path, mounts: &Mounts, mount: &Mount) -> Vec<BlockD
     walk.found
 }
 
-/// The device with this number, and every device beneath it.
 pub fn chain_of_number(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Vec<BlockDevice> {
     let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new() };
     if let Some(name) = name_of_number(root, &format!("{}:{}", number.0, number.1)) {

@@ -7,9 +7,8 @@ use blockstone_base::identity::Link;
 
 use crate::proc::{entries, text, under};
 
-/// Vendors whose PCI devices are emulated: their link figures are decoration (a virtio disk behind
-/// "2.5 GT/s x1" moves gigabytes a second). Red Hat (QEMU, virtio), `VMware`, Microsoft, Amazon,
-/// Google, Oracle (`VirtualBox`).
+/// Vendors of emulated PCI devices, whose link speeds limit nothing: Red Hat (QEMU, virtio),
+/// `VMware`, Microsoft, Amazon, Google, Oracle (`VirtualBox`).
 const EMULATED_VENDORS: [&str; 7] =
     ["0x1b36", "0x1af4", "0x15ad", "0x1414", "0x1d0f", "0x1ae0", "0x80ee"];
 
