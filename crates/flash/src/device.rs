@@ -20,56 +20,39 @@ pub enum Placement {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// All flash there is, in bytes.
     pub raw_bytes: u64,
     /// What the host sees, in bytes.
     pub visible_bytes: u64,
-    /// A page: what is read and programmed at once.
     pub page_bytes: u32,
     /// Pages of a block of one plane.
     pub pages_per_block: u32,
     pub channels: u32,
-    /// Dies behind each channel.
     pub dies_per_channel: u32,
     pub times: Times,
     pub policy: Policy,
     /// Free blocks a die that only collection may use.
     pub reserve_blocks: u32,
-    /// How collection is paced while writes wait.
     pub pace: Pace,
-    /// Collect on idle dies until this part of their blocks is free, 0 to 1; zero collects on
-    /// demand only.
+    /// Collect on idle dies until this share of their blocks is free, 0 to 0.5; 0 is on demand.
     pub background: f64,
     /// For how long a die has to be idle before that, in nanoseconds.
     pub idle_ns: u64,
-    /// What is moved gets open blocks of its own.
     pub separate_moves: bool,
-    /// Where the parts of a workload go.
     pub placement: Placement,
-    /// The part of the blocks that takes writes in fast pages only, 0 to 1; their pages are folded
-    /// into ordinary blocks later.
+    /// The share of blocks, 0 to 0.5, written in fast pages only and folded into others later.
     pub fast_blocks: f64,
     pub wear: Wear,
 }
 
-/// An invalid device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
-    /// No more flash than is visible.
     #[error(
         "configure the device: {raw_bytes} raw bytes do not exceed {visible_bytes} visible bytes\n\
          hint: without spare capacity nothing can be overwritten"
     )]
-    NoSpare {
-        /// All flash.
-        raw_bytes: u64,
-        /// What the host sees.
-        visible_bytes: u64,
-    },
-    /// A quantity that must not be zero is, or a share is not one.
+    NoSpare { raw_bytes: u64, visible_bytes: u64 },
     #[error("configure the device: {what} is {value}\nhint: {hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
-    /// The translation layer that follows is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -147,6 +130,9 @@ impl Device {
 
     fn check(&self, scale: u32) -> Result<(), DeviceError> {
         let whole = "it must be at least one";
+        let read = "it must be above zero; the default is 50us";
+        let erase = "it must be above zero; the default is 3ms";
+        let program = "it must be above zero; 300us to 2.5ms is usual";
         let quantities = [
             ("the visible capacity", self.visible_bytes as f64, whole),
             ("the page size", f64::from(self.page_bytes), whole),
@@ -155,21 +141,9 @@ impl Device {
             ("the number of dies per channel", f64::from(self.dies_per_channel), whole),
             ("the number of planes", f64::from(self.times.planes), whole),
             ("the scale", f64::from(scale), whole),
-            (
-                "the read time",
-                self.times.read_ns as f64,
-                "it must be above zero; the default is 50us",
-            ),
-            (
-                "the erase time",
-                self.times.erase_ns as f64,
-                "it must be above zero; the default is 3ms",
-            ),
-            (
-                "the program time",
-                self.times.program_ns_mean(),
-                "it must be above zero; 300us to 2.5ms is usual",
-            ),
+            ("the read time", self.times.read_ns as f64, read),
+            ("the erase time", self.times.erase_ns as f64, erase),
+            ("the program time", self.times.program_ns_mean(), program),
         ];
         for (what, value, hint) in quantities {
             if value < 1.0 {
@@ -192,8 +166,7 @@ impl Device {
         Ok(())
     }
 
-    /// Blocks for each part: its pages, and of the spare ∝ √(pages · writes), which costs nearly
-    /// the least.
+    /// Blocks for each part: its pages, and of the spare ∝ √(pages · writes), nearly the optimum.
     fn pools(&self, workload: &Workload, plain: &Config) -> Vec<Pool> {
         let b = f64::from(plain.pages_per_block) * f64::from(plain.dies);
         let blocks = plain.pools[0].blocks;

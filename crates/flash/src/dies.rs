@@ -44,7 +44,6 @@ impl Times {
         self.program_ns.iter().sum::<u64>() as f64 / self.program_ns.len().max(1) as f64
     }
 
-    /// For the formulas.
     pub fn costs(&self) -> crate::theory::Costs {
         crate::theory::Costs {
             program_ns: self.program_ns_mean() / f64::from(self.planes),
@@ -61,14 +60,12 @@ enum Kind {
     Erase,
 }
 
-/// Consecutive work of one kind.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     end_ns: u64,
     kind: Kind,
 }
 
-/// What lies before one die.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     /// Work ahead, oldest first; kept only where reads may interrupt.
@@ -77,21 +74,15 @@ struct Queue {
     reads_end_ns: u64,
 }
 
-/// The dies of a device, and when each of them is free.
 #[derive(Debug)]
 pub struct Dies {
-    read_ns: u64,
-    erase_ns: u64,
-    transfer_ns: u64,
-    suspend: Suspend,
-    suspend_ns: u64,
+    times: Times,
     planes: u64,
     /// By slot.
     program_ns: Vec<u64>,
     /// By slot: the program times of all slots before it.
     programs_before_ns: Vec<u64>,
     fast_ns: u64,
-    /// When each die is free.
     free_ns: Vec<u64>,
     queues: Vec<Queue>,
     channel_free_ns: Vec<u64>,
@@ -113,12 +104,7 @@ impl Dies {
             programs_before_ns.push(programs_before_ns[programs_before_ns.len() - 1] + ns);
         }
         Self {
-            read_ns: times.read_ns,
-            erase_ns: times.erase_ns,
-            transfer_ns: times.transfer_ns,
-            suspend: times.suspend,
-            suspend_ns: times.suspend_ns,
-            planes: u64::from(times.planes.max(1)),
+            planes: u64::from(planes),
             fast_ns: program(0),
             program_ns,
             programs_before_ns,
@@ -127,11 +113,11 @@ impl Dies {
             channel_free_ns: vec![0; channels.max(1) as usize],
             first_free: Tournament::new(dies),
             now_ns: 0,
+            times: times.clone(),
         }
     }
 
-    /// The die that is free first, to a quarter of a microsecond; of those that are idle, the one
-    /// that has been for longest.
+    /// The die that is free first, to a quarter of a microsecond; of idle ones, the longest idle.
     #[inline]
     pub fn first_free(&self) -> u32 {
         self.first_free.first()
@@ -143,7 +129,6 @@ impl Dies {
         self.free_ns[die as usize] + for_ns < self.now_ns
     }
 
-    /// When a die is free.
     pub fn free_ns(&self, die: u32) -> u64 {
         self.free_ns[die as usize]
     }
@@ -159,9 +144,9 @@ impl Dies {
     pub fn program(&mut self, die: u32, placed: Placed) -> u64 {
         let program_ns =
             if placed.fast { self.fast_ns } else { self.program_ns[placed.slot as usize] };
-        if self.transfer_ns > 0 {
+        if self.times.transfer_ns > 0 {
             let channel = die as usize % self.channel_free_ns.len();
-            let sent = self.channel_free_ns[channel].max(self.now_ns) + self.transfer_ns;
+            let sent = self.channel_free_ns[channel].max(self.now_ns) + self.times.transfer_ns;
             self.channel_free_ns[channel] = sent;
             self.free_ns[die as usize] = self.free_ns[die as usize].max(sent);
         }
@@ -171,15 +156,15 @@ impl Dies {
     /// Reads a page for the host; answers with the instant at which it has arrived.
     #[inline]
     pub fn read(&mut self, die: u32) -> u64 {
-        let read = match self.suspend {
-            Suspend::None => self.work(die, self.read_ns, Kind::Read),
+        let read = match self.times.suspend {
+            Suspend::None => self.work(die, self.times.read_ns, Kind::Read),
             Suspend::Erase | Suspend::Both => self.interrupt(die),
         };
-        if self.transfer_ns == 0 {
+        if self.times.transfer_ns == 0 {
             return read;
         }
         let channel = die as usize % self.channel_free_ns.len();
-        let arrived = self.channel_free_ns[channel].max(read) + self.transfer_ns;
+        let arrived = self.channel_free_ns[channel].max(read) + self.times.transfer_ns;
         self.channel_free_ns[channel] = arrived;
         arrived
     }
@@ -190,7 +175,7 @@ impl Dies {
         let start_ns = (*free).max(self.now_ns);
         *free = start_ns + if kind == Kind::Erase { ns } else { ns / self.planes };
         let end_ns = *free;
-        if self.suspend != Suspend::None {
+        if self.times.suspend != Suspend::None {
             self.remember(die, Segment { end_ns, kind });
         }
         self.first_free.set(die, end_ns);
@@ -218,25 +203,25 @@ impl Dies {
         while let Some(first) = state.ahead.front() {
             let gives_way = match first.kind {
                 Kind::Erase => true,
-                Kind::Program => self.suspend == Suspend::Both,
+                Kind::Program => self.times.suspend == Suspend::Both,
                 Kind::Read => false,
             };
             if first.end_ns <= start {
                 state.ahead.pop_front();
             } else if gives_way {
-                cost = self.suspend_ns;
+                cost = self.times.suspend_ns;
                 break;
             } else {
                 start = first.end_ns;
             }
         }
-        let end = start + cost + self.read_ns;
+        let end = start + cost + self.times.read_ns;
         state.reads_end_ns = end;
         if state.ahead.is_empty() {
             self.free_ns[die as usize] = end;
         } else {
-            state.ahead.iter_mut().for_each(|segment| segment.end_ns += cost + self.read_ns);
-            self.free_ns[die as usize] += cost + self.read_ns;
+            state.ahead.iter_mut().for_each(|segment| segment.end_ns += cost + self.times.read_ns);
+            self.free_ns[die as usize] += cost + self.times.read_ns;
         }
         self.first_free.set(die, self.free_ns[die as usize]);
         end
@@ -251,11 +236,11 @@ impl Operations for Dies {
             let (from, to) = (slot as usize, (slot + count) as usize);
             self.programs_before_ns[to] - self.programs_before_ns[from]
         };
-        self.work(die, u64::from(count) * self.read_ns + programs, Kind::Program);
+        self.work(die, u64::from(count) * self.times.read_ns + programs, Kind::Program);
     }
 
     fn erased(&mut self, die: u32) {
-        self.work(die, self.erase_ns, Kind::Erase);
+        self.work(die, self.times.erase_ns, Kind::Erase);
     }
 }
 

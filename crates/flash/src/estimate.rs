@@ -34,16 +34,12 @@ pub struct Cliff {
     pub visible_bytes_needed: Option<u64>,
 }
 
-/// A question that arithmetic cannot answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EstimateError {
-    /// A quantity is zero, negative or no number.
     #[error("estimate: {what} is {value}\nhint: {hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
-    /// The policy has no formula.
     #[error("estimate: there is no formula for policy {policy}\nhint: simulate it with flash sim")]
     NoFormula { policy: String },
-    /// The device is invalid.
     #[error(transparent)]
     Device(#[from] crate::device::DeviceError),
 }

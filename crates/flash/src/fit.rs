@@ -7,14 +7,10 @@ use crate::ftl::{Config, Ftl, Write};
 use crate::simulate::settled;
 use crate::theory;
 
-/// A piece of a measured curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// When it began, in seconds.
     pub from_s: f64,
-    /// How long it lasted, in seconds.
     pub duration_s: f64,
-    /// Bytes written in it.
     pub bytes: f64,
 }
 
@@ -45,26 +41,19 @@ pub struct Fit {
     pub drive_fills_missing: f64,
 }
 
-/// A curve that tells nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     #[error(
         "fit: {samples} samples of writes are too few\nhint: log at least {least}, one a second, \
          as with fio --write_bw_log --log_avg_msec=1000"
     )]
-    Few {
-        samples: usize,
-        /// How many there must be.
-        least: usize,
-    },
-    /// An invalid sample.
+    Few { samples: usize, least: usize },
     #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s\nhint: {hint}")]
     Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
     #[error("fit: nothing was written\nhint: log writes; reads say nothing about spare capacity")]
     Nothing,
 }
 
-/// Pieces into which a curve is divided.
 const PIECES: usize = 50;
 
 /// Reads a curve. `device` says how large the drive is, and what its operations take.
@@ -127,7 +116,6 @@ fn check(samples: &[Sample]) -> Result<(), FitError> {
     Ok(())
 }
 
-/// The mean rates of pieces with the same number of bytes each.
 fn by_volume(samples: &[Sample], total: f64) -> Vec<f64> {
     let piece = total / PIECES as f64;
     let mut rates = Vec::new();
@@ -157,8 +145,8 @@ fn by_volume(samples: &[Sample], total: f64) -> Vec<f64> {
     rates
 }
 
-/// Random overwrites, in visible capacities, until write amplification stays within 5 % of its
-/// final value: found by counting on a small device.
+/// Visible capacities of random overwrites until write amplification stays within 5 % of its final
+/// value: found by counting on a small device.
 pub fn fills_to_settle(alpha: f64, pages_per_block: u32) -> f64 {
     const STEP: f64 = 0.05;
     const STEPS: u32 = 160;
@@ -167,18 +155,16 @@ pub fn fills_to_settle(alpha: f64, pages_per_block: u32) -> f64 {
     let config = Config::plain(logical, pages_per_block, 1, blocks);
     let Ok(mut ftl) = Ftl::counts(config, &[logical]) else { return 0.0 };
     let mut rng = Rng::new(1, 0);
-    let mut write = |ftl: &mut Ftl<_>, page: Option<u32>| {
-        let page = page.unwrap_or_else(|| rng.below(u64::from(logical)) as u32);
-        ftl.write_many(&[Write { page, stream: 0 }]).is_ok()
-    };
-    if !(0..logical).all(|page| write(&mut ftl, Some(page))) {
+    if ftl.fill(0..logical, 0).is_err() {
         return 0.0;
     }
+    let count = (f64::from(logical) * STEP) as u32;
     let mut curve = Vec::new();
     for _ in 0..STEPS {
         let before = *ftl.totals();
-        let count = (f64::from(logical) * STEP) as u32;
-        if !(0..count).all(|_| write(&mut ftl, None)) {
+        let page = |_| Write { page: rng.below(u64::from(logical)) as u32, stream: 0 };
+        let writes: Vec<Write> = (0..count).map(page).collect();
+        if ftl.write_many(&writes).is_err() {
             return 0.0;
         }
         curve.push(ftl.totals().since(&before).amplification().unwrap_or(1.0));

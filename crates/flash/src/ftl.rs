@@ -18,6 +18,8 @@ mod inspect;
 mod totals;
 mod victims;
 
+use std::ops::Range;
+
 use blockstone_base::rng::Rng;
 
 pub use config::{Config, ConfigError, Pace, Pool, Wear};
@@ -44,9 +46,7 @@ enum State {
     Free,
     Open,
     Closed,
-    /// Being collected.
     Victim,
-    /// Never to be used again.
     Bad,
 }
 
@@ -74,10 +74,8 @@ pub trait Mapping {
     fn digest(&self) -> u64;
 }
 
-/// A page to be written, and the stream it belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Write {
-    /// Logical page.
     pub page: u32,
     /// Index into [`Config::streams`].
     pub stream: u32,
@@ -88,7 +86,6 @@ pub trait Operations {
     /// `count` pages were read and programmed into the slots from `slot` on, all on one die;
     /// `fast` when the block is of a pool that uses fast pages only.
     fn moved(&mut self, die: u32, slot: u32, count: u32, fast: bool);
-    /// A block was erased.
     fn erased(&mut self, die: u32);
 }
 
@@ -101,14 +98,12 @@ impl Operations for Untimed {
     fn erased(&mut self, _: u32) {}
 }
 
-/// Why pages move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     Space,
     Wear,
 }
 
-/// An open block of one frontier on one die.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     block: u32,
@@ -124,7 +119,6 @@ struct Frontier {
     pool: u32,
     /// The frontier that takes the pages moved out of its blocks.
     target: u32,
-    /// Its blocks use fast pages only.
     fast: bool,
 }
 
@@ -150,7 +144,6 @@ pub struct Ftl<M> {
     rng: Rng,
     /// Blocks closed so far: the clock of cost-benefit.
     closings: u64,
-    /// Host pages written when a write first had to wait for collection.
     cliff_host_pages: Option<u64>,
 }
 
@@ -185,7 +178,6 @@ impl Ftl<Counts> {
 }
 
 impl<M: Mapping> Ftl<M> {
-    /// What the engine is called in results.
     pub const fn name(&self) -> &'static str {
         M::NAME
     }
@@ -194,7 +186,6 @@ impl<M: Mapping> Ftl<M> {
         &self.config
     }
 
-    /// What was done so far.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -217,10 +208,7 @@ impl<M: Mapping> Ftl<M> {
         operations: &mut O,
     ) -> Result<Placed, Full> {
         let at = self.at(die, write.stream);
-        if self.open[at].left == 0 && self.make_room(at, operations).is_none() {
-            return Err(Full { page: write.page, die, host_pages: self.totals.host_pages });
-        }
-        let Open { block, slot, .. } = self.open[at];
+        let Open { block, slot, .. } = self.opened(at, die, write.page, operations)?;
         if let Some(old) = self.map.write(write.page, block, slot, &self.blocks) {
             self.invalidate(old);
         }
@@ -229,8 +217,7 @@ impl<M: Mapping> Ftl<M> {
         Ok(Placed { slot, fast: self.frontiers[write.stream as usize].fast })
     }
 
-    /// Writes many pages without time, each stream filling a block on one die and then going on to
-    /// the next die.
+    /// Writes many pages without time. Each stream fills a block on one die, then on the next.
     ///
     /// # Errors
     /// [`Full`] when a die can take no page any more; what came before is written.
@@ -255,16 +242,27 @@ impl<M: Mapping> Ftl<M> {
         Ok(())
     }
 
-    /// Writes the pages from the first on that belong to one stream and fit into its open block:
-    /// nothing is collected between them.
+    /// Writes these pages of a stream in order.
+    ///
+    /// # Errors
+    /// As [`Ftl::write_many`].
+    pub fn fill(&mut self, pages: Range<u32>, stream: u32) -> Result<(), Full> {
+        let mut batch = Vec::with_capacity(BATCH);
+        for start in pages.clone().step_by(BATCH) {
+            let end = pages.end.min(start.saturating_add(BATCH as u32));
+            batch.clear();
+            batch.extend((start..end).map(|page| Write { page, stream }));
+            self.write_many(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the first pages that belong to one stream and fit into its open block.
     fn write_run(&mut self, writes: &[Write]) -> Result<usize, Full> {
         let Write { page, stream } = writes[0];
         let die = self.cursors[stream as usize];
         let at = self.at(die, stream);
-        if self.open[at].left == 0 && self.make_room(at, &mut Untimed).is_none() {
-            return Err(Full { page, die, host_pages: self.totals.host_pages });
-        }
-        let Open { block, slot, left } = self.open[at];
+        let Open { block, slot, left } = self.opened(at, die, page, &mut Untimed)?;
         let same = writes.iter().take(left as usize).take_while(|write| write.stream == stream);
         let mut next = slot;
         for write in same {
@@ -278,6 +276,21 @@ impl<M: Mapping> Ftl<M> {
         self.totals.host_pages += u64::from(count);
         self.advance(at, count);
         Ok(count as usize)
+    }
+
+    /// The open block of a frontier on `die`, with room for `page`.
+    #[inline]
+    fn opened<O: Operations>(
+        &mut self,
+        at: usize,
+        die: u32,
+        page: u32,
+        operations: &mut O,
+    ) -> Result<Open, Full> {
+        if self.open[at].left == 0 && self.make_room(at, operations).is_none() {
+            return Err(Full { page, die, host_pages: self.totals.host_pages });
+        }
+        Ok(self.open[at])
     }
 
     /// Goes on to the next die when the stream has filled its block.
@@ -297,8 +310,6 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// Fetches what writing these pages will look at, so that their cache misses overlap. It
-    /// changes nothing but speed.
     pub fn prefetch(&self, writes: &[Write]) {
         self.map.prefetch(&writes[..writes.len().min(BATCH)], &self.blocks);
     }
@@ -354,7 +365,6 @@ impl<M: Mapping> Ftl<M> {
         self.group(self.frontiers[frontier].pool, die as u32)
     }
 
-    /// One page less is valid in `block`.
     #[inline]
     fn invalidate(&mut self, block: u32) {
         let state = &mut self.blocks[block as usize];
@@ -365,7 +375,6 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// `count` slots of an open block were filled.
     #[inline]
     fn filled(&mut self, at: usize, count: u32) {
         self.blocks[self.open[at].block as usize].valid += count as u16;
@@ -427,7 +436,6 @@ impl<M: Mapping> Ftl<M> {
         None
     }
 
-    /// Collects one victim of a group to its end.
     fn collect<O: Operations>(&mut self, group: usize, operations: &mut O) -> Option<()> {
         let victim = match self.groups[group].partial.take() {
             Some(partial) => partial.victim,
@@ -446,8 +454,7 @@ impl<M: Mapping> Ftl<M> {
         Some(())
     }
 
-    /// Moves up to `count` pages of the group's victim and erases it when it is empty. False when
-    /// there is nothing to collect.
+    /// Moves up to `count` pages of the group's victim and erases it when empty. False without one.
     fn step<O: Operations>(&mut self, group: usize, count: u32, operations: &mut O) -> bool {
         let Some(victim) = self.begin(group) else { return false };
         let valid = u32::from(self.blocks[victim as usize].valid);
@@ -494,7 +501,6 @@ impl<M: Mapping> Ftl<M> {
         Some(victim)
     }
 
-    /// Chooses a victim and takes it from among the closed blocks.
     fn pick(&mut self, group: usize) -> Option<u32> {
         let pool = group / self.config.dies as usize;
         let view = victims::View {
@@ -562,8 +568,8 @@ impl<M: Mapping> Ftl<M> {
         self.groups[group].give_free(block, erases);
     }
 
-    /// The closed block with the fewest erases, when it lags too far behind. Looked for once in
-    /// a thirty-second of the group's blocks erased.
+    /// The closed block with the fewest erases, if it lags too far behind: looked for each time a
+    /// thirty-second of the group's blocks was erased.
     fn coldest_if_due(&mut self, group: usize) -> Option<u32> {
         let spread = self.config.wear.levelling_spread?;
         let state = &mut self.groups[group];

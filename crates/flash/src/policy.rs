@@ -12,13 +12,11 @@ pub enum Policy {
     Fifo,
     /// The emptiest of this many blocks drawn at random (with replacement).
     Choices(u32),
-    /// A block drawn at random.
     Random,
     /// The greatest age × stale ÷ (2 × valid) (Rosenblum and Ousterhout 1992).
     CostBenefit,
 }
 
-/// The text names no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy `{text}`; write greedy, fifo, random, cost-benefit or d=N, as in d=10")]
 pub struct PolicyError {

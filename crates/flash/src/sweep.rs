@@ -6,28 +6,21 @@ use crate::simulate::SimulationError;
 use crate::theory;
 use crate::workload::{Action, Workload};
 
-/// A point of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
     pub policy: Policy,
     pub pages_per_block: u32,
 }
 
-/// What came out there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Swept {
     pub setting: Setting,
-    /// `exact` or `counts`.
     pub engine: &'static str,
-    /// Spare that collection can use, of the pages it can use.
     pub effective_spare: f64,
-    /// Simulated.
     pub wa: f64,
     /// By formula, where there is one.
     pub wa_analytic: Option<f64>,
-    /// Simulated − analytic, as a part of the analytic.
     pub wa_error: Option<f64>,
 }
 
@@ -106,9 +99,8 @@ fn amplification<M: Mapping>(
         }
         Ok(())
     };
-    let fill: Vec<Write> = (0..logical).map(|page| Write { page, stream: 0 }).collect();
     let mut run = || {
-        ftl.write_many(&fill)?;
+        ftl.fill(0..logical, 0)?;
         overwrite(ftl, WARM)?;
         let before = *ftl.totals();
         overwrite(ftl, COUNTED)?;

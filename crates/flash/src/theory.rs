@@ -96,33 +96,13 @@ pub fn mixed_fifo(classes: &[Class], alpha: f64) -> f64 {
     })
 }
 
-/// A hot and a cold class with blocks of their own: `hot_spare` (0 to 1) is the share of the spare
-/// that the hot class gets, and `of_one` the write amplification of one class at its own α.
-pub fn separated(hot: Class, alpha: f64, hot_spare: f64, of_one: impl Fn(f64) -> f64) -> f64 {
-    let hot_alpha = 1.0 + hot_spare * (alpha - 1.0) / hot.pages;
-    let cold_alpha = 1.0 + (1.0 - hot_spare) * (alpha - 1.0) / (1.0 - hot.pages);
-    hot.writes * of_one(hot_alpha) + (1.0 - hot.writes) * of_one(cold_alpha)
-}
-
-/// The share of the spare for the hot class that costs least, nearly:
-/// `√(fr) / (√(fr) + √((1−f)(1−r)))`.
-pub fn best_hot_spare(hot: Class) -> f64 {
-    let own = (hot.pages * hot.writes).sqrt();
-    own / (own + ((1.0 - hot.pages) * (1.0 - hot.writes)).sqrt())
-}
-
-/// The α at which `policy` has this write amplification; none where it has no formula or the write
-/// amplification is not above one.
-pub fn alpha_for(
-    policy: Policy,
-    pages_per_block: u32,
-    write_amplification_wanted: f64,
-) -> Option<f64> {
-    if !(write_amplification_wanted > 1.0 && write_amplification_wanted.is_finite()) {
+/// The α at which `policy` has the wanted write amplification; none where it has no formula or the
+/// write amplification is not above one.
+pub fn alpha_for(policy: Policy, pages_per_block: u32, wanted: f64) -> Option<f64> {
+    if !(wanted > 1.0 && wanted.is_finite()) {
         return None;
     }
     write_amplification(policy, 2.0, pages_per_block)?;
-    let wanted = write_amplification_wanted;
     let at = |alpha: f64| write_amplification(policy, alpha, pages_per_block).unwrap_or(1.0);
     Some(bisect(1.0 + 1e-6, 1e3, |alpha| wanted - at(alpha)))
 }
@@ -134,7 +114,6 @@ pub struct Costs {
     pub program_ns: f64,
     /// Read within a die.
     pub read_ns: f64,
-    /// Erase of a block.
     pub erase_ns: f64,
 }
 
@@ -147,8 +126,7 @@ pub fn sustained_iops(dies: u32, costs: Costs, pages_per_block: u32, amplificati
     f64::from(dies) * 1e9 / busy_ns
 }
 
-/// Write amplification from how far a device fell: the inverse of [`sustained_iops`], with the
-/// fresh rate `D / t_prog`.
+/// Write amplification from how far a device fell below `D / t_prog`: [`sustained_iops`] inverted.
 pub fn amplification_of_fall(fresh_over_steady: f64, costs: Costs, pages_per_block: u32) -> f64 {
     let erase = costs.erase_ns / f64::from(pages_per_block);
     let busy = fresh_over_steady * costs.program_ns;
@@ -171,6 +149,22 @@ fn bisect(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A hot and a cold class with blocks of their own: `hot_spare` (0 to 1) is the share of the
+    /// spare that the hot class gets, and `of_one` the write amplification of one class at its own
+    /// α.
+    fn separated(hot: Class, alpha: f64, hot_spare: f64, of_one: impl Fn(f64) -> f64) -> f64 {
+        let hot_alpha = 1.0 + hot_spare * (alpha - 1.0) / hot.pages;
+        let cold_alpha = 1.0 + (1.0 - hot_spare) * (alpha - 1.0) / (1.0 - hot.pages);
+        hot.writes * of_one(hot_alpha) + (1.0 - hot.writes) * of_one(cold_alpha)
+    }
+
+    /// The share of the spare for the hot class that costs least, nearly:
+    /// `√(fr) / (√(fr) + √((1−f)(1−r)))`.
+    fn best_hot_spare(hot: Class) -> f64 {
+        let own = (hot.pages * hot.writes).sqrt();
+        own / (own + ((1.0 - hot.pages) * (1.0 - hot.writes)).sqrt())
+    }
 
     /// Rows of over-provisioning; FIFO, random, greedy b = 64, 128, 256, d = 2, 5, 10, 30 (b =
     /// 128).

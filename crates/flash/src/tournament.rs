@@ -3,8 +3,7 @@
 
 /// Bits for the index below the instant.
 const INDEX_BITS: u32 = 16;
-/// Instants are compared in units of 2^8 ns, so that two years fit beside the index; earlier is
-/// exact to that.
+/// Instants are compared in units of 2^8 ns, so that two years fit beside the index.
 const UNIT_BITS: u32 = 8;
 const INSTANT_MAX: u64 = (1 << (64 - INDEX_BITS)) - 2;
 

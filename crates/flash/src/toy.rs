@@ -3,7 +3,6 @@
 pub const BLOCKS: usize = 5;
 /// Pages of a block.
 pub const PAGES: usize = 10;
-/// Pages that the host sees.
 pub const VISIBLE: usize = 30;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,28 +10,21 @@ pub enum Cell {
     /// Erased: can be programmed once.
     #[default]
     Free,
-    /// Holds this page of the host.
     Used(u8),
     /// Holds what was overwritten since.
     Stale,
 }
 
-/// A picture with what was done before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What happened, in sentences.
     pub text: String,
-    /// The device then.
     pub blocks: [[Cell; PAGES]; BLOCKS],
-    /// Pages written by the host so far.
     pub host_pages: u32,
-    /// Pages programmed so far.
     pub programs: u32,
-    /// Blocks erased so far.
     pub erases: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Toy {
     blocks: [[Cell; PAGES]; BLOCKS],
     /// By page of the host.
@@ -47,16 +39,7 @@ struct Toy {
 
 /// The story, without garbage collection or with it. Without it ends read-only.
 pub fn story(collects: bool) -> Vec<Step> {
-    let mut toy = Toy {
-        blocks: Default::default(),
-        places: [None; VISIBLE],
-        open: 0,
-        next: 0,
-        host_pages: 0,
-        programs: 0,
-        erases: 0,
-        steps: Vec::new(),
-    };
+    let mut toy = Toy::default();
     toy.show(format!(
         "{BLOCKS} blocks of {PAGES} pages, all erased. The host sees {VISIBLE} pages; the other \
          {} are spare. A page is programmed once; only a whole block can be erased.",

@@ -10,7 +10,6 @@ use std::str::FromStr;
 
 use crate::workload::{Action, Request};
 
-/// A way in which traces are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -25,7 +24,6 @@ pub enum Format {
     Disksim,
 }
 
-/// All formats with their names.
 pub const FORMATS: &[(&str, Format)] = &[
     ("msr", Format::Msr),
     ("blkparse", Format::Blkparse),
@@ -49,15 +47,12 @@ impl fmt::Display for Format {
     }
 }
 
-/// A request as it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Since the first one, in nanoseconds.
     pub t_ns: u64,
     pub action: Action,
-    /// Where it began, in bytes.
     pub offset_bytes: u64,
-    /// How long it was, in bytes.
     pub len_bytes: u64,
 }
 
@@ -75,15 +70,12 @@ pub struct Trace {
     /// Its requests, by time.
     pub requests: Vec<Recorded>,
     pub lines: u64,
-    /// Lines that could not be read.
     pub bad_lines: u64,
-    /// The first of them.
     pub bad: Vec<BadLine>,
     /// The end of the highest request, in bytes.
     pub end_bytes: u64,
 }
 
-/// A trace that is of no use.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TraceError {
     #[error(
@@ -91,43 +83,26 @@ pub enum TraceError {
          hint: name it with --trace-format msr, blkparse, fio or disksim"
     )]
     Unknown,
-    /// Too many lines cannot be read.
     #[error(
         "read trace as {format}: {bad} of {lines} lines are invalid, the first is line {line}: \
          {why}\nhint: check format, units and the size of the device"
     )]
-    Bad {
-        /// As what it was read.
-        format: Format,
-        /// Invalid lines.
-        bad: u64,
-        lines: u64,
-        /// The first.
-        line: u64,
-        why: String,
-    },
-    /// Nothing in it.
+    Bad { format: Format, bad: u64, lines: u64, line: u64, why: String },
     #[error(
         "read trace as {format}: no request in {lines} lines\n\
          hint: check that it is the right file"
     )]
-    Empty {
-        /// As what it was read.
-        format: Format,
-        lines: u64,
-    },
+    Empty { format: Format, lines: u64 },
 }
 
 /// Bad lines that are kept with their reason.
 const KEPT: usize = 20;
 /// One line in this many may be bad.
 const ONE_BAD_OF: u64 = 10;
-/// Lines that tell the format.
 const TELLING: usize = 100;
 
 impl Trace {
-    /// Reads a trace of a device of `device_bytes` bytes. Without a format it is the one that fits
-    /// most of the first lines.
+    /// Reads a trace of a device of that size. Without a format, what fits most first lines is it.
     ///
     /// # Errors
     /// When no format fits, more than a tenth of the lines are invalid, or nothing is left.
@@ -187,7 +162,6 @@ impl Trace {
         Ok(self)
     }
 
-    /// The requests in pages of a device.
     pub fn paged(&self, page_bytes: u32) -> impl Iterator<Item = (u64, Request)> + '_ {
         let page_bytes = u64::from(page_bytes);
         self.requests.iter().map(move |request| {

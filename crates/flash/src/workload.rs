@@ -10,7 +10,6 @@ pub use pattern::Pattern;
 
 use pattern::State;
 
-/// A part of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     pub name: String,
@@ -20,11 +19,9 @@ pub struct Part {
     pub writes: f64,
     /// Its share of the reads, likewise.
     pub reads: f64,
-    /// Which of its pages are written, and in what order.
     pub pattern: Pattern,
 }
 
-/// A workload without its rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Its parts; their regions follow each other.
@@ -39,18 +36,15 @@ pub enum Action {
     #[default]
     Read,
     Write,
-    /// Says that they are unused.
     Trim,
 }
 
-/// A request of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub action: Action,
     /// Its first page.
     pub page: u32,
     pub pages: u32,
-    /// The part it belongs to.
     pub part: u32,
 }
 
@@ -78,7 +72,7 @@ struct Region {
 impl Workload {
     /// The first page and the number of pages of each part, on a device of `pages` pages.
     pub fn regions(&self, logical_pages: u32) -> Vec<(u32, u32)> {
-        let sum: f64 = self.parts.iter().map(|part| part.pages).sum();
+        let sum = self.sum(|part| part.pages);
         let mut below = 0.0;
         let mut first = 0;
         let mut regions = Vec::new();
@@ -102,8 +96,8 @@ impl Workload {
     /// When a part would have no page, or shares are invalid.
     pub fn requests(&self, logical_pages: u32, seed: u64) -> Result<Requests, WorkloadError> {
         self.check(logical_pages)?;
-        let sum = |share: fn(&Part) -> f64| self.parts.iter().map(share).sum::<f64>().max(1e-300);
-        let (writes, reads) = (sum(|part| part.writes), sum(|part| part.reads));
+        let writes = self.sum(|part| part.writes).max(1e-300);
+        let reads = self.sum(|part| part.reads).max(1e-300);
         let (mut writes_below, mut reads_below) = (0.0, 0.0);
         let mut parts = Vec::new();
         for (part, (first, pages)) in self.parts.iter().zip(self.regions(logical_pages)) {
@@ -117,6 +111,10 @@ impl Workload {
         Ok(Requests { parts, reads, pages_per_request, rng, trim: None })
     }
 
+    fn sum(&self, share: fn(&Part) -> f64) -> f64 {
+        self.parts.iter().map(share).sum()
+    }
+
     fn check(&self, logical_pages: u32) -> Result<(), WorkloadError> {
         let shares = |part: &Part| [part.pages, part.writes, part.reads];
         if let Some(part) = self.parts.iter().find(|part| {
@@ -127,9 +125,8 @@ impl Workload {
         if self.parts.is_empty() || !(0.0..=1.0).contains(&self.reads) {
             return Err(WorkloadError::Reads { reads: self.reads, parts: self.parts.len() });
         }
-        let total = |share: fn(&Part) -> f64| self.parts.iter().map(share).sum::<f64>();
-        if (self.reads < 1.0 && total(|part| part.writes) <= 0.0)
-            || (self.reads > 0.0 && total(|part| part.reads) <= 0.0)
+        if (self.reads < 1.0 && self.sum(|part| part.writes) <= 0.0)
+            || (self.reads > 0.0 && self.sum(|part| part.reads) <= 0.0)
         {
             return Err(WorkloadError::Nothing);
         }

@@ -163,7 +163,9 @@ fn hot_and_cold_mixed_agree() {
 fn pools_apart(f: f64, r: f64, alpha: f64) -> (Config, Class, f64) {
     let base = config(alpha, 128, Policy::Greedy);
     let hot = Class { pages: f, writes: r };
-    let share = theory::best_hot_spare(hot);
+    // What costs least, nearly.
+    let own = (f * r).sqrt();
+    let share = own / (own + ((1.0 - f) * (1.0 - r)).sqrt());
     let hot_alpha = 1.0 + share * (alpha - 1.0) / f;
     let hot_blocks = (f64::from(base.logical_pages) * f * hot_alpha / 128.0) as u32;
     let pool = |blocks| Pool { blocks, pages_used: 128, fold_into: None };

@@ -3,7 +3,6 @@
 use blockstone_base::Capability;
 use blockstone_record::manifest::NamedCapability;
 
-/// `--require` named something that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("require `{name}`: no such capability\nhint: known are {known}")]
 pub struct UnknownCapability {
@@ -11,14 +10,13 @@ pub struct UnknownCapability {
     pub known: String,
 }
 
-/// A capability under its name.
 pub fn named(name: &str, capability: Capability) -> NamedCapability {
     NamedCapability { name: name.to_owned(), capability }
 }
 
 /// What root would add; nothing needs it.
 pub fn privilege() -> NamedCapability {
-    let capability = if rustix::process::geteuid().is_root() {
+    let capability = if blockstone_sys::child::is_superuser() {
         Capability::Full
     } else {
         Capability::degraded(

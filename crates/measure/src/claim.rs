@@ -9,104 +9,50 @@ use blockstone_base::units::Bytes;
 use blockstone_sys::file::FileError;
 use blockstone_sys::survey::{self, SurveyError};
 
-/// Why a measurement may not have what it asks for, or could not give it back.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// The path cannot be looked at.
     #[error(transparent)]
     Survey(#[from] SurveyError),
-    /// The device cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A device was named once.
     #[error(
-        "write to {}: that would destroy what is on this device\n\
-         hint: --destroy {} allows it{}",
-        path.display(),
-        path.display(),
+        "write to {path}: that would destroy what is on this device\n\
+         hint: --destroy {path} allows it{}",
         or(*instead)
     )]
-    DeviceNamedOnce {
-        /// The device.
-        path: PathBuf,
-        /// What else can be done.
-        instead: Option<&'static str>,
-    },
-    /// A device in use was to be overwritten.
+    DeviceNamedOnce { path: PathBuf, instead: Option<&'static str> },
     #[error(
-        "destroy {}: it is in use: {usage}\n\
-         hint: name a directory on it instead, or take it out of use first",
-        path.display()
+        "destroy {path}: it is in use: {usage}\n\
+         hint: name a directory on it instead, or take it out of use first"
     )]
-    InUse {
-        /// The device.
-        path: PathBuf,
-        /// By what.
-        usage: String,
-    },
-    /// A device with content was to be overwritten.
+    InUse { path: PathBuf, usage: String },
     #[error(
-        "destroy {}: it is not empty (its first or last MiB holds data)\n\
+        "destroy {path}: it is not empty (its first or last MiB holds data)\n\
          hint: clear it with `wipefs -a` and `blkdiscard` if nothing on it is needed{}",
-        path.display(),
         or(*instead)
     )]
-    NotEmpty {
-        /// The device.
-        path: PathBuf,
-        /// What else can be done.
-        instead: Option<&'static str>,
-    },
-    /// The directory has too little room.
+    NotEmpty { path: PathBuf, instead: Option<&'static str> },
     #[error(
-        "create {asked} of files in {}: only {free} are free\n\
-         hint: free some space, or ask for less with {less}",
-        path.display()
+        "create {asked} of files in {path}: only {free} are free\n\
+         hint: free some space, or ask for less with {less}"
     )]
-    NoSpace {
-        /// The directory.
-        path: PathBuf,
-        /// What was to be created.
-        asked: Bytes,
-        /// What there is.
-        free: Bytes,
-        /// The options that ask for less.
-        less: &'static str,
-    },
-    /// A device or file is too small.
-    #[error(
-        "use {}: {size} is too small, at least {least} is needed\nhint: {hint}",
-        path.display()
-    )]
-    TooSmall {
-        /// The device or file.
-        path: PathBuf,
-        /// What is needed.
-        least: Bytes,
-        /// What there is.
-        size: Bytes,
-        /// What helps.
-        hint: String,
-    },
-    /// I/O that never completes keeps what was claimed in use.
+    NoSpace { path: PathBuf, asked: Bytes, free: Bytes, less: &'static str },
+    #[error("use {path}: {size} is too small, at least {least} is needed\nhint: {hint}")]
+    TooSmall { path: PathBuf, least: Bytes, size: Bytes, hint: String },
+    /// I/O that never completes keeps what was claimed in use, by as many as `4 sessions`.
     #[error(
         "{waiting} still wait for an I/O that does not complete\n\
          hint: the device hangs; see dmesg"
     )]
-    Stuck {
-        /// How many of what: `4 sessions`.
-        waiting: String,
-    },
+    Stuck { waiting: String },
 }
 
 fn or(instead: Option<&str>) -> String {
     instead.map(|instead| format!("; {instead}")).unwrap_or_default()
 }
 
-/// A block device that will be overwritten.
 #[derive(Clone, Copy, Debug)]
 pub struct Device<'a> {
-    /// Its path.
     pub path: &'a Path,
     /// Whether it was named a second time, to allow that.
     pub destroy: bool,

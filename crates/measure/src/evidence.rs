@@ -20,9 +20,8 @@ const BLOCKS: u64 = 512;
 /// Bytes of a sampled block: the unit in which arrays deduplicate at the finest.
 const BLOCK_BYTES: u64 = 4096;
 
-/// How the file or device at `path` lies on its device, and what the data in its first
-/// `span_bytes` look like. What was read of our own file is dropped from the page cache, where it
-/// must not answer a later read.
+/// How the file or device at `path` lies on its device, and what the data in its first `span_bytes`
+/// look like. The page cache keeps nothing of our own file, which later reads must not find there.
 ///
 /// # Errors
 /// When it cannot be read, or can be neither mapped nor searched for holes.

@@ -10,9 +10,7 @@ use blockstone_record::manifest::Stop;
 
 use crate::{Observer, Session};
 
-/// A load that runs.
 pub trait Loaded {
-    /// Why it could not be read.
     type Error;
 
     /// Ticks over which the rate must show no trend for the warm-up to end.
@@ -53,15 +51,12 @@ pub trait Loaded {
 /// Where in the life of a load a tick lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Before the window.
     WarmUp,
     /// The window's first edge.
     Start,
-    /// Between the edges.
     Inside,
     /// The window's last edge.
     End,
-    /// After the window.
     After,
 }
 
@@ -77,7 +72,6 @@ impl Stage {
     }
 }
 
-/// How far a load has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The instant of the tick, since the recording began.
@@ -86,16 +80,12 @@ pub struct Progress {
     pub count: u64,
 }
 
-/// A window that has closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Whether the warm-up ended because the rate had settled, or was not asked for.
     pub settled: bool,
-    /// Its first edge.
     pub start_ns: u64,
-    /// Its last edge.
     pub end_ns: u64,
-    /// Why it closed.
     pub stop: Stop,
 }
 

@@ -7,23 +7,13 @@
 //! and [`hold::Loaded`].
 //!
 //! ```no_run
-//! use blockstone_base::column::{Cell, Column, Kind, Reading, Schema, Unit};
+//! use blockstone_base::column::{Cell, Reading, Schema};
 //! use blockstone_base::units::Nanos;
 //! use blockstone_measure::{Session, SessionSpec};
 //! use blockstone_record::manifest::{End, Manifest};
 //! # fn manifest() -> Manifest { panic!("this example is compiled, never run") }
 //!
-//! const STEPS: Schema = Schema {
-//!     probe: "steps",
-//!     doc: "Steps taken.",
-//!     columns: &[Column {
-//!         name: "steps",
-//!         unit: Unit::Count,
-//!         kind: Kind::Counter,
-//!         source: "example",
-//!         doc: "Steps taken.",
-//!     }],
-//! };
+//! const STEPS: Schema = Schema { probe: "steps", doc: "Steps taken.", columns: &[/* … */] };
 //!
 //! let mut session = Session::start(SessionSpec {
 //!     dir: "run".as_ref(),

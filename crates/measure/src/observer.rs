@@ -4,19 +4,11 @@ use blockstone_base::units::Nanos;
 
 /// Follows a measurement. Every method has a default that does nothing.
 pub trait Observer {
-    fn phase(&mut self, label: &str) {
-        let _ = label;
-    }
+    fn phase(&mut self, _label: &str) {}
 
-    /// A tick of the phase that runs.
-    fn tick(&mut self, live: &Live<'_>) {
-        let _ = live;
-    }
+    fn tick(&mut self, _live: &Live<'_>) {}
 
-    /// Something a reader should know now.
-    fn note(&mut self, text: &str) {
-        let _ = text;
-    }
+    fn note(&mut self, _text: &str) {}
 
     /// Whether the run should end early, and the name of the signal that asked for it.
     fn interrupted(&self) -> Option<&'static str> {
@@ -36,7 +28,6 @@ pub struct Live<'a> {
     pub left: Nanos,
 }
 
-/// How much of something happens a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     pub value: f64,

@@ -6,7 +6,6 @@ use blockstone_base::identity::{Host, StorageTarget};
 use blockstone_record::manifest::{End, FORMAT, Manifest, NamedCapability};
 use serde_json::Value;
 
-/// What is known before anything is measured.
 pub struct Opening<'a> {
     /// The identity that the recording's directory was given.
     pub id: &'a str,
@@ -14,16 +13,13 @@ pub struct Opening<'a> {
     pub argv: &'a [String],
     /// The settings after defaults: those of its [`Parameters`](blockstone_record::Parameters).
     pub settings: BTreeMap<String, Value>,
-    /// Seed of all random choices and data.
     pub seed: u64,
     pub host: &'a Host,
     pub target: &'a StorageTarget,
-    /// What can be measured, and what not and why.
     pub capabilities: &'a [NamedCapability],
 }
 
 impl Opening<'_> {
-    /// The manifest of a recording that starts now.
     pub fn manifest(self) -> Manifest {
         Manifest {
             format: FORMAT.to_owned(),

@@ -17,8 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 
 const PREFIX: &str = "blockstone-test-";
 const SUFFIX: &str = ".tmp";
-/// The kernel takes down the rings of a killed process after it is gone, and keeps its files locked
-/// until then.
+/// The kernel keeps the files of a killed process locked until it has taken down its rings.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A younger file may be one that a run has created and not locked yet.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -27,18 +26,15 @@ pub const DEVICE_EDGE: Bytes = Bytes::mib(1);
 
 /// The name of a file that lives as long as its run; `purpose` tells the files of a run apart.
 pub fn name(id: u64, purpose: &str) -> String {
-    let dash = if purpose.is_empty() { "" } else { "-" };
-    format!("{PREFIX}{}{dash}{purpose}{SUFFIX}", short(id))
+    format!("{PREFIX}{}{SUFFIX}", short(id, purpose))
 }
 
 /// The name of a file that outlives its run.
 pub fn kept_name(id: u64, purpose: &str) -> String {
-    let dash = if purpose.is_empty() { "" } else { "-" };
-    format!("blockstone-{}{dash}{purpose}.dat", short(id))
+    format!("blockstone-{}.dat", short(id, purpose))
 }
 
-/// Removes what killed runs left in `dir`, and says what that was. Waits a moment for files whose
-/// lock is held.
+/// Removes and returns what killed runs left in `dir`. Waits a moment for files that are locked.
 pub fn remove_orphans(dir: &Path) -> Vec<PathBuf> {
     let patience = Instant::now() + PATIENCE;
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
@@ -52,8 +48,7 @@ pub fn remove_orphans(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes a file; of a directory, first whatever still works in it: a server that its run started
-/// and could not stop.
+/// Removes a file, or a directory after what still works in it: a server that its run left behind.
 fn remove(path: &Path) -> std::io::Result<()> {
     if !path.is_dir() {
         return std::fs::remove_file(path);
@@ -102,9 +97,8 @@ fn lock(file: &BlockFile, patience: Instant) -> bool {
     }
 }
 
-/// Clears both ends of a device that was measured. What cannot be cleared stays: the device then
-/// counts as not empty, which the next run says. Past the page cache, from which a device under a
-/// cap would be sent a request for every 4 KiB.
+/// Clears both ends of a device that was measured. If that fails, the next run says that it is not
+/// empty. Past the page cache, which would send a request for every 4 KiB to a device under a cap.
 pub fn clear_edges(device: &Path) {
     let Ok(file) = BlockFile::open(device, Access::ReadWrite, true) else { return };
     let Ok(size_bytes) = file.size_bytes() else { return };
@@ -117,7 +111,8 @@ pub fn clear_edges(device: &Path) {
     let _ = file.fsync();
 }
 
-/// Twelve hexadecimal digits: enough to tell the files of two runs apart.
-fn short(id: u64) -> String {
-    format!("{:012x}", id & 0xffff_ffff_ffff)
+/// Twelve hexadecimal digits are enough to tell the files of two runs apart.
+fn short(id: u64, purpose: &str) -> String {
+    let dash = if purpose.is_empty() { "" } else { "-" };
+    format!("{:012x}{dash}{purpose}", id & 0xffff_ffff_ffff)
 }

@@ -12,7 +12,6 @@ use blockstone_sys::clock::MonotonicClock;
 
 use crate::ticks::Ticks;
 
-/// The recording while it is made.
 pub struct Session {
     recorder: Recorder,
     probes: Vec<Box<dyn Probe>>,
@@ -25,7 +24,6 @@ pub struct Session {
     ticks: Ticks,
 }
 
-/// What a recording begins with.
 pub struct SessionSpec<'a> {
     /// Where it goes: a directory that does not exist or is empty.
     pub dir: &'a Path,
@@ -33,10 +31,8 @@ pub struct SessionSpec<'a> {
     pub manifest: Manifest,
     /// Kernel names of the devices that the probes observe.
     pub devices: Vec<String>,
-    /// What the measured thing says about itself at each tick. The first is the one whose missed
-    /// ticks are counted.
+    /// What the measured thing says about itself at each tick. Missed ticks count for the first.
     pub series: &'static [&'static Schema],
-    /// Time between two ticks.
     pub tick: Nanos,
 }
 
@@ -87,12 +83,10 @@ impl Session {
         self.clock.now_ns() - self.origin_ns
     }
 
-    /// Time since the recording began.
     pub fn elapsed(&self) -> Nanos {
         Nanos(self.now_ns())
     }
 
-    /// The recorder, for histograms, events and the manifest.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
@@ -102,13 +96,11 @@ impl Session {
         self.recorder.manifest().phases.len() as i32
     }
 
-    /// Sets the first deadline of a series of ticks.
     pub fn start_ticks(&mut self) {
         self.ticks = Ticks::start(self.clock.as_ref(), self.tick);
     }
 
-    /// Sleeps until the next tick is due. Deadlines that passed while this thread could not run are
-    /// counted as missed.
+    /// Sleeps until the next tick is due, and counts deadlines that passed as missed.
     pub fn wait_for_tick(&mut self) {
         let missed = self.ticks.wait(self.clock.as_ref());
         if let Some(first) = self.series.first() {
@@ -116,9 +108,8 @@ impl Session {
         }
     }
 
-    /// Reads the measured thing and every probe, and records what they say under one instant,
-    /// which is returned with what `read` returns. The measured thing is read first: its counts
-    /// are the ones that rates are made of.
+    /// Reads the measured thing, whose counts make rates, and then every probe; records all under
+    /// one instant, which is returned with what `read` returns.
     ///
     /// # Errors
     /// When the rows cannot be written.

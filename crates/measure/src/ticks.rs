@@ -3,8 +3,7 @@
 use blockstone_base::clock::Clock;
 use blockstone_base::units::Nanos;
 
-/// Deadlines at equal distances on the monotonic clock. They are absolute: a late tick delays no
-/// other.
+/// Deadlines at equal distances on the monotonic clock: a late tick does not delay the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticks {
     tick_ns: u64,
@@ -12,19 +11,16 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// The first deadline is one `tick` from now.
     pub fn start(clock: &dyn Clock, tick: Nanos) -> Self {
         let tick_ns = tick.get().max(1);
         Self { tick_ns, deadline_ns: clock.now_ns() + tick_ns }
     }
 
-    /// When the next tick is due, on the monotonic clock.
     pub fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }
 
-    /// Sleeps until it is due, and sets the next one. Returns how many deadlines passed before
-    /// this thread could run again.
+    /// Sleeps until it is due, and sets the next one. Returns how many were missed.
     pub fn wait(&mut self, clock: &dyn Clock) -> u64 {
         clock.sleep_until_ns(self.deadline_ns);
         self.pass(clock)

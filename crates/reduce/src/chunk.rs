@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use blockstone_base::rng;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
 use crate::sets::{FileId, SetId};
@@ -16,9 +16,7 @@ use crate::table::{Place, Seen, Table};
 
 /// No chunk is shorter, but the last of a segment.
 pub const CHUNK_BYTES_MIN: usize = 8 << 10;
-/// No chunk is longer.
 pub const CHUNK_BYTES_MAX: usize = 64 << 10;
-/// Bytes of a chunk, as a rule.
 pub const CHUNK_BYTES_MEAN: usize = 16 << 10;
 
 /// Bytes that decide whether a chunk ends behind them: a 64-bit sum forgets what is older.
@@ -50,7 +48,6 @@ pub fn chunks(segment: &[u8], out: &mut Vec<Chunk>) {
     }
 }
 
-/// Where the chunk that begins here ends.
 fn cut(bytes: &[u8]) -> usize {
     if bytes.len() <= CHUNK_BYTES_MIN {
         return bytes.len();
@@ -84,16 +81,14 @@ pub struct Displacement {
 /// Displacements that are told apart before the rarest are forgotten.
 const DISPLACEMENTS_MAX: usize = 1 << 16;
 
-/// Chunks and where they repeat.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chunks {
-    table: Table,
-    #[serde(with = "pairs")]
-    displaced: HashMap<Displacement, u64>,
+    pub(crate) table: Table,
+    #[serde(serialize_with = "to_pairs", deserialize_with = "from_pairs")]
+    displaced: Displaced,
 }
 
 impl Chunks {
-    /// Within this much memory.
     pub fn new(memory_bytes: usize) -> Self {
         let table = Table::new(memory_bytes);
         Self { table, displaced: HashMap::new() }
@@ -118,14 +113,20 @@ impl Chunks {
                 // What was displaced so far was of a larger share.
                 self.scale(now - share);
             }
-            let Some(first) = first else { continue };
-            let shift_bytes = at as i64 - first.at() as i64;
-            if shift_bytes % UNIT_BYTES as i64 != 0 {
-                let (original, copy) = (first.file(), file);
-                let key = Displacement { original, copy, shift_bytes };
-                *self.displaced.entry(key).or_default() += u64::from(chunk.len);
-                self.forget_the_rarest();
+            if let Some(first) = first {
+                self.displace(first, Place::new(file, at), chunk.len);
             }
+        }
+    }
+
+    /// Counts the bytes of a copy. Blocks too find one that lies whole units from its original.
+    fn displace(&mut self, original: Place, copy: Place, bytes: u32) {
+        let shift_bytes = copy.at() as i64 - original.at() as i64;
+        if shift_bytes % UNIT_BYTES as i64 != 0 {
+            let (original, copy) = (original.file(), copy.file());
+            let key = Displacement { original, copy, shift_bytes };
+            *self.displaced.entry(key).or_default() += u64::from(bytes);
+            self.forget_the_rarest();
         }
     }
 
@@ -149,16 +150,6 @@ impl Chunks {
         all
     }
 
-    /// The different chunks.
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-
-    /// The table, to fill it again.
-    pub(crate) fn table_mut(&mut self) -> &mut Table {
-        &mut self.table
-    }
-
     /// Adds what another scan counted, whose files come behind `files` others.
     pub(crate) fn merge(&mut self, other: &Self, files: FileId) {
         let share = self.table.share_log2().max(other.table.share_log2());
@@ -166,43 +157,30 @@ impl Chunks {
         self.table.shrink_share(share);
         let halvings = share - other.table.share_log2();
         for (key, bytes) in &other.displaced {
-            let key = Displacement {
-                original: key.original + files,
-                copy: key.copy + files,
-                shift_bytes: key.shift_bytes,
-            };
+            let (original, copy) = (key.original + files, key.copy + files);
+            let key = Displacement { original, copy, ..*key };
             *self.displaced.entry(key).or_default() += bytes >> halvings;
         }
         for entry in other.table.entries() {
-            let first = Place::new(entry.first.file() + files, entry.first.at());
+            let moved = entry.behind(files);
             let before = self.table.share_log2();
-            let mut moved = *entry;
-            moved.first = first;
             let known = match self.table.add(moved) {
                 Seen::Again(known) => Some(known.first),
                 Seen::New(_) | Seen::Outside => None,
             };
             self.scale(self.table.share_log2() - before);
-            let Some(known) = known else { continue };
             // Its first occurrence there is one more of what is known here.
-            let bytes = u64::from(entry.set().0);
-            let shift_bytes = first.at() as i64 - known.at() as i64;
-            if shift_bytes % UNIT_BYTES as i64 != 0 {
-                let key = Displacement { original: known.file(), copy: first.file(), shift_bytes };
-                *self.displaced.entry(key).or_default() += bytes;
-                self.forget_the_rarest();
+            if let Some(known) = known {
+                self.displace(known, moved.first, entry.set().0);
             }
         }
     }
 
     fn scale(&mut self, halvings: u32) {
-        if halvings == 0 {
-            return;
+        if halvings > 0 {
+            self.displaced.values_mut().for_each(|bytes| *bytes >>= halvings);
+            self.displaced.retain(|_, bytes| *bytes > 0);
         }
-        self.displaced.retain(|_, bytes| {
-            *bytes >>= halvings;
-            *bytes > 0
-        });
     }
 
     /// Filler that repeats at every distance makes displacements without end, each of them rare.
@@ -217,26 +195,15 @@ impl Chunks {
     }
 }
 
+type Displaced = HashMap<Displacement, u64>;
+
 /// A map whose keys are no texts, as a list of pairs.
-mod pairs {
-    use std::collections::HashMap;
+fn to_pairs<S: Serializer>(map: &Displaced, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(map)
+}
 
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::Displacement;
-
-    pub fn serialize<S: Serializer>(
-        map: &HashMap<Displacement, u64>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(map)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<HashMap<Displacement, u64>, D::Error> {
-        Vec::<(Displacement, u64)>::deserialize(from).map(|pairs| pairs.into_iter().collect())
-    }
+fn from_pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Displaced, D::Error> {
+    Ok(Vec::deserialize(from)?.into_iter().collect())
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// Compressors that one scan can compare.
 pub const CODECS_MAX: usize = 4;
 
-/// A compressor and its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Codec {
@@ -21,18 +20,12 @@ pub enum Codec {
     },
 }
 
-/// An unavailable compressor.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// No compressor has this name.
     #[error("find compressor `{name}`: no such compressor\nhint: use lz4, or zstd:1 to zstd:22")]
     Unknown { name: String },
-    /// More than one scan can compare.
     #[error("compare {count} compressors: at most {CODECS_MAX} in one scan\nhint: name fewer")]
-    TooMany {
-        /// How many were asked for.
-        count: usize,
-    },
+    TooMany { count: usize },
     /// Its library failed, which takes lack of memory.
     #[error("start compressor {codec}: {source}\nhint: there may be too little memory")]
     Start { codec: Codec, source: std::io::Error },
@@ -53,15 +46,11 @@ impl FromStr for Codec {
     type Err = CodecError;
 
     fn from_str(text: &str) -> Result<Self, CodecError> {
-        let unknown = || CodecError::Unknown { name: text.to_owned() };
-        match text.split_once(':') {
-            None if text == "lz4" => Ok(Self::Lz4),
-            None if text == "zstd" => Ok(Self::Zstd { level: 3 }),
-            Some(("zstd", level)) => match level.parse() {
-                Ok(level @ 1..=22) => Ok(Self::Zstd { level }),
-                _ => Err(unknown()),
-            },
-            _ => Err(unknown()),
+        let (name, level) = text.split_once(':').unwrap_or((text, "3"));
+        match (name, level.parse()) {
+            _ if text == "lz4" => Ok(Self::Lz4),
+            ("zstd", Ok(level @ 1..=22)) => Ok(Self::Zstd { level }),
+            _ => Err(CodecError::Unknown { name: text.to_owned() }),
         }
     }
 }

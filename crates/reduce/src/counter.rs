@@ -30,7 +30,6 @@ pub use sample::Sample;
 use detail::Detail;
 use masked::Masked;
 
-/// A file as the counter knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedFile {
     /// Bytes counted, those of its last segment padded to a block left out.
@@ -39,7 +38,6 @@ pub struct CountedFile {
     pub zero_segment_bytes: u64,
 }
 
-/// A block that is to be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Its grid, as an index into the plan's.
@@ -49,7 +47,6 @@ pub struct Wanted {
     pub start_bytes: u64,
 }
 
-/// The counts of one grid.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GridCount {
     pub grid: Grid,
@@ -83,19 +80,18 @@ pub struct Counter {
     #[serde(skip)]
     zeros: Zeros,
     #[serde(skip)]
-    sets: Sets,
+    pub(crate) sets: Sets,
     grids: Vec<GridCount>,
     lanes: Vec<Lane>,
-    masked: Masked,
-    chunks: Chunks,
-    detail: Detail,
+    pub(crate) masked: Masked,
+    pub(crate) chunks: Chunks,
+    pub(crate) detail: Detail,
     files: Vec<CountedFile>,
     /// Segments of zeros behind each other, up to the last one fed.
     zero_segments: u32,
 }
 
 impl Counter {
-    /// Nothing counted yet.
     pub fn new(plan: Plan) -> Self {
         let level_max = plan.levels().last().copied().unwrap_or_default();
         let memory = plan.memory();
@@ -215,7 +211,6 @@ impl Counter {
         self.detail.end_file();
     }
 
-    /// The sizes of a content that was wanted.
     pub fn compressed(&mut self, grid: usize, print: Fingerprint, sizes: Sizes) {
         self.grids[grid].sample.put(print, sizes);
     }
@@ -229,50 +224,18 @@ impl Counter {
         &self.grids
     }
 
-    /// The counts under masks.
-    pub fn masked(&self) -> impl Iterator<Item = &MaskedGrid> {
-        self.masked.grids()
-    }
-
-    /// Who holds what.
-    pub fn sets(&self) -> &Sets {
-        &self.sets
-    }
-
     pub fn files(&self) -> &[CountedFile] {
         &self.files
     }
 
-    pub fn chunks(&self) -> &Chunks {
-        &self.chunks
-    }
-
-    /// Where the primary grid's copies lie, in the files that have a strip.
-    pub fn strips(&self) -> &[Strip] {
-        self.detail.strips()
-    }
-
-    /// The longest copies of many blocks behind each other, in the primary grid.
-    pub fn runs(&self) -> Vec<Run> {
-        self.detail.runs()
-    }
-
-    /// Blocks of the primary grid whose content is of pages that their database never used, zeros
-    /// left out; estimated from a share if need be.
+    /// Blocks of the primary grid that their database never used, without those of zeros.
     pub fn never_used_blocks(&self) -> f64 {
         let table = &self.grids[self.plan.primary()].table;
         let never = table.entries().filter(|entry| entry.never_used());
-        let kept: u64 = never.map(|entry| u64::from(entry.count)).sum();
-        kept as f64 * (1_u64 << table.share_log2()) as f64
+        never.map(|entry| u64::from(entry.count)).sum::<u64>() as f64 * table.scale()
     }
 
-    /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
-    pub fn drawn(&self) -> (u64, f64) {
-        self.detail.drawn()
-    }
-
-    /// Keeps half of the contents, and only the sets of files that these have. Says whether there
-    /// was anything to forget.
+    /// Keeps half of the contents and only their sets of files. False if all sets are still needed.
     fn forget_sets(&mut self) -> bool {
         let mut sets = Sets::default();
         let mut moved = HashMap::from([(EMPTY, EMPTY)]);
@@ -367,9 +330,8 @@ impl Counter {
     }
 }
 
-/// The units with fields of the primary grid's lane: pages of a segment whose first byte is at
-/// `end_bytes` less its length. What lies before the offset of the grid is none of it, and between
-/// units of a page nothing is known.
+/// The units with fields of the primary grid's lane, of a segment that ends at `end_bytes`: those
+/// from the grid's offset on. If that lies between units, nothing is known.
 fn masked_of<'a>(prints: &'a Prints, plan: &Plan, end_bytes: u64) -> &'a [MaskedUnit] {
     let offset = plan.grids()[plan.primary()].offset_bytes as usize;
     if !offset.is_multiple_of(UNIT_BYTES) {
@@ -391,12 +353,10 @@ pub(crate) enum Copied {
     CrossFile(Place),
 }
 
-/// Where counting a grid's blocks leads.
 struct To<'a> {
     index: usize,
     sets: &'a mut Sets,
     wanted: &'a mut Vec<Wanted>,
-    /// What a block of zeros looks like.
     zero: Fingerprint,
     /// Of the primary grid only.
     detail: Option<&'a mut Detail>,
@@ -406,7 +366,6 @@ struct To<'a> {
 const FETCHED: usize = 32;
 
 impl GridCount {
-    /// Counts blocks that lie behind each other.
     fn blocks(&mut self, prints: &[Fingerprint], first: Place, to: &mut To<'_>) {
         self.blocks += prints.len() as u64;
         for (group, some) in prints.chunks(FETCHED).enumerate() {
@@ -547,7 +506,7 @@ mod tests {
                     let entry = count.table.get(digest::block(&block)).expect("it is known");
                     assert_eq!(entry.count, times, "{about}");
                     let found: HashSet<usize> =
-                        counter.sets().files(entry.set()).map(|file| file as usize).collect();
+                        counter.sets.files(entry.set()).map(|file| file as usize).collect();
                     assert_eq!(found, holders, "{about}");
                 }
             }
@@ -559,7 +518,7 @@ mod tests {
         for seed in 20..24 {
             let counter = count(plan().with_masks(), &files(seed));
             let mut masked = 0;
-            for grid in counter.masked() {
+            for grid in counter.masked.grids() {
                 let plain = counter.grids().iter().find(|plain| plain.grid == grid.grid);
                 let plain = plain.expect("the same grid without a mask");
                 assert_eq!((grid.blocks, grid.zero_blocks), (plain.blocks, plain.zero_blocks));
@@ -579,10 +538,10 @@ mod tests {
         copy.extend_from_slice(&original);
         copy.extend_from_slice(&[0; 16384]);
         let counter = count(plan(), &[original, copy]);
-        let run = counter.runs()[0];
+        let run = counter.detail.runs()[0];
         let expected = Run { blocks: 256, file: 1, start: 5, original: 0, original_start: 0 };
         assert_eq!(run, expected);
-        let bins = || counter.strips()[1].bins.iter();
+        let bins = || counter.detail.strips[1].bins.iter();
         assert_eq!(bins().map(|bin| bin.stored).sum::<u32>(), 5);
         assert_eq!(bins().map(|bin| bin.cross_file).sum::<u32>(), 256);
         assert_eq!(bins().map(|bin| bin.zero).sum::<u32>(), 2);
@@ -607,11 +566,11 @@ mod tests {
         };
         let files: Vec<Vec<u8>> = (0..12).map(|_| file(&mut rng)).collect();
         let counter = count(plan, &files);
-        assert!(counter.sets().count() <= most, "{}", counter.sets().count());
+        assert!(counter.sets.count() <= most, "{}", counter.sets.count());
         let table = &counter.grids()[0].table;
         assert!(table.share_log2() > 0 && !table.is_empty());
         for entry in table.entries() {
-            assert_eq!(counter.sets().len(entry.set()), entry.count, "once in each file");
+            assert_eq!(counter.sets.len(entry.set()), entry.count, "once in each file");
         }
         let contents = (table.len() << table.share_log2()) as f64;
         assert!((contents / 4000.0 - 1.0).abs() < 0.3, "{contents}");

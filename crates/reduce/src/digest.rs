@@ -19,17 +19,14 @@ pub const SECTOR_BYTES: usize = 512;
 pub const UNIT_BYTES: usize = 4096;
 pub const UNIT_SECTORS: usize = UNIT_BYTES / SECTOR_BYTES;
 
-/// Represents the content of a sector, a unit or a block.
 pub type Fingerprint = u128;
 
-/// The digest of any bytes.
 #[inline]
 pub fn of(bytes: &[u8]) -> Fingerprint {
     XxHash3_128::oneshot(bytes)
 }
 
-/// Appends the digests of all sectors of `data`; a last, shorter one counts as padded with zeros,
-/// as a device would hold it.
+/// Appends the digests of all sectors of `data`; the last is padded with zeros, as on a device.
 pub fn sectors(data: &[u8], out: &mut Vec<Fingerprint>) {
     let whole = data.chunks_exact(SECTOR_BYTES);
     let rest = whole.remainder();
@@ -55,7 +52,6 @@ pub fn unit(sectors: &[Fingerprint]) -> Fingerprint {
     of(&bytes)
 }
 
-/// The fingerprint of the block with these halves.
 #[inline]
 pub fn pair(first: Fingerprint, second: Fingerprint) -> Fingerprint {
     let mut bytes = [0; 32];
@@ -67,7 +63,6 @@ pub fn pair(first: Fingerprint, second: Fingerprint) -> Fingerprint {
 /// What blocks of zeros look like: their sector, their unit, and their blocks of 2^n units.
 #[derive(Clone, Debug, Default)]
 pub struct Zeros {
-    /// The digest of a sector of zeros.
     pub sector: Fingerprint,
     levels: Vec<Fingerprint>,
 }
@@ -83,7 +78,6 @@ impl Zeros {
         Self { sector, levels }
     }
 
-    /// The fingerprint of 2^`level` units of zeros.
     #[inline]
     pub fn level(&self, level: usize) -> Fingerprint {
         self.levels[level]

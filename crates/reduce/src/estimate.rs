@@ -26,7 +26,6 @@ impl Interval {
         Self { value, low: value, high: value }
     }
 
-    /// Whether it was counted.
     pub fn is_exact(&self) -> bool {
         (self.high - self.low).abs() <= f64::EPSILON * self.value.abs()
     }
@@ -95,7 +94,6 @@ pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interv
     }
     let drawn = count as f64;
     let mean = sum as f64 / drawn;
-    let left_out = (1.0 - drawn / population.max(drawn)).max(0.0);
     let variance = if count > 1 {
         // count × Σv² − (Σv)² is a whole number too.
         let spread = u128::from(count) * squares - u128::from(sum) * u128::from(sum);
@@ -103,8 +101,17 @@ pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interv
     } else {
         mean * mean
     };
-    let half_width = Z_99 * (variance / drawn * left_out).sqrt();
-    Some(Interval { value: mean, low: (mean - half_width).max(0.0), high: mean + half_width })
+    Some(around(mean, half_width(variance, drawn, population)))
+}
+
+/// Half of the interval of the mean of `drawn` values out of `population`.
+fn half_width(variance: f64, drawn: f64, population: f64) -> f64 {
+    let left_out = (1.0 - drawn / population.max(drawn)).max(0.0);
+    Z_99 * (variance / drawn * left_out).sqrt()
+}
+
+fn around(value: f64, half_width: f64) -> Interval {
+    Interval { value, low: (value - half_width).max(0.0), high: value + half_width }
 }
 
 /// The mean of values, each weighted by its number of blocks: Σ count × value ÷ Σ count, with the
@@ -122,10 +129,8 @@ pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval>
     let (drawn, mean) = (drawn as f64, sum as f64 / blocks as f64);
     let residual = |&(count, value): &(u32, u32)| f64::from(count) * (f64::from(value) - mean);
     let squares: f64 = values.iter().map(|it| residual(it).powi(2)).sum();
-    let left_out = (1.0 - drawn / population.max(drawn)).max(0.0);
     let variance = squares / (drawn - 1.0).max(1.0);
-    let half_width = Z_99 * (variance / drawn * left_out).sqrt() / (blocks as f64 / drawn);
-    Some(Interval { value: mean, low: (mean - half_width).max(0.0), high: mean + half_width })
+    Some(around(mean, half_width(variance, drawn, population) / (blocks as f64 / drawn)))
 }
 
 #[cfg(test)]

@@ -91,7 +91,6 @@ impl Class {
     pub const ALL: [Self; 5] =
         [Self::All, Self::Once, Self::SameFile, Self::CrossFile, Self::NeverUsed];
 
-    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -184,10 +183,10 @@ impl Findings {
             field_costs: fields::costs(counter, files, model.block_bytes),
             matrix: shared::matrix(counter, count),
             occurrences: shared::occurrences(count),
-            strips: counter.strips().to_vec(),
-            runs: counter.runs(),
+            strips: counter.detail.strips.clone(),
+            runs: counter.detail.runs(),
             shifts: shifts(counter),
-            chunk_ratio: counter.chunks().ratio().filter(|_| plan.chunks),
+            chunk_ratio: counter.chunks.ratio().filter(|_| plan.chunks),
             usage: usage::usage(counter, count, model),
             block_sample: block_sample(counter, count),
             verdicts: Vec::new(),
@@ -195,7 +194,6 @@ impl Findings {
         }
     }
 
-    /// The figures of the model's grid.
     pub fn primary(&self) -> &GridFigures {
         &self.grids[self.primary]
     }
@@ -210,7 +208,7 @@ fn figures(counter: &Counter, count: &GridCount, model: &Model) -> GridFigures {
     unique.low = unique.low.min(unique.value);
     let (mut same, mut cross) = (0_u64, 0_u64);
     for entry in table.entries() {
-        let files = u64::from(counter.sets().len(entry.set()).max(1));
+        let files = u64::from(counter.sets.len(entry.set()).max(1));
         same += u64::from(entry.count).saturating_sub(files);
         cross += files - 1;
     }
@@ -304,7 +302,7 @@ fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> 
     let block_bytes = count.grid.block_bytes;
     let classes = |print| {
         let entry = count.table.get(print)?;
-        let class = match (entry.count, counter.sets().len(entry.set())) {
+        let class = match (entry.count, counter.sets.len(entry.set())) {
             (1, _) => Class::Once,
             (_, 0 | 1) => Class::SameFile,
             _ => Class::CrossFile,
@@ -314,32 +312,24 @@ fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> 
     let mut figures = Vec::new();
     for (place, &codec) in plan.codecs.iter().enumerate() {
         for granule_bytes in GRANULES_BYTES.into_iter().filter(|&g| g <= block_bytes) {
-            for wanted in Class::ALL {
+            figures.extend(Class::ALL.into_iter().filter_map(|class| {
                 let (mut contents, mut bytes) = (0, 0_u64);
                 for (print, sizes) in count.sample.sizes() {
-                    let Some((class, never_used)) = classes(print) else { continue };
-                    let is_in = match wanted {
+                    let Some((own, never_used)) = classes(print) else { continue };
+                    let is_in = match class {
                         Class::All => true,
                         Class::NeverUsed => never_used,
-                        other => class == other,
+                        other => own == other,
                     };
                     if is_in {
                         contents += 1;
                         bytes += u64::from(stepped(sizes[place], granule_bytes).min(block_bytes));
                     }
                 }
-                if contents > 0 {
-                    let ratio = contents as f64 * f64::from(block_bytes) / bytes as f64;
-                    let class = wanted;
-                    figures.push(CompressionFigures {
-                        codec,
-                        granule_bytes,
-                        class,
-                        contents,
-                        ratio,
-                    });
-                }
-            }
+                let ratio = contents as f64 * f64::from(block_bytes) / bytes as f64;
+                let figures = CompressionFigures { codec, granule_bytes, class, contents, ratio };
+                (contents > 0).then_some(figures)
+            }));
         }
     }
     figures
@@ -347,7 +337,7 @@ fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> 
 
 fn shifts(counter: &Counter) -> Vec<Shift> {
     let files = counter.files();
-    let all = counter.chunks().displacements().into_iter().map(|(displacement, bytes)| {
+    let all = counter.chunks.displacements().into_iter().map(|(displacement, bytes)| {
         let of = files[displacement.copy as usize].bytes.max(1);
         Shift { displacement, bytes, part_of_copy: bytes as f64 / of as f64 }
     });
@@ -355,7 +345,7 @@ fn shifts(counter: &Counter) -> Vec<Shift> {
 }
 
 fn block_sample(counter: &Counter, count: &GridCount) -> Option<BlockSample> {
-    let (blocks, contents) = counter.drawn();
+    let (blocks, contents) = counter.detail.drawn();
     (contents > 0.0).then(|| BlockSample {
         blocks,
         part: blocks as f64 / count.blocks.max(1) as f64,
@@ -363,7 +353,6 @@ fn block_sample(counter: &Counter, count: &GridCount) -> Option<BlockSample> {
     })
 }
 
-/// Name of a file in evidence.
 pub fn file_name(files: &[FileNote], file: FileId) -> &str {
     files.get(file as usize).map_or("?", |file| file.path.as_str())
 }

@@ -9,7 +9,7 @@
 //! let kind = find("oracle-like").expect("it is registered");
 //! let shape = Shape { files: 11, blocks_per_file: 1024, head_blocks: 2, ..Shape::default() };
 //! let expected = expected(kind, &shape).expect("it has a closed form");
-//! assert_eq!(expected.distinct, 1024 + 10 * 2);
+//! assert_eq!(expected.distinct.plain, 1024 + 10 * 2);
 //! ```
 
 pub mod mixed;
@@ -70,34 +70,25 @@ impl Shape {
 
 /// What deduplication must find when it compares whole blocks of the shape's size.
 ///
-/// # The numbers this is about
-/// 121 data files of 32 GiB, freshly formatted, have 4,194,304 blocks of 8K each. With 8,692 blocks
-/// (67.9 MiB) of each that occur nowhere else, and all others the same in every file, the ratio is
-/// 96.9:1. With twice as many, 17,384, it is 80.8:1, and for 81.8:1 it takes 16,750.
-///
-/// An array reported 81.8:1 for such files, compression of 3.8:1, and 306.9:1 for both together.
-/// As printed, 81.8 × 3.8 is 310.8, and 80.8 × 3.8 is 307.0, which is closer. But 3.8 is rounded:
-/// 81.8 × 3.752 is 306.9 too, and so is 80.8 × 3.798. The product prefers 80.8 and does not rule
-/// out 81.8.
+/// 121 freshly formatted data files of 32 GiB have 4,194,304 blocks of 8K each. If 8,692 blocks
+/// (67.9 MiB) of each occur nowhere else and all others are the same in every file, the ratio is
+/// 96.9:1; with 17,384 it is 80.8:1, with 16,750 it is 81.8:1. An array reported 81.8:1 for such
+/// files, compression of 3.8:1, and 306.9:1 for both together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Blocks of all files.
     pub blocks: u64,
-    /// Different ones among them, zeros included.
-    pub distinct: u64,
-    /// Different ones when all fields of their format are masked.
-    pub distinct_masked: u64,
+    pub distinct: Distinct,
 }
 
 impl Expected {
     /// Blocks for each different one.
     pub fn ratio(&self) -> f64 {
-        self.blocks as f64 / self.distinct as f64
+        self.blocks as f64 / self.distinct.plain as f64
     }
 
     /// The same with fields masked.
     pub fn ratio_masked(&self) -> f64 {
-        self.blocks as f64 / self.distinct_masked as f64
+        self.blocks as f64 / self.distinct.masked as f64
     }
 }
 
@@ -117,11 +108,9 @@ impl Distinct {
     }
 }
 
-/// A kind of data set.
 #[derive(Debug)]
 pub struct Kind {
     pub name: &'static str,
-    /// What it is like, in one sentence.
     pub doc: &'static str,
     /// Makes block `block` of file `file`: writes all of `out`, which is one block long.
     pub block: fn(&Shape, u32, u64, &mut [u8]),
@@ -129,7 +118,6 @@ pub struct Kind {
     pub distinct: Option<fn(&Shape) -> Distinct>,
 }
 
-/// The kind of that name.
 pub fn find(name: &str) -> Option<&'static Kind> {
     registry::ALL.iter().find(|kind| kind.name == name).copied()
 }
@@ -165,11 +153,9 @@ pub fn fill(shape: &Shape, kind: &Kind, file: u32, offset: u64, out: &mut [u8]) 
 
 /// The numbers of a data set, of kinds for which they have a closed form.
 pub fn expected(kind: &Kind, shape: &Shape) -> Option<Expected> {
-    let Distinct { plain, masked } = kind.distinct?(shape);
-    Some(Expected { blocks: shape.blocks(), distinct: plain, distinct_masked: masked })
+    Some(Expected { blocks: shape.blocks(), distinct: kind.distinct?(shape) })
 }
 
-/// Puts `bytes` into `block` at `at`.
 fn put(block: &mut [u8], at: usize, bytes: &[u8]) {
     block[at..at + bytes.len()].copy_from_slice(bytes);
 }
@@ -227,7 +213,7 @@ mod tests {
             for kind in registry::ALL {
                 if let Some(expected) = expected(kind, &shape) {
                     let found = count(&shape, kind);
-                    let numbers = (expected.distinct, expected.distinct_masked);
+                    let numbers = (expected.distinct.plain, expected.distinct.masked);
                     assert_eq!(found, numbers, "{} at {block_bytes}", kind.name);
                 }
             }
@@ -290,7 +276,7 @@ mod tests {
             assert_eq!(tenths(306.9 / dedup), 38, "either ratio fits 3.8, rounded");
         }
         let small = expected(&oracle_like::KIND, &Shape::default()).unwrap();
-        assert_eq!(small.distinct, 16_384 + 120 * 34);
+        assert_eq!(small.distinct.plain, 16_384 + 120 * 34);
         assert_eq!(tenths(small.ratio()), 969, "the scaled files have the ratio of the large ones");
     }
 

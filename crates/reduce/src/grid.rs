@@ -12,25 +12,18 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS};
 /// The largest block that is counted, in bytes.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
-/// An invalid grid of blocks.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
-    /// Blocks of a size that is not counted.
     #[error(
         "count blocks of {size}: a block is 4K times a power of two, up to 1M\n\
          hint: for example --block-size 4K,8K,16K,32K"
     )]
     Size { size: Bytes },
-    /// A beginning between sectors.
     #[error(
         "count blocks from offset {offset_bytes}: an offset is a multiple of 512 below 1M\n\
          hint: for example --offset 0,512,4096"
     )]
-    Offset {
-        /// The offset asked for, in bytes.
-        offset_bytes: u64,
-    },
-    /// Nothing to count.
+    Offset { offset_bytes: u64 },
     #[error("count blocks: no {what} is given\nhint: name at least one")]
     None { what: &'static str },
 }
@@ -43,7 +36,6 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// How many units a block has, as a power of two.
     #[inline]
     pub fn level(self) -> usize {
         (self.block_bytes as usize / UNIT_BYTES).trailing_zeros() as usize
@@ -85,9 +77,6 @@ pub fn grids(sizes: &[Bytes], offsets: &[u64]) -> Result<Vec<Grid>, GridError> {
     Ok(grids)
 }
 
-/// A finished block: how many units it has as a power of two, and its fingerprint.
-pub type Emit<'a> = dyn FnMut(usize, Fingerprint) + 'a;
-
 /// Turns units into blocks of all sizes up to 2^`levels` units.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tower {
@@ -96,12 +85,11 @@ pub struct Tower {
 }
 
 impl Tower {
-    /// For blocks of up to 2^`level_max` units.
     pub fn new(level_max: usize) -> Self {
         Self { halves: vec![None; level_max] }
     }
 
-    /// The next unit; every block that it completes goes to `emit`, the smallest first.
+    /// Emits every block that this unit completes with its level, the smallest first.
     #[inline]
     pub fn push(&mut self, unit: Fingerprint, mut emit: impl FnMut(usize, Fingerprint)) {
         let mut finished = unit;
@@ -127,12 +115,11 @@ impl Tower {
 pub struct Units {
     skip: usize,
     left: usize,
-    #[serde(with = "crate::text")]
+    #[serde(serialize_with = "crate::text::serialize", deserialize_with = "crate::text::all")]
     pending: Vec<Fingerprint>,
 }
 
 impl Units {
-    /// Units that begin at `offset_bytes`.
     pub fn new(offset_bytes: u32) -> Self {
         let skip = offset_bytes as usize / SECTOR_BYTES;
         Self { skip, left: skip, pending: Vec::with_capacity(UNIT_SECTORS) }

@@ -8,20 +8,15 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES, Zeros};
 use crate::mask::{MaskedUnit, Masker};
 use crate::page::Recognised;
 
-/// Bytes of a segment; the last one of a file may be shorter. A multiple of every page and of the
-/// largest block.
+/// A multiple of every page and of the largest block. The last segment of a file may be shorter.
 pub const SEGMENT_BYTES: usize = 1 << 20;
 
-/// What to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
-    /// Whether fields of pages are masked.
     pub masks: bool,
-    /// Whether chunks are cut.
     pub chunks: bool,
 }
 
-/// A segment after hashing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hashed {
     /// Nothing but zeros, or a hole: its length in bytes.
@@ -30,7 +25,6 @@ pub enum Hashed {
 }
 
 impl Hashed {
-    /// Bytes of the segment.
     pub fn len_bytes(&self) -> u64 {
         match self {
             Self::Zeros(bytes) => *bytes,
@@ -39,10 +33,8 @@ impl Hashed {
     }
 }
 
-/// The fingerprints of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prints {
-    /// Bytes of the segment.
     pub len_bytes: u64,
     pub sectors: Arc<[Fingerprint]>,
     /// Its units with their fields apart, if its file's format is known.
@@ -65,7 +57,6 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// Hashes one segment of a file of this format.
     pub fn hash(&mut self, data: &[u8], format: Option<Recognised>, depth: Depth) -> Hashed {
         self.sectors.clear();
         self.sectors.reserve(data.len().div_ceil(SECTOR_BYTES));

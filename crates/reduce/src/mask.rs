@@ -41,13 +41,8 @@ impl Mask {
 /// Every mask that is counted: the ladder, one class more at each step, then all but one class.
 pub fn masks() -> Vec<Mask> {
     let ladder = (1..=FIELDS.len()).map(Mask::first);
-    let mut masks: Vec<Mask> = ladder.collect();
-    for field in FIELDS {
-        if !masks.contains(&Mask::all_but(field)) {
-            masks.push(Mask::all_but(field));
-        }
-    }
-    masks
+    // All but the last class are a step of the ladder.
+    ladder.chain(FIELDS[..FIELDS.len() - 1].iter().copied().map(Mask::all_but)).collect()
 }
 
 /// What is left of a unit when its fields are taken out, and the fields.
@@ -107,18 +102,16 @@ impl Masker {
         for (index, page) in data.chunks(recognised.page_bytes).enumerate() {
             let start = index * recognised.page_bytes;
             self.fields.clear();
-            let state = (recognised.format.look)(page, &mut self.fields);
-            let is_used = match state {
+            let is_used = match (recognised.format.look)(page, &mut self.fields) {
                 PageUse::Unknown => page.iter().any(|&byte| byte != 0),
                 PageUse::NeverUsed => false,
                 PageUse::Used => true,
             };
             let units = start / UNIT_BYTES..=(start + page.len() - 1) / UNIT_BYTES;
             units.for_each(|unit| used[unit] |= is_used);
-            let found = self.fields.ranges().iter();
-            ranges.extend(
-                found.map(|(field, range)| (field.index(), start + range.start, start + range.end)),
-            );
+            for (field, range) in self.fields.ranges() {
+                ranges.push((field.index(), start + range.start, start + range.end));
+            }
         }
         for (unit, &used) in used.iter().enumerate() {
             let parts = self.parts(unit * UNIT_BYTES, &ranges);

@@ -26,32 +26,18 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("xtremio", include_str!("../models/xtremio.toml")),
 ];
 
-/// A model that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The text is no model.
     #[error("read model {name}: {why}\nhint: `blockstone reduce --help` describes models")]
-    Unreadable {
-        /// Its name or file.
-        name: String,
-        /// What is wrong, and where.
-        why: String,
-    },
-    /// It says something that no array does.
+    Unreadable { name: String, why: String },
     #[error("use model {name}: {what}\nhint: {hint}")]
-    Nonsense {
-        /// Its name or file.
-        name: String,
-        what: String,
-        hint: &'static str,
-    },
+    Nonsense { name: String, what: String, hint: &'static str },
 }
 
 /// What an array does with a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub name: String,
-    /// What it stands for, in one line.
     pub about: String,
     /// Bytes of a block that is deduplicated and compressed.
     pub block_bytes: u32,
@@ -77,10 +63,8 @@ struct File {
     codec: String,
     granule: String,
     smallest: Option<String>,
-    #[serde(default = "whole")]
-    counted_below: f64,
-    #[serde(default = "yes")]
-    deduplicates: bool,
+    counted_below: Option<f64>,
+    deduplicates: Option<bool>,
     #[serde(default)]
     zeros: Zeros,
 }
@@ -91,14 +75,6 @@ enum Zeros {
     #[default]
     Stored,
     Free,
-}
-
-fn whole() -> f64 {
-    1.0
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl Model {
@@ -148,8 +124,9 @@ impl Model {
             let what = format!("it stores steps of {granule}, at least {smallest}");
             return Err(nonsense(what, "from 1 byte to the size of a block"));
         }
-        if !(file.counted_below > 0.0 && file.counted_below <= 1.0) {
-            let what = format!("counted_below is {}", file.counted_below);
+        let counted_below = file.counted_below.unwrap_or(1.0);
+        if !(counted_below > 0.0 && counted_below <= 1.0) {
+            let what = format!("counted_below is {counted_below}");
             return Err(nonsense(what, "a part of the block above 0, at most 1.0"));
         }
         Ok(Self {
@@ -159,8 +136,8 @@ impl Model {
             codec,
             granule_bytes: granule_bytes as u32,
             smallest_bytes: smallest_bytes as u32,
-            counted_below: file.counted_below,
-            deduplicates: file.deduplicates,
+            counted_below,
+            deduplicates: file.deduplicates.unwrap_or(true),
             zeros_are_free: file.zeros == Zeros::Free,
         })
     }
@@ -174,7 +151,6 @@ impl Model {
     }
 }
 
-/// Rounded up to whole steps.
 pub fn stepped(bytes: u32, granule_bytes: u32) -> u32 {
     bytes.div_ceil(granule_bytes) * granule_bytes
 }

@@ -11,7 +11,7 @@ pub mod postgres;
 pub mod registry;
 pub mod stamped;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// What a field of a page header or a row header is for. All formats have the same classes, so that
 /// one ladder of masks serves them all.
@@ -19,7 +19,6 @@ use std::ops::Range;
 pub enum Field {
     /// When the page was changed: LSN, SCN.
     Lsn,
-    /// The checksum of the page.
     Checksum,
     /// Where the page belongs: its number, its file, its neighbours.
     Address,
@@ -34,7 +33,6 @@ pub const FIELDS: [Field; 5] =
     [Field::Lsn, Field::Checksum, Field::Address, Field::Transaction, Field::Flags];
 
 impl Field {
-    /// Its name in reports and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lsn => "lsn",
@@ -51,7 +49,6 @@ impl Field {
     }
 }
 
-/// What a page is to its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageUse {
     /// Not a page of this format; zeros are never one.
@@ -70,63 +67,67 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// A field of `len` bytes at `start`.
     #[inline]
     pub fn push(&mut self, field: Field, start: usize, len: usize) {
         self.ranges.push((field, start..start + len));
     }
 
-    /// All of them.
     pub fn ranges(&self) -> &[(Field, Range<usize>)] {
         &self.ranges
     }
 
-    /// Forgets them: the next page.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
 }
 
-/// A format of database pages.
 #[derive(Debug)]
 pub struct Format {
     /// Its name in reports: `PostgreSQL`.
     pub name: &'static str,
-    /// What its fields of each class are called there, in the order of [`FIELDS`]; empty where it
-    /// has none.
+    /// What it calls its fields of each class, in the order of [`FIELDS`]; empty if it has none.
     pub fields: [&'static str; 5],
-    /// Bytes of a page, if the file with this beginning (at least 64 KiB of it, or all) is of this
-    /// format.
+    /// Bytes of a page, if a file that begins so (64 KiB or the whole file) is of this format.
     pub recognise: fn(&[u8]) -> Option<usize>,
     /// What a page is, and where its fields lie. A malformed page is [`PageUse::Unknown`] and has
     /// none; nothing in a page can make this fail.
     pub look: fn(&[u8], &mut Fields) -> PageUse,
 }
 
-/// The format of a file, and the bytes of its pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Recognised {
     pub format: &'static Format,
     pub page_bytes: usize,
 }
 
-/// Recognises a file by its beginning.
+pub fn named(name: &str) -> Option<&'static Format> {
+    registry::ALL.iter().find(|format| format.name == name).copied()
+}
+
 pub fn recognise(head: &[u8]) -> Option<Recognised> {
     registry::ALL.iter().find_map(|format| {
         (format.recognise)(head).map(|page_bytes| Recognised { format, page_bytes })
     })
 }
 
-/// Whether there is nothing in it.
 fn is_zeros(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }
 
-/// The little-endian number at `at`.
+/// Whether pages have this size: a power of two in `range`.
+fn is_size(size: usize, range: RangeInclusive<usize>) -> bool {
+    range.contains(&size) && size.is_power_of_two()
+}
+
+#[inline]
+fn bytes_at<const N: usize>(page: &[u8], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&page[at..at + N]);
+    bytes
+}
+
 fn u64_at(page: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&page[at..at + 8]);
-    u64::from_le_bytes(bytes)
+    u64::from_le_bytes(bytes_at(page, at))
 }
 
 #[cfg(test)]

@@ -103,31 +103,24 @@ impl Plan {
         levels
     }
 
-    /// What hashing has to find.
     pub fn depth(&self) -> Depth {
         Depth { masks: !self.masks.is_empty(), chunks: self.chunks }
     }
 
-    /// Sets of files that are told apart before a smaller share of contents is kept: they may take
-    /// an eighth of the memory.
+    /// Sets of files kept before contents are dropped: they may take an eighth of the memory.
     pub fn sets_max(&self) -> usize {
         (self.memory_bytes / 8 / Sets::NODE_BYTES).max(1024)
     }
 
-    /// Memory of each table: of the grids, of the masked grids (all masks, then all levels), of the
-    /// chunks. They fill at about the same time, but that masked ones have a tenth of it: a share
-    /// answers their question as well.
+    /// Memory of each table, so that they fill at about the same time; masked grids get a tenth of
+    /// that, because a share of their contents answers their question as well.
     pub fn memory(&self) -> Memory {
-        let per_byte = |block_bytes: f64| 1.0 / block_bytes;
         let plain: Vec<f64> =
-            self.grids.iter().map(|grid| per_byte(grid.block_bytes.into())).collect();
-        let levels = self.levels();
-        let masked: Vec<f64> = self
-            .masks
-            .iter()
-            .flat_map(|_| levels.iter().map(|&level| per_byte(f64::from(4096 << level)) / 10.0))
-            .collect();
-        let chunks = if self.chunks { per_byte(CHUNK_BYTES_MEAN as f64) } else { 0.0 };
+            self.grids.iter().map(|grid| 1.0 / f64::from(grid.block_bytes)).collect();
+        let levels = self.levels().into_iter();
+        let masked: Vec<f64> = levels.map(|level| 1.0 / f64::from(4096 << level) / 10.0).collect();
+        let masked = masked.repeat(self.masks.len());
+        let chunks = if self.chunks { 1.0 / CHUNK_BYTES_MEAN as f64 } else { 0.0 };
         let all = || plain.iter().chain(&masked).chain([&chunks]);
         // A table that grows to its last size is there one and a half times, one at a time; sets of
         // files have an eighth.
@@ -149,7 +142,6 @@ impl Plan {
 /// Bytes for each table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Of the grids, in their order.
     pub plain: Vec<usize>,
     /// Of the masked grids: by mask, then by level.
     pub masked: Vec<usize>,

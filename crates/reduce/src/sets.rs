@@ -12,7 +12,6 @@ pub type FileId = u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SetId(pub u32);
 
-/// The set of no file.
 pub const EMPTY: SetId = SetId(0);
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +21,6 @@ struct Node {
     files: u32,
 }
 
-/// All sets that occurred.
 #[derive(Clone, Debug)]
 pub struct Sets {
     nodes: Vec<Node>,
@@ -58,13 +56,11 @@ impl Sets {
         SetId(child)
     }
 
-    /// How many files it has.
     #[inline]
     pub fn len(&self, set: SetId) -> u32 {
         self.nodes[set.0 as usize].files
     }
 
-    /// Whether `file` is its last one.
     #[inline]
     pub fn ends_with(&self, set: SetId, file: FileId) -> bool {
         let node = self.nodes[set.0 as usize];

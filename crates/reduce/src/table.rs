@@ -38,11 +38,9 @@ impl Place {
 
 const NEVER_USED: u32 = 1 << 31;
 
-/// A content that occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub print: Fingerprint,
-    /// Where it occurred first.
     pub first: Place,
     /// How often it occurred; at least once.
     pub count: u32,
@@ -52,18 +50,20 @@ pub struct Entry {
 const VACANT: Entry = Entry { print: 0, first: Place(0), count: 0, set: 0 };
 
 impl Entry {
-    /// A content that occurred `count` times.
     pub fn new(print: Fingerprint, first: Place, count: u32) -> Self {
         Self { print, first, count, set: 0 }
     }
 
-    /// The files that hold it.
+    /// The same content of another scan, whose files come behind `files` others.
+    pub(crate) fn behind(self, files: FileId) -> Self {
+        Self { first: Place::new(self.first.file() + files, self.first.at()), ..self }
+    }
+
     #[inline]
     pub fn set(&self) -> SetId {
         SetId(self.set & !NEVER_USED)
     }
 
-    /// Tells it which files hold it.
     #[inline]
     pub fn set_set(&mut self, set: SetId) {
         self.set = self.set & NEVER_USED | set.0;
@@ -74,13 +74,17 @@ impl Entry {
         self.set & NEVER_USED != 0
     }
 
-    /// Marks it as never used.
     pub fn set_never_used(&mut self) {
         self.set |= NEVER_USED;
     }
 }
 
-/// What became of an occurrence.
+/// Whether a fingerprint lies in the lowest 2^-`share_log2` of hash space.
+#[inline]
+pub(crate) fn in_share(print: Fingerprint, share_log2: u32) -> bool {
+    print.leading_zeros() >= share_log2
+}
+
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// Its content is outside the share that is kept.
@@ -108,22 +112,13 @@ fn no_slots() -> Vec<Entry> {
     vec![VACANT; SLOTS_MIN]
 }
 
-/// Bytes that one content takes in a full table.
-pub const BYTES_PER_CONTENT: usize = size_of::<Entry>() * 4 / 3;
-
 impl Table {
     /// A table that takes at most `memory_bytes` once it has grown.
     pub fn new(memory_bytes: usize) -> Self {
-        Self::with_share(memory_bytes, 0)
-    }
-
-    /// A table that begins with a share of 2^-`share_log2`.
-    pub fn with_share(memory_bytes: usize, share_log2: u32) -> Self {
         let slots_max = (memory_bytes / size_of::<Entry>()).max(SLOTS_MIN);
-        Self { slots: no_slots(), len: 0, slots_max, share_log2 }
+        Self { slots: no_slots(), len: 0, slots_max, share_log2: 0 }
     }
 
-    /// Counts an occurrence of `print` at `place`.
     #[inline]
     pub fn see(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
         if !self.keeps(print) {
@@ -140,9 +135,10 @@ impl Table {
                 entry.count = entry.count.saturating_add(1);
                 return Seen::Again(entry);
             }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            slot = self.after(slot);
         }
-        if self.len >= self.room() {
+        // Three quarters of the slots may be taken.
+        if self.len >= self.slots.len() / 4 * 3 {
             return self.see_crowded(print, place);
         }
         self.len += 1;
@@ -151,8 +147,7 @@ impl Table {
         Seen::New(entry)
     }
 
-    /// Has the processor fetch the slots of several contents at once. None needs another; counted
-    /// one by one, each would be waited for.
+    /// Fetches the slots of several contents, so that their cache misses overlap.
     #[inline]
     pub fn fetch(&self, prints: &[Fingerprint]) {
         let counts = prints.iter().map(|&print| self.slots[self.home(print)].count);
@@ -180,12 +175,10 @@ impl Table {
         self.slots.iter().filter(|entry| entry.count > 0)
     }
 
-    /// The entry of a content.
     pub fn get(&self, print: Fingerprint) -> Option<&Entry> {
         self.find(print).map(|slot| &self.slots[slot])
     }
 
-    /// Gives every content that is kept another set of files.
     pub(crate) fn for_each_set(&mut self, mut moved: impl FnMut(SetId) -> SetId) {
         for entry in self.slots.iter_mut().filter(|entry| entry.count > 0) {
             entry.set_set(moved(entry.set()));
@@ -207,18 +200,21 @@ impl Table {
         self.len == 0
     }
 
+    /// Contents of all hash space for each one that is kept.
+    pub fn scale(&self) -> f64 {
+        (1_u64 << self.share_log2) as f64
+    }
+
     /// The share of hash space that is kept is 2 to the power of minus this; 0 is all of it.
     pub fn share_log2(&self) -> u32 {
         self.share_log2
     }
 
-    /// Whether a content with this fingerprint is kept.
     #[inline]
     pub fn keeps(&self, print: Fingerprint) -> bool {
-        (print >> 64).leading_zeros() >= self.share_log2 + 64
+        in_share(print, self.share_log2)
     }
 
-    /// Keeps half of what was kept.
     pub fn halve(&mut self) {
         self.shrink_share(self.share_log2 + 1);
     }
@@ -254,9 +250,14 @@ impl Table {
             if self.slots[slot].print == print {
                 return Some(slot);
             }
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            slot = self.after(slot);
         }
         None
+    }
+
+    #[inline]
+    fn after(&self, slot: usize) -> usize {
+        if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
     }
 
     #[inline]
@@ -265,33 +266,23 @@ impl Table {
         ((u128::from(print as u64) * self.slots.len() as u128) >> 64) as usize
     }
 
-    fn room(&self) -> usize {
-        self.slots.len() / 4 * 3
-    }
-
     #[cold]
     fn see_crowded(&mut self, print: Fingerprint, place: Place) -> Seen<'_> {
         if self.slots.len() < self.slots_max {
             let slots = (self.slots.len() * 2).min(self.slots_max);
             let old = std::mem::replace(&mut self.slots, vec![VACANT; slots]);
-            self.refill(&old);
+            old.into_iter().filter(|entry| entry.count > 0).for_each(|entry| self.place(entry));
         } else {
             self.halve();
         }
         self.see(print, place)
     }
 
-    fn refill(&mut self, entries: &[Entry]) {
-        for entry in entries.iter().filter(|entry| entry.count > 0) {
-            self.place(*entry);
-        }
-    }
-
     /// Puts an entry into the first vacant slot from its home on.
     fn place(&mut self, entry: Entry) {
         let mut slot = self.home(entry.print);
         while self.slots[slot].count > 0 {
-            slot = if slot + 1 == self.slots.len() { 0 } else { slot + 1 };
+            slot = self.after(slot);
         }
         self.slots[slot] = entry;
     }

@@ -5,44 +5,24 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::digest::Fingerprint;
 
-/// A fingerprint, or one that may be missing.
-pub(crate) trait Text: Copy + Sized {
-    /// What is written.
-    fn print(self) -> Option<Fingerprint>;
-    /// What was read; nothing if it must not be missing.
-    fn of(print: Option<Fingerprint>) -> Option<Self>;
+pub(crate) fn serialize<S, T>(all: &[T], to: S) -> Result<S::Ok, S::Error>
+where
+    S: Serializer,
+    T: Copy + Into<Option<Fingerprint>>,
+{
+    to.collect_seq(all.iter().map(|&one| one.into().map(|print| format!("{print:032x}"))))
 }
 
-impl Text for Fingerprint {
-    fn print(self) -> Option<Fingerprint> {
-        Some(self)
-    }
-
-    fn of(print: Option<Fingerprint>) -> Option<Self> {
-        print
-    }
-}
-
-impl Text for Option<Fingerprint> {
-    fn print(self) -> Option<Fingerprint> {
-        self
-    }
-
-    fn of(print: Option<Fingerprint>) -> Option<Self> {
-        Some(print)
-    }
-}
-
-pub(crate) fn serialize<S: Serializer, T: Text>(all: &[T], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(all.iter().map(|text| text.print().map(|print| format!("{print:032x}"))))
-}
-
-pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Text>(from: D) -> Result<Vec<T>, D::Error> {
+/// Fingerprints of which some may be missing.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<Option<Fingerprint>>, D::Error> {
     let texts: Vec<Option<String>> = Vec::deserialize(from)?;
-    let print = |text: Option<String>| {
-        let number = |text: String| Fingerprint::from_str_radix(&text, 16).map_err(Error::custom);
-        let print = text.map(number).transpose()?;
-        T::of(print).ok_or_else(|| Error::custom("a fingerprint is missing"))
-    };
-    texts.into_iter().map(print).collect()
+    let number = |text: String| Fingerprint::from_str_radix(&text, 16).map_err(Error::custom);
+    texts.into_iter().map(|text| text.map(number).transpose()).collect()
+}
+
+pub(crate) fn all<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Fingerprint>, D::Error> {
+    let prints: Option<Vec<Fingerprint>> = deserialize(from)?.into_iter().collect();
+    prints.ok_or_else(|| Error::custom("a fingerprint is missing"))
 }

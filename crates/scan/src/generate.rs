@@ -12,9 +12,8 @@ use crate::error::ScanError;
 
 const PART_BYTES: u64 = 1 << 20;
 
-/// Writes the files of a data set into `dir`, which must not exist or be empty, and says how many
-/// bytes that was. `watch` sees the part that is done and says whether to go on; files that are not
-/// whole then are removed.
+/// Writes the files of a data set into `dir`, which must not exist or be empty, and returns their
+/// bytes. `watch` sees the part that is done; if it returns false, all files are removed.
 ///
 /// # Errors
 /// When something is there already, or cannot be written; what was written is removed.

@@ -32,5 +32,5 @@ pub use error::ScanError;
 pub use generate::generate;
 pub use resume::{merge, read, resume};
 pub use saved::Position;
-pub use scan::{Outcome, Progress, Settings, notes, scan, table_bytes};
+pub use scan::{Outcome, Progress, Settings, scan, table_bytes};
 pub use survey::{Found, Survey, survey};

@@ -4,10 +4,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use blockstone_reduce::page::{Recognised, registry};
+use blockstone_reduce::page::{self, Recognised};
 use blockstone_reduce::scanned::Scanned;
+use blockstone_sys::file::{Access, BlockFile, FileState};
 
-use crate::error::ScanError;
+use crate::error::{ScanError, first_line};
 use crate::saved::{Document, KeptFile, load};
 use crate::scan::{Outcome, Progress, Settings, Start, go_on};
 use crate::survey::{Found, Survey, shown};
@@ -41,22 +42,14 @@ pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
         if let Ok(resolved) = dir.canonicalize()
             && !seen.insert(resolved)
         {
-            return Err(ScanError::Saved {
-                verb: "merge",
-                path: dir.clone(),
-                why: "it is named twice".to_owned(),
-                hint: "name each saved scan once",
-            });
+            let hint = "name each saved scan once";
+            return Err(ScanError::saved("merge", dir, "it is named twice", hint));
         }
         let document = load(dir)?;
         let files = (document.host.clone(), document.files.clone());
         if known.contains(&files) {
-            return Err(ScanError::Saved {
-                verb: "merge",
-                path: dir.clone(),
-                why: format!("it covers the same files of host {} as another one", files.0),
-                hint: "name each scan once",
-            });
+            let why = format!("it covers the same files of host {} as another one", files.0);
+            return Err(ScanError::saved("merge", dir, why, "name each scan once"));
         }
         known.push(files);
         let next = outcome(document);
@@ -64,13 +57,10 @@ pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
             merged = Some(next);
             continue;
         };
-        all.counter.merge(&next.counter).map_err(|error| ScanError::Saved {
-            verb: "merge",
-            path: dir.clone(),
-            why: error.to_string(),
-            hint: "scan all with the same --block-size, --offset, --model and --codec; and with \
-                   --no-headers, where only some of them hold databases",
-        })?;
+        let hint = "scan all with the same --block-size, --offset, --model and --codec; and with \
+                    --no-headers, where only some of them hold databases";
+        let merged = all.counter.merge(&next.counter);
+        merged.map_err(|error| ScanError::saved("merge", dir, error.to_string(), hint))?;
         let scanned = &mut all.scanned;
         scanned.files.extend(next.scanned.files);
         scanned.skipped.extend(next.scanned.skipped);
@@ -95,20 +85,15 @@ pub fn resume(
     watch: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<Outcome, ScanError> {
     let document = load(dir)?;
-    let refuse =
-        |why: String, hint| ScanError::Saved { verb: "resume", path: dir.to_owned(), why, hint };
     if document.complete {
         return Ok(outcome(document));
     }
     let mut survey = Survey { skipped: document.scanned.skipped.clone(), ..Survey::default() };
     for (index, file) in document.files.into_iter().enumerate() {
         let path = file.path.path();
-        let found =
-            blockstone_sys::file::BlockFile::open(&path, blockstone_sys::file::Access::Read, false)
-                .and_then(|open| open.state());
-        let same = found
-            .as_ref()
-            .is_ok_and(|now| (now.bytes, now.modified_ns) == (file.bytes, file.modified_ns));
+        let found = BlockFile::open(&path, Access::Read, false).and_then(|open| open.state());
+        let before = FileState { bytes: file.bytes, modified_ns: file.modified_ns };
+        let same = found.as_ref().is_ok_and(|now| *now == before);
         // A file that is done may have gone its way.
         if !same && index >= document.position.file {
             let what = match found {
@@ -116,25 +101,16 @@ pub fn resume(
                 Err(error) => format!("can no longer be read ({})", first_line(&error)),
             };
             let why = format!("{} {what}", shown(&path));
-            return Err(refuse(why, "put it back, or scan again from the beginning"));
+            let hint = "put it back, or scan again from the beginning";
+            return Err(ScanError::saved("resume", dir, why, hint));
         }
-        survey.files.push(Found {
-            format: file.format.and_then(|(name, page_bytes)| recognised(&name, page_bytes)),
-            path,
-            bytes: file.bytes,
-            modified_ns: file.modified_ns,
+        let format = file.format.and_then(|(name, page_bytes)| {
+            Some(Recognised { format: page::named(&name)?, page_bytes })
         });
+        let KeptFile { bytes, modified_ns, .. } = file;
+        survey.files.push(Found { path, bytes, modified_ns, format });
     }
     let scanned = Scanned { ended_by: None, ..document.scanned };
     let start = Start { counter: document.counter, scanned, position: document.position };
     go_on(&survey, start, settings, watch)
-}
-
-fn first_line(error: &impl ToString) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
-}
-
-fn recognised(name: &str, page_bytes: usize) -> Option<Recognised> {
-    let format = registry::ALL.iter().find(|format| format.name == name)?;
-    Some(Recognised { format, page_bytes })
 }

@@ -9,6 +9,7 @@ use blockstone_reduce::counter::{Counter, Row};
 use blockstone_reduce::scanned::Scanned;
 use blockstone_reduce::sets::SetId;
 use blockstone_reduce::table::{Entry, Place};
+use blockstone_sys::proc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ScanError;
@@ -100,7 +101,7 @@ pub(crate) fn write(
     };
     let document = Written {
         tool_version: env!("CARGO_PKG_VERSION"),
-        host: host(),
+        host: proc::text(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default(),
         complete,
         tables: counter.table_names(),
         files: files.iter().map(file).collect(),
@@ -108,11 +109,8 @@ pub(crate) fn write(
         scanned,
         counter,
     };
-    let document = serde_json::to_value(document).map_err(|e| ScanError::Saved {
-        verb: "write",
-        path: dir.to_owned(),
-        why: e.to_string(),
-        hint: "this is a bug; please report it",
+    let document = serde_json::to_value(document).map_err(|e| {
+        ScanError::saved("write", dir, e.to_string(), "this is a bug; please report it")
     })?;
     let sets = counter.set_rows().map(|(parent, file)| FileSetRow { parent, file });
     Ok(kept::write(dir, document, counter.rows().map(|row| kept_row(&row)), sets)?)
@@ -120,12 +118,8 @@ pub(crate) fn write(
 
 pub(crate) fn load(dir: &Path) -> Result<Document, ScanError> {
     let saved = SavedScan::open(dir)?;
-    let damaged = |why: String| ScanError::Saved {
-        verb: "read",
-        path: dir.to_owned(),
-        why,
-        hint: "restore it from a copy, or scan again",
-    };
+    let hint = "restore it from a copy, or scan again";
+    let damaged = |why: String| ScanError::saved("read", dir, why, hint);
     let mut document: Document =
         serde_json::from_value(saved.document.clone()).map_err(|e| damaged(e.to_string()))?;
     let counter = &mut document.counter;
@@ -151,11 +145,6 @@ pub(crate) fn load(dir: &Path) -> Result<Document, ScanError> {
         )));
     }
     Ok(document)
-}
-
-fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }
 
 fn kept_row(row: &Row) -> FingerprintRow {

@@ -14,6 +14,7 @@ use blockstone_reduce::counter::{Counter, Wanted};
 use blockstone_reduce::findings::FileNote;
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::hash::{Hashed, SEGMENT_BYTES};
+use blockstone_reduce::page;
 use blockstone_reduce::plan::{Compress, Plan};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use blockstone_sys::buffer::{Arena, Slot};
@@ -24,7 +25,6 @@ use crate::saved::{self, Position};
 use crate::survey::{Survey, shown};
 use crate::workers::{Bytes, Compressed, Job, Message, Piece, Pool, Segment, Work, work};
 
-/// How a scan goes about it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Threads that read, hash and compress; as many reads are in flight.
@@ -52,17 +52,13 @@ impl Default for Settings {
 /// Reads of a megabyte that keep a device busy.
 const READS_IN_FLIGHT: usize = 8;
 
-/// How far a scan is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Bytes counted.
     pub done_bytes: u64,
-    /// Bytes of all files.
     pub all_bytes: u64,
     pub file: &'a str,
 }
 
-/// A scan that was made, or a part of one.
 #[derive(Debug)]
 pub struct Outcome {
     pub counter: Counter,
@@ -74,17 +70,12 @@ pub struct Outcome {
 impl Outcome {
     /// What findings need to know of the files.
     pub fn notes(&self) -> Vec<FileNote> {
-        notes(&self.scanned)
+        let note = |file: &ScannedFile| FileNote {
+            path: file.path.clone(),
+            format: file.format.as_deref().and_then(page::named).map(|format| format.name),
+        };
+        self.scanned.files.iter().map(note).collect()
     }
-}
-
-/// What findings need to know of the files.
-pub fn notes(scanned: &Scanned) -> Vec<FileNote> {
-    let note = |file: &ScannedFile| FileNote {
-        path: file.path.clone(),
-        format: file.format.as_deref().and_then(format_name),
-    };
-    scanned.files.iter().map(note).collect()
 }
 
 /// Memory of the sizes of one content, and of the map that holds them.
@@ -202,7 +193,6 @@ pub(crate) fn go_on(
     Ok(Outcome { counter: counting.counter, scanned: counting.scanned, unsaved })
 }
 
-/// The segment before the position, if there is one.
 fn resumed_from(position: Position) -> u64 {
     position.bytes.saturating_sub(SEGMENT_BYTES as u64)
 }
@@ -324,7 +314,8 @@ impl Counting<'_> {
         let segment = match found {
             Ok(segment) => segment,
             Err(why) => {
-                return self.end_file(index, start_bytes, Some(FileState::Unreadable { why }));
+                let state = Some(FileState::Unreadable { why });
+                return self.finish(index, start_bytes, None, state);
             }
         };
         self.file = Some(Arc::clone(&segment.open));
@@ -349,9 +340,8 @@ impl Counting<'_> {
         }
     }
 
-    /// What of a piece is new: a scan that goes on in the middle of a file reads the segment before
-    /// once more, because blocks may begin there. That segment is no news; its bytes are given
-    /// back.
+    /// What of a piece is new. A scan that goes on in the middle of a file reads the segment before
+    /// again, because blocks may begin there: its bytes are the error.
     fn resumed(&self, mut piece: Piece) -> Result<Piece, Option<Arc<Bytes>>> {
         let known = self.position.bytes.saturating_sub(piece.start_bytes);
         if known == 0 {
@@ -414,10 +404,6 @@ impl Counting<'_> {
         self.ended(index, state);
     }
 
-    fn end_file(&mut self, index: usize, start_bytes: u64, state: Option<FileState>) {
-        self.finish(index, start_bytes, None, state);
-    }
-
     /// The file at hand is done; `state` is what is known to be wrong with it.
     fn ended(&mut self, index: usize, state: Option<FileState>) {
         let found = &self.survey.files[index];
@@ -456,14 +442,7 @@ impl Counting<'_> {
     }
 }
 
-/// The static name of a format that was written down.
-pub(crate) fn format_name(name: &str) -> Option<&'static str> {
-    let all = blockstone_reduce::page::registry::ALL;
-    all.iter().map(|format| format.name).find(|known| *known == name)
-}
-
-/// The memory that tables may have, of what the process may have, beside so many threads with these
-/// compressors.
+/// What tables may take of the process's memory, beside its threads and their compressors.
 ///
 /// # Errors
 /// When it is not even enough for what is no table's.

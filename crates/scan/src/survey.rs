@@ -11,40 +11,34 @@ use blockstone_reduce::page::{self, Recognised};
 use blockstone_reduce::scanned::Skipped;
 use blockstone_reduce::table::FILES_MAX;
 use blockstone_sys::buffer::Arena;
-use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
 
-use crate::error::ScanError;
+use crate::error::{ScanError, first_line};
 
 /// Bytes of a file by which its format is recognised.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// A file to be scanned.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub path: PathBuf,
     pub bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// The format of its pages.
     pub format: Option<Recognised>,
 }
 
-/// What the paths lead to.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// Files and block devices, in the order of the paths, directories by name.
     pub files: Vec<Found>,
-    /// What was met and is not scanned.
     pub skipped: Vec<Skipped>,
 }
 
 impl Survey {
-    /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether some file has pages of a known format.
     pub fn knows_a_format(&self) -> bool {
         self.files.iter().any(|file| file.format.is_some())
     }
@@ -60,12 +54,9 @@ pub fn survey(paths: &[PathBuf]) -> Result<Survey, ScanError> {
     for path in paths {
         let found =
             fs::metadata(path).map_err(|source| ScanError::Path { path: path.clone(), source })?;
-        let kind = found.file_type();
-        if kind.is_dir() {
-            walk.directory(path, &found);
-        } else if kind.is_file() || kind.is_block_device() {
+        if found.file_type().is_block_device() {
             walk.file(path, &found);
-        } else {
+        } else if !walk.enter(path, &found) {
             return Err(ScanError::Kind { path: path.clone(), what: kind_name(&found) });
         }
     }
@@ -82,6 +73,16 @@ struct Walk {
 }
 
 impl Walk {
+    /// False for what is neither directory nor regular file.
+    fn enter(&mut self, path: &Path, found: &Metadata) -> bool {
+        if found.is_dir() {
+            self.directory(path, found);
+        } else if found.is_file() {
+            self.file(path, found);
+        }
+        found.is_dir() || found.is_file()
+    }
+
     fn directory(&mut self, path: &Path, found: &Metadata) {
         if !self.seen.insert((found.dev(), found.ino())) {
             self.skip(path, "this directory was already scanned", false);
@@ -101,12 +102,7 @@ impl Walk {
                     continue;
                 }
             };
-            let kind = found.file_type();
-            if kind.is_dir() {
-                self.directory(&path, &found);
-            } else if kind.is_file() {
-                self.file(&path, &found);
-            } else {
+            if !self.enter(&path, &found) {
                 let why = format!("a {} in a directory is not scanned", kind_name(&found));
                 self.skip(&path, &why, false);
             }
@@ -132,29 +128,20 @@ impl Walk {
     }
 }
 
-/// Size and format of a file.
 fn look(path: &Path) -> Result<Found, String> {
     let read = |direct| {
         let file = BlockFile::open(path, Access::Read, direct)?;
         let mut arena = Arena::new(1, HEAD_BYTES)
             .map_err(|e| file.error("look at", io::Error::other(e.to_string())))?;
         let head = arena.slot(0);
-        let bytes = file
+        let len = file
             .read_at(0, head)
             .map_err(|errno| file.error("read", io::Error::from_raw_os_error(errno)))?;
-        let state = file.state()?;
-        let format = page::recognise(&head[..bytes]);
-        let (bytes, modified_ns) = (state.bytes, state.modified_ns);
-        Ok::<_, blockstone_sys::file::FileError>(Found {
-            path: path.to_owned(),
-            bytes,
-            modified_ns,
-            format,
-        })
+        let format = page::recognise(&head[..len]);
+        let FileState { bytes, modified_ns } = file.state()?;
+        Ok::<_, FileError>(Found { path: path.to_owned(), bytes, modified_ns, format })
     };
-    read(true)
-        .or_else(|_| read(false))
-        .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+    read(true).or_else(|_| read(false)).map_err(|error| first_line(&error))
 }
 
 fn kind_name(found: &Metadata) -> &'static str {
@@ -174,9 +161,8 @@ fn kind_name(found: &Metadata) -> &'static str {
 
 /// A path as text that a terminal can be given: a file name must not control it.
 pub(crate) fn shown(path: &Path) -> String {
-    let text = path.display().to_string();
     let mut shown = String::new();
-    for c in text.chars() {
+    for c in path.display().to_string().chars() {
         if c.is_control() {
             shown.extend(c.escape_default());
         } else {

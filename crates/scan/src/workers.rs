@@ -16,7 +16,8 @@ use blockstone_reduce::hash::{Depth, Hashed, Hasher, SEGMENT_BYTES};
 use blockstone_reduce::page::Recognised;
 use blockstone_sys::buffer::Slot;
 
-/// A segment that was read.
+use crate::error::first_line;
+
 pub struct Piece {
     pub number: u64,
     /// Its file, as an index into the sources.
@@ -24,7 +25,6 @@ pub struct Piece {
     pub start_bytes: u64,
     /// Bytes that were to be there.
     pub expected_bytes: u64,
-    /// Whether the file ends with it.
     pub is_last: bool,
     pub found: Result<Segment, String>,
     /// Memory that nothing was read into. It goes back to the pool with this piece, so that holes
@@ -33,13 +33,11 @@ pub struct Piece {
     held: Option<Bytes>,
 }
 
-/// What a segment holds.
 pub struct Segment {
     pub open: Arc<Open>,
     pub hashed: Hashed,
     /// Its bytes; none of a hole.
     pub bytes: Option<Arc<Bytes>>,
-    /// Whether it is a hole.
     pub is_hole: bool,
 }
 
@@ -72,19 +70,14 @@ pub struct Job {
     pub wanted: Vec<Wanted>,
     /// The plan's grids, and how many compressors see the blocks of each.
     pub grids: Arc<[(Grid, usize)]>,
-    /// The segment before, if it has bytes.
     pub before: Option<Arc<Bytes>>,
-    /// First byte of the segment in the file.
     pub start_bytes: u64,
     /// The segment; behind its end are zeros.
     pub bytes: Option<Arc<Bytes>>,
 }
 
-/// What workers tell.
 pub enum Message {
-    /// A segment was read and hashed.
     Piece(Box<Piece>),
-    /// Blocks were compressed.
     Compressed(Vec<Compressed>),
 }
 
@@ -104,13 +97,11 @@ struct State {
 }
 
 impl Pool {
-    /// With this memory.
     pub fn new(free: Vec<Slot>) -> Arc<Self> {
         let state = State { free, jobs: VecDeque::new(), read_all: false, ended: false };
         Arc::new(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// Gives a job to the first idle worker.
     pub fn compress(&self, job: Job) {
         self.lock().jobs.push_back(job);
         self.changed.notify_one();
@@ -129,7 +120,6 @@ impl Pool {
 
 pub struct Work {
     pub stream: Stream,
-    /// The formats of its sources.
     pub formats: Vec<Option<Recognised>>,
     pub depth: Depth,
     pub pool: Arc<Pool>,
@@ -188,12 +178,13 @@ fn next(pool: &Pool) -> Option<Next> {
 
 fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece {
     let Claim { number, source, start_bytes, len_bytes: expected_bytes, kind, is_last } = claim;
-    let pool = &work.pool;
-    let found = match kind {
-        ClaimKind::Failed(error) => Err(first_line(&error.to_string())),
+    let memory = |slot, len| Bytes { slot: Some(slot), len, pool: Arc::clone(&work.pool) };
+    let (found, held) = match kind {
+        ClaimKind::Failed(error) => (Err(first_line(&error)), Some(memory(slot, 0))),
         ClaimKind::Hole(open) => {
             let zeros = Hashed::Zeros(expected_bytes);
-            Ok(Segment { open, hashed: zeros, bytes: None, is_hole: true })
+            let segment = Segment { open, hashed: zeros, bytes: None, is_hole: true };
+            (Ok(segment), Some(memory(slot, 0)))
         }
         ClaimKind::Data(open) => {
             // A direct read has whole sectors, also where the file ends between them.
@@ -202,25 +193,13 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece
                 Ok(read) => {
                     let len = read.min(expected_bytes as usize);
                     let prints = hasher.hash(&slot[..len], work.formats[source], work.depth);
-                    let bytes = Bytes { slot: Some(slot), len, pool: Arc::clone(pool) };
-                    let bytes = Some(Arc::new(bytes));
-                    let found = Ok(Segment { open, hashed: prints, bytes, is_hole: false });
-                    let held = None;
-                    return Piece {
-                        number,
-                        source,
-                        start_bytes,
-                        expected_bytes,
-                        is_last,
-                        found,
-                        held,
-                    };
+                    let bytes = Some(Arc::new(memory(slot, len)));
+                    (Ok(Segment { open, hashed: prints, bytes, is_hole: false }), None)
                 }
-                Err(error) => Err(first_line(&error.to_string())),
+                Err(error) => (Err(first_line(&error)), Some(memory(slot, 0))),
             }
         }
     };
-    let held = Some(Bytes { slot: Some(slot), len: 0, pool: Arc::clone(pool) });
     Piece { number, source, start_bytes, expected_bytes, is_last, found, held }
 }
 
@@ -253,8 +232,4 @@ fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Ve
         (wanted.grid, wanted.print, sizes)
     };
     job.wanted.iter().map(sizes).collect()
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }

@@ -1,7 +1,7 @@
 //! What the kernel charges to a process or a thread, this program's or another's: processor time,
 //! run queue and I/O, each number as far as this user may read it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, io};
 
 use crate::proc::{numbers, numbers_after, under};
@@ -14,8 +14,7 @@ pub struct Account {
     pub cpu_ns: Option<u64>,
     /// Time ready to run but waiting for a processor, likewise.
     pub run_queue_ns: Option<u64>,
-    /// I/O of the thread, or of the whole process with its children that have ended and were waited
-    /// for.
+    /// I/O of the thread, or of the process with the children that it has waited for.
     pub io: Option<Io>,
 }
 
@@ -43,7 +42,6 @@ pub struct Process {
     pub title: String,
 }
 
-/// The number of the calling thread.
 pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
@@ -63,7 +61,6 @@ pub fn account(root: &Path, pid: u32, thread: Option<u32>) -> Option<Account> {
     Some(Account { cpu_ns, run_queue_ns, io })
 }
 
-/// Whom an account was to be of has ended.
 struct Ended;
 
 /// A file of a process or thread; nothing if this user or this kernel does not have it.
@@ -106,15 +103,14 @@ pub fn process(root: &Path, pid: u32) -> Option<Process> {
     Some(Process { pid, parent, title })
 }
 
-/// All processes of the machine.
 pub fn all(root: &Path) -> Vec<u32> {
     ids(&under(root, "/proc"))
 }
 
 /// All processes that `parent` started and that still run.
 pub fn children(root: &Path, parent: u32) -> Vec<Process> {
-    let all = ids(&under(root, "/proc")).into_iter().filter_map(|pid| process(root, pid));
-    all.filter(|process| process.parent == parent).collect()
+    let processes = all(root).into_iter().filter_map(|pid| process(root, pid));
+    processes.filter(|process| process.parent == parent).collect()
 }
 
 /// The threads of process `pid`, with their names.
@@ -150,8 +146,7 @@ pub struct Code {
     pub module: String,
 }
 
-/// The code of process `pid`, in the order of its addresses; none when it has ended or this user
-/// may not know.
+/// The code of process `pid` by address; none when it has ended or this user may not see it.
 pub fn code(root: &Path, pid: u32) -> Option<Vec<Code>> {
     let maps = fs::read(under(root, format!("/proc/{pid}/maps"))).ok()?;
     Some(String::from_utf8_lossy(&maps).lines().filter_map(code_of).collect())
@@ -176,13 +171,12 @@ fn code_of(line: &str) -> Option<Code> {
 /// The processes whose working directory lies at or below `dir`.
 pub fn working_in(root: &Path, dir: &Path) -> Vec<u32> {
     let inside = |pid: &u32| {
-        let link: PathBuf = under(root, format!("/proc/{pid}/cwd"));
+        let link = under(root, format!("/proc/{pid}/cwd"));
         fs::read_link(link).is_ok_and(|cwd| cwd.starts_with(dir))
     };
-    ids(&under(root, "/proc")).into_iter().filter(inside).collect()
+    all(root).into_iter().filter(inside).collect()
 }
 
-/// The numbers that name entries of `dir`.
 fn ids(dir: &Path) -> Vec<u32> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

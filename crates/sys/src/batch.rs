@@ -21,7 +21,6 @@ const REFUSED_PAUSE_NS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct GatherWrite<'a> {
     pub file: &'a BlockFile,
-    /// First byte in the file.
     pub offset_bytes: u64,
     /// The data, at most [`PARTS_MAX`] parts; each aligned as the file asks for.
     pub parts: &'a [IoSlice<'a>],
@@ -29,7 +28,6 @@ pub struct GatherWrite<'a> {
     pub durable: bool,
 }
 
-/// The end of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Bytes written, or the errno.

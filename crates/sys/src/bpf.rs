@@ -17,30 +17,22 @@ use std::path::Path;
 
 use blockstone_base::Capability;
 
-use crate::proc::{text, under};
+use crate::proc::{own_status, under};
 
-/// Why programs do not run in the kernel, or cannot be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
-    /// What it takes is not there.
     #[error("trace inside the kernel: {why}")]
-    Missing {
-        /// What is missing, and what would help.
-        why: String,
-    },
-    /// The kernel refused a program.
+    Missing { why: String },
     #[error(
         "start the kernel program {program}: {message}\n\
          hint: it needs tracepoints of Linux 6.5 or later"
     )]
     Refused { program: String, message: String },
-    /// A table of the programs could not be read or written.
     #[error("{operation} the kernel table {table}: {source}")]
     Table { operation: &'static str, table: &'static str, source: Error },
 }
 
-/// Whether programs can run in the kernel, as far as that can be known without trying. `root` is
-/// that of `/proc` and `/sys`.
+/// Whether programs can run in the kernel, as far as that can be known without trying.
 pub fn capability(root: &Path) -> Capability {
     const BTF: &str = "/sys/kernel/btf/vmlinux";
     if !cfg!(feature = "bpf") {
@@ -69,9 +61,7 @@ const NEEDED: u64 = 1 << 38 | 1 << 39;
 const SYS_ADMIN: u64 = 1 << 21;
 
 fn effective_capabilities(root: &Path) -> Option<u64> {
-    let status = text(&under(root, "/proc/self/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-    u64::from_str_radix(line.trim(), 16).ok()
+    u64::from_str_radix(&own_status(root, "CapEff:")?, 16).ok()
 }
 
 #[cfg(test)]

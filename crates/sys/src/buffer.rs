@@ -13,7 +13,6 @@ pub const SLOT_ALIGN_BYTES: usize = 4096;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The kind of pages behind an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// Reserved huge pages (`vm.nr_hugepages`).
@@ -72,10 +71,8 @@ impl DerefMut for Slot {
     }
 }
 
-/// Why memory could not be allocated.
 #[derive(Debug, thiserror::Error)]
 pub enum ArenaError {
-    /// The kernel refused the mapping.
     #[error(
         "map {bytes} bytes of I/O memory: {source}\n\
          hint: use fewer workers, a lower depth or a smaller block"
@@ -165,7 +162,6 @@ impl Arena {
         (0..arena.slots).map(|index| Slot { arena: Arc::clone(&arena), index }).collect()
     }
 
-    /// The address of a slot, for the kernel.
     #[inline]
     pub(crate) fn slot_ptr(&self, slot: usize) -> *mut u8 {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
@@ -173,7 +169,6 @@ impl Arena {
         unsafe { self.base.as_ptr().add(slot * self.stride_bytes) }
     }
 
-    /// All slots as one range, to register it with the kernel.
     pub(crate) fn as_iovec(&self) -> libc::iovec {
         libc::iovec { iov_base: self.base.as_ptr().cast(), iov_len: self.total_bytes() }
     }

@@ -15,7 +15,6 @@ use crate::proc::{number, numbers_after, text, under};
 /// Limits above this mean "none": version 1 prints the largest page-aligned number instead.
 const UNLIMITED_BYTES: u64 = 1 << 62;
 
-/// Memory that a control group allows and has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     pub limit_bytes: u64,
@@ -23,9 +22,8 @@ pub struct MemoryLimit {
     pub used_bytes: u64,
 }
 
-/// What a control group has used so far. Times are cumulative since it was made, and so are bytes
-/// and requests of I/O, which are those of all devices together; a number that its version does
-/// not keep, or whose controller is off, is none.
+/// What a control group has used. Times, and bytes and requests of I/O to all devices, are
+/// cumulative since it was made. A number that its version or controllers do not keep is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
     pub cpu_ns: Option<u64>,
@@ -37,17 +35,12 @@ pub struct GroupUsage {
     pub memory_bytes: Option<u64>,
     /// The limit on it in bytes; none without one.
     pub memory_limit_bytes: Option<u64>,
-    /// Bytes read from devices.
     pub read_bytes: Option<u64>,
-    /// Bytes written to devices.
     pub write_bytes: Option<u64>,
-    /// Reads from devices.
     pub read_ios: Option<u64>,
-    /// Writes to devices.
     pub write_ios: Option<u64>,
 }
 
-/// The control groups a process is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
     root: PathBuf,
@@ -68,7 +61,6 @@ impl Groups {
         Self::of(root, "self")
     }
 
-    /// The same of a process by its number.
     pub fn of_process(root: &Path, pid: u32) -> Self {
         Self::of(root, &pid.to_string())
     }
@@ -105,7 +97,6 @@ impl Groups {
         &self.name
     }
 
-    /// What the innermost group has used.
     pub fn usage(&self) -> GroupUsage {
         let unified = |file: &str| self.own(&self.unified, file);
         let of = |text: &Option<String>, key: &str| {
@@ -151,7 +142,6 @@ impl Groups {
         Some([sum(bytes, "Read")?, sum(bytes, "Write")?, sum(ios, "Read")?, sum(ios, "Write")?])
     }
 
-    /// A file of the innermost group.
     fn own(&self, directories: &[PathBuf], file: &str) -> Option<String> {
         text(&under(&self.root, directories.first()?.join(file)))
     }
@@ -163,8 +153,8 @@ impl Groups {
             quota_milli(quota.parse().ok()?, period.parse().ok()?)
         });
         let v1 = self.cpu.iter().filter_map(|directory| {
-            let quota = number(&under(&self.root, directory.join("cpu.cfs_quota_us")))?;
-            quota_milli(quota, number(&under(&self.root, directory.join("cpu.cfs_period_us")))?)
+            let file = |name| number(&under(&self.root, directory.join(name)));
+            quota_milli(file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?)
         });
         unified.chain(v1).min()
     }
@@ -189,11 +179,12 @@ impl Groups {
 
     /// The I/O limits on `devices` (`major:minor`), each with its control file.
     pub fn io_caps(&self, devices: &[&str]) -> Vec<CgroupCap> {
-        const V1: [(&str, CapKind); 4] = [
-            ("blkio.throttle.read_iops_device", CapKind::ReadIops),
-            ("blkio.throttle.write_iops_device", CapKind::WriteIops),
-            ("blkio.throttle.read_bps_device", CapKind::ReadBytesPerS),
-            ("blkio.throttle.write_bps_device", CapKind::WriteBytesPerS),
+        /// The key in `io.max`, and the file of version 1.
+        const KINDS: [(&str, &str, CapKind); 4] = [
+            ("riops", "blkio.throttle.read_iops_device", CapKind::ReadIops),
+            ("wiops", "blkio.throttle.write_iops_device", CapKind::WriteIops),
+            ("rbps", "blkio.throttle.read_bps_device", CapKind::ReadBytesPerS),
+            ("wbps", "blkio.throttle.write_bps_device", CapKind::WriteBytesPerS),
         ];
         let mut caps = Vec::new();
         let mut add = |source: &Path, device: &str, kind, limit: Option<u64>| {
@@ -205,13 +196,14 @@ impl Groups {
         for (source, text) in self.files(&self.unified, "io.max") {
             for (device, limits) in text.lines().filter_map(|line| line.split_once(' ')) {
                 for (key, limit) in limits.split(' ').filter_map(|pair| pair.split_once('=')) {
-                    let Some(kind) = kind_of(key) else { continue };
+                    let known = KINDS.iter().find(|(known, ..)| *known == key);
+                    let Some(&(.., kind)) = known else { continue };
                     // `max` is no number, and no limit.
                     add(&source, device, kind, limit.parse().ok());
                 }
             }
         }
-        for (file, kind) in V1 {
+        for (_, file, kind) in KINDS {
             for (source, text) in self.files(&self.blkio, file) {
                 for (device, limit) in text.lines().filter_map(|line| line.split_once(' ')) {
                     add(&source, device, kind, limit.trim().parse().ok());
@@ -250,14 +242,4 @@ fn directories(mounts: &Mounts, controller: Option<&str>, group: &str) -> Vec<Pa
 
 fn quota_milli(quota_us: u64, period_us: u64) -> Option<u32> {
     u32::try_from((quota_us * 1000).checked_div(period_us)?).ok()
-}
-
-fn kind_of(key: &str) -> Option<CapKind> {
-    match key {
-        "riops" => Some(CapKind::ReadIops),
-        "wiops" => Some(CapKind::WriteIops),
-        "rbps" => Some(CapKind::ReadBytesPerS),
-        "wbps" => Some(CapKind::WriteBytesPerS),
-        _ => None,
-    }
 }

@@ -8,12 +8,10 @@ use std::process::Command;
 
 pub use rustix::process::Signal;
 
-/// A user without privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     pub name: String,
     pub uid: u32,
-    /// The number of its group.
     pub gid: u32,
 }
 
@@ -30,7 +28,6 @@ pub fn user(root: &Path, names: &[&str]) -> Option<User> {
     names.iter().find_map(entry)
 }
 
-/// Whether this process is the superuser.
 pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -22,23 +22,18 @@ const FIEMAP_FLAG_SYNC: u32 = 1;
 
 /// Flags of an extent (linux/fiemap.h).
 mod flag {
-    /// The file's last.
     pub const LAST: u32 = 0x1;
-    /// Its place is not known.
     pub const UNKNOWN: u32 = 0x2;
     /// Not yet allocated.
     pub const DELALLOC: u32 = 0x4;
     /// Compressed or otherwise not what a read returns.
     pub const ENCODED: u32 = 0x8;
-    /// Encrypted by the file system.
     pub const ENCRYPTED: u32 = 0x80;
-    /// Inside the inode.
     pub const INLINE: u32 = 0x200;
     /// Packed with the ends of other files.
     pub const TAIL: u32 = 0x400;
     /// Allocated, never written.
     pub const UNWRITTEN: u32 = 0x800;
-    /// Shared with another file.
     pub const SHARED: u32 = 0x2000;
 }
 

@@ -3,22 +3,19 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
-/// What a file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads only.
     Read,
     ReadWrite,
 }
 
-/// A file or block device open for block I/O.
 #[derive(Debug)]
 pub struct BlockFile {
     file: File,
@@ -26,39 +23,16 @@ pub struct BlockFile {
     direct: bool,
 }
 
-/// A file operation that could not be done; every variant names the path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It could not be opened.
-    #[error("open {}: {source}\nhint: {}", path.display(), open_hint(source, *direct))]
-    Open {
-        path: PathBuf,
-        /// Whether `O_DIRECT` was asked for.
-        direct: bool,
-        source: io::Error,
-    },
-    /// It could not be created.
-    #[error("create {}: {source}\nhint: {}", path.display(), create_hint(source, *direct))]
-    Create {
-        path: PathBuf,
-        /// Whether `O_DIRECT` was asked for.
-        direct: bool,
-        source: io::Error,
-    },
-    /// Another process holds its lock.
-    #[error(
-        "lock {}: another process holds it\nhint: is another Blockstone running there?",
-        path.display()
-    )]
+    #[error("open {path}: {source}\nhint: {}", open_hint(source, *direct))]
+    Open { path: PathBuf, direct: bool, source: io::Error },
+    #[error("create {path}: {source}\nhint: {}", create_hint(source, *direct))]
+    Create { path: PathBuf, direct: bool, source: io::Error },
+    #[error("lock {path}: another process holds it\nhint: is another Blockstone running there?")]
     Locked { path: PathBuf },
-    /// Any other operation on the open file.
-    #[error("{operation} {}: {source}\nhint: {}", path.display(), io_hint(source))]
-    Io {
-        /// The operation, as a verb.
-        operation: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    #[error("{operation} {path}: {source}\nhint: {}", io_hint(source))]
+    Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// What shows that a file was changed.
@@ -79,9 +53,8 @@ impl BlockFile {
         Self::open_with(path, access, direct, 0)
     }
 
-    /// Opens a block device for reading and writing, and claims it (`O_EXCL`): refused when a
-    /// mount, a volume group, an array or a pool has claimed it, and none of them can while it is
-    /// open.
+    /// Opens a block device for reading and writing, and claims it (`O_EXCL`) against mounts, volume
+    /// groups, arrays and pools.
     ///
     /// # Errors
     /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
@@ -96,16 +69,13 @@ impl BlockFile {
         more_flags: i32,
     ) -> Result<Self, FileError> {
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(access == Access::ReadWrite)
-            .custom_flags(flags(direct) | more_flags);
-        let file = options.open(path).map_err(|source| FileError::Open {
-            path: path.to_owned(),
-            direct,
-            source,
-        })?;
-        Ok(Self { file, path: path.to_owned(), direct })
+        options.read(true).write(access == Access::ReadWrite);
+        let found = options.custom_flags(flags(direct) | more_flags).open(path);
+        let path = path.to_owned();
+        match found {
+            Ok(file) => Ok(Self { file, path, direct }),
+            Err(source) => Err(FileError::Open { path, direct, source }),
+        }
     }
 
     /// Creates a file that did not exist, readable by its owner only. Nothing is allocated: its
@@ -126,12 +96,10 @@ impl BlockFile {
         Ok(Self { file, path: path.to_owned(), direct })
     }
 
-    /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the page cache is bypassed.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
@@ -154,8 +122,7 @@ impl BlockFile {
         rustix::io::pwrite(&self.file, data, offset_bytes).map_err(Errno::raw_os_error)
     }
 
-    /// Writes at `offset_bytes` and returns when the data are durable, as `O_DSYNC` does
-    /// (`RWF_DSYNC`, Linux 4.7).
+    /// Writes at `offset_bytes` and returns when the data are durable (`RWF_DSYNC`, Linux 4.7).
     ///
     /// # Errors
     /// The kernel's errno.
@@ -226,17 +193,14 @@ impl BlockFile {
     /// Whether its path still leads to it: a file that was removed or replaced goes on answering
     /// processes that have it open, and is gone for all others.
     pub fn is_at_its_path(&self) -> bool {
-        let same = |here: std::fs::Metadata, there: std::fs::Metadata| {
-            (here.dev(), here.ino()) == (there.dev(), there.ino())
-        };
         match (self.file.metadata(), std::fs::metadata(&self.path)) {
-            (Ok(here), Ok(there)) => same(here, there),
+            (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),
             _ => false,
         }
     }
 
-    /// The first byte at or behind `offset_bytes` that lies in no hole; nothing if all that follows
-    /// is one. File systems that do not know holes, and devices, have none.
+    /// The first byte from `offset_bytes` on that lies in no hole; none if a hole is all that
+    /// follows. Devices, and file systems that do not know holes, have none.
     pub fn next_data(&self, offset_bytes: u64) -> Option<u64> {
         // The cursor that this moves is not used by anything else.
         match rustix::fs::seek(&self.file, SeekFrom::Data(offset_bytes)) {
@@ -263,7 +227,6 @@ impl BlockFile {
         Ok(FileState { bytes: self.size_bytes()?, modified_ns })
     }
 
-    /// Whether it is a block device.
     pub fn is_device(&self) -> bool {
         self.file.metadata().is_ok_and(|found| found.file_type().is_block_device())
     }
@@ -289,15 +252,8 @@ impl BlockFile {
             .map_err(|e| self.error("drop cached pages of", e.into()))
     }
 
-    /// An error of this file with its path and a hint.
     pub fn error(&self, operation: &'static str, source: io::Error) -> FileError {
         FileError::Io { operation, path: self.path.clone(), source }
-    }
-}
-
-impl AsFd for BlockFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
     }
 }
 

@@ -3,8 +3,7 @@
 
 use rustix::mm::Advice;
 
-/// Asks the kernel to back a table with huge pages. Best before it is first touched; a kernel that
-/// has none to give ignores it.
+/// Asks the kernel, which may ignore it, for huge pages. Best before the table is first touched.
 pub fn advise_huge_pages(table: &mut [u32]) {
     let page = rustix::param::page_size();
     let (start, bytes) = (table.as_mut_ptr() as usize, size_of_val(table));

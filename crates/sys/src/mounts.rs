@@ -24,7 +24,6 @@ pub struct Mount {
     /// The directory of the file system that is mounted.
     pub root: PathBuf,
     pub mount_point: PathBuf,
-    /// Type of the file system.
     pub kind: String,
     /// The mounted device or name.
     pub source: String,
@@ -70,17 +69,14 @@ impl Mounts {
 }
 
 impl Mount {
-    /// Whether an option is set, with or without a value.
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|(key, _)| key == name)
     }
 
-    /// The value of an option.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(key, _)| key == name)?.1.as_deref()
     }
 
-    /// As a recording keeps it.
     pub fn file_system(&self) -> FileSystem {
         let option = |(key, value): &(String, Option<String>)| match value {
             Some(value) => format!("{key}={value}"),

@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::Path;
 
-use crate::proc::{cpus_of_list, number, text, under};
+use crate::proc::{cpus_of_list, text, under};
 
 pub use record::{Record, Sample};
 pub use symbols::{KernelSymbols, Symbol};
@@ -26,21 +26,17 @@ use buffer::SharedBuffer;
 pub struct Sampler {
     processors: Vec<Processor>,
     period_ns: u64,
-    /// Records of one processor, copied out of its buffer.
     copied: Vec<u8>,
 }
 
-/// Why the processors cannot be sampled.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// This user may not.
     #[error(
         "sample the processors: {source}; kernel.perf_event_paranoid is {paranoid}\n\
          hint: run as root, `setcap cap_perfmon+ep` on the binary, or set \
          kernel.perf_event_paranoid to 0"
     )]
     NotPermitted { paranoid: String, source: io::Error },
-    /// The kernel has no such events.
     #[error(
         "sample the processors: {source}\nhint: the kernel must be built with CONFIG_PERF_EVENTS"
     )]
@@ -85,8 +81,7 @@ struct Processor {
 }
 
 impl Sampler {
-    /// Begins to sample every processor that is online, `per_second` times a second each. `root` is
-    /// that of `/proc` and `/sys`.
+    /// Samples every processor that is online; `root` is that of `/proc` and `/sys`.
     ///
     /// # Errors
     /// When the kernel refuses, with what would help.
@@ -177,7 +172,6 @@ impl Processor {
         }
     }
 
-    /// How long it was sampled; none once the processor is gone.
     fn enabled_ns(&self) -> Option<u64> {
         let mut counts = [0; 16];
         let read = (&self.event).read(&mut counts).ok()?;
@@ -186,22 +180,17 @@ impl Processor {
 }
 
 fn refusal(root: &Path, source: io::Error) -> PerfError {
-    let paranoid = number_or_unknown(root);
     match source.kind() {
-        io::ErrorKind::PermissionDenied => PerfError::NotPermitted { paranoid, source },
+        io::ErrorKind::PermissionDenied => {
+            PerfError::NotPermitted { paranoid: setting(root, "perf_event_paranoid"), source }
+        }
         _ => PerfError::Absent { source },
     }
 }
 
-/// The setting that says who may; a negative one is a number too.
-fn number_or_unknown(root: &Path) -> String {
-    let path = under(root, "/proc/sys/kernel/perf_event_paranoid");
-    text(&path).unwrap_or_else(|| "unknown".to_owned())
-}
-
-/// The kernel's setting that hides its addresses.
-pub(crate) fn kptr_restrict(root: &Path) -> Option<u64> {
-    number(&under(root, "/proc/sys/kernel/kptr_restrict"))
+/// A setting of the kernel, for a message.
+fn setting(root: &Path, name: &str) -> String {
+    text(&under(root, "/proc/sys/kernel").join(name)).unwrap_or_else(|| "unknown".to_owned())
 }
 
 #[cfg(test)]

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 /// Room for the first read; most files under `/proc` and all under `/sys` fit.
 const FIRST_BUFFER_BYTES: usize = 4096;
 
-/// A file under `/proc` or `/sys` that consists of one record, kept open and read again and again
-/// into one buffer. The kernel renders such a file again at each read from offset 0, as a whole, so
-/// one system call gives one consistent state.
+/// A file under `/proc` or `/sys` that is kept open and read again and again into one buffer. The
+/// kernel renders it at each read from offset 0, so one system call gives one consistent state.
 #[derive(Debug)]
 pub struct PseudoFile {
     file: File,
@@ -59,15 +58,13 @@ pub fn under(root: &Path, path: impl AsRef<Path>) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// A short file's text without surrounding white space; none when it is missing, unreadable or
-/// empty.
+/// A short file's text, trimmed; none when it is missing, unreadable or empty.
 pub fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A short file's text as a number.
 pub fn number(path: &Path) -> Option<u64> {
     text(path)?.parse().ok()
 }
@@ -86,12 +83,36 @@ pub fn numbers_after<'a>(text: &'a [u8], key: &str) -> Option<impl Iterator<Item
     Some(numbers(line))
 }
 
-/// The processors of a list such as `0-3,8`, counted.
-pub fn count_cpu_list(cpus: &str) -> u32 {
-    cpus_of_list(cpus).len() as u32
+/// A line of this process's status, without its name.
+pub(crate) fn own_status(root: &Path, name: &str) -> Option<String> {
+    let status = text(&under(root, "/proc/self/status"))?;
+    status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
-/// The numbers of the processors of such a list.
+/// A line of `/proc/meminfo`, in bytes.
+pub(crate) fn meminfo_bytes(root: &Path, name: &str) -> Option<u64> {
+    let meminfo = fs::read(under(root, "/proc/meminfo")).ok()?;
+    Some(numbers_after(&meminfo, name)?.next()? * 1024)
+}
+
+/// The entries of a directory, sorted; none where it cannot be read.
+pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+pub(crate) fn name_of(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
+/// The names of a directory's entries, sorted.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    entries(directory).iter().filter_map(|path| name_of(path)).collect()
+}
+
+/// The numbers of the processors of a list such as `0-3,8`.
 pub fn cpus_of_list(cpus: &str) -> Vec<u32> {
     let range = |range: &str| {
         let (first, last) = range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
@@ -133,7 +154,7 @@ mod tests {
     #[test]
     fn processor_lists_are_counted() {
         for (list, count) in [("0", 1), ("0-1", 2), ("0-3,8", 5), ("", 0), ("0-1,4-7,9", 7)] {
-            assert_eq!(count_cpu_list(list), count, "{list}");
+            assert_eq!(cpus_of_list(list).len(), count, "{list}");
         }
     }
 }

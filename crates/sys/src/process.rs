@@ -20,9 +20,8 @@ pub fn favour_thread(nice: i32) -> Capability {
     }
 }
 
-/// Lets the calling thread run as soon as it has something to do, before all that are not real-time
-/// themselves: the nice value alone lets a thread that wakes wait for the next tick of the clock
-/// where the kernel does not preempt. A user who may not do that leaves it as it was.
+/// Makes the calling thread real-time: with a nice value alone, a thread that wakes waits for the
+/// next tick where the kernel does not preempt. A user who may not do that leaves it as it was.
 pub fn favour_thread_at_once() -> Capability {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the pointer is readable for the call, and 0 names the calling thread.

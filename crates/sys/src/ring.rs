@@ -16,7 +16,6 @@ use crate::buffer::Arena;
 use crate::clock;
 use crate::file::BlockFile;
 
-/// What a slot is submitted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
     Read,
@@ -29,7 +28,6 @@ pub enum Transfer {
     Fsync,
 }
 
-/// What this kernel and this user gave the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingFeatures {
     /// Completions handled on the submitting thread without interruption (`DEFER_TASKRUN`).
@@ -40,16 +38,10 @@ pub struct RingFeatures {
     pub fixed_buffers: Capability,
 }
 
-/// A ring that cannot be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum RingError {
-    /// The kernel gave no ring of any kind.
     #[error("set up an io_uring of {entries} entries: {source}\nhint: {}", setup_hint(source))]
-    Setup {
-        entries: u32,
-        /// The kernel's answer to the plainest request.
-        source: io::Error,
-    },
+    Setup { entries: u32, source: io::Error },
     /// Submitting or waiting failed as a whole, not a single request.
     #[error(
         "enter the io_uring of {path}: {source}\nhint: see the kernel's log (dmesg) for the cause"
@@ -223,7 +215,6 @@ impl Ring {
         }
     }
 
-    /// Requests pushed and not reaped.
     #[inline]
     pub fn in_flight(&self) -> usize {
         self.in_flight
@@ -244,27 +235,17 @@ impl Drop for Ring {
 
 /// The best ring this kernel gives: first with everything, then without what is newest.
 fn build(entries: u32) -> Result<(IoUring, Capability), RingError> {
-    type Setup = fn(&mut io_uring::Builder);
+    type Setup = fn(&mut io_uring::Builder) -> &mut io_uring::Builder;
     const CHAIN: [Setup; 4] = [
-        |b| {
-            // Linux 6.6
-            b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray();
-        },
-        |b| {
-            // Linux 6.1
-            b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
-        },
-        |b| {
-            // Linux 5.19
-            b.setup_coop_taskrun();
-        },
-        |_| {},
+        // Linux 6.6, 6.1, 5.19, any.
+        |b| b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray(),
+        |b| b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun(),
+        |b| b.setup_coop_taskrun(),
+        |b| b,
     ];
     let mut refusal = io::Error::from_raw_os_error(libc::ENOSYS);
     for (step, setup) in CHAIN.into_iter().enumerate() {
-        let mut builder = IoUring::builder();
-        setup(&mut builder);
-        match builder.build(entries) {
+        match setup(&mut IoUring::builder()).build(entries) {
             Ok(ring) if step < 2 => return Ok((ring, Capability::Full)),
             Ok(ring) => {
                 let why =

@@ -16,12 +16,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::capability::Capability;
-use blockstone_base::identity::{BlockDevice, DirectIo, FileSystem, PathKind, StorageTarget};
+use blockstone_base::identity::StorageTarget;
+use blockstone_base::identity::{BlockDevice, CgroupCap, DirectIo, FileSystem, PathKind};
 
 use crate::cgroup::Groups;
 pub use crate::mounts::{Mount, Mounts};
-use crate::proc::{self, PseudoFile};
+use crate::proc;
 
+pub use devices::{named as device, nvme_paths};
 pub use host::host;
 use place::{Alignment, Place};
 
@@ -29,7 +31,6 @@ use place::{Alignment, Place};
 /// superblocks, LVM and md labels of every version, and ZFS labels lie there.
 const EMPTY_EDGE_BYTES: u64 = 1 << 20;
 
-/// Why a survey could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
     #[error(
@@ -37,13 +38,11 @@ pub enum SurveyError {
          hint: name a directory, file or block device that exists"
     )]
     NotFound { path: PathBuf },
-    /// It is a socket, a pipe or a character device.
     #[error(
         "survey {path}: this is a {what}, which holds no data\n\
          hint: name a directory, a regular file or a block device"
     )]
     NotStorage { path: PathBuf, what: &'static str },
-    /// The system would not tell.
     #[error(
         "survey {path}: {source}\nhint: the user needs read access to the path and execute access \
          to the directories above it"
@@ -71,8 +70,6 @@ fn describe(root: &Path, place: &Place) -> StorageTarget {
         let mount = mounts.holding(place.mount_id, place.device, &place.path);
         (mount, mount.map_or(Vec::new(), |m| devices::chain_of_mount(root, &mounts, m)))
     };
-    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
-    let caps = Groups::read(root).io_caps(&numbers);
     let file_system = mount.map(Mount::file_system);
     let free_bytes = match place.kind {
         PathKind::BlockDevice => devices.first().map_or(0, |device| device.size_bytes),
@@ -83,10 +80,16 @@ fn describe(root: &Path, place: &Place) -> StorageTarget {
         kind: place.kind,
         direct_io: direct_io(place, file_system.as_ref(), &devices),
         file_system,
+        caps: caps(root, &devices),
         devices,
-        caps,
         free_bytes,
     }
+}
+
+/// The limits that control groups set on any of these devices.
+fn caps(root: &Path, devices: &[BlockDevice]) -> Vec<CgroupCap> {
+    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
+    Groups::read(root).io_caps(&numbers)
 }
 
 fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDevice]) -> DirectIo {
@@ -114,38 +117,22 @@ fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDe
     DirectIo { capability, offset_align_bytes, memory_align_bytes, source: source.to_owned() }
 }
 
-/// The block device of that kernel name; none when there is none.
-pub fn device(root: &Path, name: &str) -> Option<BlockDevice> {
-    devices::named(root, name)
-}
-
-/// The paths to an `NVMe` disk that has several, among these names: `nvme0c0n1` of `nvme0n1`.
-pub fn nvme_paths(name: &str, among: Vec<String>) -> Vec<String> {
-    devices::nvme_paths(name, among)
-}
-
-/// Kernel names of the block devices that hold something, in order: every disk and what is built
-/// over disks, but no loop device without its file.
+/// Kernel names of the block devices that hold something, sorted: no loop device without its file.
 pub fn device_names(root: &Path) -> Vec<String> {
     let class = proc::under(root, "/sys/class/block");
-    let entries = std::fs::read_dir(&class).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> =
-        names.filter(|name| proc::number(&class.join(name).join("size")) != Some(0)).collect();
-    names.sort_unstable();
+    let mut names = proc::names(&class);
+    names.retain(|name| proc::number(&class.join(name).join("size")) != Some(0));
     names
 }
 
 /// All of a host, as a target: every device that it has.
 pub fn whole_host(root: &Path) -> StorageTarget {
-    let devices: Vec<_> =
-        device_names(root).iter().filter_map(|name| devices::named(root, name)).collect();
-    let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
+    let devices: Vec<_> = device_names(root).iter().filter_map(|name| device(root, name)).collect();
     StorageTarget {
         path: "/".to_owned(),
         kind: PathKind::Directory,
         file_system: None,
-        caps: Groups::read(root).io_caps(&numbers),
+        caps: caps(root, &devices),
         direct_io: DirectIo {
             capability: Capability::degraded("a whole host is watched, not one path"),
             offset_align_bytes: 512,
@@ -157,9 +144,8 @@ pub fn whole_host(root: &Path) -> StorageTarget {
     }
 }
 
-/// What holds the block device `device` (a path as `/dev/sdb`), if anything does: the mount point
-/// of a file system on it, on a partition of it or on a device built over it; swap; or the name of
-/// a device built over it, which may be used in ways the mount table does not show.
+/// What holds the block device `device` (`/dev/sdb`): a mount of it, of a partition or of a device
+/// built over it; swap; or such a device itself, which may be in use without a mount.
 ///
 /// # Errors
 /// When the path does not exist or is no block device.
@@ -195,8 +181,7 @@ pub fn device_is_empty(path: &Path) -> Result<bool, SurveyError> {
 /// Memory this process could still use without swapping, in bytes: `MemAvailable`, or what its
 /// control groups leave, whichever is less. None where the kernel does not tell.
 pub fn mem_available_bytes(root: &Path) -> Option<u64> {
-    let mut meminfo = PseudoFile::open(root, "/proc/meminfo").ok()?;
-    let machine = proc::numbers_after(meminfo.read().ok()?, "MemAvailable:")?.next()? * 1024;
+    let machine = proc::meminfo_bytes(root, "MemAvailable:")?;
     let group = Groups::read(root)
         .memory_limit()
         .map(|limit| limit.limit_bytes.saturating_sub(limit.used_bytes));

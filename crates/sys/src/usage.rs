@@ -7,10 +7,9 @@ use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::proc::{PseudoFile, numbers, under};
+use crate::proc::{PseudoFile, numbers, numbers_after, under};
 
-/// Processor time and context switches of all threads of this process, the ended ones included:
-/// cumulative, from getrusage(2).
+/// Processor time and context switches, cumulative; ended threads of a process are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUsage {
     /// Time in user mode in nanoseconds (resolution 1 µs).
@@ -23,7 +22,6 @@ pub struct CpuUsage {
     pub switches_involuntary: u64,
 }
 
-/// The usage of this process so far.
 pub fn process() -> CpuUsage {
     CpuUsage::of(libc::RUSAGE_SELF)
 }
@@ -31,21 +29,17 @@ pub fn process() -> CpuUsage {
 /// The most memory that this process had at once, in bytes: its resident set, from
 /// `/proc/self/status`, and 0 where the kernel does not tell.
 ///
-/// getrusage(2) is no source for it: what it tells is kept across execve(2), so that it is that of
-/// the parent process if that was larger.
+/// getrusage(2) is no source for it: its maximum survives execve(2), so it may be the parent's.
 pub fn peak_memory_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = fs::read("/proc/self/status").unwrap_or_default();
     peak_in(&status).unwrap_or_default()
 }
 
-fn peak_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+fn peak_in(status: &[u8]) -> Option<u64> {
+    Some(numbers_after(status, "VmHWM:")?.next()? * 1024)
 }
 
 impl CpuUsage {
-    /// The usage of the calling thread so far.
     pub fn of_thread() -> Self {
         Self::of(libc::RUSAGE_THREAD)
     }
@@ -54,7 +48,6 @@ impl CpuUsage {
         self.cpu_user_ns + self.cpu_system_ns
     }
 
-    /// Times that it left a processor.
     pub fn switches(&self) -> u64 {
         self.switches_voluntary + self.switches_involuntary
     }
@@ -116,10 +109,8 @@ impl ThreadId {
 /// Time that the threads of this process were ready to run but did not, summed over all of them:
 /// the second number of `/proc/self/task/TID/schedstat`.
 ///
-/// The kernel keeps no such sum, so the threads' files are held open, and a thread that ended
-/// counts with what it had at the last look: the wait of its last moments, and of threads that
-/// began and ended between two looks, is not seen. A window that is read at its edges while the
-/// load still runs loses nothing.
+/// The kernel keeps no such sum, so the threads' files are held open. What a thread waited between
+/// the last look and its end is not seen; a window whose edges are read under load loses nothing.
 #[derive(Debug)]
 pub struct RunQueue {
     tasks: PathBuf,
@@ -224,8 +215,8 @@ mod tests {
 
     #[test]
     fn the_most_memory_is_this_process_own() {
-        assert_eq!(peak_in("VmPeak:\t 9 kB\nVmHWM:\t   1234 kB\n"), Some(1234 * 1024));
-        assert_eq!(peak_in("Name:\tx\n"), None);
+        assert_eq!(peak_in(b"VmPeak:\t 9 kB\nVmHWM:\t   1234 kB\n"), Some(1234 * 1024));
+        assert_eq!(peak_in(b"Name:\tx\n"), None);
         let before = peak_memory_bytes();
         let held = std::hint::black_box(vec![1_u8; 64 << 20]);
         let with = peak_memory_bytes();

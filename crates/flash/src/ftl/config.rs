@@ -13,15 +13,13 @@ pub enum Pace {
     Spread,
 }
 
-/// Blocks set aside for some of the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// Blocks on each die.
     pub blocks: u32,
     /// Pages used of each block: all of them, or only the fast ones.
     pub pages_used: u32,
-    /// The stream to whose frontier the pages of its victims go, when it only takes in fast what
-    /// is folded into ordinary blocks later.
+    /// Of fast blocks: the stream whose frontier takes the pages of their victims.
     pub fold_into: Option<u32>,
 }
 
@@ -37,13 +35,10 @@ pub struct Wear {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Pages that the host sees.
     pub logical_pages: u32,
     /// Pages of a block; with planes in step, of their blocks together.
     pub pages_per_block: u32,
-    /// Dies. Each has blocks of its own.
     pub dies: u32,
-    /// Where blocks belong; one is the ordinary case.
     pub pools: Vec<Pool>,
     /// The pool of each stream; writes name a stream.
     pub streams: Vec<u32>,
@@ -52,65 +47,43 @@ pub struct Config {
     pub policy: Policy,
     /// Free blocks of each pool on each die that only collection may use; at least one.
     pub reserve_blocks: u32,
-    /// How collection in the foreground is paced.
     pub pace: Pace,
     pub wear: Wear,
-    /// Seed of choices and of which blocks are bad.
     pub seed: u64,
 }
 
-/// An invalid configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// A quantity is zero or beyond what the tables can hold.
     #[error("configure the device: {what} is {value}, it must be {least} to {most}\nhint: {hint}")]
     Range { what: &'static str, value: u64, least: u64, most: u64, hint: &'static str },
-    /// There is no spare beyond what is bad, reserved and open.
     #[error(
         "configure the device: {logical} logical pages need spare, but only {usable} of {raw} \
          pages remain after bad blocks, the reserve and open blocks\n\
          hint: raise the raw capacity, or lower the visible capacity, the reserve or the number of \
          dies"
     )]
-    NoSpare {
-        /// Pages the host sees.
-        logical: u64,
-        /// All pages.
-        raw: u64,
-        /// Pages that can hold data.
-        usable: u64,
-    },
-    /// A stream, pool or fold names something that does not exist.
+    NoSpare { logical: u64, raw: u64, usable: u64 },
     #[error(
         "configure the device: {what} refers to number {index} of {count}\n\
          hint: numbers start at zero"
     )]
     Index { what: &'static str, index: u32, count: usize },
-    /// The classes of the counting engine are not all pages.
     #[error(
         "configure the device: classes cover {covered} pages of {logical}\nhint: every page \
          belongs to one class"
     )]
-    Classes {
-        /// Pages in classes.
-        covered: u64,
-        /// Logical pages.
-        logical: u32,
-    },
+    Classes { covered: u64, logical: u32 },
 }
 
 impl Config {
     /// One pool, one stream, greedy collection with the least reserve.
     pub fn plain(logical_pages: u32, pages_per_block: u32, dies: u32, blocks_per_die: u32) -> Self {
+        let pool = Pool { blocks: blocks_per_die, pages_used: pages_per_block, fold_into: None };
         Self {
             logical_pages,
             pages_per_block,
             dies,
-            pools: vec![Pool {
-                blocks: blocks_per_die,
-                pages_used: pages_per_block,
-                fold_into: None,
-            }],
+            pools: vec![pool],
             streams: vec![0],
             separate_moves: false,
             policy: Policy::Greedy,
@@ -155,7 +128,6 @@ impl Config {
         self.usable_pages() as f64 / f64::from(self.logical_pages)
     }
 
-    /// Erases after which this block is bad.
     pub(super) fn endures(&self, block: u32) -> Option<u32> {
         let mean = u64::from(self.wear.endurance?);
         let spread = mean / 5 + 1;
@@ -180,11 +152,8 @@ impl Config {
         for stream in folds {
             let target = self.streams[stream as usize];
             if self.pools[target as usize].fold_into.is_some() {
-                return Err(ConfigError::Index {
-                    what: "a fold into folds",
-                    index: target,
-                    count: pools,
-                });
+                let (what, index) = ("a fold into folds", target);
+                return Err(ConfigError::Index { what, index, count: pools });
             }
         }
         let (logical, usable) = (u64::from(self.logical_pages), self.usable_pages());

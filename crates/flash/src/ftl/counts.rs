@@ -8,13 +8,10 @@ use blockstone_base::rng::{Rng, mix};
 
 use super::{Block, Config, Fault, Mapping, Write};
 
-/// A class of pages that are written equally often.
 #[derive(Clone, Debug)]
 struct Class {
-    /// Its first page.
     first: u32,
-    /// Its pages from `first` on that are mapped; pages being exchangeable, the others are those
-    /// behind them.
+    /// How many are mapped; as pages are exchangeable, the first ones.
     mapped: u32,
 }
 
@@ -34,7 +31,6 @@ pub struct Counts {
     used: usize,
 }
 
-/// Slots drawn at once.
 const AHEAD: usize = 64;
 
 impl Counts {
@@ -94,7 +90,6 @@ impl Counts {
         black_box(seen);
     }
 
-    /// Whether the page is mapped, with its class.
     #[inline]
     fn find(&self, page: u32) -> (usize, bool) {
         let class = self.class_of(page);

@@ -6,14 +6,12 @@ use blockstone_base::rng::mix;
 
 use super::{BATCH, Block, Config, Fault, Mapping, Write};
 
-/// Bits of a word of the table of valid pages.
 const WORD: u32 = u32::BITS;
 
 /// Mapping tables: 4 bytes a logical page, 4 bytes and a bit a flash page.
 #[derive(Debug)]
 pub struct Exact {
-    /// By logical page: its address plus one; zero where there is none, so that fresh tables need
-    /// not be written.
+    /// By logical page: its address plus one. Zero is none, so fresh tables need not be written.
     forward: Vec<u32>,
     /// By flash page: the logical page that was written there.
     backward: Vec<u32>,
@@ -56,7 +54,6 @@ impl Exact {
         block as usize * self.pages_per_block as usize + slot as usize
     }
 
-    /// The block and slot of an entry of the forward table.
     fn split(&self, entry: u32) -> Option<(u32, u32)> {
         let address = entry.checked_sub(1)?;
         Some((address >> self.shift, address & ((1 << self.shift) - 1)))
@@ -92,7 +89,6 @@ impl Exact {
         }
     }
 
-    /// Sets the bits of `count` slots from `slot` on.
     fn mark(&mut self, block: u32, slot: u32, count: u32) {
         let mut at = slot;
         while at < slot + count {
@@ -177,11 +173,8 @@ impl Mapping for Exact {
         for (block, (words, state)) in words.zip(blocks).enumerate() {
             let bits: u32 = words.iter().map(|word| word.count_ones()).sum();
             if bits != u32::from(state.valid) {
-                return Some(Fault::Valid {
-                    block: block as u32,
-                    counted: state.valid.into(),
-                    bits,
-                });
+                let (block, counted) = (block as u32, state.valid.into());
+                return Some(Fault::Valid { block, counted, bits });
             }
         }
         None

@@ -18,8 +18,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// The moves that one more write asks for, in a block of `used` pages: on average valid ÷
-    /// stale.
+    /// The moves that one more write asks for, in a block of `used` pages: valid ÷ stale on average.
     pub fn due(&mut self, used: u32) -> u32 {
         let gained = used - self.valid;
         if gained == 0 {
@@ -46,7 +45,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group of blocks none of which is free yet.
     pub fn new(first: u32, count: u32, policy: Policy, pages_used: u32) -> Self {
         Self {
             first,

@@ -9,56 +9,23 @@ use crate::policy::Policy;
 
 use super::{Block, CLOSED, Config, Frontier, Ftl, Group, Mapping, State, Totals};
 
-/// An invariant that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Forward and backward table disagree.
     #[error("page {page} lies at block {block} slot {slot}, which holds another or none")]
-    Maps {
-        /// Logical page.
-        page: u32,
-        /// Where the forward table has it.
-        block: u32,
-        /// Where the forward table has it.
-        slot: u32,
-    },
-    /// A block's count of valid pages is wrong.
+    Maps { page: u32, block: u32, slot: u32 },
     #[error("block {block} counts {counted} valid pages and has {bits}")]
-    Valid {
-        block: u32,
-        counted: u32,
-        /// What the mapping has.
-        bits: u32,
-    },
-    /// The counts of all blocks are not the mapped pages.
+    Valid { block: u32, counted: u32, bits: u32 },
     #[error("blocks count {counted} valid pages, {mapped} are mapped")]
-    Sum {
-        /// Sum over the blocks.
-        counted: u64,
-        mapped: u64,
-    },
-    /// Blocks disappeared or are in two states.
+    Sum { counted: u64, mapped: u64 },
     #[error("group {group}: {found} blocks are free and {listed} are in its list")]
-    Free {
-        group: usize,
-        /// By state.
-        found: usize,
-        listed: usize,
-    },
-    /// Fewer free blocks than the reserve.
+    Free { group: usize, found: usize, listed: usize },
     #[error("group {group} has {free} free blocks, less than its reserve of {reserve}")]
-    Reserve {
-        group: usize,
-        free: usize,
-        /// What must be left.
-        reserve: u32,
-    },
+    Reserve { group: usize, free: usize, reserve: u32 },
 }
 
 /// How the blocks are filled: pages of each, in the order of the blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMap {
-    /// Valid pages of each block.
     pub valid: Vec<u32>,
     /// Pages that were overwritten or trimmed and not yet erased.
     pub stale: Vec<u32>,
@@ -130,17 +97,14 @@ impl<M: Mapping> Ftl<M> {
         self.map.memory_bytes() + blocks * (4 + 1 + 1 + 4 + 8)
     }
 
-    /// Pages that are valid somewhere.
     pub fn mapped_pages(&self) -> u64 {
         self.map.mapped_pages()
     }
 
-    /// Free blocks of the group that has fewest.
     pub fn free_blocks_min(&self) -> usize {
         self.groups.iter().map(|group| group.free.len()).min().unwrap_or(0)
     }
 
-    /// How `count` blocks, spread over the device, are filled.
     pub fn block_map(&self, count: usize) -> BlockMap {
         let count = count.clamp(1, self.blocks.len());
         let mut map = BlockMap { valid: Vec::new(), stale: Vec::new() };

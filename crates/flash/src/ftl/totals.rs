@@ -22,7 +22,6 @@ impl Totals {
         self.host_pages + self.collected_pages + self.levelled_pages + self.folded_pages
     }
 
-    /// What happened since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -49,15 +48,11 @@ impl Totals {
      read-only\nhint: give it more spare, fewer bad blocks or a smaller reserve"
 )]
 pub struct Full {
-    /// The page that could not be written.
     pub page: u32,
-    /// The die that had to take it.
     pub die: u32,
-    /// What was written before.
     pub host_pages: u64,
 }
 
-/// Where a host write went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Page of the block: decides the page type and with it the program time.

@@ -17,7 +17,6 @@ use crate::policy::Policy;
 /// How far above the minimum the limit is set.
 const SLACK: u16 = 3;
 
-/// What a choice looks at.
 pub struct View<'a> {
     pub blocks: &'a [Block],
     pub states: &'a [State],
@@ -27,7 +26,6 @@ pub struct View<'a> {
     pub now: u64,
 }
 
-/// The closed blocks of a group.
 #[derive(Debug)]
 pub enum Victims {
     Greedy { stacks: Vec<VecDeque<u32>>, lowest: usize, notes: usize },
@@ -36,7 +34,6 @@ pub enum Victims {
     CostBenefit(Vec<Aged>),
 }
 
-/// A block and when it was closed.
 #[derive(Clone, Copy, Debug)]
 pub struct Aged {
     block: u32,
@@ -91,8 +88,7 @@ impl Victims {
         }
     }
 
-    /// Chooses a victim and removes it; none when there is none, or none has a stale page where
-    /// the policy looks at that.
+    /// Removes a victim; none without a closed block or, if the policy counts them, a stale page.
     pub fn pick(
         &mut self,
         view: &View<'_>,

@@ -41,7 +41,6 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of a histogram; none when it is empty.
     pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
         (histogram.count() > 0).then(|| Self {
             count: histogram.count(),
@@ -55,16 +54,13 @@ impl Percentiles {
     }
 }
 
-/// A picture of the block map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// When, in millionths of the visible capacity written.
     pub drive_fills_millionth: u64,
-    /// Pages of the blocks.
     pub map: BlockMap,
 }
 
-/// The last part of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
     /// Where it begins, in visible capacities written.
@@ -75,12 +71,10 @@ pub struct Steady {
     pub iops: f64,
     /// Programs ÷ host pages.
     pub wa: Option<f64>,
-    /// What was moved in it, and why.
     pub totals: Totals,
     pub reads: LatencyHistogram,
     pub writes: LatencyHistogram,
-    /// It passes the test of SNIA's performance test specification: five rounds within 20 % of
-    /// their mean, their fitted line within 10 %.
+    /// It passes the test of [`settled`].
     pub is_settled: bool,
 }
 
@@ -90,25 +84,20 @@ pub struct Outcome {
     pub engine: &'static str,
     pub plan: Plan,
     pub config: Config,
-    /// The run in pieces.
     pub points: Vec<Point>,
-    /// Pictures of the block map.
     pub frames: Vec<Frame>,
     /// Requests a second before anything was collected.
     pub iops_fresh: Option<f64>,
-    /// The last quarter of the run.
     pub steady: Steady,
     /// All that was done after the first fill.
     pub totals: Totals,
-    /// Written when a write first had to wait for collection, in visible capacities; none when none
-    /// had to.
+    /// Written, in visible capacities, when a write first had to wait for collection.
     pub cliff_drive_fills: Option<f64>,
     /// The same by arithmetic: spare ÷ visible pages.
     pub cliff_drive_fills_analytic: f64,
     /// Write amplification by formula, where there is one.
     pub wa_analytic: Option<f64>,
-    /// Write requests a second by formula from the write amplification that was seen, for a load
-    /// that only writes as fast as it can.
+    /// By formula from the write amplification seen: see [`Plan::analytic_iops`].
     pub iops_analytic: Option<f64>,
     /// Blocks by their number of erases, ascending.
     pub erases: Vec<(u32, u64)>,
@@ -116,17 +105,14 @@ pub struct Outcome {
     pub unmapped_reads: u64,
     /// Simulated time, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Bytes of the tables.
     pub memory_bytes: u64,
-    /// Why it ended early, if it did.
     pub ended_by: Option<Full>,
     /// The same for the same plan.
     pub digest: u64,
 }
 
 impl Outcome {
-    /// Spare that collection can use ÷ pages it can use: after bad blocks, the reserve and open
-    /// blocks.
+    /// Spare ÷ all pages that collection can use: without bad, reserved and open blocks.
     pub fn effective_spare(&self) -> f64 {
         1.0 - 1.0 / self.config.effective_alpha()
     }

@@ -19,7 +19,6 @@ pub enum Pace {
 pub struct Phase {
     /// How long, in nanoseconds of the whole device; [`u64::MAX`] without end.
     pub duration_ns: u64,
-    /// How requests arrive in it.
     pub pace: Pace,
 }
 
@@ -29,9 +28,7 @@ pub enum Engine {
     /// Counts for large devices where they suffice, else exact.
     #[default]
     Auto,
-    /// Mapping tables.
     Exact,
-    /// Valid counts.
     Counts,
 }
 
@@ -41,16 +38,13 @@ pub enum Start {
     /// Every page, written once in order.
     #[default]
     Filled,
-    /// Nothing.
     Empty,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub device: Device,
-    /// What is sent to it.
     pub workload: Workload,
-    /// How requests arrive.
     pub phases: Vec<Phase>,
     /// Requests under way in a closed loop.
     pub queue_depth: u32,
@@ -58,45 +52,33 @@ pub struct Plan {
     pub drive_fills: f64,
     /// Ends earlier after this much time of the whole device, in nanoseconds.
     pub time_limit_ns: u64,
-    /// What is there at the beginning.
     pub start: Start,
-    /// How pages are kept track of.
     pub engine: Engine,
     /// One over this part of every die's blocks is simulated. Rates, latencies and what is told in
     /// visible capacities are those of the whole; what takes time takes this many times as long.
     pub scale: u32,
-    /// Points over the run.
     pub points: u32,
     /// Blocks and pictures of the block map.
     pub frames: (u32, u32),
-    /// Seed of everything.
     pub seed: u64,
-    /// Memory that may be used, in bytes.
     pub memory_limit_bytes: u64,
 }
 
-/// An invalid simulation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SimulationError {
-    /// The device makes none.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The workload makes none.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A rate, a time or a length makes none.
     #[error("simulate: {what} is {value}\nhint: {hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
-    /// Counting engine with a workload whose pages are not exchangeable.
     #[error(
         "simulate by counts: the pages of this workload are not exchangeable\n\
          hint: only uniform and hot-cold workloads are; omit --engine"
     )]
     NotExchangeable,
-    /// The device became full where it must not.
     #[error(transparent)]
     Full(#[from] Full),
-    /// More memory than there is.
     #[error(
         "simulate: the tables need {needed} MiB, {available} MiB are available\nhint: simulate a \
          smaller part with --scale, or count with --engine counts"
@@ -182,7 +164,6 @@ impl Plan {
         Ok(config)
     }
 
-    /// Whether pages are counted.
     pub fn counts(&self, config: &Config) -> bool {
         match self.engine {
             Engine::Exact => false,
@@ -197,8 +178,7 @@ impl Plan {
         18 * config.blocks() + if self.counts(config) { 0 } else { tables }
     }
 
-    /// Write requests a second by formula at this write amplification, for a load that only writes,
-    /// as fast as it can.
+    /// Write requests a second by formula, for a load that only writes, as fast as it can.
     pub fn analytic_iops(&self, config: &Config, amplification: Option<f64>) -> Option<f64> {
         let writes_only = self.workload.reads == 0.0;
         if !writes_only || self.phases[0].pace != Pace::Closed || self.device.fast_blocks > 0.0 {
@@ -216,8 +196,7 @@ impl Plan {
         Some(pages / f64::from(self.workload.pages_per_request))
     }
 
-    /// What write amplification must be by a formula, where there is one for this workload and
-    /// placement.
+    /// Write amplification by formula, where there is one for this workload and placement.
     pub fn analytic_amplification(&self, config: &Config) -> Option<f64> {
         let alpha = config.effective_alpha();
         let (policy, b) = (self.device.policy, config.pages_per_block);

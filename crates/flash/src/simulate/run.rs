@@ -14,7 +14,6 @@ use crate::tournament::Tournament;
 use crate::trace::Trace;
 use crate::workload::{Action, Request, Requests};
 
-/// Steady figures are those of the last quarter.
 const STEADY_FROM: f64 = 0.75;
 
 /// Simulates. `advise` is shown the large tables before they are touched (see [`Ftl::exact`]), and
@@ -58,7 +57,6 @@ pub fn replay(
     Ok(run.finish(watch))
 }
 
-/// The instants at which requests arrive.
 struct Arrivals {
     phases: Vec<super::plan::Phase>,
     phase: usize,
@@ -139,7 +137,6 @@ impl Arrivals {
     }
 }
 
-/// Figures since the last point.
 #[derive(Default)]
 struct Window {
     from_ns: u64,
@@ -155,11 +152,10 @@ struct Run<'a, M> {
     ftl: Ftl<M>,
     dies: Dies,
     requests: Requests,
-    /// What is replayed in place of `requests`, and how much of it is left.
+    /// What is replayed in place of `requests`, and how many of its requests are left.
     trace: Option<Box<dyn Iterator<Item = (u64, Request)> + 'a>>,
     trace_left: usize,
     arrivals: Arrivals,
-    /// Whether each part has a stream of its own.
     apart: bool,
     /// Free blocks that idle dies collect for.
     free_wanted: u32,
@@ -172,7 +168,7 @@ struct Run<'a, M> {
     /// When the last quarter began, what was done until then, and the requests in it.
     steady: Option<(f64, u64, Totals)>,
     steady_requests: u64,
-    /// Time in which requests arrived, within the last quarter.
+    /// Latencies of the last quarter.
     reads: LatencyHistogram,
     writes: LatencyHistogram,
     cliff: Option<f64>,
@@ -251,7 +247,6 @@ impl<'a, M: Mapping> Run<'a, M> {
         self.into_outcome()
     }
 
-    /// Pages written by the host since time began.
     fn written(&self) -> f64 {
         (self.ftl.totals().host_pages - self.before.host_pages) as f64
     }
@@ -267,17 +262,7 @@ impl<'a, M: Mapping> Run<'a, M> {
             let streams = self.ftl.config().streams.len() as u32;
             let hosts = if self.plan.device.fast_blocks > 0.0 { streams / 2 } else { 0 };
             let stream = hosts + if self.apart { part as u32 } else { 0 };
-            let mut batch = [Write { page: 0, stream }; BATCH];
-            let end = first + pages;
-            let mut page = first;
-            while page < end {
-                let count = (end - page).min(BATCH as u32);
-                for (write, page) in batch.iter_mut().zip(page..page + count) {
-                    write.page = page;
-                }
-                self.ftl.write_many(&batch[..count as usize])?;
-                page += count;
-            }
+            self.ftl.fill(first..first + pages, stream)?;
         }
         Ok(())
     }
@@ -367,8 +352,7 @@ impl<'a, M: Mapping> Run<'a, M> {
         Ok(done)
     }
 
-    /// What a die did while it was idle until now. It began when it had been idle for long enough,
-    /// and what it began it finishes.
+    /// What a die did while it was idle. It finishes what it has begun.
     #[inline]
     fn work_while_idle(&mut self, die: u32, arrived: u64) {
         let idle_ns = self.plan.device.idle_ns;
@@ -425,7 +409,6 @@ impl<'a, M: Mapping> Run<'a, M> {
         }
     }
 
-    /// Requests a second before anything was collected.
     fn fresh(&self) -> Option<f64> {
         let until = self.cliff.map_or(0.1 * self.plan.drive_fills, |cliff| 0.9 * cliff);
         let before = self.points.iter().take_while(|point| point.drive_fills <= until);
@@ -438,7 +421,6 @@ impl<'a, M: Mapping> Run<'a, M> {
         if from_ns > 0 { Some(requests / from_ns as f64) } else { first() }
     }
 
-    /// The rates of the last quarter in five rounds.
     fn rounds(&self) -> Vec<f64> {
         let rates: Vec<f64> = self.points.iter().map(|point| point.iops).collect();
         let round = (rates.len() / 20).max(1);

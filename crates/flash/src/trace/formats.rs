@@ -7,10 +7,8 @@ type Line = Result<Option<Recorded>, String>;
 
 const SECTOR: u64 = 512;
 
-/// Reads the lines of one file.
 pub struct Reader {
     format: Format,
-    /// fio: whether times stand before the names, and in what unit.
     fio: Fio,
 }
 
@@ -76,6 +74,11 @@ impl Reader {
     }
 }
 
+/// A number of sectors, in bytes.
+fn sectors(text: &str, what: &str) -> Result<u64, String> {
+    Ok(number(text, what)?.saturating_mul(SECTOR))
+}
+
 fn msr(line: &str) -> Line {
     /// A Windows file time after 1980, in 100 ns since 1601; before that it is another unit.
     const LEAST: u64 = 119_600_064_000_000_000;
@@ -108,12 +111,8 @@ fn msr(line: &str) -> Line {
 fn blkparse(line: &str) -> Line {
     let fields: Vec<&str> = line.split_whitespace().collect();
     // The summary at the end, and messages.
-    let is_event = fields.first().is_some_and(|device| {
-        device
-            .split_once(',')
-            .is_some_and(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u32>().is_ok())
-    });
-    if !is_event {
+    let device = fields.first().and_then(|device| device.split_once(','));
+    if !device.is_some_and(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u32>().is_ok()) {
         return Ok(None);
     }
     let [_, _, _, time, _, event, flags, rest @ ..] = fields.as_slice() else {
@@ -129,12 +128,11 @@ fn blkparse(line: &str) -> Line {
         _ if flags.contains('R') => Action::Read,
         _ => return Ok(None),
     };
-    let [sector, "+", sectors, ..] = rest else {
+    let [sector, "+", count, ..] = rest else {
         // A flush has no address.
         return if flags.contains('F') { Ok(None) } else { Err("no sector + count".to_owned()) };
     };
-    let bytes = |text, what| number(text, what).map(|sectors| sectors.saturating_mul(SECTOR));
-    let (offset_bytes, len_bytes) = (bytes(sector, "sector")?, bytes(sectors, "count")?);
+    let (offset_bytes, len_bytes) = (sectors(sector, "sector")?, sectors(count, "count")?);
     Ok(Some(Recorded { t_ns, action, offset_bytes, len_bytes }))
 }
 
@@ -150,8 +148,7 @@ fn disksim(line: &str) -> Line {
     // The lowest bit says read.
     let flags = number(flags, "flags")?;
     let action = if flags & 1 == 1 { Action::Read } else { Action::Write };
-    let bytes = |text, what| number(text, what).map(|blocks| blocks.saturating_mul(SECTOR));
-    let (offset_bytes, len_bytes) = (bytes(block, "block")?, bytes(count, "block count")?);
+    let (offset_bytes, len_bytes) = (sectors(block, "block")?, sectors(count, "block count")?);
     Ok(Some(Recorded { t_ns: (ms * 1e6).round() as u64, action, offset_bytes, len_bytes }))
 }
 

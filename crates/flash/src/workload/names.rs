@@ -4,35 +4,25 @@ use std::str::FromStr;
 
 use super::{Part, Pattern, Workload};
 
-/// An invalid workload.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WorkloadError {
-    /// A name that is not known, or a value that does not go with it.
     #[error(
         "read workload: unknown workload `{text}`\n\
          hint: write uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with \
          their share of the writes as in redo=20+datafile=70+undo=10"
     )]
     Name { text: String },
-    /// A share that is no number, negative, or of no page at all.
     #[error("part {part}: its shares are invalid\nhint: shares are numbers, that of pages above 0")]
     Share { part: String },
     #[error("{parts} parts with a share of {reads} reads make no workload\nhint: 0 to 1")]
     Reads { reads: f64, parts: usize },
-    /// Nothing would be read or written.
     #[error("no part receives the writes or the reads\nhint: give a part a share of them")]
     Nothing,
-    /// The region of a part is smaller than a request.
     #[error(
         "part {part} has {pages} pages, a request {request}\nhint: at least one page a request, \
          and a larger device or smaller requests"
     )]
-    Small {
-        part: String,
-        pages: u32,
-        /// Pages of a request.
-        request: u32,
-    },
+    Small { part: String, pages: u32, request: u32 },
 }
 
 impl FromStr for Workload {

@@ -29,7 +29,6 @@ pub struct State {
     zipf: Zipf,
 }
 
-/// A page to write, and what is trimmed before.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub page: u32,
@@ -44,7 +43,6 @@ impl State {
         Self { pattern, pages, step, next: 0, end: 0, zipf }
     }
 
-    /// Pages of a segment, in whole requests.
     fn segment(&self, hundredths: u32) -> u32 {
         let pages = (u64::from(self.pages) * u64::from(hundredths) / 100) as u32;
         (pages / self.step * self.step).max(self.step)
@@ -111,7 +109,6 @@ impl Zipf {
         Self { items: n, zeta, theta, alpha: 1.0 / (1.0 - theta), eta }
     }
 
-    /// A rank from 0 on.
     fn draw(&self, rng: &mut Rng) -> u64 {
         let unit = rng.unit();
         let scaled = unit * self.zeta;

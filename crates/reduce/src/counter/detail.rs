@@ -15,11 +15,9 @@ use crate::sets::FileId;
 use crate::table::{Place, Table};
 
 pub const STRIP_BINS: usize = 240;
-/// Files that get a strip; the largest ones.
 const STRIPS_MAX: usize = 1024;
 /// Runs that are kept; the longest ones.
 const RUNS_MAX: usize = 32;
-/// Shorter runs are not worth a line.
 const RUN_BLOCKS_MIN: u64 = 16;
 /// One block in this many is drawn for the sample of blocks.
 pub const DRAWN_ONE_IN: u64 = 100;
@@ -65,10 +63,11 @@ pub struct Run {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Detail {
+pub(crate) struct Detail {
     block_bytes: u64,
     offset_bytes: u64,
-    strips: Vec<Strip>,
+    /// In the files that have one.
+    pub(crate) strips: Vec<Strip>,
     strip_is_open: bool,
     file: FileId,
     runs: BinaryHeap<Reverse<Run>>,
@@ -78,7 +77,7 @@ pub(super) struct Detail {
     /// Of the blocks that were completed and are about to be counted.
     #[serde(skip)]
     used_blocks: Vec<bool>,
-    drawn: Table,
+    pub(super) drawn: Table,
     drawn_blocks: u64,
     drawn_zero: bool,
 }
@@ -178,27 +177,17 @@ impl Detail {
         self.strip_is_open = false;
     }
 
-    pub fn strips(&self) -> &[Strip] {
-        &self.strips
-    }
-
+    /// The longest first.
     pub fn runs(&self) -> Vec<Run> {
         let mut runs: Vec<Run> = self.runs.iter().map(|run| run.0).collect();
         runs.sort_unstable_by(|a, b| b.cmp(a));
         runs
     }
 
+    /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
     pub fn drawn(&self) -> (u64, f64) {
-        let contents = (self.drawn.len() as f64) * (1_u64 << self.drawn.share_log2()) as f64;
+        let contents = self.drawn.len() as f64 * self.drawn.scale();
         (self.drawn_blocks, contents + f64::from(u8::from(self.drawn_zero)))
-    }
-
-    pub fn drawn_contents(&self) -> &Table {
-        &self.drawn
-    }
-
-    pub fn drawn_table(&mut self) -> &mut Table {
-        &mut self.drawn
     }
 
     /// Adds what another scan counted. Strips and runs say what one array saw in one order; those
@@ -265,7 +254,6 @@ impl Detail {
     }
 }
 
-/// Whether a sample of blocks would have this one.
 fn is_drawn(file: u64, block: u64) -> bool {
     rng::mix(block ^ rng::mix(file)).is_multiple_of(DRAWN_ONE_IN)
 }

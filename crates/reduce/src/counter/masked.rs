@@ -9,7 +9,6 @@ use crate::mask::Mask;
 use crate::plan::{Memory, Plan};
 use crate::table::{Place, Table};
 
-/// The counts of one grid under one mask.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MaskedGrid {
     /// The grid; it begins where files begin.
@@ -22,9 +21,8 @@ pub struct MaskedGrid {
     pub table: Table,
 }
 
-/// All masks and sizes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Masked {
+pub(crate) struct Masked {
     units: Units,
     lanes: Vec<Lane>,
     levels: Vec<usize>,
@@ -105,7 +103,6 @@ impl Masked {
         self.buffer = buffer;
     }
 
-    /// A segment of zeros behind others.
     pub fn more_zeros(&mut self) {
         for grid in self.grids_mut() {
             let more = SEGMENT_BYTES as u64 / u64::from(grid.grid.block_bytes);

@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 
 use crate::sets::{EMPTY, FileId, SetId, Sets};
-use crate::table::{Place, Seen};
+use crate::table::Seen;
 
 use super::Counter;
 
-/// Scans that cannot be counted together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("one counted {this}, the other {that}")]
 pub struct MergeError {
-    /// What one of them counted.
     pub this: String,
-    /// What the other counted.
     pub that: String,
 }
 
@@ -28,6 +25,7 @@ impl Counter {
             return Err(error);
         }
         let files = self.files.len() as FileId;
+        // Sets of the other scan as sets of this one.
         let mut translated = HashMap::from([(EMPTY, EMPTY)]);
         for index in 0..self.grids.len() {
             let (mine, theirs) = (&mut self.grids[index], &other.grids[index]);
@@ -36,21 +34,16 @@ impl Counter {
             mine.table.shrink_share(theirs.table.share_log2());
             mine.sample.limit_share(theirs.sample.share_log2().max(theirs.table.share_log2()));
             for entry in theirs.table.entries() {
-                let first = Place::new(entry.first.file() + files, entry.first.at());
-                let mut moved = *entry;
-                moved.first = first;
-                let set = entry.set();
-                match mine.table.add(moved) {
+                let theirs_set = entry.set();
+                let mut joined = |set| append(&mut self.sets, &other.sets, set, theirs_set, files);
+                match mine.table.add(entry.behind(files)) {
                     Seen::Outside => continue,
                     Seen::New(entry) => {
-                        let set =
-                            translate(&mut self.sets, &other.sets, &mut translated, set, files);
-                        entry.set_set(set);
+                        entry.set_set(
+                            *translated.entry(theirs_set).or_insert_with(|| joined(EMPTY)),
+                        );
                     }
-                    Seen::Again(entry) => {
-                        let joint = append(&mut self.sets, &other.sets, entry.set(), set, files);
-                        entry.set_set(joint);
-                    }
+                    Seen::Again(entry) => entry.set_set(joined(entry.set())),
                 }
                 if let Some(&sizes) = theirs.sample.get(entry.print) {
                     mine.sample.put(entry.print, sizes);
@@ -91,22 +84,6 @@ impl Counter {
     }
 }
 
-/// A set of the other scan as one of this.
-fn translate(
-    mine: &mut Sets,
-    theirs: &Sets,
-    known: &mut HashMap<SetId, SetId>,
-    set: SetId,
-    files: FileId,
-) -> SetId {
-    if let Some(&translated) = known.get(&set) {
-        return translated;
-    }
-    let translated = append(mine, theirs, EMPTY, set, files);
-    known.insert(set, translated);
-    translated
-}
-
 /// `set` and all files of the other's `more`.
 fn append(mine: &mut Sets, theirs: &Sets, set: SetId, more: SetId, files: FileId) -> SetId {
     let mut last_first: Vec<FileId> = theirs.files(more).collect();
@@ -125,7 +102,7 @@ mod tests {
         let mut all: Vec<_> = grids
             .flat_map(|(index, count)| {
                 count.table.entries().map(move |entry| {
-                    let files = counter.sets().files(entry.set()).collect();
+                    let files = counter.sets.files(entry.set()).collect();
                     (index, entry.print, entry.count, files)
                 })
             })
@@ -144,9 +121,9 @@ mod tests {
             let whole = count(plan().with_masks(), &all);
             assert!(known(&merged) == known(&whole), "seed {seed}");
             assert_eq!(merged.files(), whole.files());
-            let ratio = |counter: &Counter| counter.chunks().ratio().unwrap_or_default();
+            let ratio = |counter: &Counter| counter.chunks.ratio().unwrap_or_default();
             assert!((ratio(&merged) - ratio(&whole)).abs() < 1e-9);
-            for (a, b) in merged.masked().zip(whole.masked()) {
+            for (a, b) in merged.masked.grids().zip(whole.masked.grids()) {
                 assert_eq!((a.blocks, a.table.len()), (b.blocks, b.table.len()));
             }
         }
@@ -168,9 +145,9 @@ mod tests {
         }
         super::super::tests::feed(&mut again, &all[2..]);
         assert!(known(&again) == known(&whole));
-        assert_eq!(again.strips(), whole.strips());
-        assert_eq!(again.runs(), whole.runs());
-        assert_eq!(again.drawn(), whole.drawn());
+        assert_eq!(again.detail.strips, whole.detail.strips);
+        assert_eq!(again.detail.runs(), whole.detail.runs());
+        assert_eq!(again.detail.drawn(), whole.detail.drawn());
         let bad = super::super::Row { table: 999, ..started.rows().next().unwrap() };
         assert!(again.put(bad).is_err());
     }
@@ -183,10 +160,10 @@ mod tests {
         small.memory_bytes = 512 << 10;
         let scan = || count(small.clone(), std::slice::from_ref(&bytes));
         let mut merged = scan();
-        assert!(merged.chunks().table().share_log2() > 0);
+        assert!(merged.chunks.table.share_log2() > 0);
         for times in 2..6 {
             merged.merge(&scan()).unwrap();
-            let ratio = merged.chunks().ratio().unwrap();
+            let ratio = merged.chunks.ratio().unwrap();
             assert!((ratio - f64::from(times)).abs() < 1e-9, "{ratio}");
         }
     }

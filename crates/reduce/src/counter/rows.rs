@@ -8,7 +8,6 @@ use crate::table::{Entry, Table};
 
 use super::Counter;
 
-/// One content of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The table, as an index into [`Counter::table_names`].
@@ -18,16 +17,12 @@ pub struct Row {
     pub sizes: Option<Sizes>,
 }
 
-/// A row that is none of this counter's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// There is no such table.
     #[error("a content names table {table}, but there are {tables}")]
     Table { table: usize, tables: usize },
-    /// There is no such set of files.
     #[error("a content names file set {set}, but there are {sets}")]
     Set { set: u32, sets: usize },
-    /// A set does not follow from those before it.
     #[error("file set {number} does not follow from those before it")]
     Order { number: usize },
     /// A content that occurs never, or outside the share that is kept.
@@ -50,16 +45,14 @@ impl Counter {
         grids.chain(masked).chain(others).collect()
     }
 
-    /// All contents of all tables.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
-        let grids = self.grids.len();
         let tables = self.grids.iter().map(|count| &count.table);
         let tables = tables.chain(self.masked.grids().map(|masked| &masked.table));
-        let tables = tables.chain([self.chunks.table(), self.detail.drawn_contents()]);
+        let tables = tables.chain([&self.chunks.table, &self.detail.drawn]);
         tables.enumerate().flat_map(move |(table, contents)| {
+            let sample = self.grids.get(table).map(|count| &count.sample);
             contents.entries().map(move |&entry| {
-                let sample = self.grids.get(table).filter(|_| table < grids);
-                let sizes = sample.and_then(|count| count.sample.get(entry.print).copied());
+                let sizes = sample.and_then(|sample| sample.get(entry.print).copied());
                 Row { table, entry, sizes }
             })
         })
@@ -92,8 +85,8 @@ impl Counter {
     /// When it cannot be of this counter.
     pub fn put(&mut self, row: Row) -> Result<(), RowError> {
         let Row { table, entry, sizes } = row;
-        let (grids, sets) = (self.grids.len(), self.sets.count());
-        if table < grids {
+        let sets = self.sets.count();
+        if table < self.grids.len() {
             let set = entry.set();
             if set.0 as usize >= sets {
                 return Err(RowError::Set { set: set.0, sets });
@@ -113,24 +106,13 @@ impl Counter {
         Ok(())
     }
 
-    /// Its sets, to keep them.
     pub fn set_rows(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
         Sets::rows(&self.sets)
     }
 
     fn table_mut(&mut self, table: usize) -> Option<&mut Table> {
-        let grids = self.grids.len();
-        if table < grids {
-            return Some(&mut self.grids[table].table);
-        }
-        let masked = self.masked.grids().count();
-        match table - grids {
-            index if index < masked => {
-                self.masked.grids_mut().nth(index).map(|masked| &mut masked.table)
-            }
-            index if index == masked => Some(self.chunks.table_mut()),
-            index if index == masked + 1 => Some(self.detail.drawn_table()),
-            _ => None,
-        }
+        let tables = self.grids.iter_mut().map(|count| &mut count.table);
+        let tables = tables.chain(self.masked.grids_mut().map(|masked| &mut masked.table));
+        tables.chain([&mut self.chunks.table, &mut self.detail.drawn]).nth(table)
     }
 }

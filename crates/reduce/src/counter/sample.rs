@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::compress::Sizes;
 use crate::digest::Fingerprint;
+use crate::table::in_share;
 
-/// Sizes of contents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sample {
     #[serde(skip)]
@@ -43,7 +43,6 @@ impl Sample {
         }
     }
 
-    /// The sizes of a content that is kept, if it still is.
     pub fn put(&mut self, print: Fingerprint, sizes: Sizes) {
         if self.contents_max > 0 && self.keeps(print) {
             self.sizes.insert(print, Some(sizes));
@@ -55,7 +54,6 @@ impl Sample {
         self.sizes.iter().filter_map(|(&print, sizes)| Some((print, sizes.as_ref()?)))
     }
 
-    /// The sizes of one content.
     pub fn get(&self, print: Fingerprint) -> Option<&Sizes> {
         self.sizes.get(&print)?.as_ref()
     }
@@ -68,8 +66,4 @@ impl Sample {
     fn keeps(&self, print: Fingerprint) -> bool {
         in_share(print, self.share_log2)
     }
-}
-
-fn in_share(print: Fingerprint, share_log2: u32) -> bool {
-    ((print >> 64) as u64).leading_zeros() >= share_log2
 }

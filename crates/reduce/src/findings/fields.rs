@@ -29,7 +29,6 @@ pub struct FieldCost {
     pub dedup_ratio_only: Interval,
 }
 
-/// The ratios of all masked grids.
 pub(super) fn ratios(counter: &Counter) -> Vec<MaskedRatio> {
     let ratio = |masked: &MaskedGrid| {
         let contents = estimate::contents(masked.table.len(), masked.table.share_log2());
@@ -40,7 +39,7 @@ pub(super) fn ratios(counter: &Counter) -> Vec<MaskedRatio> {
             dedup_ratio: Interval::exact(masked.blocks as f64).over(contents.plus(zeros)),
         })
     };
-    counter.masked().filter_map(ratio).collect()
+    counter.masked.grids().filter_map(ratio).collect()
 }
 
 /// The cost of each class that some format has, at one block size.

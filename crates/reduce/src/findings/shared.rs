@@ -31,7 +31,7 @@ pub struct Occurrences {
 const MATRIX_FILES_MAX: usize = 64;
 
 pub(super) fn matrix(counter: &Counter, count: &GridCount) -> Matrix {
-    let sets = counter.sets();
+    let sets = &counter.sets;
     let mut weights: HashMap<SetId, u64> = HashMap::new();
     for entry in count.table.entries() {
         *weights.entry(entry.set()).or_default() += 1;
@@ -48,7 +48,7 @@ pub(super) fn matrix(counter: &Counter, count: &GridCount) -> Matrix {
     files.truncate(MATRIX_FILES_MAX);
     files.sort_unstable();
     let mut contents = vec![vec![0.0; files.len()]; files.len()];
-    let scale = (1_u64 << count.table.share_log2()) as f64;
+    let scale = count.table.scale();
     for (&set, &weight) in &weights {
         let held: Vec<usize> =
             sets.files(set).filter_map(|file| files.binary_search(&file).ok()).collect();
@@ -62,7 +62,7 @@ pub(super) fn matrix(counter: &Counter, count: &GridCount) -> Matrix {
 }
 
 pub(super) fn occurrences(count: &GridCount) -> Vec<Occurrences> {
-    let scale = (1_u64 << count.table.share_log2()) as f64;
+    let scale = count.table.scale();
     let mut bins = [(0_u64, 0_u64); 33];
     for entry in count.table.entries() {
         // 1, 2, 3–4, 5–8, …

@@ -37,9 +37,8 @@ pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usag
     let zero = count.zero_blocks as f64;
     let formatted = counter.never_used_blocks().min(count.blocks as f64 - zero);
     let used = count.blocks as f64 - zero - formatted;
-    let scale = (1_u64 << count.table.share_log2()) as f64;
     let used_contents = count.table.entries().filter(|entry| !entry.never_used()).count() as f64;
-    let used_contents = (used_contents * scale).min(used);
+    let used_contents = (used_contents * count.table.scale()).min(used);
     let codec =
         model.codec.and_then(|codec| counter.plan().codecs.iter().position(|&c| c == codec));
     let (mut compressed, mut bytes) = (0_u64, 0_u64);
@@ -60,8 +59,7 @@ pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usag
         (bytes > 0).then(|| compressed as f64 * block_bytes / bytes as f64)
     };
     let dedup = (used_contents > 0.0).then(|| used / used_contents);
-    let stored_once = if model.deduplicates { dedup } else { dedup.map(|_| 1.0) };
-    let used_dedup_ratio = stored_once;
+    let used_dedup_ratio = if model.deduplicates { dedup } else { dedup.map(|_| 1.0) };
     let mut usage = Usage {
         used_blocks: used,
         zero_blocks: zero,

@@ -6,7 +6,6 @@ use blockstone_base::rng;
 use super::sealed::{self, Header};
 use super::{Distinct, Kind, Shape, put};
 
-/// Freshly formatted data files.
 pub static KIND: Kind = Kind {
     name: "oracle-like",
     doc: "freshly formatted Oracle data files: individual headers, then identical empty blocks",

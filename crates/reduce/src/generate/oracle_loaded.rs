@@ -4,7 +4,6 @@
 use super::sealed::{self, Header, TYPE_DATA};
 use super::{Distinct, Kind, Shape, oracle_like, put};
 
-/// Data files with one row a block.
 pub static KIND: Kind = Kind {
     name: "oracle-loaded",
     doc: "Oracle data files with the same row in the same block of each, changed at a different \

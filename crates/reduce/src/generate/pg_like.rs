@@ -2,7 +2,6 @@
 
 use super::{Distinct, Kind, Shape, put, text};
 
-/// Heap pages with the same rows in every file.
 pub static KIND: Kind = Kind {
     name: "pg-like",
     doc: "PostgreSQL tables of the same rows: xmin, LSN and checksum differ in each",

@@ -13,19 +13,15 @@ const SLOT_BYTES: usize = 24;
 const ROWS_START: usize = SLOTS_START + SLOTS * SLOT_BYTES;
 const TAIL_BYTES: usize = 4;
 
-/// What the header of a block says.
 pub struct Header {
-    /// Its type.
     pub kind: u8,
     /// Its address: number of the file times 2^22, and number of the block.
     pub address: u32,
-    /// When it was changed.
     pub scn: u64,
     /// 1 for a block that was never used, 4 for one with a checksum.
     pub flags: u8,
 }
 
-/// Writes header, tail and checksum around the body.
 pub fn seal(block: &mut [u8], header: &Header) {
     // The format byte has the size of the block in its upper three bits.
     let format = ((block.len().trailing_zeros() - 8) << 5 | 2) as u8;

@@ -5,7 +5,6 @@ use blockstone_base::rng;
 
 use super::{Distinct, Kind, Shape};
 
-/// The same bytes at other places.
 pub static KIND: Kind = Kind {
     name: "shifted",
     doc: "the same random bytes in every file, each shifted 3,072 bytes from the one before",

@@ -4,7 +4,6 @@
 use super::sealed::{self, Header, TYPE_DATA};
 use super::{Distinct, Kind, Shape, oracle_like, put};
 
-/// One row of repeated characters a block.
 pub static KIND: Kind = Kind {
     name: "slob",
     doc: "Oracle blocks of one row each: columns of repeated characters and a unique key",

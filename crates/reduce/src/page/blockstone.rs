@@ -11,7 +11,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Blocks of Blockstone's instances.
 pub static FORMAT: Format = Format {
     name: "Blockstone",
     fields: ["SCN", "checksum", "number, table, instance, key", "version", ""],
@@ -34,8 +33,7 @@ fn recognise(head: &[u8]) -> Option<usize> {
     if head.starts_with(DISK_MAGIC) {
         return of_disk(head);
     }
-    let sizes = (12..=15).map(|power| 1_usize << power);
-    sizes.into_iter().find(|&size| are_blocks(head, size))
+    (12..=15).map(|power| 1 << power).find(|&size| are_blocks(head, size))
 }
 
 /// Bytes of the blocks of a disk, as its map says.
@@ -47,8 +45,7 @@ fn of_disk(head: &[u8]) -> Option<usize> {
     (map.starts_with(MAP_MAGIC) && is_size(size)).then_some(size)
 }
 
-/// Whether everything is blocks or zeros, and at least two blocks are in sequence. Blocks do not
-/// say how long they are.
+/// Whether everything is blocks or zeros, and at least two blocks are in sequence.
 fn are_blocks(head: &[u8], size: usize) -> bool {
     let (mut first, mut count) = (None, 0);
     for (index, block) in (0_u64..).zip(head.chunks_exact(size)) {
@@ -80,8 +77,8 @@ fn look(block: &[u8], fields: &mut Fields) -> PageUse {
     for column in 0..COLUMNS {
         fields.push(Field::Transaction, COLUMNS_START + column * COLUMN_BYTES, 8);
     }
-    let rows = u16::from_le_bytes([block[38], block[39]]);
-    if rows == 0 { PageUse::NeverUsed } else { PageUse::Used }
+    let has_rows = block[38..40] != [0, 0];
+    if has_rows { PageUse::Used } else { PageUse::NeverUsed }
 }
 
 fn is_block(block: &[u8]) -> bool {
@@ -89,7 +86,7 @@ fn is_block(block: &[u8]) -> bool {
 }
 
 fn is_size(size: usize) -> bool {
-    (4096..=32768).contains(&size) && size.is_power_of_two()
+    super::is_size(size, 4096..=32768)
 }
 
 #[cfg(test)]

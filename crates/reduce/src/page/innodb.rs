@@ -20,7 +20,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Pages of `InnoDB`.
 pub static FORMAT: Format = Format {
     name: "InnoDB",
     fields: [
@@ -119,7 +118,6 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
     }
 }
 
-/// The transactions of the rows of a clustered leaf.
 fn rows(page: &[u8], fields: &mut Fields) {
     let is_compact = page[42] & 0x80 != 0;
     // Leaves of other indexes have the latest transaction in their header instead of in rows.
@@ -141,8 +139,7 @@ fn rows(page: &[u8], fields: &mut Fields) {
     }
 }
 
-/// Where the rows of a leaf begin, following their chain; none when that is broken, or too short to
-/// tell anything.
+/// Where the rows of a leaf begin, by their chain; none if that is broken or has too few rows.
 fn origins(page: &[u8]) -> Option<Vec<usize>> {
     let count = usize::from(u16_at(page, 54));
     if !(ROWS_MIN..page.len() / PAIR_BYTES).contains(&count) {
@@ -200,7 +197,7 @@ fn page_bytes(flags: u32) -> Option<usize> {
 
 /// Whether the type is known and the halves of the LSN at both ends belong together.
 fn is_page(page: &[u8]) -> bool {
-    let is_size = (PAGE_BYTES_MIN..=65536).contains(&page.len()) && page.len().is_power_of_two();
+    let is_size = super::is_size(page.len(), PAGE_BYTES_MIN..=65536);
     if !is_size || super::is_zeros(&page[..HEADER_BYTES]) {
         return false;
     }
@@ -212,18 +209,17 @@ fn is_page(page: &[u8]) -> bool {
     is_kind && (lsn == &page[trailer..trailer + 4] || lsn == &page[trailer + 4..])
 }
 
-/// Whether it is the second page of a file. Undo files of `MySQL` have it in use for something
-/// else.
+/// Whether it is the second page of a file, which undo files of `MySQL` use for something else.
 fn is_bitmap(page: &[u8]) -> bool {
     matches!(u16_at(page, 24), TYPE_BITMAP | 2..=TYPE_LOW_MAX)
 }
 
 fn u16_at(page: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([page[at], page[at + 1]])
+    u16::from_be_bytes(super::bytes_at(page, at))
 }
 
 fn u32_at(page: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
+    u32::from_be_bytes(super::bytes_at(page, at))
 }
 
 #[cfg(test)]

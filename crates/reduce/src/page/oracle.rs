@@ -16,7 +16,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Blocks of Oracle data files.
 pub static FORMAT: Format = Format {
     name: "Oracle",
     fields: ["SCN, tail", "checksum", "RDBA, object", "ITL, cleanout SCN", "flags"],
@@ -37,35 +36,33 @@ const SLOTS_MAX: usize = 255;
 const NUMBER_MASK: u32 = (1 << 22) - 1;
 
 /// The order of bytes of the machine that wrote a block.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Order {
     Little,
     Big,
 }
 
+const ORDERS: [Order; 2] = [Order::Little, Order::Big];
+
 impl Order {
     fn u16_at(self, block: &[u8], at: usize) -> u16 {
-        let bytes = [block[at], block[at + 1]];
         match self {
-            Self::Little => u16::from_le_bytes(bytes),
-            Self::Big => u16::from_be_bytes(bytes),
+            Self::Little => u16::from_le_bytes(super::bytes_at(block, at)),
+            Self::Big => u16::from_be_bytes(super::bytes_at(block, at)),
         }
     }
 
     fn u32_at(self, block: &[u8], at: usize) -> u32 {
-        let bytes = [block[at], block[at + 1], block[at + 2], block[at + 3]];
         match self {
-            Self::Little => u32::from_le_bytes(bytes),
-            Self::Big => u32::from_be_bytes(bytes),
+            Self::Little => u32::from_le_bytes(super::bytes_at(block, at)),
+            Self::Big => u32::from_be_bytes(super::bytes_at(block, at)),
         }
     }
 }
 
 fn recognise(head: &[u8]) -> Option<usize> {
-    let sizes = (11..=15).map(|power| 1_usize << power);
-    sizes.into_iter().find(|&size| {
-        [Order::Little, Order::Big].into_iter().any(|order| are_blocks(head, size, order))
-    })
+    let mut sizes = (11..=15).map(|power| 1 << power);
+    sizes.find(|&size| ORDERS.into_iter().any(|order| are_blocks(head, size, order)))
 }
 
 /// Whether everything is blocks or zeros, and at least two blocks of use are where they say.
@@ -89,8 +86,7 @@ fn are_blocks(head: &[u8], size: usize, order: Order) -> bool {
 }
 
 fn look(block: &[u8], fields: &mut Fields) -> PageUse {
-    let orders = [Order::Little, Order::Big].into_iter();
-    let Some(order) = orders.into_iter().find(|&order| is_block(block, order)) else {
+    let Some(order) = ORDERS.into_iter().find(|&order| is_block(block, order)) else {
         return PageUse::Unknown;
     };
     let tail = block.len() - TAIL_BYTES;

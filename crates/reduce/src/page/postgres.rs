@@ -14,7 +14,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Pages of PostgreSQL.
 pub static FORMAT: Format = Format {
     name: "PostgreSQL",
     fields: [
@@ -45,8 +44,7 @@ struct Layout {
 }
 
 fn recognise(head: &[u8]) -> Option<usize> {
-    let sizes = (10..=15).rev().map(|power| 1_usize << power);
-    sizes.into_iter().find(|&size| {
+    (10..=15).rev().map(|power| 1 << power).find(|&size| {
         let mut found = false;
         let all = head.chunks_exact(size).all(|page| {
             let is_page = layout(page).is_some();
@@ -81,8 +79,7 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
 /// The layout of a page whose header makes sense.
 fn layout(page: &[u8]) -> Option<Layout> {
     let size_and_version = page.len() as u16 | LAYOUT_VERSION;
-    if !(1024..=32768).contains(&page.len())
-        || !page.len().is_power_of_two()
+    if !super::is_size(page.len(), 1024..=32768)
         || u16_at(page, 18) != size_and_version
         || u16_at(page, 10) > FLAGS_MAX
     {
@@ -99,7 +96,7 @@ fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
     // Tuples begin at multiples of eight, so three bits represent the header of each.
     let mut taken = [0_u64; 32768 / ALIGNMENT / 64];
     for pointer in page[HEADER_BYTES..layout.lower].chunks_exact(POINTER_BYTES) {
-        let pointer = u32::from_le_bytes([pointer[0], pointer[1], pointer[2], pointer[3]]);
+        let pointer = u32::from_le_bytes(super::bytes_at(pointer, 0));
         let (start, len) = (pointer as usize & 0x7fff, pointer as usize >> 17);
         if pointer >> 15 & 3 != POINTER_NORMAL {
             continue;
@@ -125,7 +122,7 @@ fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
 }
 
 fn u16_at(page: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([page[at], page[at + 1]])
+    u16::from_le_bytes(super::bytes_at(page, at))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 
 use super::{Field, Fields, Format, PageUse};
 
-/// Blocks that Blockstone stamped.
 pub static FORMAT: Format = Format {
     name: "Blockstone stamps",
     fields: ["sequence", "checksum", "file, address", "", ""],
@@ -20,14 +19,12 @@ pub static FORMAT: Format = Format {
 
 const MAGIC_AND_VERSION: &[u8] = b"blkstone\x01\0\0\0";
 const STAMP_BYTES: usize = 64;
-const BLOCK_BYTES_MIN: usize = 512;
-const BLOCK_BYTES_MAX: usize = 1 << 20;
 
 fn recognise(head: &[u8]) -> Option<usize> {
     if head.len() < STAMP_BYTES || !head.starts_with(MAGIC_AND_VERSION) {
         return None;
     }
-    let size = u32::from_le_bytes([head[12], head[13], head[14], head[15]]) as usize;
+    let size = u32::from_le_bytes(super::bytes_at(head, 12)) as usize;
     if !is_size(size) {
         return None;
     }
@@ -57,7 +54,7 @@ fn is_block(block: &[u8]) -> bool {
 }
 
 fn is_size(size: usize) -> bool {
-    (BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&size) && size.is_power_of_two()
+    super::is_size(size, 512..=1 << 20)
 }
 
 #[cfg(test)]

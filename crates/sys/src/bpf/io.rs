@@ -8,7 +8,6 @@ use super::BpfError;
 use super::load::Loaded;
 use super::table::{Plain, Table};
 
-/// Where an I/O is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
     /// Requests to block devices.
@@ -31,21 +30,15 @@ pub enum Operation {
 /// Whether a thread waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// A thread waits for it.
     Synchronous,
     /// No thread waits, or one waits for many at once.
     Asynchronous,
 }
 
-/// What an I/O is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    File {
-        /// The number of its inode.
-        inode: u64,
-        /// Changes when the number goes to another file.
-        generation: u32,
-    },
+    /// The generation changes when the inode's number goes to another file.
+    File { inode: u64, generation: u32 },
     /// A block device, or a file on it that could not be determined.
     Device,
     /// What the file system on the device keeps beside its files.
@@ -56,12 +49,9 @@ pub enum Subject {
     Nothing,
 }
 
-/// A device's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
-    /// The driver.
     pub major: u32,
-    /// The driver's device.
     pub minor: u32,
 }
 
@@ -83,8 +73,7 @@ pub struct IoKey {
 // SAFETY: its fields fill 32 bytes without a gap, and any bytes are numbers.
 unsafe impl Plain for IoKey {}
 
-/// Latencies are counted in buckets: below 2¹⁰ ns, then four to each power of two, then from 2³⁴ ns
-/// (17 s) on.
+/// Buckets of latencies: below 2¹⁰ ns, then four to each power of two, then from 2³⁴ ns (17 s) on.
 pub const BUCKETS: usize = 98;
 
 /// Sums of one key, all cumulative since the start.
@@ -104,25 +93,13 @@ pub struct IoTotals {
     pub device_ns: u64,
     /// Nanoseconds from the start to the completion, summed.
     pub elapsed_ns: u64,
-    /// I/Os by elapsed time; [`bucket_of`] says which is where.
+    /// I/Os by elapsed time; [`bucket_start_ns`] says which is where.
     pub buckets: [u64; BUCKETS],
     comm: [u8; 16],
 }
 
 // SAFETY: u64 throughout and 16 bytes at the end, so without a gap, and any bytes are numbers.
 unsafe impl Plain for IoTotals {}
-
-/// The bucket in which a latency is counted.
-pub fn bucket_of(ns: u64) -> usize {
-    match ns {
-        ..0x400 => 0,
-        0x400..0x4_0000_0000 => {
-            let octave = ns.ilog2();
-            1 + (octave as usize - 10) * 4 + (ns >> (octave - 2) & 3) as usize
-        }
-        _ => BUCKETS - 1,
-    }
-}
 
 /// The least latency of a bucket in nanoseconds.
 pub const fn bucket_start_ns(bucket: usize) -> u64 {
@@ -132,7 +109,6 @@ pub const fn bucket_start_ns(bucket: usize) -> u64 {
     (4 + (bucket as u64 - 1) % 4) << (8 + (bucket - 1) / 4)
 }
 
-/// What tracing costs and what it lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// I/Os, files and processes that found no room in a table, and I/Os whose end was not seen.
@@ -140,7 +116,6 @@ pub struct Audit {
     pub dropped: u64,
     /// Times a program ran; none where the kernel does not measure it for this user.
     pub runs: Option<u64>,
-    /// Nanoseconds the programs took.
     pub own_ns: Option<u64>,
 }
 
@@ -196,8 +171,7 @@ pub struct IoTracer {
 }
 
 impl IoTracer {
-    /// Starts to count block requests, and system calls too where that is asked for, of the
-    /// processes that [`Self::want`] would be given.
+    /// Starts to count block requests, and system calls if wanted, of the processes of `tgids`.
     ///
     /// # Errors
     /// When the kernel does not take the programs.
@@ -252,8 +226,7 @@ impl IoTracer {
         self.totals.take(key).map_err(on("read", "totals"))
     }
 
-    /// The path of a key's file within its file system, as it was when it was first seen. None when
-    /// it is no file, or has no name any more.
+    /// The path of a key's file within its file system when first seen; none without a name.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -263,7 +236,6 @@ impl IoTracer {
         Ok(found.and_then(|FileNames(names)| path(&names)))
     }
 
-    /// What counting has cost so far.
     pub fn audit(&self) -> Audit {
         let dropped = self.dropped.get(&0).ok().flatten().unwrap_or(0);
         let (runs, own_ns) = self.loaded.spent().unzip();
@@ -286,7 +258,6 @@ impl IoKey {
         }
     }
 
-    /// Whether a thread waits for it.
     pub fn mode(&self) -> Mode {
         if self.mode == 0 { Mode::Synchronous } else { Mode::Asynchronous }
     }
@@ -341,6 +312,18 @@ fn on(operation: &'static str, table: &'static str) -> impl FnOnce(io::Error) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The bucket in which the kernel program counts a latency.
+    fn bucket_of(ns: u64) -> usize {
+        match ns {
+            ..0x400 => 0,
+            0x400..0x4_0000_0000 => {
+                let octave = ns.ilog2();
+                1 + (octave as usize - 10) * 4 + (ns >> (octave - 2) & 3) as usize
+            }
+            _ => BUCKETS - 1,
+        }
+    }
 
     #[test]
     fn each_latency_lies_within_its_bucket() {

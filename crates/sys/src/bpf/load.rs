@@ -30,8 +30,7 @@ impl Loaded {
         Ok(Self { ebpf, btf: Some(btf), stats: enable_stats(Stats::RunTime).ok() })
     }
 
-    /// Lets each of these run whenever the tracepoint is passed that it is named after, beginning
-    /// with the first. To be called once.
+    /// Attaches each, in this order, to the tracepoint that it is named after. To be called once.
     pub fn attach(&mut self, programs: &[&str]) -> Result<(), BpfError> {
         let lost = || BpfError::Missing { why: "the programs are attached already".into() };
         let btf = self.btf.take().ok_or_else(lost)?;
@@ -52,7 +51,6 @@ impl Loaded {
         program.attach().map(drop).map_err(|error| refused(&error))
     }
 
-    /// A table of the programs.
     pub fn map(&self, name: &'static str) -> Result<OwnedFd, BpfError> {
         let lost = || BpfError::Missing { why: format!("the programs have no table {name}") };
         let (Map::HashMap(data) | Map::Array(data)) = self.ebpf.map(name).ok_or_else(lost)? else {
@@ -62,8 +60,7 @@ impl Loaded {
         fd.map_err(|source| BpfError::Table { operation: "open", table: name, source })
     }
 
-    /// How often the programs ran and how many nanoseconds that took in all, where the kernel
-    /// measures it.
+    /// How often the programs ran and the nanoseconds they took, where the kernel measures it.
     pub fn spent(&self) -> Option<(u64, u64)> {
         self.stats.as_ref()?;
         let infos = self.ebpf.programs().filter_map(|(_, program)| program.info().ok());

@@ -51,10 +51,8 @@ struct Batch {
     flags: u64,
 }
 
-/// Elements asked for at a time.
 const BATCH: usize = 512;
 
-/// A map whose keys and values are `K` and `V`.
 #[derive(Debug)]
 pub struct Table<K, V> {
     fd: OwnedFd,
@@ -64,10 +62,7 @@ pub struct Table<K, V> {
 }
 
 impl<K: Plain, V: Plain> Table<K, V> {
-    /// The map behind `fd`, which has keys and values of these types.
-    ///
-    /// # Errors
-    /// When it has keys or values of another size.
+    /// The map behind `fd`; an error if its keys or values have other sizes than these types.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let sizes = sizes(&fd)?;
         if sizes != (size_of::<K>(), size_of::<V>()) {
@@ -76,7 +71,6 @@ impl<K: Plain, V: Plain> Table<K, V> {
         Ok(Self { fd, keys: Vec::new(), values: Vec::new(), types: PhantomData })
     }
 
-    /// The value of a key.
     pub fn get(&self, key: &K) -> io::Result<Option<V>> {
         self.fetch(Command::Lookup, key)
     }
@@ -86,7 +80,6 @@ impl<K: Plain, V: Plain> Table<K, V> {
         self.fetch(Command::LookupAndDelete, key)
     }
 
-    /// Sets the value of a key.
     pub fn set(&self, key: &K, value: &V) -> io::Result<()> {
         call(Command::Update, &mut self.element(key, (&raw const *value).addr())).map(drop)
     }
@@ -170,7 +163,6 @@ fn sizes(fd: &OwnedFd) -> io::Result<(usize, usize)> {
     Ok((key as usize, value as usize))
 }
 
-/// bpf(2).
 fn call<T>(command: Command, arguments: &mut T) -> io::Result<i64> {
     let arguments = (&raw mut *arguments).cast::<libc::c_void>();
     // SAFETY: `arguments` is what the command takes, of the size given; addresses in it point to

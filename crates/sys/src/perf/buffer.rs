@@ -14,7 +14,6 @@ const RING_BYTES: usize = 128 << 10;
 const HEAD_AT: usize = 1024;
 const TAIL_AT: usize = 1032;
 
-/// The mapping of one event.
 #[derive(Debug)]
 pub struct SharedBuffer {
     mapping: NonNull<u8>,
@@ -25,7 +24,6 @@ pub struct SharedBuffer {
 unsafe impl Send for SharedBuffer {}
 
 impl SharedBuffer {
-    /// Maps the buffer of an event.
     pub fn map(event: &File) -> io::Result<Self> {
         let page_bytes = rustix::param::page_size();
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
@@ -69,7 +67,6 @@ impl SharedBuffer {
         unsafe { AtomicU64::from_ptr(self.mapping.as_ptr().add(at).cast()) }
     }
 
-    /// Bytes of the ring between `tail` and `head`.
     fn bytes(&self, start: usize, len: usize) -> &[u8] {
         assert!(start + len <= RING_BYTES, "{len} bytes from {start} on");
         // SAFETY: the range lies inside the mapping, behind the page of control. The kernel writes

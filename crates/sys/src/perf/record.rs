@@ -1,22 +1,18 @@
 //! What the kernel writes into an event's buffer, `linux/perf_event.h`.
 
-/// One thing that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// What a processor executed.
     Sample(Sample),
-    /// A thread has a name from now on.
+    /// A thread has a name from now on, perhaps because its process executes a new program.
     Name {
         process: u32,
         thread: u32,
         name: &'a str,
-        /// Whether its process executes another program now.
         is_new_program: bool,
     },
     Began {
         process: u32,
         thread: u32,
-        /// The thread that began it.
         parent_thread: u32,
     },
     Ended {
@@ -36,9 +32,7 @@ pub struct Sample {
     /// namespace; all bits set for one that has ended but for its last instructions.
     pub process: u32,
     pub thread: u32,
-    /// The address of the instruction.
     pub address: u64,
-    /// Whether it is one of the kernel's.
     pub is_kernel: bool,
 }
 
@@ -53,8 +47,7 @@ const CPU_MODE_MASK: u16 = 7;
 const CPU_MODE_KERNEL: u16 = 1;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 
-/// Gives every record of `bytes`. Bytes that are no record count as one that was lost, with all
-/// that follow.
+/// Gives every record of `bytes`. From the first invalid byte on, all count as one lost record.
 pub fn each(mut bytes: &[u8], visit: &mut impl FnMut(Record<'_>)) {
     while !bytes.is_empty() {
         let header = (u32_at(bytes, 0), u16_at(bytes, 4), u16_at(bytes, 6));

@@ -3,30 +3,26 @@
 use std::io;
 use std::path::Path;
 
-use super::kptr_restrict;
+use super::setting;
 use crate::proc::under;
 
-/// Names of the kernel's code by address.
 #[derive(Debug)]
 pub struct KernelSymbols {
     /// In the order of their addresses.
     symbols: Vec<Entry>,
     names: String,
     modules: Vec<String>,
-    /// Code in which a processor waits for work.
     idle: [u64; 2],
 }
 
 #[derive(Debug)]
 struct Entry {
     start: u64,
-    /// Where its name begins, and how long that is.
     name: (u32, u16),
     module: u16,
     rank: u8,
 }
 
-/// A piece of the kernel's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
     /// The module: `vmlinux` for the kernel proper.
@@ -49,17 +45,16 @@ impl KernelSymbols {
         let text = std::fs::read_to_string(under(root, "/proc/kallsyms"))?;
         let read = Self::parse(&text);
         if read.symbols.is_empty() {
-            let setting = kptr_restrict(root).map_or("unknown".to_owned(), |set| set.to_string());
             let why = format!(
-                "the kernel hides its addresses (kernel.kptr_restrict is {setting}); root or \
-                 CAP_SYSLOG sees them unless it is 2"
+                "the kernel hides its addresses (kernel.kptr_restrict is {}); root or CAP_SYSLOG \
+                 sees them unless it is 2",
+                setting(root, "kptr_restrict")
             );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         Ok(read)
     }
 
-    /// The function at an address.
     pub fn at(&self, address: u64) -> Option<Symbol<'_>> {
         let after = self.symbols.partition_point(|entry| entry.start <= address);
         let entry = &self.symbols[after.checked_sub(1)?];
@@ -130,8 +125,7 @@ impl KernelSymbols {
     }
 }
 
-/// Whether this is a function in which a processor waits, outside of where the kernel keeps those:
-/// the halt of a virtual machine.
+/// Whether a processor waits in it, although it is not in the kernel's idle section.
 fn waits(name: &str) -> bool {
     name.contains("safe_halt") || name == "native_halt"
 }

@@ -7,7 +7,7 @@ use blockstone_base::identity::{BlockDevice, DeviceKind};
 
 use super::link;
 use crate::mounts::{Mount, Mounts};
-use crate::proc::{number, text, under};
+use crate::proc::{entries, name_of, names, number, text, under};
 
 /// Every device beneath the file system of `mount`, from the top down, none twice.
 pub fn chain_of_mount(root: &Path, mounts: &Mounts, mount: &Mount) -> Vec<BlockDevice> {
@@ -16,7 +16,6 @@ pub fn chain_of_mount(root: &Path, mounts: &Mounts, mount: &Mount) -> Vec<BlockD
     walk.found
 }
 
-/// The device of a number and every device beneath it.
 pub fn chain_of_number(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Vec<BlockDevice> {
     let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new() };
     if let Some(name) = name_of_number(root, &format!("{}:{}", number.0, number.1)) {
@@ -114,7 +113,6 @@ impl Walk<'_> {
     }
 }
 
-/// The kernel names of the devices a file system lies on.
 fn device_names(root: &Path, mount: &Mount) -> Vec<String> {
     let mut found = Vec::new();
     if mount.number.starts_with("0:") {
@@ -125,7 +123,7 @@ fn device_names(root: &Path, mount: &Mount) -> Vec<String> {
         found.extend(name_of_number(root, &mount.number));
     }
     if mount.kind == "btrfs" {
-        for file_system in children(&under(root, "/sys/fs/btrfs")) {
+        for file_system in entries(&under(root, "/sys/fs/btrfs")) {
             let members = names(&file_system.join("devices"));
             if members.iter().any(|member| found.contains(member)) {
                 found.extend(members);
@@ -149,17 +147,13 @@ fn name_of_path(root: &Path, path: &str) -> Option<String> {
     // Without udev's links a mapped device is known by the name it was given.
     let mapped = || {
         let given = path.strip_prefix("/dev/mapper/")?;
-        children(&under(root, "/sys/block"))
+        entries(&under(root, "/sys/block"))
             .iter()
             .find(|directory| text(&directory.join("dm/name")).as_deref() == Some(given))
             .and_then(|directory| name_of(directory))
     };
     let direct = || Some(path.strip_prefix("/dev/")?.replace('/', "!"));
     name.filter(|name| directory(root, name).is_some()).or_else(mapped).or_else(direct)
-}
-
-fn name_of(path: &Path) -> Option<String> {
-    Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The device's directory under /sys/devices, where its ancestors are the hardware it hangs on.
@@ -195,19 +189,16 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
 }
 
 fn kind_of(name: &str, directory: &Path) -> DeviceKind {
-    let has = |entry: &str| directory.join(entry).exists();
-    if has("partition") {
-        DeviceKind::Partition
-    } else if has("loop") {
-        DeviceKind::Loop
-    } else if has("dm") {
-        DeviceKind::DeviceMapper
-    } else if has("md") {
-        DeviceKind::Raid
-    } else if name.starts_with("zram") {
-        DeviceKind::Zram
-    } else {
-        DeviceKind::Disk
+    const MARKS: [(&str, DeviceKind); 4] = [
+        ("partition", DeviceKind::Partition),
+        ("loop", DeviceKind::Loop),
+        ("dm", DeviceKind::DeviceMapper),
+        ("md", DeviceKind::Raid),
+    ];
+    match MARKS.iter().find(|(entry, _)| directory.join(entry).exists()) {
+        Some(&(_, kind)) => kind,
+        None if name.starts_with("zram") => DeviceKind::Zram,
+        None => DeviceKind::Disk,
     }
 }
 
@@ -269,15 +260,4 @@ fn model(directory: &Path) -> Option<String> {
 fn active(list: &str) -> String {
     let bracketed = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     bracketed.map_or(list, |(name, _)| name).to_owned()
-}
-
-fn children(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
-}
-
-fn names(directory: &Path) -> Vec<String> {
-    children(directory).iter().filter_map(|path| name_of(path)).collect()
 }

@@ -1,12 +1,11 @@
 //! The machine: its processors, memory, hypervisor, and the databases that already run on it.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::identity::Host;
 
 use crate::cgroup::Groups;
-use crate::proc::{PseudoFile, count_cpu_list, numbers_after, text, under};
+use crate::proc::{cpus_of_list, entries, meminfo_bytes, name_of, own_status, text, under};
 
 /// Command names of database servers, as the kernel keeps them (15 bytes).
 const DATABASES: [&str; 14] = [
@@ -54,7 +53,7 @@ pub fn host(root: &Path) -> Host {
     let read = |path: &str| text(&under(root, path));
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let listed = cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32;
-    let online = read("/sys/devices/system/cpu/online").map(|list| count_cpu_list(&list));
+    let online = read("/sys/devices/system/cpu/online").map(|list| count(&list));
     let cpus = online.filter(|&cpus| cpus > 0).unwrap_or(listed);
     Host {
         hostname: read("/proc/sys/kernel/hostname").unwrap_or_default(),
@@ -63,7 +62,7 @@ pub fn host(root: &Path) -> Host {
         cpu_model: cpu_model(root, &cpuinfo),
         cpus,
         cpus_allowed_milli: cpus_allowed_milli(root, cpus),
-        memory_bytes: memory_bytes(root).unwrap_or_default(),
+        memory_bytes: meminfo_bytes(root, "MemTotal:").unwrap_or_default(),
         hypervisor: hypervisor(root, &cpuinfo),
         databases_running: databases(root),
     }
@@ -86,19 +85,13 @@ fn cpu_model(root: &Path, cpuinfo: &str) -> String {
 }
 
 fn cpus_allowed_milli(root: &Path, cpus: u32) -> u32 {
-    let status = text(&under(root, "/proc/self/status")).unwrap_or_default();
-    let affinity = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-        .map_or(cpus, |list| count_cpu_list(list.trim()))
-        .min(cpus);
+    let allowed = own_status(root, "Cpus_allowed_list:").map_or(cpus, |list| count(&list));
     let quota = Groups::read(root).cpu_quota_milli().unwrap_or(u32::MAX);
-    (affinity * 1000).min(quota)
+    (allowed.min(cpus) * 1000).min(quota)
 }
 
-fn memory_bytes(root: &Path) -> Option<u64> {
-    let mut meminfo = PseudoFile::open(root, "/proc/meminfo").ok()?;
-    Some(numbers_after(meminfo.read().ok()?, "MemTotal:")?.next()? * 1024)
+fn count(cpus: &str) -> u32 {
+    cpus_of_list(cpus).len() as u32
 }
 
 fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
@@ -129,11 +122,13 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
 }
 
 fn databases(root: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(under(root, "/proc")) else { return Vec::new() };
-    let mut found: Vec<String> = entries
-        .flatten()
-        .filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit))
-        .filter_map(|entry| text(&entry.path().join("comm")))
+    let is_process = |entry: &PathBuf| {
+        name_of(entry).is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut found: Vec<String> = entries(&under(root, "/proc"))
+        .into_iter()
+        .filter(is_process)
+        .filter_map(|entry| text(&entry.join("comm")))
         .filter(|name| {
             DATABASES.contains(&name.as_str())
                 || ORACLE_PMON.iter().any(|prefix| name.starts_with(prefix))

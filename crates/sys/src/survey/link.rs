@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::identity::Link;
 
-use crate::proc::{text, under};
+use crate::proc::{entries, text, under};
 
-/// Vendors whose PCI devices are emulated: their link figures are decoration (a virtio disk behind
-/// "2.5 GT/s x1" moves gigabytes a second). Red Hat (QEMU, virtio), `VMware`, Microsoft, Amazon,
-/// Google, Oracle (`VirtualBox`).
+/// Vendors of emulated PCI devices, whose link speeds limit nothing: Red Hat (QEMU, virtio),
+/// `VMware`, Microsoft, Amazon, Google, Oracle (`VirtualBox`).
 const EMULATED_VENDORS: [&str; 7] =
     ["0x1b36", "0x1af4", "0x15ad", "0x1414", "0x1d0f", "0x1ae0", "0x80ee"];
 
-/// The slowest link between the device in `directory` (below /sys/devices) and the processor; for
-/// an `NVMe` device with several paths, their sum.
+/// The slowest link between a device (below /sys/devices) and the processor; the sum of several
+/// paths to an `NVMe` device.
 pub fn of_device(root: &Path, directory: &Path) -> Option<Link> {
     let paths = nvme_controllers(directory);
     if paths.len() < 2 {
@@ -35,9 +34,8 @@ fn nvme_controllers(directory: &Path) -> Vec<PathBuf> {
         parent.file_name().is_some_and(|name| name.to_string_lossy().starts_with("nvme-subsys"))
     };
     let Some(subsystem) = directory.ancestors().find(in_subsystem) else { return Vec::new() };
-    let entries = fs::read_dir(subsystem).into_iter().flatten().flatten();
-    let mut controllers: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
+    let mut controllers: Vec<PathBuf> = entries(subsystem)
+        .into_iter()
         .filter(|path| path.is_symlink() && path.join("transport").exists())
         .filter_map(|path| fs::canonicalize(path).ok())
         .collect();

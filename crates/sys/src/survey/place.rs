@@ -11,21 +11,17 @@ use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, major, minor};
 
 use super::SurveyError;
 
-/// A path as the system calls describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The path as resolved.
     pub path: PathBuf,
     pub kind: PathKind,
     /// Major and minor number: of the device itself, or of the one its file system says it is on
     /// (`st_dev`, anonymous with major 0 on btrfs, overlay, tmpfs and network file systems).
     pub device: (u32, u32),
-    /// The mount it was reached through.
     pub mount_id: Option<u64>,
     /// Bytes free to this user in a directory; the size of a file; zero for a device, whose size
     /// sysfs tells even to those who may not open it.
     pub free_bytes: u64,
-    /// What the kernel says about direct I/O.
     pub alignment: Alignment,
 }
 
@@ -34,19 +30,15 @@ pub struct Place {
 pub enum Alignment {
     /// Possible when offsets, lengths and memory are aligned so.
     Known {
-        /// Of offsets and lengths.
         offset_bytes: u32,
         memory_bytes: u32,
     },
-    /// Not possible.
     Refused,
-    /// The kernel (before 6.1) or the file system does not say, but accepts `O_DIRECT`, or nothing
-    /// could be opened to ask.
+    /// The kernel (before 6.1) or file system does not say, or nothing could be opened to ask.
     Unknown,
 }
 
 impl Place {
-    /// Asks the kernel about `path`.
     pub fn of(path: &Path) -> Result<Self, SurveyError> {
         let fail = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => SurveyError::NotFound { path: path.to_owned() },
@@ -93,8 +85,7 @@ fn kind_of(path: &Path, file_type: fs::FileType) -> Result<PathKind, SurveyError
     Err(SurveyError::NotStorage { path: path.to_owned(), what })
 }
 
-/// Asks about a file: the one named, or for a directory one without a name (`O_TMPFILE`), which
-/// leaves no trace whatever happens.
+/// Asks about the file, or about one without a name (`O_TMPFILE`) in the directory.
 fn alignment(path: &Path, kind: PathKind) -> Alignment {
     let nameless = (kind == PathKind::Directory).then_some(OFlags::TMPFILE);
     let open = |flags: OFlags| {
