@@ -5,8 +5,12 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::stats::Estimate;
 
+mod keyed;
 mod merge;
 
 pub use merge::merge;
@@ -115,7 +119,8 @@ pub struct Row {
 }
 
 /// A cell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Value {
     /// A number in the column's measure.
     Number(f64),

@@ -6,7 +6,7 @@ use crate::policy::Policy;
 use crate::workload::Workload;
 
 /// Where the parts of a workload go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// All into the same open blocks.

@@ -7,7 +7,7 @@ use crate::theory;
 use crate::workload::{Action, Workload};
 
 /// A point of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Setting {
     /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
@@ -16,10 +16,12 @@ pub struct Setting {
 }
 
 /// What came out there.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Swept {
+    #[serde(flatten)]
     pub setting: Setting,
     /// `exact` or `counts`.
+    #[schemars(extend("enum" = ["exact", "counts"]))]
     pub engine: &'static str,
     /// Spare that collection can use, of the pages it can use.
     pub effective_spare: f64,

@@ -6,19 +6,21 @@ pub const PAGES: usize = 10;
 /// Pages that the host sees.
 pub const VISIBLE: usize = 30;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Cell {
     /// Erased: can be programmed once.
     #[default]
     Free,
-    /// Holds this page of the host.
-    Used(u8),
     /// Holds what was overwritten since.
     Stale,
+    /// Holds this page of the host.
+    #[serde(untagged)]
+    Used(u8),
 }
 
 /// A picture with what was done before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Step {
     /// What happened, in sentences.
     pub text: String,

@@ -2,6 +2,7 @@
 //! times, and what came of it.
 
 use blockstone_record::manifest::{End, Figure, Manifest};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of [`Plan`] as it is written.
@@ -34,7 +35,7 @@ pub struct Plan {
 }
 
 /// A setting and its values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
     /// The setting, as the command line names it.
     pub name: String,
@@ -52,7 +53,7 @@ pub struct PlannedCell {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Grid {
     /// What varied.
     pub axes: Vec<Axis>,
@@ -61,7 +62,7 @@ pub struct Grid {
 }
 
 /// One combination.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Cell {
     /// One value an axis.
     pub values: Vec<String>,
@@ -74,7 +75,7 @@ pub struct Cell {
 }
 
 /// A figure of a cell over its runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CellFigure {
     /// Its name.
     pub name: &'static str,

@@ -1,0 +1,82 @@
+//! A table in JSON: a list of rows, each with its cells by the keys of their columns.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::{Missing, Row, Table, Value};
+
+impl Serialize for Table {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.rows.iter().map(|row| Keyed { table: self, row }))
+    }
+}
+
+impl JsonSchema for Table {
+    fn schema_name() -> Cow<'static, str> {
+        "Table".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut rules = generator.subschema_for::<Vec<String>>();
+        let about = "Rules that condemn the numbers of this row; absent when they stand.";
+        rules.insert("description".to_owned(), about.into());
+        json_schema!({
+            "description": "Rows, each with its cells by the keys of their columns.",
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": { "condemned_by": rules },
+                "additionalProperties": generator.subschema_for::<Value>(),
+            },
+        })
+    }
+}
+
+struct Keyed<'a> {
+    table: &'a Table,
+    row: &'a Row,
+}
+
+impl Serialize for Keyed<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        for (column, value) in self.table.columns.iter().zip(&self.row.cells) {
+            map.serialize_entry(&column.key, value)?;
+        }
+        if !self.row.condemned_by.is_empty() {
+            map.serialize_entry("condemned_by", &self.row.condemned_by)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Missing {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if *self == Self::Nothing {
+            return to.serialize_unit();
+        }
+        let mut map = to.serialize_map(Some(1))?;
+        map.serialize_entry("unmeasured", self.word())?;
+        map.end()
+    }
+}
+
+impl JsonSchema for Missing {
+    fn schema_name() -> Cow<'static, str> {
+        "Missing".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words =
+            [Self::Off, Self::NotInVersion, Self::NotPermitted, Self::Unknown].map(Self::word);
+        json_schema!({
+            "description": "Null where nothing happened that it could describe, else why it was \
+                            not measured.",
+            "type": ["null", "object"],
+            "properties": { "unmeasured": { "enum": words } },
+            "required": ["unmeasured"],
+        })
+    }
+}
