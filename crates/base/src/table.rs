@@ -136,7 +136,8 @@ pub enum Value {
 pub type Known = Result<f64, Missing>;
 
 /// Why a number is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(into = "Option<keyed::Why>")]
 pub enum Missing {
     /// It could be measured, but is switched off.
     Off,

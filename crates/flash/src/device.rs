@@ -18,7 +18,7 @@ pub enum Placement {
     Pools,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Device {
     /// All flash there is, in bytes.
     pub raw_bytes: u64,
@@ -36,19 +36,25 @@ pub struct Device {
     /// Free blocks a die that only collection may use.
     pub reserve_blocks: u32,
     /// How collection is paced while writes wait.
+    #[serde(skip)]
     pub pace: Pace,
     /// Collect on idle dies until this part of their blocks is free, 0 to 1; zero collects on
     /// demand only.
+    #[serde(skip)]
     pub background: f64,
     /// For how long a die has to be idle before that, in nanoseconds.
+    #[serde(skip)]
     pub idle_ns: u64,
     /// What is moved gets open blocks of its own.
+    #[serde(skip)]
     pub separate_moves: bool,
     /// Where the parts of a workload go.
     pub placement: Placement,
     /// The part of the blocks that takes writes in fast pages only, 0 to 1; their pages are folded
     /// into ordinary blocks later.
+    #[serde(skip)]
     pub fast_blocks: f64,
+    #[serde(skip)]
     pub wear: Wear,
 }
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::{Missing, Row, Table, Value};
 
@@ -52,31 +53,15 @@ impl Serialize for Keyed<'_> {
     }
 }
 
-impl Serialize for Missing {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if *self == Self::Nothing {
-            return to.serialize_unit();
-        }
-        let mut map = to.serialize_map(Some(1))?;
-        map.serialize_entry("unmeasured", self.word())?;
-        map.end()
-    }
+/// Null where nothing happened that a number could describe, else why it was not measured.
+#[derive(Serialize, JsonSchema)]
+pub struct Why {
+    #[schemars(extend("enum" = ["off", "not in this version", "not permitted", "unknown"]))]
+    unmeasured: &'static str,
 }
 
-impl JsonSchema for Missing {
-    fn schema_name() -> Cow<'static, str> {
-        "Missing".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words =
-            [Self::Off, Self::NotInVersion, Self::NotPermitted, Self::Unknown].map(Self::word);
-        json_schema!({
-            "description": "Null where nothing happened that it could describe, else why it was \
-                            not measured.",
-            "type": ["null", "object"],
-            "properties": { "unmeasured": { "enum": words } },
-            "required": ["unmeasured"],
-        })
+impl From<Missing> for Option<Why> {
+    fn from(missing: Missing) -> Self {
+        (missing != Missing::Nothing).then(|| Why { unmeasured: missing.word() })
     }
 }

@@ -118,8 +118,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Whether a `--json` document is what `blockstone schema` says of it, by the name that the document
-/// gives itself.
+/// Whether a `--json` document is what `blockstone schema` says of the name that it gives itself.
 fn keeps_to_its_schema(document: &Value) {
     let name = document["schema"].as_str().and_then(|name| name.strip_prefix("blockstone."));
     let (name, _) = name.unwrap().split_once('/').unwrap();

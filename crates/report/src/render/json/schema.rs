@@ -93,7 +93,8 @@ impl Document {
             let table = generator.subschema_for::<Table>();
             return json!({ "type": "object", "additionalProperties": table });
         }
-        let (cell, rows) = (json!(generator.subschema_for::<Value>()), Table::json_schema(generator));
+        let (cell, rows) =
+            (json!(generator.subschema_for::<Value>()), Table::json_schema(generator));
         let table = |&(name, columns): &(&str, &[Heading])| {
             let mut rows = json!(rows);
             let row = &mut rows["items"];
@@ -175,7 +176,8 @@ mod tests {
 
     fn rendered(form: Form) -> Json {
         let mut table = Table::new("all", "", COLUMNS);
-        let estimate = Estimate { value: 1.0, low: 0.0, high: f64::NAN, samples: 1, duration_ns: 1 };
+        let estimate =
+            Estimate { value: 1.0, low: 0.0, high: f64::NAN, samples: 1, duration_ns: 1 };
         for value in [
             Value::Number(2.5),
             Value::Number(f64::INFINITY),

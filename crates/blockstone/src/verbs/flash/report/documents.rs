@@ -1,8 +1,6 @@
 //! Keys of the JSON documents of `flash`; schema, version and tables are the renderer's.
 
-use blockstone_flash::Policy;
-use blockstone_flash::device::Placement;
-use blockstone_flash::dies::Times;
+use blockstone_flash::device::Device;
 use blockstone_flash::estimate::{Cliff, Life};
 use blockstone_flash::fit::Fit;
 use blockstone_flash::ftl::Totals;
@@ -58,7 +56,7 @@ struct Simulation<'a> {
     latency: Latency,
     pages: Pages<'a>,
     steady: Steady,
-    device: Device<'a>,
+    device: Simulated<'a>,
     /// The workload and how it arrives, in words.
     load: String,
     /// One part in this many of the device was simulated.
@@ -131,21 +129,11 @@ struct Steady {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Device<'a> {
-    raw_bytes: u64,
-    visible_bytes: u64,
-    page_bytes: u32,
-    /// Of a block of one plane.
-    pages_per_block: u32,
-    channels: u32,
-    dies_per_channel: u32,
-    times: &'a Times,
-    policy: Policy,
-    /// Free blocks a die that only collection may use.
-    reserve_blocks: u32,
+struct Simulated<'a> {
+    #[serde(flatten)]
+    device: &'a Device,
     /// How garbage is collected, in words.
     collection: String,
-    placement: Placement,
     blocks_simulated: u64,
 }
 
@@ -187,7 +175,11 @@ fn simulation<'a>(outcome: &'a Outcome, trace: Option<&'a Trace>) -> Simulation<
             from_drive_fills: steady.from_drive_fills,
             duration_ns: steady.duration_ns,
         },
-        device: device(outcome),
+        device: Simulated {
+            device: &plan.device,
+            collection: words::collection_alone(outcome),
+            blocks_simulated: outcome.config.blocks(),
+        },
         load: words::load(outcome),
         scale: plan.scale.into(),
         elapsed_ns: outcome.elapsed_ns,
@@ -221,24 +213,6 @@ fn summary(outcome: &Outcome) -> Summary {
         cliff_drive_fills: outcome.cliff_drive_fills,
         cliff_drive_fills_analytic: outcome.cliff_drive_fills_analytic,
         is_settled: steady.is_settled,
-    }
-}
-
-fn device(outcome: &Outcome) -> Device<'_> {
-    let device = &outcome.plan.device;
-    Device {
-        raw_bytes: device.raw_bytes,
-        visible_bytes: device.visible_bytes,
-        page_bytes: device.page_bytes,
-        pages_per_block: device.pages_per_block,
-        channels: device.channels,
-        dies_per_channel: device.dies_per_channel,
-        times: &device.times,
-        policy: device.policy,
-        reserve_blocks: device.reserve_blocks,
-        collection: words::collection_alone(outcome),
-        placement: device.placement,
-        blocks_simulated: outcome.config.blocks(),
     }
 }
 

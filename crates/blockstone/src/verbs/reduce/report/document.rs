@@ -27,7 +27,7 @@ pub struct ReduceDocument<'a> {
     /// The model's blocks behind every compressor, at every step of allocation, by class.
     compression: &'a [CompressionFigures],
     /// The ratio with fields of pages masked.
-    masked: Vec<Masked>,
+    masked: Vec<UnderMask>,
     /// What each class of fields costs at the model's block size.
     field_costs: Vec<FieldCost<'a>>,
     usage: Usage,
@@ -99,7 +99,7 @@ struct Grid {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Masked {
+struct UnderMask {
     /// In bytes.
     block_size: u32,
     /// Where the first block of a file begins, in bytes.
@@ -222,6 +222,7 @@ struct Scan<'a> {
 macro_rules! interval {
     ($($name:ident { $value:ident, $low:ident, $high:ident } $about:literal;)+) => {$(
         #[derive(Serialize, JsonSchema)]
+        #[allow(clippy::struct_field_names, reason = "fields are keys of the document")]
         struct $name<T = Option<f64>> {
             #[doc = $about]
             $value: T,
@@ -339,8 +340,8 @@ fn grid(figures: &GridFigures) -> Grid {
     }
 }
 
-fn masked(findings: &Findings) -> Vec<Masked> {
-    let masked = findings.masked.iter().map(|masked| Masked {
+fn masked(findings: &Findings) -> Vec<UnderMask> {
+    let masked = findings.masked.iter().map(|masked| UnderMask {
         block_size: masked.grid.block_bytes,
         offset: masked.grid.offset_bytes,
         masked: masked.mask.fields().collect(),
