@@ -1,10 +1,11 @@
 //! What a machine, a target or an engine can do: fully, or less, and then why.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether something is available. Never an error (that is "could not") and never a verdict
 /// (that is a judgement).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Capability {
     Full,

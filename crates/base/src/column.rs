@@ -1,6 +1,7 @@
 //! The declaration of one recorded column. Schema, rate rule, terminal heading, chart axis and
 //! documentation all derive from it; there is no second place.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a column behaves in time.
@@ -111,7 +112,7 @@ pub struct Reading {
 }
 
 /// Why a column was not measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state", content = "why")]
 pub enum Unmeasured {
     /// Could be measured, but is switched off.

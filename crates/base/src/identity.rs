@@ -1,11 +1,12 @@
 //! What was measured and where: the host, the path, the file system and the devices beneath it.
 //! Collected by `sys`, kept in every recording, so that nothing later has to ask the machine.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Capability;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     pub hostname: String,
     /// Kernel release, as `uname -r` prints it.
@@ -25,7 +26,7 @@ pub struct Host {
     pub databases_running: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathKind {
     /// A directory: a test file is created in it.
@@ -36,7 +37,7 @@ pub enum PathKind {
 }
 
 /// The storage under test, from the path down to the devices.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageTarget {
     /// The path as resolved.
     pub path: String,
@@ -53,7 +54,7 @@ pub struct StorageTarget {
     pub free_bytes: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystem {
     /// Its type, as in /proc/self/mountinfo: `ext4`, `xfs`, `tmpfs`.
     pub kind: String,
@@ -65,7 +66,7 @@ pub struct FileSystem {
 }
 
 /// What a block device is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
     /// A whole disk, real or virtual.
@@ -82,7 +83,7 @@ pub enum DeviceKind {
 }
 
 /// One block device of the chain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockDevice {
     /// Kernel name, as `vda1`.
     pub name: String,
@@ -116,7 +117,7 @@ pub struct BlockDevice {
 }
 
 /// A link that no transfer can outrun.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// As an engineer writes it: `PCIe 8.0 GT/s x4`, `SATA 6.0 Gb/s`.
     pub description: String,
@@ -127,7 +128,7 @@ pub struct Link {
 }
 
 /// Direct I/O on the path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectIo {
     /// Whether the page cache can be bypassed.
     pub capability: Capability,
@@ -140,7 +141,7 @@ pub struct DirectIo {
 }
 
 /// Which transfers a cap limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CapKind {
     ReadIops,
@@ -150,7 +151,7 @@ pub enum CapKind {
 }
 
 /// A limit set by a control group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CgroupCap {
     /// `major:minor` of the limited device.
     pub device: String,
@@ -161,7 +162,7 @@ pub struct CgroupCap {
 }
 
 /// How a file's bytes lie on its device: what FIEMAP and stat(2) say.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileMap {
     pub size_bytes: u64,
     /// Bytes allocated (`st_blocks` × 512).

@@ -1,12 +1,15 @@
 //! What a measured load consisted of, in the field's terms. Written into every phase of a
 //! recording, so that a point can be repeated from its record alone.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::column::{Origin, Schema, Unit};
 
 /// The direction of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Op {
     Read,
@@ -27,7 +30,7 @@ impl Op {
 }
 
 /// In which order blocks are visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
     /// Uniformly random, aligned to the block size.
@@ -39,7 +42,7 @@ pub enum Access {
 }
 
 /// How a commit is made durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SyncMethod {
     /// A write with `O_DSYNC` semantics (`RWF_DSYNC`).
@@ -61,7 +64,7 @@ impl SyncMethod {
 }
 
 /// When the next operation starts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "loop")]
 pub enum Pacing {
     /// As soon as one completes: the device sets the pace.
@@ -75,7 +78,7 @@ pub enum Pacing {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSpec {
     /// The engine that submitted it: `psync`, `uring`, `null` or `sim`.
     pub engine: String,

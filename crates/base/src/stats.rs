@@ -1,14 +1,19 @@
 //! Estimates with their confidence: rates from cumulative counters, means, repeats, differences.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A number, its 95 % interval, and what it was computed from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
+    /// Null in JSON when it is not finite, as are the ends of its interval.
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
     /// Lower end of the 95 % interval.
+    #[schemars(with = "Option<f64>")]
     pub low: f64,
     /// Upper end of the 95 % interval.
+    #[schemars(with = "Option<f64>")]
     pub high: f64,
     /// How many samples (I/Os) stand behind it.
     pub samples: u64,

@@ -5,8 +5,12 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::stats::Estimate;
 
+mod keyed;
 mod merge;
 
 pub use merge::{divisors, merge};
@@ -109,7 +113,9 @@ pub struct Row {
     pub condemned_by: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// A cell.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Value {
     Number(f64),
     /// A number with its 95 % interval, in the column's measure.
@@ -122,7 +128,9 @@ pub enum Value {
 /// A number, or why there is none.
 pub type Known = Result<f64, Missing>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a number is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(into = "Option<keyed::Why>")]
 pub enum Missing {
     /// It could be measured, but is switched off.
     Off,

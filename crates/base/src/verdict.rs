@@ -1,8 +1,9 @@
 //! Judgements about a measurement: which rule, what came out, on what evidence, and what to do.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The evidence was there and shows nothing wrong.
@@ -14,7 +15,7 @@ pub enum Outcome {
 }
 
 /// What a failed rule means for the numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
     /// The numbers do not describe the storage: they are struck through and the run exits with 3.
@@ -23,7 +24,7 @@ pub enum Weight {
     Warns,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The rule's id, as listed in docs/verdicts.md.
     pub rule: String,

@@ -27,6 +27,8 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
         return Ok(exit(report));
     }
     if global.json {
+        let is_declared = verbs::schema::documents().any(|it| it.name == report.verb);
+        debug_assert!(is_declared, "no verb declares the document {}", report.verb);
         answer(&json::text(report))?;
     } else if let Some(table) = &global.csv {
         answer(&one_table(report, table, context)?)?;

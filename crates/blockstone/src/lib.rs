@@ -25,10 +25,11 @@ mod testing;
 mod verb;
 mod verbs;
 
-/// How recordings and their findings become reports.
+/// How recordings and their findings become reports, and the documents that reports print.
 pub mod reports {
     pub use crate::verbs::calibrate::report::report as calibration;
     pub use crate::verbs::run::report::report as run;
+    pub use crate::verbs::schema::documents;
 }
 
 use std::process::ExitCode;

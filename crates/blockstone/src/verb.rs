@@ -6,6 +6,7 @@ use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
 use blockstone_report::Report;
+use blockstone_report::render::json::schema::Document;
 use clap::ArgMatches;
 
 use crate::cli::Global;
@@ -28,6 +29,8 @@ pub struct Verb {
     pub run: fn(&ArgMatches, &Context) -> Result<Exit>,
     /// Whether it ends in a report: then `--json`, `--csv` and `--html` mean something.
     pub reports: bool,
+    /// The JSON documents that it prints with `--json`.
+    pub documents: &'static [Document],
     /// How a recording whose manifest names this verb is reported. `None`: it makes no recordings.
     pub report: Option<fn(Recording, &Context) -> Result<Report>>,
     /// The figures of such a recording, for a comparison with another.
@@ -50,6 +53,7 @@ impl Verb {
         options: |command| command,
         run: |_, _| Ok(Exit::Done),
         reports: false,
+        documents: &[],
         report: None,
         figures: None,
     };

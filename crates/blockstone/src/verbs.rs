@@ -21,6 +21,7 @@ verbs! {
     report,
     compare,
     runs,
+    schema,
     completions,
     man,
 }

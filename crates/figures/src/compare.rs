@@ -2,6 +2,7 @@
 //! difference is established.
 
 use blockstone_base::stats::{self, Estimate};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Which direction of a figure is good.
@@ -16,8 +17,9 @@ pub enum Better {
 }
 
 /// What may be said of a figure of `b` against that of `a`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Change")]
 pub enum Outcome {
     /// `b` is better, and the 95 % interval of the ratio excludes 1.
     Faster,

@@ -6,7 +6,7 @@ use crate::policy::Policy;
 use crate::workload::Workload;
 
 /// Where the parts of a workload go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// All into the same open blocks.
@@ -18,7 +18,7 @@ pub enum Placement {
     Pools,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Device {
     pub raw_bytes: u64,
     /// What the host sees, in bytes.
@@ -32,15 +32,21 @@ pub struct Device {
     pub policy: Policy,
     /// Free blocks a die that only collection may use.
     pub reserve_blocks: u32,
+    #[serde(skip)]
     pub pace: Pace,
     /// Collect on idle dies until this share of their blocks is free, 0 to 0.5; 0 is on demand.
+    #[serde(skip)]
     pub background: f64,
     /// For how long a die has to be idle before that, in nanoseconds.
+    #[serde(skip)]
     pub idle_ns: u64,
+    #[serde(skip)]
     pub separate_moves: bool,
     pub placement: Placement,
     /// The share of blocks, 0 to 0.5, written in fast pages only and folded into others later.
+    #[serde(skip)]
     pub fast_blocks: f64,
+    #[serde(skip)]
     pub wear: Wear,
 }
 

@@ -7,7 +7,7 @@ use crate::ftl::{Operations, Placed};
 use crate::tournament::Tournament;
 
 /// What an operation takes, in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Times {
     /// Read of a page.
     pub read_ns: u64,
@@ -27,7 +27,7 @@ pub struct Times {
 }
 
 /// What operations a read interrupts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Suspend {
     /// None: a read waits for all that the die was asked for before it.

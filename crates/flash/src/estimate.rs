@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::theory;
 
 /// The write cliff of a device under uniform random writes.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Cliff {
     /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
@@ -111,7 +111,7 @@ fn alpha_for_rate(device: &Device, iops: f64) -> Option<f64> {
 }
 
 /// How long a device lives.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Life {
     /// Years of 365.25 days until the mean block has done its P/E cycles.
     pub years: f64,

@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 /// What a curve tells.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Fit {
     /// Bytes a second before the fall.
     pub fresh_bytes_per_s: f64,

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How a victim is chosen among the blocks that are fully written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(into = "String")]
 pub enum Policy {
     /// The block with the fewest valid pages.
     Greedy,
@@ -35,6 +36,12 @@ impl FromStr for Policy {
             "cost-benefit" => Ok(Self::CostBenefit),
             _ => drawn().map(Self::Choices).ok_or_else(|| PolicyError { text: text.to_owned() }),
         }
+    }
+}
+
+impl From<Policy> for String {
+    fn from(policy: Policy) -> Self {
+        policy.to_string()
     }
 }
 

@@ -6,16 +6,21 @@ use crate::simulate::SimulationError;
 use crate::theory;
 use crate::workload::{Action, Workload};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A point of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Setting {
     pub over_provisioning: f64,
     pub policy: Policy,
     pub pages_per_block: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What came out there.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Swept {
+    #[serde(flatten)]
     pub setting: Setting,
+    /// `exact` or `counts`.
+    #[schemars(extend("enum" = ["exact", "counts"]))]
     pub engine: &'static str,
     pub effective_spare: f64,
     pub wa: f64,

@@ -5,17 +5,21 @@ pub const BLOCKS: usize = 5;
 pub const PAGES: usize = 10;
 pub const VISIBLE: usize = 30;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Cell {
     /// Erased: can be programmed once.
     #[default]
     Free,
-    Used(u8),
     /// Holds what was overwritten since.
     Stale,
+    /// Holds this page of the host.
+    #[serde(untagged)]
+    Used(u8),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A picture with what was done before it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Step {
     pub text: String,
     pub blocks: [[Cell; PAGES]; BLOCKS],

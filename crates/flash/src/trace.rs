@@ -10,7 +10,8 @@ use std::str::FromStr;
 
 use crate::workload::{Action, Request};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+/// A way in which traces are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; the timestamp
@@ -57,7 +58,7 @@ pub struct Recorded {
 }
 
 /// A line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct BadLine {
     /// Its number, from 1.
     pub line: u64,

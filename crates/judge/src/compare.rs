@@ -8,12 +8,13 @@ pub use blockstone_figures::compare::Outcome as Change;
 use blockstone_figures::compare::{self, Better, Compared};
 use blockstone_record::manifest::{Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::findings::{Findings, Point};
 
 /// Two recordings, number by number; `b` is judged against `a`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The first recording.
     pub a: Side,
@@ -28,7 +29,7 @@ pub struct Comparison {
 }
 
 /// What was measured on one side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Side {
     /// The recording's id.
     pub id: String,
@@ -51,7 +52,7 @@ pub struct Side {
 }
 
 /// One number of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// The summary figure's name, or the point's label.
     pub label: String,

@@ -6,10 +6,11 @@ use blockstone_base::load::LoadSpec;
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
 use blockstone_record::manifest::{Figure, Group, Stop};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// All findings of one recording.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Findings {
     /// One for each label, in the order in which they were first measured; repeats are pooled.
     pub points: Vec<Point>,
@@ -34,7 +35,7 @@ impl Findings {
 }
 
 /// One measured load.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Point {
     /// Its label, unique in the findings.
     pub label: String,
@@ -69,7 +70,7 @@ pub struct Point {
 }
 
 /// Latencies in nanoseconds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Latency {
     pub ns_mean: Estimate,
     pub ns_p50: Estimate,
@@ -80,13 +81,14 @@ pub struct Latency {
     pub ns_min: u64,
     pub ns_max: u64,
     /// Mean delay of submissions behind their intended start (open loop; zero in a closed loop).
+    #[schemars(with = "Option<f64>")]
     pub lag_ns_mean: f64,
     /// The longest such delay.
     pub lag_ns_max: u64,
 }
 
 /// Processor cost of one I/O in this window; `None` where it was not measured.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct CpuCost {
     /// User time of this process per I/O.
     pub user_ns_per_io: Option<f64>,
@@ -107,7 +109,7 @@ pub struct CpuCost {
 }
 
 /// The same window as three layers saw it.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Evidence {
     /// Bytes the load generator completed.
     pub completed_bytes: u64,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use blockstone_base::stats;
 use blockstone_record::manifest::{End, Figure, Manifest};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub const GRID_SCHEMA: &str = "blockstone.grid/1";
@@ -36,7 +37,7 @@ pub struct Plan {
 }
 
 /// A setting and its values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
     /// The setting, as the command line names it.
     pub name: String,
@@ -54,7 +55,7 @@ pub struct PlannedCell {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Grid {
     /// What varied.
     pub axes: Vec<Axis>,
@@ -63,7 +64,7 @@ pub struct Grid {
 }
 
 /// One combination.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Cell {
     /// One value an axis.
     pub values: Vec<String>,
@@ -76,7 +77,7 @@ pub struct Cell {
 }
 
 /// A figure of a cell over its runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CellFigure {
     /// Its name.
     pub name: &'static str,

@@ -17,6 +17,7 @@ use blockstone_base::verdict::Verdict;
 use blockstone_figures::History;
 use blockstone_record::manifest::{Figure, Manifest, Stop};
 use blockstone_record::{RecordError, Recording};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Findings;
@@ -30,17 +31,22 @@ pub(crate) use window::RunWindow;
 /// All findings of one run. Everything counts from edge to edge of a window: the only one; the
 /// quiet one where noise was added in a second; of a matrix of scans the one with most bytes a
 /// second.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct RunFindings {
     /// Label of the window's phase; empty when the run did not come that far.
+    #[serde(skip)]
     pub label: String,
     /// Length of the window; zero when the run did not come that far.
+    #[serde(skip)]
     pub window_ns: u64,
     /// Sessions that ran.
+    #[serde(skip)]
     pub sessions: u64,
     /// Why the window closed.
+    #[serde(skip)]
     pub stop: Option<Stop>,
     /// Headline figures by name, in the order in which they should be read.
+    #[serde(skip)]
     pub summary: Vec<(String, Figure)>,
     /// What the database did, per second and per transaction.
     pub load_profile: Vec<ProfileRow>,
@@ -52,6 +58,8 @@ pub struct RunFindings {
     pub classes: Vec<WaitClass>,
     /// I/O of the database by the process that sent it.
     pub roles: Vec<Transfers>,
+    /// Claimed by the database, charged to its processes, done by the device.
+    pub ledger: Vec<LedgerRow>,
     /// I/O as each disk of the disk group was sent it; mirrored writes count on each.
     pub disks: Vec<Transfers>,
     /// Latencies by operation, then by event.
@@ -61,23 +69,25 @@ pub struct RunFindings {
     /// Against a calibration of the same path; empty without one.
     pub efficiency: Vec<Efficiency>,
     /// The points of a direct-path matrix and what they show; none of any other run.
+    #[serde(skip)]
     pub scan: Option<Scan>,
     /// What noise beside the sessions did to them; none where there was none.
+    #[serde(skip)]
     pub noise: Option<Noise>,
-    /// Claimed by the database, charged to its processes, done by the device.
-    pub ledger: Vec<LedgerRow>,
     /// One for each rule that applies to runs, in the order of the registry.
+    #[serde(skip)]
     pub verdicts: Vec<Verdict>,
 }
 
 /// One line of the load profile.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileRow {
     /// Stable name, for scripts.
     pub name: &'static str,
     /// For people.
     pub title: &'static str,
     /// What is counted: `count`, `bytes`, or `ns` (then a second of it a second is 1e9).
+    #[schemars(extend("enum" = ["count", "bytes", "ns"]))]
     pub unit: &'static str,
     /// Per second.
     pub per_s: Estimate,
@@ -86,7 +96,7 @@ pub struct ProfileRow {
 }
 
 /// The sessions' database time as a tree: all parts add up to `db_time_ns`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DbTime {
     /// Wall time inside the calls of sessions.
     pub db_time_ns: u64,
@@ -115,7 +125,7 @@ pub struct DbTime {
 }
 
 /// One event of one role.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Wait {
     /// Its name as DBAs know it; `CPU` and `run queue` are events too.
     pub event: String,
@@ -136,7 +146,7 @@ pub struct Wait {
 }
 
 /// The sessions' time by class.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WaitClass {
     /// The class.
     pub class: &'static str,
@@ -149,7 +159,7 @@ pub struct WaitClass {
 }
 
 /// I/O of one role or one disk.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Transfers {
     /// The role or disk.
     pub name: String,
@@ -160,7 +170,7 @@ pub struct Transfers {
 }
 
 /// Requests in one direction.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Transfer {
     /// Requests completed.
     pub ios: u64,
@@ -175,7 +185,7 @@ pub struct Transfer {
 }
 
 /// Latencies of an operation or an event.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Percentiles {
     /// `select`, `update`, `scan`, or an event.
     pub name: String,
@@ -209,7 +219,7 @@ impl Percentiles {
 }
 
 /// Little's law: as many customers as throughput × time in the system.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LittlesLaw {
     /// What is counted: `operations` or `physical reads`.
     pub what: &'static str,
@@ -226,7 +236,7 @@ pub struct LittlesLaw {
 }
 
 /// A figure of this run against the same storage's calibration.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Efficiency {
     /// Figure of this run.
     pub figure: &'static str,

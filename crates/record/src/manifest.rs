@@ -10,6 +10,7 @@ use blockstone_base::identity::{FileMap, Host, StorageTarget};
 use blockstone_base::load::LoadSpec;
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub const FORMAT: &str = "blockstone.recording/1";
@@ -61,7 +62,7 @@ pub struct Manifest {
     pub verdicts: Vec<Verdict>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum End {
     /// It has not ended: either it still runs or it was killed.
@@ -76,7 +77,7 @@ pub enum End {
 }
 
 /// Where a recording comes from that Blockstone did not measure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imported {
     /// The tool that measured: `collectl`, `sar`, `iostat`.
     pub tool: String,
@@ -104,7 +105,7 @@ impl Imported {
 }
 
 /// A capability by its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedCapability {
     /// What: `direct-io`, `engine-uring`, `fiemap`.
     pub name: String,
@@ -114,7 +115,7 @@ pub struct NamedCapability {
 }
 
 /// The file under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEvidence {
     pub path: String,
     /// Whether Blockstone wrote it (only then is it ever written to, and stamps can be verified).
@@ -126,7 +127,7 @@ pub struct FileEvidence {
 }
 
 /// A look at the data themselves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataSample {
     /// Bytes looked at.
     pub sampled_bytes: u64,
@@ -139,7 +140,9 @@ pub struct DataSample {
 }
 
 /// What kind of question a phase answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
     /// The tool's own cost per I/O, on the null engine.
@@ -201,7 +204,7 @@ pub struct Phase {
     pub note: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// The 95 % interval of the rate became narrower than asked for.
@@ -259,7 +262,7 @@ pub struct ColumnInfo {
 }
 
 /// A derived number with everything a reader needs to believe it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// What it is, for people: `Most random reads a second`.
     pub title: String,

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use blockstone_base::rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
@@ -68,7 +69,9 @@ fn cut(bytes: &[u8]) -> usize {
 }
 
 /// That one file holds what another does, shifted by some bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Displacement {
     /// Where the chunks occurred first.
     pub original: FileId,

@@ -4,6 +4,7 @@ mod fields;
 mod shared;
 mod usage;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use blockstone_base::Verdict;
@@ -57,7 +58,7 @@ pub struct GridFigures {
 }
 
 /// Compression of the model's blocks: one compressor, one step of allocation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CompressionFigures {
     /// The compressor.
     pub codec: Codec,
@@ -72,7 +73,7 @@ pub struct CompressionFigures {
 }
 
 /// Classes of contents that are compressed apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// All of them.
@@ -103,9 +104,10 @@ impl Class {
 }
 
 /// A copy that lies where no block of 4 KiB can match it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Shift {
     /// From where to where, and by how much.
+    #[serde(flatten)]
     pub displacement: Displacement,
     /// Bytes that match there.
     pub bytes: u64,
@@ -114,7 +116,7 @@ pub struct Shift {
 }
 
 /// What a sample of blocks would have said.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BlockSample {
     /// Blocks drawn.
     pub blocks: u64,

@@ -14,7 +14,8 @@
 //! ```
 
 use blockstone_base::units::Bytes;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::compress::Codec;
 use crate::grid::BLOCK_BYTES_MAX;
@@ -35,11 +36,12 @@ pub enum ModelError {
 }
 
 /// What an array does with a block.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Model {
     pub name: String,
     pub about: String,
     /// Bytes of a block that is deduplicated and compressed.
+    #[serde(rename = "block_size")]
     pub block_bytes: u32,
     /// How blocks are compressed; not at all if there is none.
     pub codec: Option<Codec>,

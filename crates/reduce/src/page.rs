@@ -13,9 +13,13 @@ pub mod stamped;
 
 use std::ops::{Range, RangeInclusive};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// What a field of a page header or a row header is for. All formats have the same classes, so that
 /// one ladder of masks serves them all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Field {
     /// When the page was changed: LSN, SCN.
     Lsn,

@@ -1,9 +1,10 @@
 //! What was scanned: the files, and what was wrong with them. The reader of the files fills this
 //! in; reports show it beside the findings.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum FileState {
     /// Read from its beginning to its end, which stayed where it was.
@@ -50,7 +51,7 @@ pub struct ScannedFile {
 }
 
 /// Something met on the way that was not scanned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     pub path: String,
     pub why: String,

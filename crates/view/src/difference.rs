@@ -6,19 +6,24 @@ use blockstone_base::stats::{self, Estimate};
 use blockstone_figures::Interval;
 pub use blockstone_figures::compare::Outcome;
 use blockstone_figures::compare::{Better, Compared, compare};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use crate::registry;
 use crate::table::{Heading, Value, View};
 
 /// A figure of both sides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Difference {
     /// The view that has it.
+    #[serde(serialize_with = "view_name")]
+    #[schemars(with = "String")]
     pub view: &'static View,
     /// What names its row; empty in a view of one row.
     pub row: String,
     /// Its column.
+    #[serde(rename = "figure", serialize_with = "column_key")]
+    #[schemars(with = "String")]
     pub column: &'static Heading,
     /// Its mean over the first interval; none where it was not seen there.
     pub a: Option<Estimate>,
@@ -58,37 +63,44 @@ pub fn differences(a: &Interval<'_>, b: &Interval<'_>) -> Vec<Difference> {
     keys.into_iter().map(|key| difference(key, a.get(key), b.get(key))).collect()
 }
 
+/// The keys of their document.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DifferenceDocument<'a> {
+    /// The first interval.
+    a: Part<'a>,
+    /// The second, of which each row says whether it was higher.
+    b: Part<'a>,
+    rows: Vec<Difference>,
+}
+
+/// What was compared.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct Part<'a> {
+    recording: &'a str,
+    /// Where the interval begins, in nanoseconds since the recording did.
+    from_ns: u64,
+    /// Where it ends, likewise.
+    to_ns: u64,
+}
+
 /// All of them as one document.
-pub fn difference_document(a: (&str, &Interval<'_>), b: (&str, &Interval<'_>)) -> Json {
-    let estimate = |estimate: &Option<Estimate>| {
-        estimate.as_ref().map(|e| {
-            let finite = |end: f64| end.is_finite().then_some(end);
-            json!({ "value": e.value, "low": finite(e.low), "high": finite(e.high),
-                "samples": e.samples })
-        })
+pub fn difference_document<'a>(
+    a: (&'a str, &Interval<'_>),
+    b: (&'a str, &Interval<'_>),
+) -> DifferenceDocument<'a> {
+    let part = |(recording, interval): (&'a str, &Interval<'_>)| {
+        let Interval { from_ns, to_ns, .. } = *interval;
+        Part { recording, from_ns, to_ns }
     };
-    let row = |found: &Difference| {
-        json!({
-            "view": found.view.name,
-            "row": found.row,
-            "figure": &*found.column.key,
-            "a": estimate(&found.a),
-            "b": estimate(&found.b),
-            "ratio": estimate(&found.ratio),
-            "outcome": found.outcome.name(),
-        })
-    };
-    let found = differences(a.1, b.1);
-    let side = |(name, interval): (&str, &Interval<'_>)| {
-        let Interval { from_ns, to_ns, .. } = interval;
-        json!({ "recording": name, "from_ns": from_ns, "to_ns": to_ns })
-    };
-    json!({
-        "schema": "blockstone.difference/1",
-        "a": side(a),
-        "b": side(b),
-        "rows": found.iter().map(row).collect::<Vec<_>>(),
-    })
+    DifferenceDocument { a: part(a), b: part(b), rows: differences(a.1, b.1) }
+}
+
+fn view_name<S: Serializer>(view: &View, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(view.name)
+}
+
+fn column_key<S: Serializer>(column: &Heading, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&column.key)
 }
 
 /// The mean of each figure over the slices of an interval.
@@ -129,7 +141,9 @@ fn difference(key: &Key, a: Option<&Estimate>, b: Option<&Estimate>) -> Differen
 mod tests {
     use blockstone_base::column::{Cell, Kind};
     use blockstone_figures::History;
+    use blockstone_record::manifest::ProbeInfo;
     use blockstone_record::testing::probe;
+    use serde_json::{Value as Json, json};
 
     use super::*;
 
@@ -171,7 +185,7 @@ mod tests {
         let found = differences(&a.whole().unwrap(), &none);
         assert!(!found.is_empty());
         assert!(found.iter().all(|found| found.outcome == Outcome::OnlyInOne && found.b.is_none()));
-        let document = difference_document(("a", &a.whole().unwrap()), ("b", &none));
+        let document = json!(difference_document(("a", &a.whole().unwrap()), ("b", &none)));
         assert_eq!(document["rows"].as_array().unwrap().len(), found.len());
         assert_eq!(document["rows"][0]["outcome"], "only-in-one");
     }

@@ -148,7 +148,8 @@ mod tests {
         let completions = ["blockstone.bash", "blockstone.elv", "blockstone.fish", "_blockstone"];
         let completions = completions.map(|file| format!("completions/{file}"));
         let files = files.iter().map(|file| (*file).to_owned()).chain(completions);
-        for file in files.chain(["man/blockstone-calibrate.1".to_owned()]) {
+        let documents = ["man/blockstone-calibrate.1", "schema/run.json"].map(str::to_owned);
+        for file in files.chain(documents) {
             assert!(entries.contains(&(format!("{folder}/{file}"), 0o644)), "{file}: {entries:?}");
         }
         assert!(entries.contains(&(format!("{folder}/blockstone"), 0o755)), "{entries:?}");
@@ -178,6 +179,7 @@ mod tests {
         assert!(has("-rwxr-xr-x", " ./usr/bin/blockstone"), "{listed}");
         assert!(has("drwxr-xr-x", " ./usr/share/man/man1/"), "{listed}");
         assert!(has("-rw-r--r--", " ./usr/share/doc/blockstone/copyright"), "{listed}");
+        assert!(has("-rw-r--r--", " ./usr/share/blockstone/schema/run.json"), "{listed}");
         let installed = dir.path().join("root");
         output_of(dpkg("--extract").arg(&installed)).unwrap();
         let mut program = Command::new(installed.join("usr/bin/blockstone"));

@@ -1,47 +1,104 @@
 //! Keys that the JSON documents of recordings share. A key is never renamed or given another
-//! meaning within a version; `docs/schema` describes them.
+//! meaning within a version.
 
+use std::collections::BTreeMap;
+
+use blockstone_base::identity::{Host, StorageTarget};
 use blockstone_base::verdict::Verdict;
 use blockstone_record::Recording;
-use blockstone_record::manifest::Figure;
+use blockstone_record::manifest::{End, Figure, NamedCapability};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Which recording it is, what it says in short, and on which machine. `names` are the figures
-/// that the verb knows.
-pub fn common(
-    recording: &Recording,
-    names: &[&str],
-    figures: &[(String, Figure)],
-    verdicts: &[Verdict],
-) -> Map<String, Value> {
-    let manifest = &recording.manifest;
-    object(json!({
-        "tool_version": manifest.tool_version,
-        "trustworthy": !verdicts.iter().any(Verdict::condemns),
-        "recording": {
-            "path": recording.dir.display().to_string(),
-            "id": manifest.id,
-            "started_at": manifest.started_at,
-            "ended_at": manifest.ended_at,
-            "end": manifest.end,
-        },
-        "summary": summary(names, figures),
-        "condemned": condemned(figures),
-        "verdicts": verdicts,
-        "figures": figures.iter().map(|(name, f)| (name.clone(), plain(f))).collect::<Map<_, _>>(),
-        "host": manifest.host,
-        "target": manifest.target,
-        "settings": manifest.settings,
-        "capabilities": manifest.capabilities,
-    }))
+/// Which recording it is, what it says in short, and on which machine.
+#[derive(Serialize, JsonSchema)]
+pub struct Common<'a> {
+    /// Version of Blockstone that measured.
+    tool_version: &'a str,
+    /// Whether no verdict condemns a number.
+    trustworthy: bool,
+    recording: Identity<'a>,
+    /// Every figure, and its 95 % interval; null when condemned or not measured.
+    summary: Map<String, Value>,
+    /// The figures that may not be used, by name.
+    #[schemars(with = "BTreeMap<String, Condemned>")]
+    condemned: Map<String, Value>,
+    /// One for each rule that applies.
+    verdicts: &'a [Verdict],
+    /// The figures that were measured, by name, with all there is to say about each.
+    #[schemars(with = "BTreeMap<String, Figure>")]
+    figures: Map<String, Value>,
+    host: &'a Host,
+    target: &'a StorageTarget,
+    /// The settings after defaults, by the name of the option.
+    settings: &'a BTreeMap<String, Value>,
+    /// What the measurement could do, and what not and why.
+    capabilities: &'a [NamedCapability],
 }
 
-/// The keys of an object; of anything else none.
-pub fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(keys) => keys,
-        _ => Map::new(),
+#[derive(Serialize, JsonSchema)]
+struct Identity<'a> {
+    /// Its directory.
+    path: String,
+    id: &'a str,
+    /// RFC 3339.
+    started_at: &'a str,
+    /// RFC 3339; null while it runs or after a crash.
+    ended_at: Option<&'a str>,
+    end: &'a End,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Condemned<'a> {
+    value: Option<f64>,
+    /// The rules that condemn it.
+    by: &'a [String],
+}
+
+/// The keys of a recording. `names` are the figures that the verb knows.
+pub fn common<'a>(
+    recording: &'a Recording,
+    names: &[&str],
+    figures: &[(String, Figure)],
+    verdicts: &'a [Verdict],
+) -> Common<'a> {
+    let manifest = &recording.manifest;
+    Common {
+        tool_version: &manifest.tool_version,
+        trustworthy: !verdicts.iter().any(Verdict::condemns),
+        recording: Identity {
+            path: recording.dir.display().to_string(),
+            id: &manifest.id,
+            started_at: &manifest.started_at,
+            ended_at: manifest.ended_at.as_deref(),
+            end: &manifest.end,
+        },
+        summary: summary(names, figures),
+        condemned: condemned(figures),
+        verdicts,
+        figures: figures.iter().map(|(name, figure)| (name.clone(), json!(figure))).collect(),
+        host: &manifest.host,
+        target: &manifest.target,
+        settings: &manifest.settings,
+        capabilities: &manifest.capabilities,
+    }
+}
+
+/// Lists the figures that a verb knows in the schema of its document.
+pub fn summary_of(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+    let number = json!({ "type": ["number", "null"] });
+    let interval =
+        json!({ "type": ["array", "null"], "items": number, "minItems": 2, "maxItems": 2 });
+    move |schema| {
+        let Some(summary) = schema.pointer_mut("/properties/summary") else { return };
+        let figure = |name: &&str| {
+            [(name.to_string(), number.clone()), (format!("{name}_interval"), interval.clone())]
+        };
+        let figures: Map<String, Value> = names.iter().flat_map(figure).collect();
+        summary["required"] = figures.keys().cloned().collect();
+        summary["properties"] = figures.into();
+        summary["additionalProperties"] = false.into();
     }
 }
 
@@ -66,14 +123,8 @@ fn summary(names: &[&str], figures: &[(String, Figure)]) -> Map<String, Value> {
 fn condemned(figures: &[(String, Figure)]) -> Map<String, Value> {
     let condemned = figures.iter().filter(|(_, figure)| !figure.condemned_by.is_empty());
     let entry = |(name, figure): &(String, Figure)| {
-        let entry = json!({ "value": figure.estimate.value, "by": figure.condemned_by });
-        (name.clone(), entry)
+        let value = Some(figure.estimate.value);
+        (name.clone(), json!(Condemned { value, by: &figure.condemned_by }))
     };
     condemned.map(entry).collect()
-}
-
-/// # Panics
-/// Never: findings are structs, strings and numbers; a number that is not finite becomes null.
-pub fn plain<T: Serialize + ?Sized>(part: &T) -> Value {
-    serde_json::to_value(part).expect("findings have string keys and plain values only")
 }

@@ -5,6 +5,7 @@ pub(crate) mod report;
 
 use anyhow::{Context, Result, bail};
 use blockstone_calibrate::{OpenLoop, Settings, Subject, Thoroughness};
+use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
 use crate::cli::Global;
@@ -23,6 +24,7 @@ pub const VERB: Verb = Verb {
     options: CalibrateArgs::augment_args,
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
     reports: true,
+    documents: &[Document::of::<report::CalibrateDocument<'_>>("calibrate", "A calibration")],
     report: Some(|recording, _| report::report(&recording, &blockstone_judge::find(&recording)?)),
     figures: Some(|recording, _| {
         let findings = blockstone_judge::find(&recording)?;

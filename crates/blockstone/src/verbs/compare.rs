@@ -8,6 +8,7 @@ use blockstone_base::units::Nanos;
 use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
+use blockstone_report::render::json::schema::Document;
 use blockstone_view::History;
 use clap::{Args, FromArgMatches};
 
@@ -26,6 +27,13 @@ pub const VERB: Verb = Verb {
     options: CompareArgs::augment_args,
     run: |options, context| run(&CompareArgs::from_arg_matches(options)?, context),
     reports: true,
+    documents: &[
+        Document::of::<report::figures::CompareDocument<'_>>("compare", "Two recordings"),
+        Document::of::<blockstone_view::DifferenceDocument<'_>>(
+            "difference",
+            "Two parts of watched time",
+        ),
+    ],
     ..Verb::PLAIN
 };
 

@@ -13,6 +13,7 @@ use blockstone_reduce::findings::Findings;
 use blockstone_reduce::generate::{self, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
+use blockstone_report::render::json::schema::Document;
 use blockstone_scan::{Outcome, ScanError, Settings};
 use clap::{Args, FromArgMatches};
 
@@ -30,6 +31,7 @@ pub const VERB: Verb = Verb {
     options: ReduceArgs::augment_args,
     run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,
+    documents: &[Document::of::<report::document::ReduceDocument<'_>>("reduce", "A scan of files")],
     ..Verb::PLAIN
 };
 

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use blockstone_base::units::Nanos;
 use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
+use blockstone_report::render::json::schema::Document;
 use blockstone_run::{DiskSetting, ScanMatrix, Settings};
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
@@ -32,6 +33,10 @@ pub const VERB: Verb = Verb {
     options: RunArgs::augment_args,
     run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,
+    documents: &[
+        Document::of::<report::RunDocument<'_>>("run", "A run of a workload"),
+        Document::of::<report::grid::GridDocument<'_>>("grid", "Every combination of settings"),
+    ],
     report: Some(|recording, context| report::report(&recording, &found(&recording, context)?)),
     figures: Some(|recording, context| {
         let findings = found(&recording, context)?;

@@ -2,14 +2,20 @@
 
 mod args;
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use anyhow::Result;
 use blockstone_base::table::{Heading, Missing, Table, Value, count, text, time};
-use blockstone_record::manifest::End;
+use blockstone_record::manifest::{End, Figure};
 use blockstone_record::{RunEntry, RunState};
+use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Document;
 use blockstone_report::{Report, Section};
 use clap::{Args, FromArgMatches};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
-use serde_json::{Map, Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::finish::finish;
@@ -22,6 +28,8 @@ pub const VERB: Verb = Verb {
     options: RunsArgs::augment_args,
     run: |options, context| run(&RunsArgs::from_arg_matches(options)?, context),
     reports: true,
+    documents: &[Document::of::<RunsDocument<'_>>("runs", "The recordings there are")
+        .with_tables(&[("runs", COLUMNS)])],
     ..Verb::PLAIN
 };
 
@@ -43,6 +51,31 @@ const COLUMNS: &[Heading] = &[
 /// What the columns of figures show, in the order in which it is looked for.
 const SHOWN: [&[&str]; 3] =
     [&["max_iops", "read_iops"], &["max_mbps", "read_mbps"], &["commit_latency_ns_p50"]];
+
+/// The keys of the document.
+#[derive(Serialize, JsonSchema)]
+struct RunsDocument<'a> {
+    /// Newest first.
+    runs: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Entry<'a> {
+    /// What names the recording to other verbs.
+    id: &'a str,
+    /// What made it.
+    verb: &'a str,
+    /// RFC 3339.
+    started_at: Option<String>,
+    /// The path that was measured.
+    target: Option<&'a str>,
+    /// Its directory.
+    path: &'a Path,
+    /// How it ended and, where that is known, why.
+    state: String,
+    /// Its figures by name; empty before the end.
+    summary: &'a BTreeMap<String, Figure>,
+}
 
 fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
     let dir = &context.global.runs_dir;
@@ -92,12 +125,11 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
     let explained =
         runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, reason(&run.state)?)));
     table.notes.extend(explained);
-    let entries: Vec<Json> = runs.iter().map(entry).collect();
     Report {
         verb: "runs".into(),
         version: 1,
         sections: vec![Section::new("runs", "").with([table])],
-        document: Map::from_iter([("runs".to_owned(), entries.into())]),
+        document: json::keys(RunsDocument { runs: runs.iter().map(entry).collect() }),
         ..Report::default()
     }
 }
@@ -173,20 +205,21 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn entry(run: &RunEntry) -> Json {
-    let state = reason(&run.state).unwrap_or_else(|| state_word(&run.state).to_owned());
-    json!({
-        "id": run.id, "verb": run.verb, "started_at": run.started_at.map(|t| t.to_string()),
-        "target": run.target_path, "path": run.path, "state": state, "summary": run.summary,
-    })
+fn entry(run: &RunEntry) -> Entry<'_> {
+    Entry {
+        id: &run.id,
+        verb: &run.verb,
+        started_at: run.started_at.map(|at| at.to_string()),
+        target: run.target_path.as_deref(),
+        path: &run.path,
+        state: reason(&run.state).unwrap_or_else(|| state_word(&run.state).to_owned()),
+        summary: &run.summary,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use blockstone_base::stats::Estimate;
-    use blockstone_record::manifest::Figure;
     use blockstone_report::render::terminal::{self, Style};
 
     use super::*;

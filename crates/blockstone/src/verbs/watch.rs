@@ -13,6 +13,7 @@ use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
 use blockstone_record::{End, Recording, out_run_dir};
 use blockstone_report::Report;
+use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
 use blockstone_view::{Condition, History};
@@ -37,6 +38,11 @@ pub const VERB: Verb = Verb {
     options: WatchArgs::augment_args,
     run: |options, context| run(&WatchArgs::from_arg_matches(options)?, context),
     reports: true,
+    documents: &[Document::of::<blockstone_view::Document>(
+        "interval",
+        "An interval that was watched",
+    )
+    .tables_under(report::VIEWS)],
     report: Some(|recording, _| report_of(&recording, &Part::default())),
     ..Verb::PLAIN
 };

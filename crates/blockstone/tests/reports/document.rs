@@ -1,16 +1,14 @@
-//! The documents against their checked-in schemas.
+//! The documents against their schemas.
 
-use std::path::Path;
-
+use blockstone_cli::reports::documents;
 use blockstone_report::render::json::document as rendered;
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 
 pub fn schema(name: &str) -> jsonschema::Validator {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name);
-    let text = std::fs::read_to_string(&path).unwrap();
-    jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
+    let document = documents().find(|document| document.name == name).unwrap();
+    jsonschema::validator_for(&document.schema()).unwrap()
 }
 
 pub fn check(name: &str, document: &Value) {
@@ -31,14 +29,14 @@ fn document(fixture: &Fixture) -> Value {
 #[test]
 fn clean_condemned_and_interrupted_documents_keep_to_the_schema() {
     for fixture in [Fixture::clean(), Fixture::condemned(), Fixture::interrupted()] {
-        check("calibrate-1.json", &document(&fixture));
+        check("calibrate", &document(&fixture));
     }
 }
 
 #[test]
 fn the_schema_refuses_what_is_not_a_calibration() {
     let good = document(&Fixture::clean());
-    let validator = schema("calibrate-1.json");
+    let validator = schema("calibrate");
     for (pointer, bad) in [
         ("/schema", json!("blockstone.calibrate/2")),
         ("/summary/max_iops", json!("79,650")),
@@ -97,6 +95,6 @@ fn a_number_that_is_not_finite_is_null() {
     fixture.findings.summary[0].1.estimate.high = f64::INFINITY;
     fixture.findings.points[0].iops.high = f64::INFINITY;
     let document = document(&fixture);
-    check("calibrate-1.json", &document);
+    check("calibrate", &document);
     assert_eq!(document["summary"]["max_iops_interval"][1], Value::Null);
 }

@@ -147,7 +147,7 @@ fn documents_keep_to_the_schema() {
     let matrix = found(&matrix(), None);
     let noise = found(&noise(), None);
     for run in [healthy(), condemned(), unfinished(), without_database, readers, matrix, noise] {
-        check("run-1.json", &run.document());
+        check("run", &run.document());
     }
 }
 

@@ -1,7 +1,7 @@
 //! What was done, and what came of a write.
 
 /// What was done since the beginning, in pages and blocks; cumulative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Totals {
     /// Pages programmed for the host.
     pub host_pages: u64,

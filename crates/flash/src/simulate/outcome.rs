@@ -6,7 +6,7 @@ use super::Plan;
 use crate::ftl::{BlockMap, Config, Full, Totals};
 
 /// What happened between two points of the run.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Point {
     /// Its end, in simulated nanoseconds of the whole device.
     pub t_ns: u64,
@@ -28,7 +28,7 @@ pub struct Point {
 }
 
 /// Latency percentiles in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Percentiles {
     /// Requests.
     pub count: u64,

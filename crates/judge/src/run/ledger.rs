@@ -4,16 +4,18 @@
 use blockstone_base::column::Unmeasured;
 use blockstone_base::units::Bytes;
 use blockstone_figures::{Grown, Missing};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::window::RunWindow;
 
 /// One line of the ledger.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LedgerRow {
     /// What is counted.
     pub what: &'static str,
     /// In what: `bytes` or `count`.
+    #[schemars(extend("enum" = ["bytes", "count"]))]
     pub unit: &'static str,
     /// By the database.
     pub claimed: LedgerCell,
@@ -26,7 +28,7 @@ pub struct LedgerRow {
 }
 
 /// A number, or why there is none: never a zero that was not measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LedgerCell {
     /// The number.

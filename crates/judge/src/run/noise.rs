@@ -4,6 +4,7 @@ use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::stats::{self, Estimate};
 use blockstone_record::LatencyClock;
 use blockstone_record::manifest::Figure;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::RunFindings;
@@ -29,7 +30,7 @@ const FIGURES: [&str; 11] = [
 ];
 
 /// The noise, and its effect.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Noise {
     /// Writers.
     pub writers: u32,
@@ -48,7 +49,7 @@ pub struct Noise {
 }
 
 /// Latencies of the noise itself.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NoiseLatency {
     pub count: u64,
     pub ns_mean: f64,
@@ -57,7 +58,7 @@ pub struct NoiseLatency {
 }
 
 /// One figure of the sessions.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NoiseEffect {
     /// Its name among the figures of a run.
     pub figure: String,

@@ -9,6 +9,7 @@ use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::stats::{self, Estimate};
 use blockstone_record::LatencyClock;
 use blockstone_record::manifest::{Figure, Stop};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::RunFindings;
@@ -19,7 +20,7 @@ use super::window::RunWindow;
 const WAIT: &str = "session/direct path read";
 
 /// All of a matrix.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Scan {
     /// Its points, in the order in which they were measured.
     pub points: Vec<ScanPoint>,
@@ -30,7 +31,7 @@ pub struct Scan {
 }
 
 /// One size of read with one number of sessions.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanPoint {
     /// Its phase.
     pub label: String,
@@ -69,7 +70,7 @@ pub struct ScanPoint {
 }
 
 /// The same reads as waits.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Waited {
     /// Waits.
     pub count: u64,
@@ -90,7 +91,7 @@ pub struct Waited {
 }
 
 /// What becomes of the same bytes when more sessions read them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanEffect {
     /// Blocks of a read.
     pub multiblock: u64,
@@ -111,7 +112,7 @@ pub struct ScanEffect {
 }
 
 /// How far the sizes of reads are from each other.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanSpread {
     /// Sessions.
     pub parallel: u32,

@@ -175,13 +175,13 @@ fn what_the_screen_shows_of_a_place_can_be_asked_for_by_conditions() {
         .into_iter()
         .collect();
     let focused = interval.only(&focus);
-    let document = blockstone_view::document(&focused);
+    let document = json!(blockstone_view::document(&focused));
     assert_eq!(document["where"], json!({ "event": "DataFileRead", "query_id": "7001" }));
     let rows = document["views"]["sampled-sessions"].as_array().unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!((&rows[0]["session"], &rows[0]["samples"]), (&json!("13"), &json!(3.0)));
     assert!(document["views"].get("host").is_none(), "what does not follow it is left out");
     let blocked: Focus = std::iter::once("blockers=12".parse().unwrap()).collect();
-    let rows = blockstone_view::document(&interval.only(&blocked));
+    let rows = json!(blockstone_view::document(&interval.only(&blocked)));
     assert_eq!(rows["views"]["sampled-sessions"][0]["session"], "11");
 }

@@ -46,6 +46,9 @@ fn files(release: &Release) -> Result<Files> {
         let file = File::data(release.style.gzip(text)?);
         files.insert(format!("usr/share/man/man1/{page}.gz"), file);
     }
+    for (name, text) in &release.documents.schemas {
+        files.insert(format!("usr/share/blockstone/schema/{name}"), File::data(text.as_slice()));
+    }
     for (shell, script) in &release.documents.completions {
         if let Some(path) = shell.debian {
             files.insert(path.to_owned(), File::data(script.as_str()));

@@ -1,4 +1,4 @@
-//! Man pages and completion scripts, as the binary prints them.
+//! Man pages, completion scripts and JSON schemas, as the binary prints them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,6 +43,8 @@ pub struct Documents {
     pub man: Pages,
     /// A script for each of [`SHELLS`].
     pub completions: Vec<(&'static Shell, String)>,
+    /// JSON schemas, by file name.
+    pub schemas: Pages,
 }
 
 impl Documents {
@@ -51,8 +53,19 @@ impl Documents {
             Ok((shell, output_of(command(binary).args(["completions", shell.name]))?))
         };
         let completions = SHELLS.iter().map(script).collect::<Result<_>>()?;
-        Ok(Self { man: man_pages(binary)?, completions })
+        Ok(Self { man: man_pages(binary)?, completions, schemas: schemas(binary)? })
     }
+}
+
+/// The schema of every document.
+fn schemas(binary: &Path) -> Result<Pages> {
+    let names = output_of(command(binary).arg("schema"))?;
+    let names = names.lines().filter_map(|line| line.split_whitespace().next());
+    let schema = |name: &str| {
+        let text = output_of(command(binary).args(["schema", name]))?;
+        Ok((format!("{name}.json"), text.into_bytes()))
+    };
+    names.map(schema).collect()
 }
 
 /// The man page of the command and of each verb.

@@ -19,7 +19,11 @@ fn files(release: &Release) -> Files {
     ]);
     let texts = release.texts.iter().map(|(name, text)| ((*name).to_owned(), text));
     let man = release.documents.man.iter().map(|(page, text)| (format!("man/{page}"), text));
-    files.extend(texts.chain(man).map(|(path, text)| (path, File::data(text.as_slice()))));
+    let schemas = release.documents.schemas.iter();
+    let schemas = schemas.map(|(name, text)| (format!("schema/{name}"), text));
+    files.extend(
+        texts.chain(man).chain(schemas).map(|(path, text)| (path, File::data(text.as_slice()))),
+    );
     for (shell, script) in &release.documents.completions {
         files.insert(format!("completions/{}", shell.file), File::data(script.as_str()));
     }

@@ -6,16 +6,19 @@ mod tables;
 
 use anyhow::Result;
 use blockstone_base::table::{Measure, Table};
-use blockstone_judge::findings::Findings;
+use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::summary::NAMES;
 use blockstone_record::Recording;
-use blockstone_record::manifest::{Figure, Manifest};
+use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
 use blockstone_report::chart::{Chart, Color};
+use blockstone_report::render::json;
 use blockstone_report::report::Tone;
 use blockstone_report::{Card, Detail, Headline, Report, Section, format};
 use blockstone_view::History;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::recorded::document::Common;
 use crate::recorded::lanes::{self, Lane, Lanes};
 use crate::recorded::{self, document, identity};
 use select::HEADLINE;
@@ -48,6 +51,20 @@ const GROUPS: [(&str, &[(&str, &str)]); 7] = [
     ),
 ];
 
+/// The keys of the document.
+#[derive(Serialize, JsonSchema)]
+#[schemars(transform = document::summary_of(&NAMES))]
+pub struct CalibrateDocument<'a> {
+    #[serde(flatten)]
+    common: Common<'a>,
+    /// One for each label, in the order in which they were first measured; repeats are pooled.
+    points: &'a [Point],
+    /// How far the reference point moved: (greatest − least) ÷ mean of its windows.
+    drift_ratio: Option<f64>,
+    /// The file that was read and written.
+    file: Option<&'a FileEvidence>,
+}
+
 /// The report of a calibration and its findings.
 ///
 /// # Errors
@@ -58,7 +75,12 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
         headline: headline(manifest, findings),
         cards: cards(findings),
         sections: sections(recording, findings)?,
-        document: document(recording, findings),
+        document: json::keys(CalibrateDocument {
+            common: document::common(recording, &NAMES, &findings.summary, &findings.verdicts),
+            points: &findings.points,
+            drift_ratio: findings.drift_ratio,
+            file: manifest.file.as_ref(),
+        }),
         ..recorded::report("calibrate", recording, &findings.summary, &findings.verdicts)
     })
 }
@@ -179,19 +201,6 @@ fn over_time(recording: &Recording) -> Result<Vec<Chart>> {
     charts.extend(lanes::processors(&lanes));
     charts.extend(lanes::devices(&lanes));
     Ok(charts)
-}
-
-fn document(
-    recording: &Recording,
-    findings: &Findings,
-) -> serde_json::Map<String, serde_json::Value> {
-    let mut keys = document::common(recording, &NAMES, &findings.summary, &findings.verdicts);
-    keys.extend(document::object(json!({
-        "points": document::plain(&findings.points),
-        "drift_ratio": findings.drift_ratio,
-        "file": recording.manifest.file,
-    })));
-    keys
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the verbs of `flash` say: a [`Report`] each.
 
 mod charts;
-mod documents;
+pub mod documents;
 mod explain;
 mod models;
 #[cfg(test)]
@@ -17,8 +17,9 @@ use blockstone_base::units::{thousands, three_digits};
 use blockstone_flash::simulate::{Outcome, Percentiles};
 use blockstone_flash::trace::Trace;
 use blockstone_record::manifest::End;
+use blockstone_report::render::json;
 use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
-use serde_json::{Map, Value as Json};
+use serde::Serialize;
 
 pub use explain::explain;
 pub use models::{cliff, fit, life, sweep};
@@ -26,17 +27,13 @@ pub use models::{cliff, fit, life, sweep};
 const DOCS: &str = "computed by a model; docs/flash.md says what it leaves out";
 
 /// A report with nothing but its document.
-fn base_report(verb: &'static str, document: Json) -> Report {
-    let document = match document {
-        Json::Object(members) => members,
-        _ => Map::new(),
-    };
+fn base_report(verb: &'static str, document: impl Serialize) -> Report {
     Report {
         verb: verb.into(),
         version: 1,
         notes: vec![DOCS.to_owned()],
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        document,
+        document: json::keys(document),
         ..Report::default()
     }
 }
@@ -68,10 +65,7 @@ pub fn simulation(
     signal: Option<&str>,
 ) -> Report {
     let Some(&(_, first)) = outcomes.first() else { return Report::default() };
-    let mut document = documents::simulation(first, trace);
-    if let Some((_, active)) = outcomes.get(1) {
-        document["active"] = documents::active(active, trace);
-    }
+    let active = outcomes.get(1).map(|&(_, active)| active);
     let mut sections = vec![
         Section::new("figures", "Programs and erases").with([programs(outcomes)]),
         Section::new("latency", "Latency in the last quarter").with([latencies(outcomes)]),
@@ -94,7 +88,7 @@ pub fn simulation(
         cards: outcomes.iter().flat_map(|&(name, outcome)| cards(name, outcome)).collect(),
         sections,
         end,
-        ..base_report("flash-sim", document)
+        ..base_report("flash-sim", documents::sim(first, active, trace))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What `reduce` says: how far an array would shrink files, what stops it, where copies lie.
 
 mod charts;
-mod document;
+pub mod document;
 mod maps;
 mod strips;
 mod tables;
@@ -17,11 +17,11 @@ use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{Class, CompressionFigures, Findings, GridFigures};
 use blockstone_reduce::scanned::Scanned;
 use blockstone_report::chart::Chart;
+use blockstone_report::render::json;
 use blockstone_report::render::terminal::Style;
 use blockstone_report::render::terminal::columns::visible_width;
 use blockstone_report::{Block, Card, Detail, Headline, Report, Section, Tone};
 use blockstone_report::{block_size, percent, to_one};
-use serde_json::{Map, Value as Json};
 
 /// Shifted copies that the terminal names.
 const SHIFTS_MAX: usize = 3;
@@ -37,10 +37,6 @@ pub fn report(
     signal: Option<&str>,
     style: &Style,
 ) -> Report {
-    let document = match document::document(findings, scanned) {
-        Json::Object(members) => members,
-        _ => Map::new(),
-    };
     let mut sections = on_screen(findings, scanned, style);
     sections.extend(on_page(findings, scanned));
     sections.retain(|section| !section.blocks.is_empty());
@@ -61,7 +57,7 @@ pub fn report(
         end,
         partial: !scanned.is_whole(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        document,
+        document: json::keys(document::document(findings, scanned)),
         ..Report::default()
     }
 }

@@ -11,18 +11,20 @@ use anyhow::Result;
 use blockstone_base::table::{Table, Text};
 use blockstone_base::units::{Bytes, format_ns, thousands};
 use blockstone_judge::RunFindings;
-use blockstone_judge::run::FIGURES;
+use blockstone_judge::run::{FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread};
 use blockstone_record::Recording;
-use blockstone_record::manifest::{Figure, Manifest};
+use blockstone_record::manifest::{Figure, FileEvidence, Manifest, Stop};
 use blockstone_record::parameters::RunParameters;
+use blockstone_report::render::json;
 use blockstone_report::report::Tone;
 use blockstone_report::{Card, Detail, Headline, Report, Section};
 use blockstone_view::History;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::awr;
 use crate::recorded;
-use crate::recorded::document::{self, plain};
+use crate::recorded::document::{self, Common};
 
 /// The figures of the headline, and the words after each number.
 const HEADLINE: [(&str, &str); 4] = [
@@ -66,6 +68,45 @@ const GROUPS: [(&str, &[(&str, &str)]); 9] = [
     ),
 ];
 
+/// The keys of the document.
+#[derive(Serialize, JsonSchema)]
+#[schemars(transform = document::summary_of(&FIGURES))]
+pub struct RunDocument<'a> {
+    #[serde(flatten)]
+    common: Common<'a>,
+    window: Window<'a>,
+    #[serde(flatten)]
+    findings: &'a RunFindings,
+    /// The points of a direct-path matrix, in the order in which they were measured; empty for any
+    /// other run, as are the next two.
+    scan: &'a [ScanPoint],
+    /// Few against many sessions, for each size of read.
+    scan_effects: &'a [ScanEffect],
+    /// How far the sizes of reads differ, for each number of sessions.
+    scan_spreads: &'a [ScanSpread],
+    /// What noise beside the sessions did to them; null where there was none.
+    noise: Option<&'a Noise>,
+    /// SLOB's columns, as lines of `name=value`.
+    awr_info: String,
+    /// The files or devices that served a database as disks, as they lay once it was loaded.
+    disk_files: &'a [FileEvidence],
+    /// Files in which a database on this machine keeps the rows that are visited, once loaded.
+    data_files: &'a [FileEvidence],
+}
+
+/// The window that all figures are of.
+#[derive(Serialize, JsonSchema)]
+struct Window<'a> {
+    /// Label of its phase; empty when the run did not come that far.
+    label: &'a str,
+    /// Zero when the run did not come that far.
+    duration_ns: u64,
+    /// Sessions that ran.
+    sessions: u64,
+    /// Why it closed.
+    stop: Option<Stop>,
+}
+
 /// The report of a run and its findings.
 ///
 /// # Errors
@@ -90,7 +131,7 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
         identity,
         cards: cards(findings),
         sections,
-        document: document(recording, findings),
+        document: json::keys(document(recording, findings)),
         timeline: Some(timeline),
         ..base
     })
@@ -235,35 +276,25 @@ fn awr_info(recording: &Recording, findings: &RunFindings) -> Section {
         .with([facts.table()])
 }
 
-fn document(recording: &Recording, findings: &RunFindings) -> Map<String, Value> {
-    let mut keys = document::common(recording, &FIGURES, &findings.summary, &findings.verdicts);
+fn document<'a>(recording: &'a Recording, findings: &'a RunFindings) -> RunDocument<'a> {
     let scan = findings.scan.as_ref();
-    keys.extend(document::object(json!({
-        "window": {
-            "label": findings.label,
-            "duration_ns": findings.window_ns,
-            "sessions": findings.sessions,
-            "stop": findings.stop,
+    RunDocument {
+        common: document::common(recording, &FIGURES, &findings.summary, &findings.verdicts),
+        window: Window {
+            label: &findings.label,
+            duration_ns: findings.window_ns,
+            sessions: findings.sessions,
+            stop: findings.stop,
         },
-        "load_profile": plain(&findings.load_profile),
-        "db_time": plain(&findings.db_time),
-        "waits": plain(&findings.waits),
-        "classes": plain(&findings.classes),
-        "roles": plain(&findings.roles),
-        "ledger": plain(&findings.ledger),
-        "disks": plain(&findings.disks),
-        "latencies": plain(&findings.latencies),
-        "littles_law": plain(&findings.littles_law),
-        "efficiency": plain(&findings.efficiency),
-        "scan": plain(scan.map_or(&[][..], |scan| &scan.points)),
-        "scan_effects": plain(scan.map_or(&[][..], |scan| &scan.effects)),
-        "scan_spreads": plain(scan.map_or(&[][..], |scan| &scan.spreads)),
-        "noise": plain(&findings.noise),
-        "awr_info": awr::awr_info(recording, findings),
-        "disk_files": recording.manifest.disk_files,
-        "data_files": recording.manifest.data_files,
-    })));
-    keys
+        findings,
+        scan: scan.map_or(&[], |scan| &scan.points),
+        scan_effects: scan.map_or(&[], |scan| &scan.effects),
+        scan_spreads: scan.map_or(&[], |scan| &scan.spreads),
+        noise: findings.noise.as_ref(),
+        awr_info: awr::awr_info(recording, findings),
+        disk_files: &recording.manifest.disk_files,
+        data_files: &recording.manifest.data_files,
+    }
 }
 
 #[cfg(test)]

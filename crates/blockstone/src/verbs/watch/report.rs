@@ -1,12 +1,15 @@
 //! The report of what was watched: the tables of an interval.
 
 use blockstone_record::manifest::{Imported, Manifest};
+use blockstone_report::render::json;
 use blockstone_report::{Headline, Report};
 use blockstone_view::{Interval, document};
-use serde_json::Value as Json;
 
 use crate::chapters;
 use crate::layers::layers;
+
+/// The key of its tables.
+pub const VIEWS: &str = "views";
 
 /// What an interval is of.
 pub struct Watched<'a> {
@@ -28,10 +31,9 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         facts.collect::<Vec<_>>().join(" · ")
     };
     let (sections, timeline) = layers(*manifest, interval, views);
-    let Json::Object(mut keys) = document(interval) else { unreachable!("it is an object") };
-    // Renderers write these two.
-    keys.remove("schema");
-    keys.remove("views");
+    let mut keys = json::keys(document(interval));
+    // The renderer writes the views that were asked for.
+    keys.remove(VIEWS);
     let imported = interval.history().imported();
     let tool_version = manifest.map_or(env!("CARGO_PKG_VERSION"), |it| &it.tool_version);
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());
@@ -45,7 +47,7 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         recording: recording.clone(),
         tool_version: tool_version.to_owned(),
         document: keys,
-        tables_key: Some("views"),
+        tables_key: Some(VIEWS),
         timeline: Some(timeline),
         ..Report::default()
     }

@@ -4,9 +4,9 @@ use blockstone_base::Estimate;
 use blockstone_base::table::{
     Heading, Measure, Merge, Missing, Row, Table, Value, column, text, unmerged,
 };
+use blockstone_report::render::json;
 use blockstone_report::{Detail, Headline, Report, Section};
 use blockstone_view::{Difference, Interval, Outcome, difference_document, differences, registry};
-use serde_json::Value as Json;
 
 /// Figures on one screen: those that differ most.
 const SHOWN: usize = 40;
@@ -49,11 +49,7 @@ pub fn report(sides: &Sides<'_>, tool_version: &str) -> Report {
     let mut sections = vec![Section::new("differences", "Higher or lower").with([table])];
     sections.extend(others(&found, changed));
     sections.retain(|section| !section.blocks.is_empty());
-    let Json::Object(mut document) = difference_document((*a, &intervals[0]), (*b, &intervals[1]))
-    else {
-        unreachable!("it is an object")
-    };
-    document.remove("schema");
+    let document = difference_document((*a, &intervals[0]), (*b, &intervals[1]));
     Report {
         verb: "difference".into(),
         version: 1,
@@ -66,7 +62,7 @@ pub fn report(sides: &Sides<'_>, tool_version: &str) -> Report {
                 .to_owned(),
         ],
         tool_version: tool_version.to_owned(),
-        document,
+        document: json::keys(document),
         ..Report::default()
     }
 }

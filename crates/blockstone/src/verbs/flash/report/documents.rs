@@ -1,169 +1,332 @@
 //! Keys of the JSON documents of `flash`; schema, version and tables are the renderer's.
 
+use blockstone_flash::device::Device;
 use blockstone_flash::estimate::{Cliff, Life};
 use blockstone_flash::fit::Fit;
-use blockstone_flash::simulate::{Outcome, Percentiles};
+use blockstone_flash::ftl::Totals;
+use blockstone_flash::simulate::{Outcome, Percentiles, Point};
 use blockstone_flash::sweep::Swept;
-use blockstone_flash::toy::{Cell, Step};
-use blockstone_flash::trace::Trace;
-use serde_json::{Value, json};
+use blockstone_flash::toy::Step;
+use blockstone_flash::trace::{BadLine, Format, Trace};
+use blockstone_report::render::json::schema::{Document, title};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::words;
 
-pub fn simulation(outcome: &Outcome, trace: Option<&Trace>) -> Value {
+/// Every document of `flash`.
+pub const ALL: &[Document] = &[
+    Document::of::<SimDocument<'_>>(SIM, "A simulated flash device"),
+    Document::of::<SweepDocument<'_>>("flash-sweep", "Write amplification over parameters"),
+    Document::of::<CliffDocument<'_>>("flash-cliff", "When the write cliff comes, by formulas"),
+    Document::of::<FitDocument<'_>>("flash-fit", "What a measured curve of writes tells"),
+    Document::of::<LifeDocument<'_>>("flash-life", "How long a device lives"),
+    Document::of::<ExplainDocument<'_>>("flash-explain", "Garbage collection, step by step"),
+];
+const SIM: &str = "flash-sim";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[derive(Serialize, JsonSchema)]
+pub struct SimDocument<'a> {
+    #[serde(flatten)]
+    simulation: Simulation<'a>,
+    /// The simulation beside it; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Active<'_>")]
+    active: Option<Active<'a>>,
+}
+
+/// A document of its own, but for its tables, which are those of the whole.
+#[derive(Serialize, JsonSchema)]
+struct Active<'a> {
+    #[serde(flatten)]
+    simulation: Simulation<'a>,
+    schema: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Simulation<'a> {
+    tool_version: &'static str,
+    seed: u64,
+    #[schemars(extend("enum" = ["exact", "counts"]))]
+    engine: &'static str,
+    /// The same for the same plan, in hexadecimal.
+    digest: String,
+    summary: Summary,
+    latency: Latency,
+    pages: Pages<'a>,
+    steady: Steady,
+    device: Simulated<'a>,
+    /// The workload and how it arrives, in words.
+    load: String,
+    /// One part in this many of the device was simulated.
+    scale: u64,
+    /// Simulated time.
+    elapsed_ns: u64,
+    /// Bytes of the tables.
+    memory_bytes: u64,
+    /// Reads of pages that hold nothing; the controller answers them.
+    unmapped_reads: u64,
+    /// Blocks by their number of erases, ascending: the erases, and the blocks that have them.
+    erases: &'a [(u32, u64)],
+    /// The run in pieces.
+    points: &'a [Point],
+    /// The recorded requests that were replayed; null without.
+    trace: Option<Replayed<'a>>,
+    /// Why it ended early, if it did.
+    ended_by: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Summary {
+    /// Write amplification in the last quarter: programs ÷ host pages.
+    wa: Option<f64>,
+    /// The same by formula, where there is one.
+    wa_analytic: Option<f64>,
+    /// Simulated − analytic, as a part of the analytic.
+    wa_error: Option<f64>,
+    /// Raw ÷ visible − 1.
+    over_provisioning: f64,
+    /// The part of the raw capacity that is spare.
+    spare_factor: f64,
+    /// Spare that collection can use ÷ pages it can use.
+    effective_spare: f64,
+    /// Requests a second before anything was collected.
+    iops_fresh: Option<f64>,
+    /// Requests a second in the last quarter, while any arrived.
+    iops_steady: f64,
+    iops_steady_analytic: Option<f64>,
+    /// Written when a write first had to wait for collection, in visible capacities.
+    cliff_drive_fills: Option<f64>,
+    cliff_drive_fills_analytic: f64,
+    /// Whether the end passes SNIA's steady-state test.
+    is_settled: bool,
+}
+
+/// In the last quarter; null where nothing of it happened.
+#[derive(Serialize, JsonSchema)]
+struct Latency {
+    read: Option<Percentiles>,
+    write: Option<Percentiles>,
+}
+
+/// What was done to pages and blocks.
+#[derive(Serialize, JsonSchema)]
+struct Pages<'a> {
+    /// In the last quarter.
+    steady: &'a Totals,
+    /// After the first fill.
+    all: &'a Totals,
+}
+
+/// The last quarter.
+#[derive(Serialize, JsonSchema)]
+struct Steady {
+    /// Where it begins, in visible capacities written.
+    from_drive_fills: f64,
+    /// Simulated time.
+    duration_ns: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Simulated<'a> {
+    #[serde(flatten)]
+    device: &'a Device,
+    /// How garbage is collected, in words.
+    collection: String,
+    blocks_simulated: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Replayed<'a> {
+    format: Format,
+    lines: u64,
+    requests: usize,
+    /// Lines that could not be read.
+    bad_lines: u64,
+    /// The first of them.
+    bad: &'a [BadLine],
+}
+
+/// A simulation, and the one beside it.
+pub fn sim<'a>(
+    outcome: &'a Outcome,
+    active: Option<&'a Outcome>,
+    trace: Option<&'a Trace>,
+) -> SimDocument<'a> {
+    let beside = |outcome| Active { simulation: simulation(outcome, trace), schema: title(SIM, 1) };
+    SimDocument { simulation: simulation(outcome, trace), active: active.map(beside) }
+}
+
+fn simulation<'a>(outcome: &'a Outcome, trace: Option<&'a Trace>) -> Simulation<'a> {
     let (plan, steady) = (&outcome.plan, &outcome.steady);
-    json!({
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "seed": plan.seed,
-        "engine": outcome.engine,
-        "digest": format!("{:016x}", outcome.digest),
-        "summary": {
-            "wa": steady.wa,
-            "wa_analytic": outcome.wa_analytic,
-            "wa_error": outcome.wa_error(),
-            "over_provisioning": plan.device.over_provisioning(),
-            "spare_factor": plan.device.spare_factor(),
-            "effective_spare": outcome.effective_spare(),
-            "iops_fresh": outcome.iops_fresh,
-            "iops_steady": steady.iops,
-            "iops_steady_analytic": outcome.iops_analytic,
-            "cliff_drive_fills": outcome.cliff_drive_fills,
-            "cliff_drive_fills_analytic": outcome.cliff_drive_fills_analytic,
-            "is_settled": steady.is_settled,
+    Simulation {
+        tool_version: VERSION,
+        seed: plan.seed,
+        engine: outcome.engine,
+        digest: format!("{:016x}", outcome.digest),
+        summary: summary(outcome),
+        latency: Latency {
+            read: Percentiles::of(&steady.reads),
+            write: Percentiles::of(&steady.writes),
         },
-        "latency": {
-            "read": Percentiles::of(&steady.reads),
-            "write": Percentiles::of(&steady.writes),
+        pages: Pages { steady: &steady.totals, all: &outcome.totals },
+        steady: Steady {
+            from_drive_fills: steady.from_drive_fills,
+            duration_ns: steady.duration_ns,
         },
-        "pages": { "steady": steady.totals, "all": outcome.totals },
-        "steady": {
-            "from_drive_fills": steady.from_drive_fills,
-            "duration_ns": steady.duration_ns,
+        device: Simulated {
+            device: &plan.device,
+            collection: words::collection_alone(outcome),
+            blocks_simulated: outcome.config.blocks(),
         },
-        "device": device(outcome),
-        "load": words::load(outcome),
-        "scale": plan.scale,
-        "elapsed_ns": outcome.elapsed_ns,
-        "memory_bytes": outcome.memory_bytes,
-        "unmapped_reads": outcome.unmapped_reads,
-        "erases": outcome.erases.iter().map(|(erases, blocks)| json!([erases, blocks]))
-            .collect::<Vec<_>>(),
-        "points": outcome.points,
-        "trace": trace.map(|trace| json!({
-            "format": trace.format,
-            "lines": trace.lines,
-            "requests": trace.requests.len(),
-            "bad_lines": trace.bad_lines,
-            "bad": trace.bad,
-        })),
-        "ended_by": outcome.ended_by.map(|full| full.to_string()),
-    })
+        load: words::load(outcome),
+        scale: plan.scale.into(),
+        elapsed_ns: outcome.elapsed_ns,
+        memory_bytes: outcome.memory_bytes,
+        unmapped_reads: outcome.unmapped_reads,
+        erases: &outcome.erases,
+        points: &outcome.points,
+        trace: trace.map(|trace| Replayed {
+            format: trace.format,
+            lines: trace.lines,
+            requests: trace.requests.len(),
+            bad_lines: trace.bad_lines,
+            bad: &trace.bad,
+        }),
+        ended_by: outcome.ended_by.map(|full| full.to_string()),
+    }
 }
 
-/// The document of the simulation beside it, which is one of its own.
-pub fn active(outcome: &Outcome, trace: Option<&Trace>) -> Value {
-    let mut document = simulation(outcome, trace);
-    document["schema"] = "blockstone.flash-sim/1".into();
-    document
+fn summary(outcome: &Outcome) -> Summary {
+    let (device, steady) = (&outcome.plan.device, &outcome.steady);
+    Summary {
+        wa: steady.wa,
+        wa_analytic: outcome.wa_analytic,
+        wa_error: outcome.wa_error(),
+        over_provisioning: device.over_provisioning(),
+        spare_factor: device.spare_factor(),
+        effective_spare: outcome.effective_spare(),
+        iops_fresh: outcome.iops_fresh,
+        iops_steady: steady.iops,
+        iops_steady_analytic: outcome.iops_analytic,
+        cliff_drive_fills: outcome.cliff_drive_fills,
+        cliff_drive_fills_analytic: outcome.cliff_drive_fills_analytic,
+        is_settled: steady.is_settled,
+    }
 }
 
-fn device(outcome: &Outcome) -> Value {
-    let device = &outcome.plan.device;
-    json!({
-        "raw_bytes": device.raw_bytes,
-        "visible_bytes": device.visible_bytes,
-        "page_bytes": device.page_bytes,
-        "pages_per_block": device.pages_per_block,
-        "channels": device.channels,
-        "dies_per_channel": device.dies_per_channel,
-        "times": device.times,
-        "policy": device.policy.to_string(),
-        "reserve_blocks": device.reserve_blocks,
-        "collection": words::collection_alone(outcome),
-        "placement": device.placement,
-        "blocks_simulated": outcome.config.blocks(),
-    })
+#[derive(Serialize, JsonSchema)]
+pub struct SweepDocument<'a> {
+    tool_version: &'static str,
+    seed: u64,
+    points: Vec<SweptPoint<'a>>,
 }
 
-pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64) -> Value {
-    let point = |(swept, iops): (&Swept, &Option<f64>)| {
-        json!({
-            "over_provisioning": swept.setting.over_provisioning,
-            "policy": swept.setting.policy.to_string(),
-            "pages_per_block": swept.setting.pages_per_block,
-            "engine": swept.engine,
-            "effective_spare": swept.effective_spare,
-            "wa": swept.wa,
-            "wa_analytic": swept.wa_analytic,
-            "wa_error": swept.wa_error,
-            "iops_steady": iops,
-        })
+#[derive(Serialize, JsonSchema)]
+struct SweptPoint<'a> {
+    #[serde(flatten)]
+    swept: &'a Swept,
+    /// Writes of a page a second that the device sustains.
+    iops_steady: Option<f64>,
+}
+
+pub fn sweep<'a>(points: &'a [Swept], iops: &[Option<f64>], seed: u64) -> SweepDocument<'a> {
+    let points = points.iter().zip(iops);
+    let points = points.map(|(swept, &iops_steady)| SweptPoint { swept, iops_steady });
+    SweepDocument { tool_version: VERSION, seed, points: points.collect() }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct CliffDocument<'a> {
+    tool_version: &'static str,
+    summary: CliffSummary,
+    cliff: &'a Cliff,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct CliffSummary {
+    /// Always null: nothing is simulated.
+    wa: (),
+    wa_analytic: f64,
+    effective_spare: f64,
+    iops_fresh: f64,
+    iops_steady: f64,
+    cliff_drive_fills: f64,
+    hours_to_cliff: f64,
+}
+
+pub fn cliff(cliff: &Cliff) -> CliffDocument<'_> {
+    let summary = CliffSummary {
+        wa: (),
+        wa_analytic: cliff.wa,
+        effective_spare: cliff.effective_spare,
+        iops_fresh: cliff.iops_fresh,
+        iops_steady: cliff.iops_steady,
+        cliff_drive_fills: cliff.cliff_drive_fills,
+        hours_to_cliff: cliff.seconds_to_cliff / 3600.0,
     };
-    json!({
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "seed": seed,
-        "points": points.iter().zip(iops).map(point).collect::<Vec<_>>(),
-    })
+    CliffDocument { tool_version: VERSION, summary, cliff }
 }
 
-pub fn cliff(cliff: &Cliff) -> Value {
-    json!({
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "summary": {
-            "wa": null,
-            "wa_analytic": cliff.wa,
-            "effective_spare": cliff.effective_spare,
-            "iops_fresh": cliff.iops_fresh,
-            "iops_steady": cliff.iops_steady,
-            "cliff_drive_fills": cliff.cliff_drive_fills,
-            "hours_to_cliff": cliff.seconds_to_cliff / 3600.0,
-        },
-        "cliff": cliff,
-    })
+#[derive(Serialize, JsonSchema)]
+pub struct FitDocument<'a> {
+    tool_version: &'static str,
+    summary: FitSummary,
+    fit: &'a Fit,
 }
 
-pub fn fit(fit: &Fit) -> Value {
-    json!({
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "summary": {
-            "wa": fit.wa,
-            "effective_spare": fit.effective_spare,
-            "cliff_drive_fills": fit.cliff_drive_fills,
-            "is_settled": fit.is_settled,
-            "drive_fills_missing": fit.drive_fills_missing,
-        },
-        "fit": fit,
-    })
+#[derive(Serialize, JsonSchema)]
+struct FitSummary {
+    wa: Option<f64>,
+    effective_spare: Option<f64>,
+    cliff_drive_fills: Option<f64>,
+    is_settled: bool,
+    drive_fills_missing: f64,
 }
 
-pub fn life(life: &Life) -> Value {
-    json!({
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "summary": { "wa": life.wa, "years": life.years },
-        "life": life,
-    })
-}
-
-pub fn explain(stories: &[(&str, &[Step])]) -> Value {
-    let cell = |cell: &Cell| match cell {
-        Cell::Free => json!("free"),
-        Cell::Stale => json!("stale"),
-        Cell::Used(page) => json!(page),
+pub fn fit(fit: &Fit) -> FitDocument<'_> {
+    let summary = FitSummary {
+        wa: fit.wa,
+        effective_spare: fit.effective_spare,
+        cliff_drive_fills: fit.cliff_drive_fills,
+        is_settled: fit.is_settled,
+        drive_fills_missing: fit.drive_fills_missing,
     };
-    let step = |step: &Step| {
-        let blocks: Vec<Vec<Value>> =
-            step.blocks.iter().map(|block| block.iter().map(cell).collect()).collect();
-        json!({
-            "text": step.text, "blocks": blocks, "host_pages": step.host_pages,
-            "programs": step.programs, "erases": step.erases,
-        })
-    };
-    let story = |(title, steps): &(&str, &[Step])| {
-        let steps: Vec<Value> = steps.iter().map(step).collect();
-        json!({ "title": title, "steps": steps })
-    };
-    json!({
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "stories": stories.iter().map(story).collect::<Vec<_>>(),
-    })
+    FitDocument { tool_version: VERSION, summary, fit }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct LifeDocument<'a> {
+    tool_version: &'static str,
+    summary: LifeSummary,
+    life: &'a Life,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct LifeSummary {
+    wa: f64,
+    years: f64,
+}
+
+pub fn life(life: &Life) -> LifeDocument<'_> {
+    let summary = LifeSummary { wa: life.wa, years: life.years };
+    LifeDocument { tool_version: VERSION, summary, life }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ExplainDocument<'a> {
+    tool_version: &'static str,
+    stories: Vec<Story<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Story<'a> {
+    title: &'a str,
+    steps: &'a [Step],
+}
+
+pub fn explain<'a>(stories: &[(&'a str, &'a [Step])]) -> ExplainDocument<'a> {
+    let stories = stories.iter().map(|&(title, steps)| Story { title, steps });
+    ExplainDocument { tool_version: VERSION, stories: stories.collect() }
 }

@@ -98,7 +98,7 @@ fn against_formula(points: &[Swept]) -> Chart {
 }
 
 /// A report of one row of figures: cards for people, the row for scripts.
-fn of_one_row(verb: &'static str, document: serde_json::Value, table: Table) -> Report {
+fn of_one_row(verb: &'static str, document: impl serde::Serialize, table: Table) -> Report {
     let section = Section::new("figures", "All figures").detail(Detail::Page).with([table]);
     Report { sections: vec![section], ..base_report(verb, document) }
 }

@@ -1,236 +1,423 @@
 //! Keys of the JSON document of `reduce`; schema, version and tables are the renderer's.
 
+use blockstone_base::Verdict;
 use blockstone_reduce::counter::{Run, Strip, StripBin};
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{
-    CompressionFigures, FieldCost, Findings, GridFigures, MaskedRatio, Occurrences, Shift,
+    BlockSample, CompressionFigures, Findings, GridFigures, Occurrences, Shift,
 };
+use blockstone_reduce::model::Model;
 use blockstone_reduce::page::Field;
-use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
-use serde_json::{Map, Value, json};
+use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::words;
 
-/// The document of a scan. Files are named once, under `files`; elsewhere a file is its place among
-/// them.
-pub fn document(findings: &Findings, scanned: &Scanned) -> Value {
-    let (bytes, stored_bytes) = words::in_and_stored(findings);
-    json!({
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "summary": with(grid(findings.primary()), [
-            ("bytes", json!(bytes)),
-            ("stored_bytes", json!(stored_bytes)),
-            ("whole", json!(scanned.is_whole())),
-        ]),
-        "model": model(findings),
-        "results": findings.grids.iter().map(grid).collect::<Vec<_>>(),
-        "compression": findings.compression.iter().map(compression).collect::<Vec<_>>(),
-        "masked": findings.masked.iter().map(masked).collect::<Vec<_>>(),
-        "field_costs": findings.field_costs.iter().map(field_cost).collect::<Vec<_>>(),
-        "usage": usage(findings),
-        "block_sample": findings.block_sample.map(|sample| json!({
-            "blocks": sample.blocks,
-            "part": sample.part,
-            "dedup_ratio": sample.dedup_ratio,
-        })),
-        "chunk_ratio": findings.chunk_ratio,
-        "shifts": findings.shifts.iter().map(shift).collect::<Vec<_>>(),
-        "matrix": matrix(findings),
-        "occurrences": findings.occurrences.iter().map(occurrence).collect::<Vec<_>>(),
-        "strips": findings.strips.iter().map(strip).collect::<Vec<_>>(),
-        "runs": findings.runs.iter().map(|found| run(found, findings)).collect::<Vec<_>>(),
-        "verdicts": findings.verdicts,
-        "files": scanned.files.iter().map(file).collect::<Vec<_>>(),
-        "skipped": scanned.skipped.iter()
-            .map(|it| json!({ "path": it.path, "why": it.why, "matters": it.matters }))
-            .collect::<Vec<_>>(),
-        "scan": {
-            "elapsed_s": scanned.elapsed_s,
-            "cpu_s": scanned.cpu_s,
-            "read_bytes": scanned.read_bytes,
-            "memory_bytes": scanned.memory_bytes,
-            "direct": scanned.direct,
-            "ended_by": scanned.ended_by,
-            "whole": scanned.is_whole(),
-        },
-    })
+/// The keys of the document. Files are named once, under `files`; elsewhere a file is its place
+/// among them.
+#[derive(Serialize, JsonSchema)]
+pub struct ReduceDocument<'a> {
+    tool_version: &'static str,
+    summary: Summary,
+    /// The model of an array that says what is stored.
+    model: &'a Model,
+    /// Every grid of blocks, by size and then by offset.
+    results: Vec<Grid>,
+    /// The model's blocks behind every compressor, at every step of allocation, by class.
+    compression: &'a [CompressionFigures],
+    /// The ratio with fields of pages masked.
+    masked: Vec<UnderMask>,
+    /// What each class of fields costs at the model's block size.
+    field_costs: Vec<FieldCost<'a>>,
+    usage: Usage,
+    /// What a sample of blocks would have said.
+    block_sample: Option<BlockSample>,
+    /// Bytes of chunks ÷ bytes of different chunks.
+    chunk_ratio: Option<f64>,
+    /// Copies between the blocks.
+    shifts: &'a [Shift],
+    matrix: Matrix<'a>,
+    /// How many contents occur how often.
+    occurrences: Vec<Occurring>,
+    /// Where copies lie: each file in parts of equal size, from its beginning to its end.
+    strips: Vec<Bins>,
+    /// The longest copies.
+    runs: Vec<Copied>,
+    verdicts: &'a [Verdict],
+    /// In the order in which they were read.
+    files: Vec<File<'a>>,
+    /// What was met and not scanned.
+    skipped: &'a [Skipped],
+    scan: Scan<'a>,
 }
 
-fn grid(figures: &GridFigures) -> Value {
-    let base = json!({
-        "block_size": figures.grid.block_bytes,
-        "offset": figures.grid.offset_bytes,
-        "blocks": figures.blocks,
-        "zero_blocks": figures.zero_blocks,
-        "unique_blocks": number(figures.unique_blocks.value),
-        "unique_blocks_low": number(figures.unique_blocks.low),
-        "unique_blocks_high": number(figures.unique_blocks.high),
-        "same_file_duplicates": number(figures.same_file_duplicates),
-        "cross_file_duplicates": number(figures.cross_file_duplicates),
-        "share": figures.share,
-        "contents_kept": figures.contents_kept,
-        "contents_compressed": figures.contents_compressed,
-        "exact": figures.share >= 1.0,
-    });
-    let ratios = [
-        interval("dedup_ratio", figures.dedup_ratio),
-        interval("compression_ratio", figures.compression_ratio),
-        interval("reduction_ratio", figures.reduction_ratio),
-    ];
-    with(base, ratios.into_iter().flatten())
+/// The grid of the model's blocks.
+#[derive(Serialize, JsonSchema)]
+struct Summary {
+    #[serde(flatten)]
+    grid: Grid,
+    /// Bytes of its blocks.
+    bytes: u64,
+    /// What the model stores of them.
+    stored_bytes: Option<u64>,
+    /// Whether every file is in the figures from its beginning to its end.
+    whole: bool,
 }
 
-fn model(findings: &Findings) -> Value {
-    let model = &findings.model;
-    json!({
-        "name": model.name,
-        "about": model.about,
-        "block_size": model.block_bytes,
-        "codec": model.codec.map(|codec| codec.to_string()),
-        "granule_bytes": model.granule_bytes,
-        "smallest_bytes": model.smallest_bytes,
-        "counted_below": model.counted_below,
-        "deduplicates": model.deduplicates,
-        "zeros_are_free": model.zeros_are_free,
-    })
+/// All blocks = zero + unique + same-file + cross-file.
+#[derive(Serialize, JsonSchema)]
+struct Grid {
+    /// In bytes.
+    block_size: u32,
+    /// Where the first block of a file begins, in bytes.
+    offset: u32,
+    blocks: u64,
+    /// Blocks of nothing but zeros; they count as one content.
+    zero_blocks: u64,
+    #[serde(flatten)]
+    unique_blocks: UniqueBlocks<Number>,
+    /// Copies in a file that has the content before; null where that is not known.
+    #[schemars(with = "Option<f64>")]
+    same_file_duplicates: Number,
+    /// First copies in a file of what another file has, likewise.
+    #[schemars(with = "Option<f64>")]
+    cross_file_duplicates: Number,
+    /// The share of hash space that was kept; 1 is all of it.
+    share: f64,
+    /// Contents that were kept.
+    contents_kept: usize,
+    contents_compressed: usize,
+    /// Whether all contents were kept, so that nothing is estimated.
+    exact: bool,
+    #[serde(flatten)]
+    dedup: DedupRatio,
+    #[serde(flatten)]
+    compression: CompressionRatio,
+    #[serde(flatten)]
+    reduction: ReductionRatio,
 }
 
-fn compression(figures: &CompressionFigures) -> Value {
-    json!({
-        "codec": figures.codec.to_string(),
-        "granule_bytes": figures.granule_bytes,
-        "class": figures.class,
-        "contents": figures.contents,
-        "ratio": figures.ratio,
-    })
+#[derive(Serialize, JsonSchema)]
+struct UnderMask {
+    /// In bytes.
+    block_size: u32,
+    /// Where the first block of a file begins, in bytes.
+    offset: u32,
+    masked: Vec<Field>,
+    #[serde(flatten)]
+    dedup: DedupRatio<f64>,
 }
 
-fn masked(masked: &MaskedRatio) -> Value {
-    let base = json!({
-        "block_size": masked.grid.block_bytes,
-        "offset": masked.grid.offset_bytes,
-        "masked": masked.mask.fields().map(Field::name).collect::<Vec<_>>(),
-    });
-    with(base, interval("dedup_ratio", Some(masked.dedup_ratio)))
+#[derive(Serialize, JsonSchema)]
+struct FieldCost<'a> {
+    field: Field,
+    /// What the formats that occur call it.
+    called: &'a str,
+    #[serde(flatten)]
+    without: DedupRatioWithout<f64>,
+    #[serde(flatten)]
+    only: DedupRatioOnly<f64>,
 }
 
-fn field_cost(cost: &FieldCost) -> Value {
-    let base = json!({ "field": cost.field.name(), "called": cost.called });
-    let ratios = [
-        interval("dedup_ratio_without", Some(cost.dedup_ratio_without)),
-        interval("dedup_ratio_only", Some(cost.dedup_ratio_only)),
-    ];
-    with(base, ratios.into_iter().flatten())
+/// The model's blocks, split by whether their database ever used them.
+#[derive(Serialize, JsonSchema)]
+struct Usage {
+    used_blocks: Number,
+    zero_blocks: Number,
+    /// Blocks of pages that are formatted and empty.
+    formatted_blocks: Number,
+    never_used_part: f64,
+    used_dedup_ratio: Option<f64>,
+    used_compression_ratio: Option<f64>,
+    used_reduction_ratio: Option<f64>,
+    /// Bytes that would be stored if every block were used as the used ones are.
+    bytes_when_full: Option<Number>,
 }
 
-fn usage(findings: &Findings) -> Value {
-    let usage = &findings.usage;
-    json!({
-        "used_blocks": number(usage.used_blocks),
-        "zero_blocks": number(usage.zero_blocks),
-        "formatted_blocks": number(usage.formatted_blocks),
-        "never_used_part": usage.never_used_part(),
-        "used_dedup_ratio": usage.used_dedup_ratio,
-        "used_compression_ratio": usage.used_compression_ratio,
-        "used_reduction_ratio": usage.used_reduction_ratio(),
-        "bytes_when_full": usage.bytes_when_full.map(|bytes| number(bytes.round())),
-    })
+/// File × file: contents that both hold.
+#[derive(Serialize, JsonSchema)]
+struct Matrix<'a> {
+    files: &'a [u32],
+    /// Contents of the file in the row that the file in the column holds too.
+    contents: Vec<Vec<Number>>,
 }
 
-fn shift(shift: &Shift) -> Value {
-    json!({
-        "original": shift.displacement.original,
-        "copy": shift.displacement.copy,
-        "shift_bytes": shift.displacement.shift_bytes,
-        "bytes": shift.bytes,
-        "part_of_copy": shift.part_of_copy,
-    })
+/// Contents that occur `from` to `to` times.
+#[derive(Serialize, JsonSchema)]
+struct Occurring {
+    from: u32,
+    to: u32,
+    contents: Number,
+    blocks: Number,
 }
 
-fn matrix(findings: &Findings) -> Value {
-    let row = |row: &Vec<f64>| row.iter().map(|&contents| number(contents)).collect::<Vec<_>>();
-    let matrix = &findings.matrix;
-    json!({
-        "files": matrix.files,
-        "contents": matrix.contents.iter().map(row).collect::<Vec<_>>(),
-    })
+#[derive(Serialize, JsonSchema)]
+struct Bins {
+    file: u32,
+    blocks: u64,
+    /// The first of their content, in each part.
+    unique: Vec<u32>,
+    /// Of a content that the file has before.
+    same_file: Vec<u32>,
+    /// Of a content that another file has.
+    cross_file: Vec<u32>,
+    /// Nothing but zeros.
+    zero: Vec<u32>,
 }
 
-fn occurrence(occurrences: &Occurrences) -> Value {
-    json!({
-        "from": occurrences.from,
-        "to": occurrences.to,
-        "contents": number(occurrences.contents),
-        "blocks": number(occurrences.blocks),
-    })
+#[derive(Serialize, JsonSchema)]
+struct Copied {
+    blocks: u64,
+    bytes: u64,
+    file: u32,
+    start_block: u64,
+    original: u32,
+    original_start_block: u64,
 }
 
-fn strip(strip: &Strip) -> Value {
-    let column = |count: fn(&StripBin) -> u32| strip.bins.iter().map(count).collect::<Vec<_>>();
-    json!({
-        "file": strip.file,
-        "blocks": strip.blocks,
-        "unique": column(|bin| bin.stored),
-        "same_file": column(|bin| bin.same_file),
-        "cross_file": column(|bin| bin.cross_file),
-        "zero": column(|bin| bin.zero),
-    })
+#[derive(Serialize, JsonSchema)]
+struct File<'a> {
+    path: &'a str,
+    /// Bytes counted.
+    bytes: u64,
+    /// Bytes of them in holes, which were not read.
+    hole_bytes: u64,
+    /// The format of its pages, if it has any.
+    format: Option<&'a str>,
+    state: State,
+    /// By how much it grew, or shrank below zero.
+    changed_bytes: Option<i64>,
+    /// Why it could not be read.
+    why: Option<&'a str>,
 }
 
-fn run(run: &Run, findings: &Findings) -> Value {
-    json!({
-        "blocks": run.blocks,
-        "bytes": run.blocks * u64::from(findings.model.block_bytes),
-        "file": run.file,
-        "start_block": run.start,
-        "original": run.original,
-        "original_start_block": run.original_start,
-    })
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum State {
+    Complete,
+    Pending,
+    Grew,
+    Shrank,
+    Written,
+    Unreadable,
 }
 
-fn file(file: &ScannedFile) -> Value {
-    let (state, changed_bytes, why) = match &file.state {
-        FileState::Complete => ("complete", None, None),
-        FileState::Pending => ("pending", None, None),
-        FileState::Grew { bytes } => ("grew", Some(*bytes as i64), None),
-        FileState::Shrank { bytes } => ("shrank", Some(-(*bytes as i64)), None),
-        FileState::Written => ("written", None, None),
-        FileState::Unreadable { why } => ("unreadable", None, Some(why)),
-    };
-    json!({
-        "path": file.path,
-        "bytes": file.bytes,
-        "hole_bytes": file.hole_bytes,
-        "format": file.format,
-        "state": state,
-        "changed_bytes": changed_bytes,
-        "why": why,
-    })
+#[derive(Serialize, JsonSchema)]
+struct Scan<'a> {
+    elapsed_s: f64,
+    cpu_s: f64,
+    /// Bytes that were read from storage, holes left out.
+    read_bytes: u64,
+    /// Most memory that the process had.
+    memory_bytes: u64,
+    /// Whether reads went past the page cache.
+    direct: bool,
+    /// Why the scan ended before its end, if it did.
+    ended_by: Option<&'a str>,
+    whole: bool,
 }
 
-/// A figure and both ends of its interval; all null where it is unknown.
-fn interval(name: &str, interval: Option<Interval>) -> [(String, Value); 3] {
-    [
-        (name.to_owned(), json!(interval.map(|i| i.value))),
-        (format!("{name}_low"), json!(interval.map(|i| i.low))),
-        (format!("{name}_high"), json!(interval.map(|i| i.high))),
-    ]
+/// A figure and both ends of its 99 % interval; all null where it is unknown.
+macro_rules! interval {
+    ($($name:ident { $value:ident, $low:ident, $high:ident } $about:literal;)+) => {$(
+        #[derive(Serialize, JsonSchema)]
+        #[allow(clippy::struct_field_names, reason = "fields are keys of the document")]
+        struct $name<T = Option<f64>> {
+            #[doc = $about]
+            $value: T,
+            /// Lower end of its 99 % interval.
+            $low: T,
+            /// Upper end of its 99 % interval.
+            $high: T,
+        }
+
+        impl<T: From<f64>> From<Interval> for $name<T> {
+            fn from(from: Interval) -> Self {
+                Self { $value: from.value.into(), $low: from.low.into(), $high: from.high.into() }
+            }
+        }
+
+        impl From<Option<Interval>> for $name {
+            fn from(from: Option<Interval>) -> Self {
+                from.map_or(Self { $value: None, $low: None, $high: None }, Self::from)
+            }
+        }
+    )+};
+}
+
+interval! {
+    UniqueBlocks { unique_blocks, unique_blocks_low, unique_blocks_high }
+        "Different contents that are not zeros: blocks that must be stored.";
+    DedupRatio { dedup_ratio, dedup_ratio_low, dedup_ratio_high } "Blocks ÷ contents.";
+    CompressionRatio { compression_ratio, compression_ratio_low, compression_ratio_high }
+        "Bytes of contents ÷ bytes that the model stores for them.";
+    ReductionRatio { reduction_ratio, reduction_ratio_low, reduction_ratio_high }
+        "Bytes of blocks ÷ bytes stored.";
+    DedupRatioWithout {
+        dedup_ratio_without, dedup_ratio_without_low, dedup_ratio_without_high
+    } "The ratio without this class and all before it.";
+    DedupRatioOnly { dedup_ratio_only, dedup_ratio_only_low, dedup_ratio_only_high }
+        "The ratio if this class alone were left.";
 }
 
 /// What was counted as a whole number, what was estimated as it is.
-fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
-        return json!(value as u64);
+#[derive(Clone, Copy, JsonSchema)]
+struct Number(f64);
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self(value)
     }
-    json!(value)
 }
 
-/// An object with more members.
-fn with<K: Into<String>>(base: Value, more: impl IntoIterator<Item = (K, Value)>) -> Value {
-    let mut members = match base {
-        Value::Object(members) => members,
-        _ => Map::new(),
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            whole if whole.fract() == 0.0 && (0.0..1e15).contains(&whole) => {
+                to.serialize_u64(whole as u64)
+            }
+            part => to.serialize_f64(part),
+        }
+    }
+}
+
+/// The document of a scan.
+pub fn document<'a>(findings: &'a Findings, scanned: &'a Scanned) -> ReduceDocument<'a> {
+    let (bytes, stored_bytes) = words::in_and_stored(findings);
+    let whole = scanned.is_whole();
+    let row = |row: &Vec<f64>| row.iter().copied().map(Number).collect();
+    ReduceDocument {
+        tool_version: env!("CARGO_PKG_VERSION"),
+        summary: Summary { grid: grid(findings.primary()), bytes, stored_bytes, whole },
+        model: &findings.model,
+        results: findings.grids.iter().map(grid).collect(),
+        compression: &findings.compression,
+        masked: masked(findings),
+        field_costs: field_costs(findings),
+        usage: usage(findings),
+        block_sample: findings.block_sample,
+        chunk_ratio: findings.chunk_ratio,
+        shifts: &findings.shifts,
+        matrix: Matrix {
+            files: &findings.matrix.files,
+            contents: findings.matrix.contents.iter().map(row).collect(),
+        },
+        occurrences: findings.occurrences.iter().map(occurring).collect(),
+        strips: findings.strips.iter().map(bins).collect(),
+        runs: findings.runs.iter().map(|run| copied(run, findings)).collect(),
+        verdicts: &findings.verdicts,
+        files: scanned.files.iter().map(file).collect(),
+        skipped: &scanned.skipped,
+        scan: Scan {
+            elapsed_s: scanned.elapsed_s,
+            cpu_s: scanned.cpu_s,
+            read_bytes: scanned.read_bytes,
+            memory_bytes: scanned.memory_bytes,
+            direct: scanned.direct,
+            ended_by: scanned.ended_by.as_deref(),
+            whole,
+        },
+    }
+}
+
+fn grid(figures: &GridFigures) -> Grid {
+    Grid {
+        block_size: figures.grid.block_bytes,
+        offset: figures.grid.offset_bytes,
+        blocks: figures.blocks,
+        zero_blocks: figures.zero_blocks,
+        unique_blocks: figures.unique_blocks.into(),
+        same_file_duplicates: Number(figures.same_file_duplicates),
+        cross_file_duplicates: Number(figures.cross_file_duplicates),
+        share: figures.share,
+        contents_kept: figures.contents_kept,
+        contents_compressed: figures.contents_compressed,
+        exact: figures.share >= 1.0,
+        dedup: figures.dedup_ratio.into(),
+        compression: figures.compression_ratio.into(),
+        reduction: figures.reduction_ratio.into(),
+    }
+}
+
+fn masked(findings: &Findings) -> Vec<UnderMask> {
+    let masked = findings.masked.iter().map(|masked| UnderMask {
+        block_size: masked.grid.block_bytes,
+        offset: masked.grid.offset_bytes,
+        masked: masked.mask.fields().collect(),
+        dedup: masked.dedup_ratio.into(),
+    });
+    masked.collect()
+}
+
+fn field_costs(findings: &Findings) -> Vec<FieldCost<'_>> {
+    let costs = findings.field_costs.iter().map(|cost| FieldCost {
+        field: cost.field,
+        called: &cost.called,
+        without: cost.dedup_ratio_without.into(),
+        only: cost.dedup_ratio_only.into(),
+    });
+    costs.collect()
+}
+
+fn usage(findings: &Findings) -> Usage {
+    let usage = &findings.usage;
+    Usage {
+        used_blocks: Number(usage.used_blocks),
+        zero_blocks: Number(usage.zero_blocks),
+        formatted_blocks: Number(usage.formatted_blocks),
+        never_used_part: usage.never_used_part(),
+        used_dedup_ratio: usage.used_dedup_ratio,
+        used_compression_ratio: usage.used_compression_ratio,
+        used_reduction_ratio: usage.used_reduction_ratio(),
+        bytes_when_full: usage.bytes_when_full.map(|bytes| Number(bytes.round())),
+    }
+}
+
+fn occurring(occurrences: &Occurrences) -> Occurring {
+    let Occurrences { from, to, contents, blocks } = *occurrences;
+    Occurring { from, to, contents: Number(contents), blocks: Number(blocks) }
+}
+
+fn bins(strip: &Strip) -> Bins {
+    let column = |count: fn(&StripBin) -> u32| strip.bins.iter().map(count).collect();
+    Bins {
+        file: strip.file,
+        blocks: strip.blocks,
+        unique: column(|bin| bin.stored),
+        same_file: column(|bin| bin.same_file),
+        cross_file: column(|bin| bin.cross_file),
+        zero: column(|bin| bin.zero),
+    }
+}
+
+fn copied(run: &Run, findings: &Findings) -> Copied {
+    Copied {
+        blocks: run.blocks,
+        bytes: run.blocks * u64::from(findings.model.block_bytes),
+        file: run.file,
+        start_block: run.start,
+        original: run.original,
+        original_start_block: run.original_start,
+    }
+}
+
+fn file(file: &ScannedFile) -> File<'_> {
+    let (state, changed_bytes, why) = match &file.state {
+        FileState::Complete => (State::Complete, None, None),
+        FileState::Pending => (State::Pending, None, None),
+        FileState::Grew { bytes } => (State::Grew, Some(*bytes as i64), None),
+        FileState::Shrank { bytes } => (State::Shrank, Some(-(*bytes as i64)), None),
+        FileState::Written => (State::Written, None, None),
+        FileState::Unreadable { why } => (State::Unreadable, None, Some(why.as_str())),
     };
-    members.extend(more.into_iter().map(|(name, value)| (name.into(), value)));
-    Value::Object(members)
+    File {
+        path: &file.path,
+        bytes: file.bytes,
+        hole_bytes: file.hole_bytes,
+        format: file.format.as_deref(),
+        state,
+        changed_bytes,
+        why,
+    }
 }

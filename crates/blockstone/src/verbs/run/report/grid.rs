@@ -6,14 +6,21 @@ use blockstone_base::Estimate;
 use blockstone_base::table::{Heading, Measure, Row, Table, Value, text};
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
+use blockstone_report::render::json;
 use blockstone_report::{Detail, Headline, Report, Section};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::tables::{happened, measure};
-use crate::recorded::document;
 
 /// Figures that are drawn.
 const DRAWN: [&str; 3] = ["operations_per_s", "physical_reads_per_cpu_s", "commits_per_s"];
+
+/// The keys of the document.
+#[derive(Serialize, JsonSchema)]
+pub struct GridDocument<'a> {
+    grid: &'a Grid,
+}
 
 /// The report of a grid whose recordings are in `dir`.
 pub fn report(grid: &Grid, dir: &str) -> Report {
@@ -38,7 +45,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
         partial: !grid.trustworthy(),
         recording: dir.to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        document: document::object(json!({ "grid": grid })),
+        document: json::keys(GridDocument { grid }),
         ..Report::default()
     }
 }

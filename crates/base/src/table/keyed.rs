@@ -1,0 +1,67 @@
+//! A table in JSON: a list of rows, each with its cells by the keys of their columns.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::{Missing, Row, Table, Value};
+
+impl Serialize for Table {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.rows.iter().map(|row| Keyed { table: self, row }))
+    }
+}
+
+impl JsonSchema for Table {
+    fn schema_name() -> Cow<'static, str> {
+        "Table".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut rules = generator.subschema_for::<Vec<String>>();
+        let about = "Rules that condemn the numbers of this row; absent when they stand.";
+        rules.insert("description".to_owned(), about.into());
+        json_schema!({
+            "description": "Rows, each with its cells by the keys of their columns.",
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": { "condemned_by": rules },
+                "additionalProperties": generator.subschema_for::<Value>(),
+            },
+        })
+    }
+}
+
+struct Keyed<'a> {
+    table: &'a Table,
+    row: &'a Row,
+}
+
+impl Serialize for Keyed<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        for (column, value) in self.table.columns.iter().zip(&self.row.cells) {
+            map.serialize_entry(&column.key, value)?;
+        }
+        if !self.row.condemned_by.is_empty() {
+            map.serialize_entry("condemned_by", &self.row.condemned_by)?;
+        }
+        map.end()
+    }
+}
+
+/// Null where nothing happened that a number could describe, else why it was not measured.
+#[derive(Serialize, JsonSchema)]
+pub struct Why {
+    #[schemars(extend("enum" = ["off", "not in this version", "not permitted", "unknown"]))]
+    unmeasured: &'static str,
+}
+
+impl From<Missing> for Option<Why> {
+    fn from(missing: Missing) -> Self {
+        (missing != Missing::Nothing).then(|| Why { unmeasured: missing.word() })
+    }
+}

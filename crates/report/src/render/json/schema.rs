@@ -1,0 +1,229 @@
+//! The JSON schema of a document: that of the type its verb fills in, and what [`super::document`]
+//! puts around it. It is closed, so that a key that is missing or new is noticed.
+
+use blockstone_base::table::{Heading, Table, Value};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::{Map, Value as Json, json};
+
+/// The key of the tables, unless a document has another.
+pub const TABLES: &str = "tables";
+
+/// A JSON document that a verb prints.
+#[derive(Clone, Copy, Debug)]
+pub struct Document {
+    /// As in `blockstone.NAME/VERSION`.
+    pub name: &'static str,
+    /// Within one, keys are only added.
+    pub version: u32,
+    /// What it says, in one line.
+    pub about: &'static str,
+    tables_key: &'static str,
+    tables: &'static [(&'static str, &'static [Heading])],
+    keys: fn(&mut SchemaGenerator) -> Schema,
+}
+
+/// How a document names its schema.
+pub fn title(name: &str, version: u32) -> String {
+    format!("blockstone.{name}/{version}")
+}
+
+impl Document {
+    /// Version 1 of a document whose own keys are those of `Keys`.
+    pub const fn of<Keys: JsonSchema>(name: &'static str, about: &'static str) -> Self {
+        let keys = Keys::json_schema;
+        Self { name, version: 1, about, tables_key: TABLES, tables: &[], keys }
+    }
+
+    /// The same document with its tables under another key.
+    #[must_use]
+    pub const fn tables_under(self, tables_key: &'static str) -> Self {
+        Self { tables_key, ..self }
+    }
+
+    /// The same document, whose tables have these names and columns.
+    #[must_use]
+    pub const fn with_tables(self, tables: &'static [(&'static str, &'static [Heading])]) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// Its schema, of draft 2020-12.
+    pub fn schema(&self) -> Json {
+        let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let mut keys = (self.keys)(&mut generator);
+        let title = title(self.name, self.version);
+        let mut properties = Map::from_iter([
+            property("schema", "The name of this schema.", json!({ "const": title })),
+            property(
+                "version",
+                "Within one, keys are only added.",
+                json!({ "const": self.version }),
+            ),
+        ]);
+        if let Some(Json::Object(own)) = keys.remove("properties") {
+            properties.extend(own);
+        }
+        let about = "Every table of the report by name, the same that --csv=NAME prints.";
+        let tables = self.tables_schema(&mut generator);
+        properties.extend([property(self.tables_key, about, tables)]);
+        let mut required = vec![json!("schema"), json!("version"), json!(self.tables_key)];
+        if let Some(Json::Array(own)) = keys.remove("required") {
+            required.extend(own);
+        }
+        let mut root = json_schema!({
+            "$schema": generator.settings().meta_schema,
+            "$id": format!("urn:blockstone:{}:{}", self.name, self.version),
+            "title": title,
+            "description": self.about,
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "$defs": generator.take_definitions(true),
+        });
+        for (key, part) in keys.as_object().cloned().unwrap_or_default() {
+            root.ensure_object().entry(key).or_insert(part);
+        }
+        Finish.transform(&mut root);
+        root.to_value()
+    }
+
+    fn tables_schema(&self, generator: &mut SchemaGenerator) -> Json {
+        if self.tables.is_empty() {
+            let table = generator.subschema_for::<Table>();
+            return json!({ "type": "object", "additionalProperties": table });
+        }
+        let (cell, rows) =
+            (json!(generator.subschema_for::<Value>()), Table::json_schema(generator));
+        let table = |&(name, columns): &(&str, &[Heading])| {
+            let mut rows = json!(rows);
+            let row = &mut rows["items"];
+            row["required"] = columns.iter().map(|column| json!(column.key)).collect();
+            row["additionalProperties"] = false.into();
+            for column in columns {
+                let (key, cell) = property(&column.key, &column.doc, cell.clone());
+                row["properties"][key] = cell;
+            }
+            (name.to_owned(), rows)
+        };
+        let tables: Map<String, Json> = self.tables.iter().map(table).collect();
+        json!({ "type": "object", "properties": tables })
+    }
+}
+
+fn property(name: &str, about: &str, mut schema: Json) -> (String, Json) {
+    schema["description"] = about.into();
+    (name.to_owned(), schema)
+}
+
+/// Closes every object whose keys are known, and makes descriptions of doc comments.
+struct Finish;
+
+impl Transform for Finish {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        if let Some(Json::String(about)) = schema.get_mut("description") {
+            *about = about.replace('\n', " ").replace("[`", "`").replace("`]", "`");
+        }
+        if !schema.as_object().is_some_and(lists_its_keys) {
+            return;
+        }
+        let mut is_composed = false;
+        for key in ["oneOf", "anyOf", "allOf"] {
+            // A part alone does not know the keys of the whole.
+            for part in schema.get_mut(key).and_then(Json::as_array_mut).into_iter().flatten() {
+                part.as_object_mut().map(|part| part.remove("additionalProperties"));
+                is_composed = true;
+            }
+        }
+        let key = if is_composed { "unevaluatedProperties" } else { "additionalProperties" };
+        schema.insert(key.to_owned(), false.into());
+    }
+}
+
+/// Whether an object has these keys and says nothing of others.
+fn lists_its_keys(object: &Map<String, Json>) -> bool {
+    let others = ["additionalProperties", "unevaluatedProperties"];
+    object.contains_key("properties") && !others.iter().any(|key| object.contains_key(*key))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::stats::Estimate;
+    use blockstone_base::table::{Missing, Row, count, text};
+
+    use crate::render::json;
+    use crate::{Report, Section};
+
+    use super::*;
+
+    const COLUMNS: &[Heading] = &[text("name", "", "Its name."), count("reads", "", "Its reads.")];
+
+    #[derive(serde::Serialize, JsonSchema)]
+    struct Keys {
+        /// Of a [`Report`].
+        seed: u64,
+        #[serde(flatten)]
+        form: Form,
+    }
+
+    #[derive(serde::Serialize, JsonSchema)]
+    #[serde(tag = "form", rename_all = "kebab-case")]
+    enum Form {
+        Round { radius: f64 },
+        Flat,
+    }
+
+    fn rendered(form: Form) -> Json {
+        let mut table = Table::new("all", "", COLUMNS);
+        let estimate =
+            Estimate { value: 1.0, low: 0.0, high: f64::NAN, samples: 1, duration_ns: 1 };
+        for value in [
+            Value::Number(2.5),
+            Value::Number(f64::INFINITY),
+            Value::Estimate(estimate),
+            Value::Missing(Missing::Nothing),
+            Value::Missing(Missing::NotPermitted),
+        ] {
+            table.push(Row::from([Value::from("x"), value]).condemned_by(&["hole".to_owned()]));
+        }
+        json::document(&Report {
+            verb: "test".into(),
+            version: 1,
+            sections: vec![Section::new("all", "").with([table])],
+            document: json::keys(Keys { seed: 1, form }),
+            ..Report::default()
+        })
+    }
+
+    #[test]
+    fn what_the_renderer_writes_is_described_and_nothing_else() {
+        let generic = Document::of::<Keys>("test", "A test");
+        for document in [generic, generic.with_tables(&[("all", COLUMNS)])] {
+            let schema = document.schema();
+            assert_eq!(schema["properties"]["seed"]["description"], "Of a `Report`.");
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            for form in [Form::Round { radius: 1.0 }, Form::Flat] {
+                let good: Json = serde_json::from_str(&rendered(form).to_string()).unwrap();
+                let errors: Vec<_> = validator.iter_errors(&good).map(|e| e.to_string()).collect();
+                assert!(errors.is_empty(), "{errors:#?}");
+                for (at, key, bad) in [
+                    ("", "version", json!(2)),
+                    ("", "surprise", json!(1)),
+                    ("", "form", json!("square")),
+                    ("/tables/all/0", "reads", json!([1])),
+                    ("/tables/all/0", "condemned_by", json!("hole")),
+                    ("/tables/all/2/reads", "samples", json!(0.5)),
+                    ("/tables/all/4/reads", "unmeasured", json!("perhaps")),
+                ] {
+                    let mut document = good.clone();
+                    document.pointer_mut(at).unwrap()[key] = bad;
+                    assert!(!validator.is_valid(&document), "{at}/{key} must be refused");
+                }
+                let mut document = good;
+                document.as_object_mut().unwrap().remove("seed");
+                assert!(!validator.is_valid(&document), "a missing key must be refused");
+            }
+        }
+    }
+}
