@@ -1,170 +1,342 @@
-//! One figure of two sets of recordings: what either side has, their ratio, and whether a
-//! difference is established.
+//! Two sets of recordings side by side, figure by figure.
+//!
+//! A [`Source`] is one recording with its figures, whoever derived them: the headline figures and
+//! points of a measurement, or the cells of views over a part of time. [`Comparison::of`] puts the
+//! figures of the same name into a [`Row`] and says what holds for the whole: what differed in the
+//! set-up, and what a reader has to know.
 
-use blockstone_base::stats::{self, Estimate};
+mod order;
+mod outcome;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use blockstone_base::stats::Estimate;
+use blockstone_base::units::Bytes;
+use blockstone_base::verdict::Verdict;
+use blockstone_record::manifest::Manifest;
+use blockstone_record::parameters::CalibrateParameters;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Which direction of a figure is good.
+use order::Order;
+pub use outcome::{Better, Compared, Outcome, compare};
+
+/// Two sets of recordings; `b` is judged against `a`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    pub a: Side,
+    pub b: Side,
+    /// Rows by outcome.
+    pub counts: Counts,
+    /// In the order of the sources. What the first ones lack follows what precedes it in others.
+    pub rows: Vec<Row>,
+    /// What differed in the set-up, so that a difference may not come from the storage.
+    pub warnings: Vec<String>,
+    /// What every reader of this comparison has to know.
+    pub caveats: Vec<String>,
+}
+
+/// A set of recordings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Side {
+    /// The first recording; trustworthy if all are.
+    #[serde(flatten)]
+    pub first: Recorded,
+    /// How many recordings there are.
+    pub n: usize,
+    pub recordings: Vec<Recorded>,
+}
+
+/// A recording of a set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Recorded {
+    /// What it was called on the command line, with the part of its time and who measured if not
+    /// Blockstone.
+    pub recording: String,
+    pub id: String,
+    /// RFC 3339.
+    pub started_at: String,
+    pub host: String,
+    /// The path under test.
+    pub target: String,
+    /// The device at the top of the target's chain.
+    pub device: Option<String>,
+    /// Block size of the small operations, in bytes.
+    pub block_bytes: Option<u64>,
+    /// Bytes of the file that were visited at most.
+    pub span_bytes: Option<u64>,
+    /// Whether the page cache was bypassed; none where this is unknown or differs between phases.
+    pub direct: Option<bool>,
+    /// Whether nothing condemned the recording's numbers.
+    pub trustworthy: bool,
+    /// Beginning of the part that is compared, since `started_at`; none of a whole recording.
+    pub from_ns: Option<u64>,
+    /// Its end.
+    pub to_ns: Option<u64>,
+}
+
+/// What two recordings have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// A rate: more is faster.
-    More,
-    /// A latency: less is faster.
-    Less,
-    /// A level, which is only higher or lower. It may be zero.
-    Neither,
+pub enum Shared {
+    Nothing,
+    Part { ns: u64 },
+    All,
 }
 
-/// What may be said of a figure of `b` against that of `a`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Change")]
-pub enum Outcome {
-    /// `b` is better, and the 95 % interval of the ratio excludes 1.
-    Faster,
-    /// `b` is worse, and the 95 % interval of the ratio excludes 1.
-    Slower,
-    /// `b` is higher: the 95 % interval of the difference excludes zero.
-    Higher,
-    /// `b` is lower: the 95 % interval of the difference excludes zero.
-    Lower,
-    /// The numbers do not show a difference.
-    NotEstablished,
-    /// One side's number does not describe what it claims to.
-    Condemned,
-    /// Only one side has it.
-    OnlyInOne,
+/// Rows by outcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Counts {
+    pub faster: usize,
+    pub slower: usize,
+    pub higher: usize,
+    pub lower: usize,
+    pub not_established: usize,
+    pub condemned: usize,
+    pub only_in_one: usize,
 }
 
-/// A figure of both sides.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Compared {
+/// One figure of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    #[serde(flatten)]
+    pub key: Key,
+    /// Estimate over the recordings of `a` that have the figure; none when only `b` has it.
     pub a: Option<Estimate>,
+    /// The same of `b`.
     pub b: Option<Estimate>,
-    /// b ÷ a.
+    /// In how many recordings of `a` the figure is.
+    pub n_a: usize,
+    pub n_b: usize,
+    /// b ÷ a with its interval.
     pub ratio: Option<Estimate>,
+    /// What may be said of `b`.
     pub outcome: Outcome,
+    /// Rules that condemn the figure in any recording of either side.
+    pub condemned_by: Vec<String>,
 }
 
-/// Compares a figure of two sets of recordings, each with one estimate for every recording that has
-/// the figure. A set of one is that estimate. Of several it is their mean with the Student interval
-/// between the recordings, never narrower than the intervals within them.
-pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
-    let (a, b) = (of_set(a), of_set(b));
-    let both = a.zip(b);
-    let positive = |(a, b): &(Estimate, Estimate)| a.value > 0.0 && b.value > 0.0;
-    let ratio = both
-        .filter(|both| better != Better::Neither || positive(both))
-        .and_then(|(a, b)| stats::ratio(&a, &b));
-    let outcome = match both {
-        None => Outcome::OnlyInOne,
-        Some((a, b)) if better == Better::Neither => by_difference(&a, &b, ratio.as_ref()),
-        Some(_) => Outcome::of_ratio(ratio.as_ref(), better == Better::Less),
+/// What identifies a figure in every recording.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Key {
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Which figure of the subject; empty where that is the figure itself.
+    pub figure: String,
+}
+
+/// What has a figure.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Subject {
+    /// A measurement: the name of a headline figure, or a point's label.
+    Measured { label: String, unit: String, lower_is_faster: bool },
+    /// A row of a view; `row` is empty in a view of one row.
+    Viewed { view: String, row: String },
+}
+
+/// A figure of one recording.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    pub key: Key,
+    pub estimate: Estimate,
+    /// Rules that condemn it.
+    pub condemned_by: Vec<String>,
+}
+
+/// A recording with its figures, in the order in which they should be read.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub recorded: Recorded,
+    pub figures: Vec<Figure>,
+}
+
+impl Comparison {
+    /// Compares set `b` with set `a`.
+    ///
+    /// # Panics
+    /// When one of them is empty.
+    pub fn of(a: &[Source], b: &[Source]) -> Self {
+        let rows = rows(a, b);
+        let (a, b) = (Side::of(a), Side::of(b));
+        let mut caveats = vec![Order::of(&a, &b).caveat().to_owned()];
+        caveats.extend(variation(&a, &b));
+        caveats.extend(partial(&rows, &a, &b));
+        caveats.push(
+            "Each row stands at 95 %: of twenty rows without any difference, one shows one by \
+             chance."
+                .to_owned(),
+        );
+        let (warnings, counts) = (warnings(&a, &b), Counts::of(&rows));
+        Self { a, b, counts, rows, warnings, caveats }
+    }
+}
+
+impl Recorded {
+    /// A whole recording as its manifest describes it; `recording` is what it is called.
+    pub fn of(recording: String, manifest: &Manifest) -> Self {
+        let asked: CalibrateParameters = manifest.parameters();
+        Self {
+            recording,
+            id: manifest.id.clone(),
+            started_at: manifest.started_at.clone(),
+            host: manifest.host.hostname.clone(),
+            target: manifest.target.path.clone(),
+            device: manifest.target.devices.first().map(|device| device.name.clone()),
+            block_bytes: asked.block_bytes.map(Bytes::get),
+            span_bytes: asked.size_bytes.map(Bytes::get),
+            direct: None,
+            trustworthy: !manifest.verdicts.iter().any(Verdict::condemns),
+            from_ns: None,
+            to_ns: None,
+        }
+    }
+
+    /// What both are a recording of.
+    pub fn shared(&self, other: &Self) -> Shared {
+        if (&self.id, &self.started_at) != (&other.id, &other.started_at) {
+            return Shared::Nothing;
+        }
+        let part = |recorded: &Self| recorded.from_ns.zip(recorded.to_ns);
+        let (Some(one), Some(other)) = (part(self), part(other)) else { return Shared::All };
+        match one.1.min(other.1).saturating_sub(one.0.max(other.0)) {
+            0 => Shared::Nothing,
+            ns => Shared::Part { ns },
+        }
+    }
+}
+
+impl Side {
+    fn of(sources: &[Source]) -> Self {
+        let recordings: Vec<Recorded> =
+            sources.iter().map(|source| source.recorded.clone()).collect();
+        let trustworthy = recordings.iter().all(|recorded| recorded.trustworthy);
+        let first = Recorded { trustworthy, ..recordings[0].clone() };
+        Self { first, n: recordings.len(), recordings }
+    }
+}
+
+impl Counts {
+    fn of(rows: &[Row]) -> Self {
+        let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
+        Self {
+            faster: count(Outcome::Faster),
+            slower: count(Outcome::Slower),
+            higher: count(Outcome::Higher),
+            lower: count(Outcome::Lower),
+            not_established: count(Outcome::NotEstablished),
+            condemned: count(Outcome::Condemned),
+            only_in_one: count(Outcome::OnlyInOne),
+        }
+    }
+}
+
+impl Subject {
+    fn better(&self) -> Better {
+        match self {
+            Self::Measured { lower_is_faster: true, .. } => Better::Less,
+            Self::Measured { .. } => Better::More,
+            Self::Viewed { .. } => Better::Neither,
+        }
+    }
+}
+
+fn rows(a: &[Source], b: &[Source]) -> Vec<Row> {
+    let mut sides: BTreeMap<&Key, [Vec<&Figure>; 2]> = BTreeMap::new();
+    for (side, set) in [a, b].into_iter().enumerate() {
+        for figure in set.iter().flat_map(|source| &source.figures) {
+            sides.entry(&figure.key).or_default()[side].push(figure);
+        }
+    }
+    let keys = keys(a.iter().chain(b)).into_iter();
+    keys.map(|key| row(key, &sides[key][0], &sides[key][1])).collect()
+}
+
+/// Every key once, in the order of the first source. A key that it lacks comes after the one that
+/// precedes it where it is.
+fn keys<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<&'a Key> {
+    let (mut keys, mut known) = (Vec::new(), BTreeSet::new());
+    for source in sources {
+        let mut next = 0;
+        for Figure { key, .. } in &source.figures {
+            if known.insert(key) {
+                keys.insert(next, key);
+                next += 1;
+            } else if let Some(ahead) = keys[next..].iter().position(|other| *other == key) {
+                next += ahead + 1;
+            }
+        }
+    }
+    keys
+}
+
+fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
+    let rules: BTreeSet<&String> =
+        a.iter().chain(b).flat_map(|figure| &figure.condemned_by).collect();
+    let condemned_by: Vec<String> = rules.into_iter().cloned().collect();
+    let estimates =
+        |set: &[&Figure]| set.iter().map(|figure| figure.estimate).collect::<Vec<Estimate>>();
+    let (n_a, n_b) = (a.len(), b.len());
+    let compared = compare(&estimates(a), &estimates(b), key.subject.better());
+    let Compared { a, b, ratio, outcome } = compared.condemned_by(&condemned_by);
+    Row { key: key.clone(), a, b, n_a, n_b, ratio, outcome, condemned_by }
+}
+
+/// What differs in the set-up, within a side or between them.
+fn warnings(a: &Side, b: &Side) -> Vec<String> {
+    fn text<T: ToString>(value: Option<&T>) -> String {
+        value.map_or_else(|| "unknown".to_owned(), T::to_string)
+    }
+    type Fact = fn(&Recorded) -> String;
+    const FACTS: [(&str, Fact); 6] = [
+        ("block size (bytes)", |recorded| text(recorded.block_bytes.as_ref())),
+        ("file size (bytes)", |recorded| text(recorded.span_bytes.as_ref())),
+        ("direct I/O", |recorded| text(recorded.direct.as_ref())),
+        ("target", |recorded| recorded.target.clone()),
+        ("device", |recorded| text(recorded.device.as_ref())),
+        ("host", |recorded| recorded.host.clone()),
+    ];
+    let differs = |(what, fact): (&str, Fact)| {
+        let [a, b] = [a, b].map(|side| side.recordings.iter().map(fact).collect::<BTreeSet<_>>());
+        let words = |values: &BTreeSet<String>| {
+            values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+        };
+        (a != b || a.len() > 1)
+            .then(|| format!("{what} differs: {} in A, {} in B", words(&a), words(&b)))
     };
-    Compared { a, b, ratio, outcome }
+    FACTS.into_iter().filter_map(differs).collect()
 }
 
-fn of_set(recordings: &[Estimate]) -> Option<Estimate> {
-    match recordings {
-        [one] => Some(*one),
-        several => stats::pool(several),
+/// Which variation the intervals cover.
+fn variation(a: &Side, b: &Side) -> Option<String> {
+    let between = "covers the variation between its recordings";
+    let single = "is a single recording, whose interval does not cover the variation between";
+    match (a.n, b.n) {
+        (1, 1) if a.first.from_ns.is_some() => None,
+        (1, 1) => Some(
+            "The drift that each recording saw in its own reference point is part of its \
+             intervals; drift between the two recordings is not."
+                .to_owned(),
+        ),
+        (1, _) => Some(format!("The interval of B {between}. A {single} recordings.")),
+        (_, 1) => Some(format!("The interval of A {between}. B {single} recordings.")),
+        _ => Some(format!(
+            "The interval of each side {between}, with Student's t, and is never narrower than \
+             the mean of their own intervals."
+        )),
     }
 }
 
-/// Half widths of independent means add in quadrature. Where there is a ratio it has to say the
-/// same, or a reader would see an interval that holds 1.
-fn by_difference(a: &Estimate, b: &Estimate, ratio: Option<&Estimate>) -> Outcome {
-    let half = ((a.high - a.value).powi(2) + (b.high - b.value).powi(2)).sqrt();
-    let difference = b.value - a.value;
-    let excludes_one = ratio.is_none_or(|ratio| ratio.low > 1.0 || ratio.high < 1.0);
-    match difference.abs() > half && excludes_one {
-        true if difference > 0.0 => Outcome::Higher,
-        true => Outcome::Lower,
-        false => Outcome::NotEstablished,
-    }
-}
-
-impl Outcome {
-    /// What a ratio of two rates or latencies says.
-    pub fn of_ratio(ratio: Option<&Estimate>, lower_is_faster: bool) -> Self {
-        match ratio {
-            Some(ratio) if ratio.low > 1.0 && lower_is_faster => Self::Slower,
-            Some(ratio) if ratio.high < 1.0 && lower_is_faster => Self::Faster,
-            Some(ratio) if ratio.low > 1.0 => Self::Faster,
-            Some(ratio) if ratio.high < 1.0 => Self::Slower,
-            _ => Self::NotEstablished,
-        }
-    }
-
-    /// Its name in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Higher => "higher",
-            Self::Lower => "lower",
-            Self::NotEstablished => "not-established",
-            Self::Condemned => "condemned",
-            Self::OnlyInOne => "only-in-one",
-        }
-    }
-
-    /// As a sentence about `b` ends.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Higher => "higher",
-            Self::Lower => "lower",
-            Self::NotEstablished => "difference not established",
-            Self::Condemned => "not comparable: condemned",
-            Self::OnlyInOne => "measured on one side only",
-        }
-    }
+/// Says so where a figure is in some recordings of a set only.
+fn partial(rows: &[Row], a: &Side, b: &Side) -> Option<String> {
+    let lacks = |n: usize, side: &Side| n > 0 && n < side.n;
+    let count = rows.iter().filter(|row| lacks(row.n_a, a) || lacks(row.n_b, b)).count();
+    (count > 0).then(|| {
+        format!(
+            "Of {count} figures some recordings of a set have none: n_a and n_b say how many \
+             recordings count."
+        )
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn estimate(value: f64, half: f64) -> Estimate {
-        let (low, high) = (value - half, value + half);
-        Estimate { value, low, high, samples: 10, duration_ns: 1 }
-    }
-
-    #[test]
-    fn a_set_of_one_is_its_estimate_and_of_several_their_mean() {
-        let lopsided = Estimate { low: 9.0, high: 20.0, ..estimate(10.0, 0.0) };
-        let one = compare(&[lopsided], &[], Better::More);
-        assert_eq!((one.a, one.b, one.outcome), (Some(lopsided), None, Outcome::OnlyInOne));
-        let three = [9.0, 10.0, 11.0].map(|value| estimate(value, 0.01));
-        let mean = compare(&three, &three, Better::More).a.unwrap();
-        // Student's t with two degrees of freedom: 4.303 × 1 ÷ √3.
-        assert!((mean.value - 10.0).abs() < 1e-9 && (mean.high - 12.484).abs() < 0.01, "{mean:?}");
-        let alike = [10.0, 10.0].map(|value| estimate(value, 3.0));
-        let mean = compare(&alike, &alike, Better::More).a.unwrap();
-        assert!((mean.high - 13.0).abs() < 1e-9, "not narrower than within: {mean:?}");
-    }
-
-    #[test]
-    fn variation_between_recordings_leaves_open_what_one_pair_would_establish() {
-        let (a, b) = ([8.0, 10.0, 12.0], [9.0, 11.0, 13.5]);
-        let set = |values: [f64; 3]| values.map(|value| estimate(value, 0.1));
-        let outcome = |a: &[Estimate], b: &[Estimate]| compare(a, b, Better::More).outcome;
-        assert_eq!(outcome(&set(a)[1..2], &set(b)[1..2]), Outcome::Faster);
-        assert_eq!(outcome(&set(a), &set(b)), Outcome::NotEstablished);
-    }
-
-    #[test]
-    fn what_is_better_decides_the_word() {
-        let of = |better| compare(&[estimate(10.0, 0.1)], &[estimate(20.0, 0.1)], better).outcome;
-        assert_eq!(of(Better::More), Outcome::Faster);
-        assert_eq!(of(Better::Less), Outcome::Slower);
-        assert_eq!(of(Better::Neither), Outcome::Higher);
-        let from_zero = compare(&[estimate(0.0, 0.0)], &[estimate(5.0, 1.0)], Better::Neither);
-        assert_eq!((from_zero.outcome, from_zero.ratio), (Outcome::Higher, None));
-        let to_zero = compare(&[estimate(5.0, 1.0)], &[estimate(0.0, 0.0)], Better::Neither);
-        assert_eq!(to_zero.outcome, Outcome::Lower);
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
 //! Recordings → findings: points with their rates, latencies and evidence, the headline figures,
-//! and verdicts on whether these may be believed. [`compare`] sets two findings side by side.
+//! and verdicts on whether these may be believed. [`compare`] hands them to a comparison.
 //!
 //! Must not know: the machine. Everything comes from the recording, so that the same recording
 //! gives the same findings anywhere, any time. Nor does it know how findings are rendered.
@@ -36,7 +36,6 @@ use blockstone_record::manifest::Manifest;
 use blockstone_record::{RecordError, Recording};
 
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
-pub use compare::{Change, Comparison, compare};
 pub use findings::Findings;
 pub use page::rules_page;
 use rules::{Case, Evidence, RunCase, ScanCase, judge};

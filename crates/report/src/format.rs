@@ -4,7 +4,6 @@ use blockstone_base::identity::{CapKind, CgroupCap, DeviceKind, Host};
 use blockstone_base::load::{LoadSpec, Op};
 use blockstone_base::units::{Bytes, format_ns, three_digits};
 use blockstone_base::{Access, Estimate};
-use blockstone_judge::compare::{Change, Row};
 use blockstone_view::{Measure, Missing, Value};
 
 /// From this size on a read is a multiblock read, counted in megabytes rather than in operations.
@@ -207,27 +206,6 @@ pub fn processors(host: &Host) -> String {
         return format!("{allowed} of {}", host.cpus);
     }
     host.cpus.to_string()
-}
-
-/// What a row of a comparison compares.
-pub fn compared(row: &Row) -> String {
-    let figure = match row.figure.as_str() {
-        "" => return row.label.clone(),
-        "iops" => "IOPS",
-        "mb_per_s" => "MB/s",
-        "latency_ns_p50" => "p50",
-        "latency_ns_p99" => "p99",
-        other => other,
-    };
-    format!("{} {figure}", row.label)
-}
-
-/// What a row of a comparison concludes, with the rules where it may conclude nothing.
-pub fn outcome(row: &Row) -> String {
-    if row.outcome == Change::Condemned {
-        return format!("condemned: {}", row.condemned_by.join(", "));
-    }
-    row.outcome.words().to_owned()
 }
 
 fn has_interval(estimate: &Estimate) -> bool {

@@ -25,7 +25,7 @@
 //! ```
 
 mod about;
-mod difference;
+pub mod compare;
 mod document;
 mod page;
 pub mod registry;
@@ -36,7 +36,6 @@ pub use blockstone_figures::{
     Bucket, Condition, ConditionError, Focus, History, Interval, Known, Latencies, Missing,
     OCTAVES, Sample, Timed, octave_bounds,
 };
-pub use difference::{Difference, DifferenceDocument, Outcome, difference_document, differences};
 pub use document::{Document, document};
 pub use page::views_page;
 pub use table::{Heading, Measure, Shape, Table, Value, View};

@@ -44,4 +44,8 @@ Tables that are made of samples of sessions can be narrowed down: `--where event
 only samples in that wait, `--where session=4711` only those of that session, and several conditions
 all have to hold. Columns are those of the probe `session`, and `session` for its number; of
 `blockers`, one of them has to be it. On the screen Enter does the same with the chosen row.
+
+`blockstone compare A B` compares the views of two recordings or parts of their time, and `compare
+A… --with B…` those of two sets. A figure is the mean over slices of each part; its interval comes
+from their variation, and of several recordings a side also from the variation between them.
 ";

@@ -4,10 +4,11 @@ mod args;
 mod report;
 
 use anyhow::{Result, bail};
+use blockstone_base::stats;
 use blockstone_base::units::Nanos;
-use blockstone_judge::Findings;
+use blockstone_figures::compare::{Comparison, Recorded, Shared, Source};
 use blockstone_record::Recording;
-use blockstone_record::manifest::Manifest;
+use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_view::History;
 use clap::{Args, FromArgMatches};
@@ -19,100 +20,144 @@ use crate::part::Part;
 use crate::verb::{Context, Verb};
 use crate::{interval, recordings, verbs};
 use args::CompareArgs;
-use report::layers::Sides;
+use report::layers::Layers;
 
 pub const VERB: Verb = Verb {
     name: "compare",
-    about: "Compare two recordings: faster, slower, or difference not established",
+    about: "Compare two recordings, or two sets: faster, slower, or difference not established",
     options: CompareArgs::augment_args,
     run: |options, context| run(&CompareArgs::from_arg_matches(options)?, context),
     reports: true,
     documents: &[
-        Document::of::<report::figures::CompareDocument<'_>>("compare", "Two recordings"),
-        Document::of::<blockstone_view::DifferenceDocument<'_>>(
-            "difference",
-            "Two parts of watched time",
-        ),
+        Document::of::<Comparison>("compare", "Two sets of recordings, by figure"),
+        Document::of::<Comparison>("difference", "Two sets of parts of time, by layer"),
     ],
     ..Verb::PLAIN
 };
 
-fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
-    let Context { global, .. } = context;
-    let parts = [Part::of(&args.a)?, Part::of(&args.b)?];
-    let a = recordings::open(&parts[0].run, &global.runs_dir)?;
-    let b = recordings::open(&parts[1].run, &global.runs_dir)?;
-    if a.manifest.verb != b.manifest.verb {
-        bail!(
-            "compare {} with {}: one is a {}, the other a {}\n\
-             hint: compare two recordings of the same verb; a run shows by itself what it reached \
-             of the path's calibration",
-            a.dir.display(),
-            b.dir.display(),
-            a.manifest.verb,
-            b.manifest.verb
-        );
-    }
-    if a.manifest.verb == WATCH || parts.iter().any(Part::is_limited) {
-        return layers([&a, &b], &parts, args, context);
-    }
-    let (a, b) = (figures(a, context)?, figures(b, context)?);
-    let comparison = blockstone_judge::compare((&a.0, &a.1), (&b.0, &b.1));
-    finish(&report::figures::report(&comparison, &a.0.tool_version), context)
+/// A recording, and the part of its time that is meant.
+struct Named {
+    recording: Recording,
+    part: Part,
 }
 
-/// The figures of a recording, as the verb has them that made it.
-fn figures(recording: Recording, context: &Context) -> Result<(Manifest, Findings)> {
-    let name = recording.manifest.verb.clone();
-    match verbs::find(&name).and_then(|verb| verb.figures) {
-        Some(figures) => figures(recording, context),
-        None => bail!(
-            "compare {}: recordings of `{name}` have no figures\n\
-             hint: name a part of its time, as in {}@0s..10s",
-            recording.dir.display(),
-            recording.dir.display()
+fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
+    let sets = args.sets()?;
+    let [a, b] = sets.map(|names| {
+        names.iter().map(|name| Named::open(name, context)).collect::<Result<Vec<_>>>()
+    });
+    let (a, b) = (a?, b?);
+    let verb = one_verb(&a, &b)?;
+    let tool_version = a[0].recording.manifest.tool_version.clone();
+    let of_layers = verb == WATCH || a.iter().chain(&b).any(|named| named.part.is_limited());
+    let report = if of_layers {
+        let (a, b) = (layers(&a)?, layers(&b)?);
+        check_distinct([&a.sources, &b.sources], args, context)?;
+        report::layers::report(&a, &b)
+    } else {
+        let (a, b) = (figures(a, context)?, figures(b, context)?);
+        check_distinct([&a, &b], args, context)?;
+        report::figures::report(&Comparison::of(&a, &b))
+    };
+    finish(&Report { tool_version, ..report }, context)
+}
+
+/// The verb that made all of them.
+fn one_verb<'a>(a: &'a [Named], b: &[Named]) -> Result<&'a str> {
+    let Recording { dir, manifest, .. } = &a[0].recording;
+    let mut others = a.iter().chain(b).map(|named| &named.recording);
+    match others.find(|other| other.manifest.verb != manifest.verb) {
+        None => Ok(&manifest.verb),
+        Some(other) => bail!(
+            "compare {} with {}: one is a {}, the other a {}\n\
+             hint: compare recordings of the same verb; a run shows by itself what it reached of \
+             the path's calibration",
+            dir.display(),
+            other.dir.display(),
+            manifest.verb,
+            other.manifest.verb
         ),
     }
 }
 
-/// Compares what every layer did, in two parts of a recording or in two recordings.
-fn layers(
-    recordings: [&Recording; 2],
-    parts: &[Part; 2],
-    args: &CompareArgs,
-    context: &Context,
-) -> Result<Exit> {
-    let [a, b] = recordings;
-    let histories = [History::read(a)?, History::read(b)?];
-    let first = interval::window(&histories[0], parts[0].from, parts[0].to)?;
-    let second = interval::window(&histories[1], parts[1].from, parts[1].to)?;
-    let (Some(first), Some(second)) = (first, second) else {
-        bail!(
-            "compare {} with {}: one has fewer than two samples\n\
-             hint: it ended too early",
-            args.a,
-            args.b
-        );
+/// The figures of each recording, as the verb has them that made it.
+fn figures(set: Vec<Named>, context: &Context) -> Result<Vec<Source>> {
+    let source = |named: Named| {
+        let (name, dir) = (named.name(), named.recording.dir.display().to_string());
+        let verb = &named.recording.manifest.verb;
+        let Some(figures) = verbs::find(verb).and_then(|verb| verb.figures) else {
+            bail!(
+                "compare {dir}: recordings of `{verb}` have no figures\n\
+                 hint: name a part of its time, as in {dir}@0s..10s"
+            );
+        };
+        let (manifest, findings) = figures(named.recording, context)?;
+        Ok(blockstone_judge::compare::source(name, &manifest, &findings))
     };
-    let shared_ns = first.to_ns.min(second.to_ns).saturating_sub(first.from_ns.max(second.from_ns));
-    if a.dir == b.dir && shared_ns > 0 {
-        let shared = Nanos(shared_ns);
-        context
-            .printer
-            .note(&format!("warning: A and B overlap by {shared}; the overlap is identical"));
-    }
-    let names = [named(a, &parts[0]), named(b, &parts[1])];
-    let names = [names[0].as_str(), names[1].as_str()];
-    let sides = Sides { names, intervals: [first, second] };
-    finish(&report::layers::report(&sides, &a.manifest.tool_version), context)
+    set.into_iter().map(source).collect()
 }
 
-/// A recording's directory, the part of it that is meant, and who measured if not Blockstone.
-fn named(recording: &Recording, part: &Part) -> String {
-    let dir = recording.dir.display();
-    let time = |time: Option<Nanos>| time.map_or(String::new(), |time| time.to_string());
-    let times = format!("{}..{}", time(part.from), time(part.to)).replace(' ', "");
-    let name = if part.is_limited() { format!("{dir}@{times}") } else { dir.to_string() };
-    let imported = recording.manifest.imported.as_ref();
-    imported.map_or(name.clone(), |imported| format!("{name} (imported from {})", imported.tool))
+/// What every layer did in each recording, or in a part of it.
+fn layers(set: &[Named]) -> Result<Layers> {
+    let (mut sources, mut db_times) = (Vec::new(), Vec::new());
+    for named in set {
+        let (Named { recording, part }, name) = (named, named.name());
+        let history = History::read(recording)?;
+        let Some(interval) = interval::window(&history, part.from, part.to)? else {
+            bail!("compare {name}: fewer than two samples were recorded\nhint: it ended too early");
+        };
+        let recorded = Recorded::of(name, &recording.manifest);
+        sources.push(blockstone_view::compare::source(recorded, &interval));
+        db_times.extend(report::layers::db_time(&interval));
+    }
+    Ok(Layers { sources, db_time: stats::mean(&db_times).map(|mean| mean.value) })
+}
+
+/// A recording that counts twice makes the variation between recordings look smaller than it is.
+/// Of a pair it is only noted: a recording does not differ from itself.
+fn check_distinct(sets: [&[Source]; 2], args: &CompareArgs, context: &Context) -> Result<()> {
+    let recordings: Vec<&Recorded> = sets.into_iter().flatten().map(|s| &s.recorded).collect();
+    let pairs = recordings
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| recordings[at + 1..].iter().map(move |other| (one, other)));
+    for (one, other) in pairs {
+        let (same, of_pair) = match one.shared(other) {
+            Shared::Nothing => continue,
+            Shared::All => ("are the same recording".to_owned(), ""),
+            Shared::Part { ns } => {
+                (format!("overlap by {}", Nanos(ns)), "; the overlap is identical")
+            }
+        };
+        if args.is_of_sets() {
+            bail!(
+                "compare two sets: {} and {} {same}\n\
+                 hint: name each recording once, or parts of its time that do not overlap",
+                one.recording,
+                other.recording
+            );
+        }
+        context.printer.note(&format!("warning: A and B {same}{of_pair}"));
+    }
+    Ok(())
+}
+
+impl Named {
+    fn open(name: &str, context: &Context) -> Result<Self> {
+        let part = Part::of(name)?;
+        Ok(Self { recording: recordings::open(&part.run, &context.global.runs_dir)?, part })
+    }
+
+    /// The directory, the part that is meant, and who measured if not Blockstone.
+    fn name(&self) -> String {
+        let Self { recording, part } = self;
+        let dir = recording.dir.display();
+        let time = |time: Option<Nanos>| time.map_or(String::new(), |time| time.to_string());
+        let times = format!("{}..{}", time(part.from), time(part.to)).replace(' ', "");
+        let name = if part.is_limited() { format!("{dir}@{times}") } else { dir.to_string() };
+        match &recording.manifest.imported {
+            Some(imported) => format!("{name} (imported from {})", imported.tool),
+            None => name,
+        }
+    }
 }

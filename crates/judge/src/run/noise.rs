@@ -1,7 +1,8 @@
 //! What noise beside the sessions did to them: their window alone against the one with noise.
 
 use blockstone_base::histogram::LatencyHistogram;
-use blockstone_base::stats::{self, Estimate};
+use blockstone_base::stats::Estimate;
+use blockstone_figures::compare::{Better, Outcome, compare};
 use blockstone_record::LatencyClock;
 use blockstone_record::manifest::Figure;
 use schemars::JsonSchema;
@@ -9,7 +10,6 @@ use serde::Serialize;
 
 use super::RunFindings;
 use super::window::RunWindow;
-use crate::compare::Change;
 
 /// The name of the noise in series and histograms.
 const BACKGROUND: &str = "background";
@@ -73,7 +73,7 @@ pub struct NoiseEffect {
     /// With ÷ without; none where nothing happened without.
     pub ratio: Option<Estimate>,
     /// What may be said about it.
-    pub outcome: Change,
+    pub outcome: Outcome,
     /// Rules that condemn either side.
     pub condemned_by: Vec<String>,
 }
@@ -132,21 +132,19 @@ fn effect(name: &str, quiet: &RunFindings, noisy: &RunFindings) -> Option<NoiseE
     condemned_by.extend(with.condemned_by.iter().cloned());
     condemned_by.sort();
     condemned_by.dedup();
-    let ratio = stats::ratio(&without.estimate, &with.estimate);
     // More sessions that are busy with the same work are no gain.
     let lower_is_faster = without.unit == "ns" || name == "average_active_sessions";
+    let better = if lower_is_faster { Better::Less } else { Better::More };
+    let compared = compare(&[without.estimate], &[with.estimate], better);
+    let compared = compared.condemned_by(&condemned_by);
     Some(NoiseEffect {
         figure: name.to_owned(),
         title: without.title.clone(),
         unit: without.unit.clone(),
         quiet: without.estimate,
         noisy: with.estimate,
-        outcome: if condemned_by.is_empty() {
-            Change::of_ratio(ratio.as_ref(), lower_is_faster)
-        } else {
-            Change::Condemned
-        },
-        ratio,
+        outcome: compared.outcome,
+        ratio: compared.ratio,
         condemned_by,
     })
 }

@@ -8,10 +8,11 @@ use blockstone_base::Capability;
 use blockstone_base::column::Unmeasured;
 use blockstone_base::identity::{CapKind, CgroupCap};
 use blockstone_base::verdict::Outcome;
-use blockstone_judge::compare::Row;
+use blockstone_figures::compare::{self, Comparison, Outcome as Change, Row};
+use blockstone_judge::compare::source;
 use blockstone_judge::rules::{Rule, Subject, registry};
 use blockstone_judge::run::LedgerCell;
-use blockstone_judge::{Change, Comparison, RunFindings, compare, find_run};
+use blockstone_judge::{RunFindings, find_run};
 use blockstone_record::manifest::Manifest;
 use blockstone_record::testing::RecordingBuilder;
 use serde_json::json;
@@ -354,20 +355,27 @@ fn a_rule_without_evidence_does_not_decide() {
 }
 
 fn compared(a: &RecordingBuilder, b: &RecordingBuilder) -> Comparison {
-    let of = |run: &RecordingBuilder| (run.manifest.clone(), found(run, None).comparable());
-    let (a, b) = (of(a), of(b));
-    compare((&a.0, &a.1), (&b.0, &b.1))
+    let of = |run: &RecordingBuilder| {
+        source(String::new(), &run.manifest, &found(run, None).comparable())
+    };
+    Comparison::of(&[of(a)], &[of(b)])
 }
 
 fn row<'a>(comparison: &'a Comparison, label: &str) -> &'a Row {
-    comparison.rows.iter().find(|row| row.label == label).unwrap_or_else(|| panic!("{label}"))
+    let found = comparison.rows.iter().find(|row| label_of(row) == label);
+    found.unwrap_or_else(|| panic!("{label}"))
+}
+
+fn label_of(row: &Row) -> &str {
+    let compare::Subject::Measured { label, .. } = &row.key.subject else { panic!("{row:?}") };
+    label
 }
 
 #[test]
 fn two_runs_are_faster_slower_or_not_told_apart() {
     let same = compared(&healthy(), &healthy());
     assert!(same.rows.iter().all(|row| row.outcome == Change::NotEstablished));
-    assert!(same.rows.iter().all(|row| row.label != "average_active_sessions"), "no speed");
+    assert!(same.rows.iter().all(|row| label_of(row) != "average_active_sessions"), "no speed");
     let mut fast = healthy();
     fast.set("role", "session", "read_ios", 12_000);
     fast.set("event", "session/db file sequential read", "time_ns", 7_000_000_000);

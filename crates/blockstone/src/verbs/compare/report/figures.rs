@@ -1,102 +1,43 @@
 //! The report of a comparison of figures.
 
-use blockstone_base::Estimate;
-use blockstone_base::table::Merge;
 use blockstone_base::table::{
-    Heading, Measure, Missing, Row as Cells, Table, Value, column, text, unmerged,
+    Heading, Measure, Merge, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_judge::compare::{Change, Comparison, Row, Side};
-use blockstone_report::render::json;
-use blockstone_report::{Headline, Report, Section, Tone, format};
-use schemars::JsonSchema;
-use serde::Serialize;
+use blockstone_figures::compare::{Comparison, Outcome, Row, Subject};
+use blockstone_report::{Report, Section};
 
 /// Points on one screen: those that differ most. The page, JSON and CSV have all.
 const POINTS: usize = 12;
-const OUTCOMES: [Change; 5] =
-    [Change::Faster, Change::Slower, Change::NotEstablished, Change::Condemned, Change::OnlyInOne];
 
 const COLUMNS: &[Heading] = &[
     text("figure", "", "The figure, or the point and its figure."),
-    unmerged("a", "A", Measure::OfRow, "Of the first recording."),
+    unmerged("a", "A", Measure::OfRow, "Of the first set of recordings."),
     unmerged("b", "B", Measure::OfRow, "Of the second."),
     unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
     column("outcome", "B is", Measure::Text, Merge::Never, "What may be said of the second."),
     column("unit", "in", Measure::Text, Merge::Never, "Unit of both."),
 ];
 
-/// The keys of the document.
-#[derive(Serialize, JsonSchema)]
-pub struct CompareDocument<'a> {
-    #[serde(flatten)]
-    comparison: &'a Comparison,
-    counts: Counts,
-}
-
-/// How many rows have each outcome.
-#[derive(Serialize, JsonSchema)]
-struct Counts {
-    faster: usize,
-    slower: usize,
-    not_established: usize,
-    condemned: usize,
-    only_in_one: usize,
-}
-
-pub fn report(comparison: &Comparison, tool_version: &str) -> Report {
-    let Comparison { a, b, rows, warnings, caveats } = comparison;
+pub fn report(comparison: &Comparison) -> Report {
     let (figures, mut points): (Vec<&Row>, Vec<&Row>) =
-        rows.iter().partition(|row| row.figure.is_empty());
+        comparison.rows.iter().partition(|row| row.key.figure.is_empty());
     points.sort_by(|a, b| change(b).total_cmp(&change(a)));
     let differing = points.iter().take_while(|row| change(row) > 0.0).count().min(POINTS);
     let mut of_points = table("points", "Points that differ most", &points).on_screen(differing);
-    of_points.notes.extend(counted(&points[differing..]));
+    if points.len() > differing {
+        let others = super::counted(points[differing..].iter().copied(), ", ");
+        of_points.notes.push(format!("Other numbers of single points: {others}."));
+    }
     let sections = vec![
         Section::new("figures", "Figures").with([table("figures", "Figures", &figures)]),
         Section::new("points", "Points that differ most").with([of_points]),
     ];
-    Report {
-        verb: "compare".into(),
-        version: 1,
-        headline: headline(rows),
-        identity: vec![side("A", a), side("B", b)],
-        warnings: untrustworthy(comparison).into_iter().chain(warnings.iter().cloned()).collect(),
-        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
-        notes: caveats.clone(),
-        tool_version: tool_version.to_owned(),
-        document: json::keys(document(comparison)),
-        ..Report::default()
-    }
-}
-
-fn count(rows: &[Row], change: Change) -> usize {
-    rows.iter().filter(|row| row.outcome == change).count()
-}
-
-fn headline(rows: &[Row]) -> Headline {
-    let counts = OUTCOMES.into_iter().map(|change| (change, count(rows, change)));
-    let parts = counts.filter(|(_, count)| *count > 0);
-    let parts = parts.map(|(change, count)| format!("{count} {}", change.words()));
-    let tone = if count(rows, Change::Condemned) > 0 { Tone::Warning } else { Tone::Plain };
-    let text = parts.collect::<Vec<_>>().join(" · ");
-    Headline { subject: "B against A".to_owned(), text, tone, ..Headline::default() }
-}
-
-fn side(name: &str, side: &Side) -> String {
-    let device = side.device.as_ref().map(|device| format!(" on {device}")).unwrap_or_default();
-    let started_at = format::instant(&side.started_at);
-    format!("{name} {}{device} · {} · {started_at} · {}", side.target, side.host, side.id)
-}
-
-fn untrustworthy(comparison: &Comparison) -> Vec<String> {
-    let sides = [("A", &comparison.a), ("B", &comparison.b)].into_iter();
-    let sides = sides.filter(|(_, side)| !side.trustworthy);
-    sides.map(|(name, side)| format!("{name} is not trustworthy: {}", side.id)).collect()
+    super::report("compare", comparison, sections)
 }
 
 /// How far an established difference is from none, the same for ½ as for 2; zero without one.
 fn change(row: &Row) -> f64 {
-    let established = matches!(row.outcome, Change::Faster | Change::Slower);
+    let established = matches!(row.outcome, Outcome::Faster | Outcome::Slower);
     row.ratio.filter(|_| established).map_or(0.0, |ratio| ratio.value.ln().abs())
 }
 
@@ -109,113 +50,89 @@ fn table(name: &'static str, title: &'static str, rows: &[&Row]) -> Table {
 }
 
 fn cells(row: &Row) -> Cells {
-    let value = |estimate: Option<Estimate>| match estimate {
-        Some(estimate) => Value::Number(estimate.value),
-        None => Value::Missing(Missing::Unknown),
+    let Subject::Measured { label, unit, .. } = &row.key.subject else { return Cells::default() };
+    let figure = match row.key.figure.as_str() {
+        "iops" => "IOPS",
+        "mb_per_s" => "MB/s",
+        "latency_ns_p50" => "p50",
+        "latency_ns_p99" => "p99",
+        other => other,
     };
-    let measure = if row.unit == "ns" { Measure::Nanoseconds } else { Measure::Count };
-    // Its sides are condemned: their ratio says nothing.
-    let ratio = row.ratio.filter(|_| row.outcome != Change::Condemned);
-    let ratio = ratio.map_or(Value::Missing(Missing::Nothing), Value::Estimate);
-    let unit = if row.unit == "ns" { "" } else { &row.unit };
-    let cells: Cells = [
-        Value::from(format::compared(row)),
-        value(row.a),
-        value(row.b),
-        ratio,
-        row.outcome.words().into(),
-        unit.into(),
-    ]
-    .into();
+    let (measure, unit) = match unit.as_str() {
+        "ns" => (Measure::Nanoseconds, ""),
+        unit => (Measure::Count, unit),
+    };
+    let named = Value::from(format!("{label} {figure}").trim_end());
+    let [a, b, ratio, outcome] = super::cells(row);
+    let cells: Cells = [named, a, b, ratio, outcome, unit.into()].into();
     cells.of(measure).condemned_by(&row.condemned_by)
-}
-
-/// The rows that a screen does not show, as one sentence.
-fn counted(rows: &[&Row]) -> Option<String> {
-    let count = |change| rows.iter().filter(|row| row.outcome == change).count();
-    let parts = OUTCOMES.into_iter().map(|change| (change, count(change)));
-    let parts = parts.filter(|(_, count)| *count > 0);
-    let parts: Vec<String> =
-        parts.map(|(change, count)| format!("{count} {}", change.words())).collect();
-    (!parts.is_empty()).then(|| format!("Other numbers of single points: {}.", parts.join(", ")))
-}
-
-fn document(comparison: &Comparison) -> CompareDocument<'_> {
-    let count = |change| count(&comparison.rows, change);
-    CompareDocument {
-        comparison,
-        counts: Counts {
-            faster: count(Change::Faster),
-            slower: count(Change::Slower),
-            not_established: count(Change::NotEstablished),
-            condemned: count(Change::Condemned),
-            only_in_one: count(Change::OnlyInOne),
-        },
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::Estimate;
+    use blockstone_figures::compare::{Figure, Key, Recorded, Source};
     use blockstone_report::render::terminal::Style;
-    use blockstone_report::render::{csv, html, terminal};
+    use blockstone_report::render::{csv, html, json, terminal};
 
     use super::*;
 
-    fn estimate(value: f64) -> Estimate {
-        let (low, high) = (value * 0.9, value * 1.1);
-        Estimate { value, low, high, samples: 9, duration_ns: 1 }
-    }
-
-    fn row(label: &str, figure: &str, ratio: f64, outcome: Change) -> Row {
-        let both = outcome != Change::OnlyInOne;
-        Row {
-            label: label.to_owned(),
-            figure: figure.to_owned(),
-            unit: if label.contains("latency") { "ns" } else { "IOPS" }.to_owned(),
-            lower_is_faster: label.contains("latency"),
-            a: Some(estimate(2_000.0)),
-            b: both.then(|| estimate(2_000.0 * ratio)),
-            ratio: both.then(|| estimate(ratio)),
-            outcome,
-            condemned_by: match outcome {
-                Change::Condemned => vec!["memory-test".to_owned()],
-                _ => Vec::new(),
-            },
-        }
-    }
-
-    fn comparison() -> Comparison {
-        let side = |id: &str, trustworthy| Side {
+    /// A recording whose figures are given by label, figure and value.
+    fn source(id: &str, minute: u8, figures: &[(&str, &str, f64)]) -> Source {
+        let recorded = Recorded {
+            recording: format!("runs/{id}"),
             id: id.to_owned(),
-            started_at: "2026-01-02T03:04:05.5Z".to_owned(),
+            started_at: format!("2026-01-02T03:{minute:02}:05.5Z"),
             host: "db1".to_owned(),
             target: "/data".to_owned(),
             device: Some("vda".to_owned()),
-            block_bytes: Some(8_192),
+            block_bytes: Some(if minute == 9 { 4_096 } else { 8_192 }),
             span_bytes: None,
             direct: Some(true),
-            trustworthy,
+            trustworthy: id != "other",
+            from_ns: None,
+            to_ns: None,
         };
-        Comparison {
-            a: side("one", true),
-            b: side("other", false),
-            rows: vec![
-                row("read_iops", "", 1.0, Change::NotEstablished),
-                row("commit_latency_ns_p50", "", 2.0, Change::Slower),
-                row("cached_iops", "", 3.0, Change::Condemned),
-                row("read/1", "iops", 1.01, Change::NotEstablished),
-                row("read/2", "iops", 1.5, Change::Faster),
-                row("read/3", "iops", 0.25, Change::Slower),
-                row("read/4", "iops", 1.0, Change::OnlyInOne),
-            ],
-            warnings: vec!["the block size differs".to_owned()],
-            caveats: vec!["not interleaved".to_owned()],
-        }
+        let figure = |(label, figure, value): &(&str, &str, f64)| {
+            let lower_is_faster = label.contains("latency");
+            let unit = if lower_is_faster { "ns" } else { "IOPS" }.to_owned();
+            let subject = Subject::Measured { label: (*label).to_owned(), unit, lower_is_faster };
+            let (value, low, high) = (*value, value * 0.9, value * 1.1);
+            Figure {
+                key: Key { subject, figure: (*figure).to_owned() },
+                estimate: Estimate { value, low, high, samples: 9, duration_ns: 1 },
+                condemned_by: label
+                    .starts_with("cached")
+                    .then(|| "memory-test".into())
+                    .into_iter()
+                    .collect(),
+            }
+        };
+        Source { recorded, figures: figures.iter().map(figure).collect() }
+    }
+
+    fn comparison() -> Comparison {
+        let figures = [
+            ("read_iops", "", 2_000.0),
+            ("commit_latency_ns_p50", "", 2_000.0),
+            ("cached_iops", "", 2_000.0),
+            ("read/1", "iops", 2_000.0),
+            ("read/2", "iops", 2_000.0),
+            ("read/3", "iops", 2_000.0),
+            ("read/4", "iops", 2_000.0),
+        ];
+        let ratios = [1.0, 2.0, 3.0, 1.01, 1.5, 0.25];
+        let scaled: Vec<_> = figures
+            .iter()
+            .zip(ratios)
+            .map(|((l, f, value), ratio)| (*l, *f, value * ratio))
+            .collect();
+        Comparison::of(&[source("one", 4, &figures)], &[source("other", 9, &scaled)])
     }
 
     #[test]
     fn the_document_keeps_to_its_schema_and_counts_every_row() {
-        let document = json::document(&report(&comparison(), "1.2.3"));
+        let document = json::document(&report(&comparison()));
         crate::testing::keeps_to_its_schema(&document);
         let counts = document["counts"].as_object().unwrap().values();
         assert_eq!(counts.map(|n| n.as_u64().unwrap()).sum::<u64>(), 7);
@@ -225,11 +142,11 @@ mod tests {
     #[test]
     fn a_screen_shows_the_points_that_differ_most_first_and_counts_the_rest() {
         let style = Style { color: false, width: 100 };
-        let text = terminal::text(&report(&comparison(), "1.2.3"), false, &style);
+        let text = terminal::text(&report(&comparison()), false, &style);
         for words in [
             "2 slower",
             "B is not trustworthy: other",
-            "the block size differs",
+            "block size (bytes) differs",
             "not interleaved",
             "condemned: memory-test",
             "A /data on vda · db1 · 2026-01-02T03:04:05Z · one",
@@ -242,8 +159,22 @@ mod tests {
     }
 
     #[test]
+    fn every_recording_of_a_set_is_named_and_counted() {
+        let set = |ids: [(&str, u8); 2]| ids.map(|(id, at)| source(id, at, &[("iops", "", 5.0)]));
+        let (a, b) = (set([("one", 1), ("two", 3)]), set([("three", 2), ("four", 4)]));
+        let report = report(&Comparison::of(&a, &b));
+        let ids: Vec<_> = report.identity.iter().map(|line| line.rsplit(' ').next()).collect();
+        assert_eq!(ids, ["one", "two", "three", "four"].map(Some));
+        assert!(report.notes[0].contains("were interleaved"), "{:?}", report.notes);
+        let document = json::document(&report);
+        assert_eq!((&document["a"]["id"], &document["a"]["n"]), (&"one".into(), &2.into()));
+        assert_eq!(document["b"]["recordings"][1]["id"], "four");
+        assert_eq!(document["rows"][0]["n_b"], 2);
+    }
+
+    #[test]
     fn the_page_and_csv_have_every_point() {
-        let report = report(&comparison(), "1.2.3");
+        let report = report(&comparison());
         let page = html::page(&report).unwrap().replace("&#x2f;", "/");
         assert!(page.contains("read/1") && page.contains("slower"));
         let points = report.tables().find(|table| table.name == "points").unwrap();

@@ -1,12 +1,12 @@
-//! The report of a comparison of what every layer did, in two parts of time.
+//! The report of a comparison of what every layer did, in parts of time.
 
 use blockstone_base::Estimate;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row, Table, Value, column, text, unmerged,
+    Heading, Measure, Merge, Missing, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_report::render::json;
-use blockstone_report::{Detail, Headline, Report, Section};
-use blockstone_view::{Difference, Interval, Outcome, difference_document, differences, registry};
+use blockstone_figures::compare::{Comparison, Outcome, Row, Source, Subject};
+use blockstone_report::{Detail, Report, Section};
+use blockstone_view::{Interval, View, registry};
 
 /// Figures on one screen: those that differ most.
 const SHOWN: usize = 40;
@@ -17,126 +17,89 @@ const COLUMNS: &[Heading] = &[
     text("view", "view", "The table that has the figure."),
     text("row", "what", "What names its row there."),
     text("figure", "figure", "Its column there."),
-    unmerged("a", "A", Measure::OfRow, "Mean over the first part of time."),
+    unmerged("a", "A", Measure::OfRow, "Mean over the first part of time, or set of such."),
     unmerged("b", "B", Measure::OfRow, "Mean over the second."),
     unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
     column("outcome", "B is", Measure::Text, Merge::Never, "What may be said of the second."),
     unmerged("contribution", "of change", Measure::Share, "Of events: of the change of DB time."),
 ];
 
-/// Names of the two parts of time, and what was watched in them.
-pub struct Sides<'a> {
-    pub names: [&'a str; 2],
-    pub intervals: [Interval<'a>; 2],
+/// What every layer did in the recordings of a set.
+pub struct Layers {
+    pub sources: Vec<Source>,
+    /// The database's time per second, in active sessions: the mean of the recordings that have it.
+    pub db_time: Option<f64>,
 }
 
-pub fn report(sides: &Sides<'_>, tool_version: &str) -> Report {
-    let Sides { names: [a, b], intervals } = sides;
-    let found = differences(&intervals[0], &intervals[1]);
-    let changed = change_of_db_time(intervals);
-    let differs = |found: &&Difference| matches!(found.outcome, Outcome::Higher | Outcome::Lower);
-    let mut differing: Vec<&Difference> = found.iter().filter(differs).collect();
+pub fn report(a: &Layers, b: &Layers) -> Report {
+    let comparison = Comparison::of(&a.sources, &b.sources);
+    let changed = a.db_time.zip(b.db_time).map(|(a, b)| b - a);
+    let (mut differing, same): (Vec<&Row>, Vec<&Row>) =
+        comparison.rows.iter().partition(|row| differs(row));
     differing.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let mut table = Table::new("differences", "Higher or lower", COLUMNS).on_screen(SHOWN);
-    for found in &differing {
-        table.push(row(found, changed));
-    }
-    if !differing.iter().any(|found| contribution(found, changed).is_some()) {
+    differing.iter().filter_map(|row| cells(row, changed)).for_each(|cells| table.push(cells));
+    if !differing.iter().any(|row| contribution(row, changed).is_some()) {
         let last = COLUMNS.len() - 1;
         table.columns = COLUMNS[..last].into();
         table.rows.iter_mut().for_each(|row| row.cells.truncate(last));
     }
     let mut sections = vec![Section::new("differences", "Higher or lower").with([table])];
-    sections.extend(others(&found, changed));
-    sections.retain(|section| !section.blocks.is_empty());
-    let document = difference_document((*a, &intervals[0]), (*b, &intervals[1]));
-    Report {
-        verb: "difference".into(),
-        version: 1,
-        headline: headline(&found),
-        identity: vec![format!("A {a}"), format!("B {b}")],
-        sections,
-        notes: vec![
-            "A and B were watched one after the other, so other changes count as well; each row \
-             stands at 95 %: of twenty without a difference, one shows one by chance."
-                .to_owned(),
-        ],
-        tool_version: tool_version.to_owned(),
-        document: json::keys(document),
-        ..Report::default()
+    sections.extend(registry::ALL.iter().map(|view| undecided(view, &same, changed)));
+    super::report("difference", &comparison, sections)
+}
+
+fn differs(row: &Row) -> bool {
+    matches!(row.outcome, Outcome::Higher | Outcome::Lower)
+}
+
+/// On the page: the figures of a view without an established difference.
+fn undecided(view: &View, rows: &[&Row], changed: Option<f64>) -> Section {
+    let name = format!("undecided-{}", view.name);
+    let title = format!("{}: no established difference", view.title);
+    let mut table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc);
+    let of_view = rows.iter().filter(|row| self::view(row).is_some_and(|of| of.name == view.name));
+    of_view.filter_map(|row| cells(row, changed)).for_each(|cells| table.push(cells));
+    Section::new(name, title).detail(Detail::Page).with([table])
+}
+
+/// The view that has the figure.
+fn view(row: &Row) -> Option<&'static View> {
+    match &row.key.subject {
+        Subject::Viewed { view, .. } => registry::find(view),
+        Subject::Measured { .. } => None,
     }
 }
 
-fn headline(found: &[Difference]) -> Headline {
-    let count = |outcome| found.iter().filter(|found| found.outcome == outcome).count();
-    let text = format!(
-        "{} higher · {} lower · {} difference not established · {} in one recording only",
-        count(Outcome::Higher),
-        count(Outcome::Lower),
-        count(Outcome::NotEstablished),
-        count(Outcome::OnlyInOne)
-    );
-    Headline { subject: "B against A".to_owned(), text, ..Headline::default() }
-}
-
-/// On the page, by view: the figures without an established difference.
-fn others(found: &[Difference], changed: Option<f64>) -> Vec<Section> {
-    let same =
-        |found: &&Difference| matches!(found.outcome, Outcome::NotEstablished | Outcome::OnlyInOne);
-    let mut sections = Vec::new();
-    for view in registry::ALL {
-        let name = format!("undecided-{}", view.name);
-        let title = format!("{}: no established difference", view.title);
-        let mut table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc);
-        for found in found.iter().filter(|found| found.view.name == view.name).filter(same) {
-            table.push(row(found, changed));
-        }
-        sections.push(Section::new(name, title).detail(Detail::Page).with([table]));
-    }
-    sections
-}
-
-fn row(found: &Difference, changed: Option<f64>) -> Row {
-    let value = |estimate: Option<Estimate>| match estimate {
-        Some(estimate) => Value::Number(estimate.value),
-        None => Value::Missing(Missing::Nothing),
-    };
-    let cells: Row = [
-        Value::from(found.view.name),
-        found.row.as_str().into(),
-        (&*found.column.heading).into(),
-        value(found.a),
-        value(found.b),
-        found.ratio.map_or(Value::Missing(Missing::Nothing), Value::Estimate),
-        found.outcome.words().into(),
-        contribution(found, changed).map_or(Value::Missing(Missing::Nothing), Value::Number),
-    ]
-    .into();
-    cells.of(found.column.measure)
+fn cells(row: &Row, changed: Option<f64>) -> Option<Cells> {
+    let Subject::Viewed { view: name, row: of } = &row.key.subject else { return None };
+    let view = registry::find(name)?;
+    let column = &view.columns[view.column(&row.key.figure)?];
+    let [a, b, ratio, outcome] = super::cells(row);
+    let share = contribution(row, changed);
+    let share = share.map_or(Value::Missing(Missing::Nothing), Value::Number);
+    let (name, of, heading) = (view.name.into(), of.as_str().into(), (&*column.heading).into());
+    let cells: Cells = [name, of, heading, a, b, ratio, outcome, share].into();
+    Some(cells.of(column.measure))
 }
 
 /// How far a figure changed, the same for half as for twice; what came from nothing most.
-fn weight(found: &Difference) -> f64 {
-    found.ratio.map_or(f64::INFINITY, |ratio| ratio.value.ln().abs())
+fn weight(row: &Row) -> f64 {
+    row.ratio.map_or(f64::INFINITY, |ratio| ratio.value.ln().abs())
 }
 
 /// The share that an event has in the change of the database's time.
-fn contribution(found: &Difference, changed: Option<f64>) -> Option<f64> {
-    let is_event = OF_EVENTS.contains(&found.view.name);
-    let is_time = is_event && found.column.key == "average_active_sessions";
+fn contribution(row: &Row, changed: Option<f64>) -> Option<f64> {
+    let is_event = view(row).is_some_and(|view| OF_EVENTS.contains(&view.name));
+    let is_time = is_event && row.key.figure == "average_active_sessions";
     let value = |estimate: Option<Estimate>| estimate.map_or(0.0, |estimate| estimate.value);
     let changed = changed.filter(|changed| is_time && *changed != 0.0)?;
-    Some((value(found.b) - value(found.a)) / changed)
+    Some((value(row.b) - value(row.a)) / changed)
 }
 
-/// By how much the database's time per second changed, in active sessions.
-fn change_of_db_time(intervals: &[Interval<'_>; 2]) -> Option<f64> {
-    let [a, b] = intervals.each_ref().map(db_time);
-    Some(b? - a?)
-}
-
-/// As the database accounts for it; where it does not, as sessions were sampled.
-fn db_time(interval: &Interval<'_>) -> Option<f64> {
+/// The database's time per second, in active sessions: as the database accounts for it; where it
+/// does not, as sessions were sampled.
+pub fn db_time(interval: &Interval<'_>) -> Option<f64> {
     if let Ok(sessions) = interval.share("instance", "", "db_time_ns") {
         return Some(sessions);
     }
@@ -148,29 +111,32 @@ fn db_time(interval: &Interval<'_>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_figures::compare::Key;
+
     use super::*;
 
     #[test]
     fn an_event_contributes_its_part_of_the_change_and_other_figures_none() {
         let estimate =
             |value: f64| Estimate { value, low: value, high: value, samples: 9, duration_ns: 1 };
-        let of = |view: &str, key: &str| {
-            let view = registry::find(view).unwrap();
-            Difference {
-                view,
-                row: "x".to_owned(),
-                column: &view.columns[view.column(key).unwrap()],
-                a: Some(estimate(1.0)),
-                b: Some(estimate(4.0)),
-                ratio: None,
-                outcome: Outcome::Higher,
-            }
+        let of = |view: &str, figure: &str| Row {
+            key: Key {
+                subject: Subject::Viewed { view: view.to_owned(), row: "x".to_owned() },
+                figure: figure.to_owned(),
+            },
+            a: Some(estimate(1.0)),
+            b: Some(estimate(4.0)),
+            n_a: 1,
+            n_b: 1,
+            ratio: None,
+            outcome: Outcome::Higher,
+            condemned_by: Vec::new(),
         };
         let event = of("top-events", "average_active_sessions");
         assert_eq!(contribution(&event, Some(6.0)), Some(0.5));
         assert_eq!(contribution(&event, Some(0.0)), None);
         assert_eq!(contribution(&event, None), None);
         assert_eq!(contribution(&of("disks", "read_ios_per_s"), Some(6.0)), None);
-        assert_eq!(row(&event, Some(6.0))[7], Value::Number(0.5));
+        assert_eq!(cells(&event, Some(6.0)).unwrap()[7], Value::Number(0.5));
     }
 }

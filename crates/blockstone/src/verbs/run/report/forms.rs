@@ -7,7 +7,7 @@ use blockstone_base::table::{
     Heading, Measure, Merge, Row, Table, bytes, column, count, flow, ratio, share, text, time,
 };
 use blockstone_base::units::{format_ns, three_digits};
-use blockstone_judge::Change;
+use blockstone_figures::compare::Outcome;
 use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
 use blockstone_report::format::block_size;
@@ -286,7 +286,7 @@ fn effect(noise: &Noise) -> Table {
     let mut table = Table::new("noise", "Noise beside the sessions", NOISE);
     for row in &noise.effect {
         let outcome = match row.outcome {
-            Change::Condemned => "condemned",
+            Outcome::Condemned => "condemned",
             other => other.words(),
         };
         let unit = if row.unit == "ns" { "" } else { &row.unit };
@@ -366,13 +366,13 @@ fn shares(noise: &Noise) -> Chart {
         .wide(360);
     chart.levels.push(Level { y: 1.0, name: "quiet".to_owned() });
     let kinds = [
-        ("slower", Color::Series(1), Some(Change::Slower)),
-        ("faster", Color::Series(2), Some(Change::Faster)),
+        ("slower", Color::Series(1), Some(Outcome::Slower)),
+        ("faster", Color::Series(2), Some(Outcome::Faster)),
         ("difference not established", Color::Grey, None),
     ];
     for (name, color, kind) in kinds {
         let of_kind = |row: &NoiseEffect| match row.outcome {
-            Change::Slower | Change::Faster => Some(row.outcome) == kind,
+            Outcome::Slower | Outcome::Faster => Some(row.outcome) == kind,
             _ => kind.is_none(),
         };
         let bars = rows.iter().enumerate().filter(|(_, (row, _))| of_kind(row));

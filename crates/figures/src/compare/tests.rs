@@ -1,0 +1,148 @@
+use super::*;
+
+/// A recording that began at `minute`, with figures by name; those with a rule are condemned by it.
+fn source(minute: u64, figures: &[(&str, f64, &str)]) -> Source {
+    let recorded = Recorded {
+        recording: format!("r{minute}"),
+        id: format!("id{minute}"),
+        // One with and one without a fraction: as texts they would sort the other way.
+        started_at: format!("2026-01-01T00:{minute:02}:00{}Z", if minute == 0 { ".5" } else { "" }),
+        host: "db1".into(),
+        target: "/data".into(),
+        device: Some("vda".into()),
+        block_bytes: Some(8_192),
+        span_bytes: None,
+        direct: Some(true),
+        trustworthy: figures.iter().all(|(.., rule)| rule.is_empty()),
+        from_ns: None,
+        to_ns: None,
+    };
+    let figure = |(name, value, rule): &(&str, f64, &str)| Figure {
+        key: key(name),
+        estimate: Estimate {
+            value: *value,
+            low: value - 0.01,
+            high: value + 0.01,
+            samples: 10,
+            duration_ns: 1,
+        },
+        condemned_by: (!rule.is_empty()).then(|| (*rule).to_owned()).into_iter().collect(),
+    };
+    Source { recorded, figures: figures.iter().map(figure).collect() }
+}
+
+fn key(name: &str) -> Key {
+    let lower_is_faster = name.ends_with("ns");
+    let unit = if lower_is_faster { "ns" } else { "IOPS" }.to_owned();
+    let subject = Subject::Measured { label: name.to_owned(), unit, lower_is_faster };
+    Key { subject, figure: String::new() }
+}
+
+fn set(minutes: [u64; 3], values: [f64; 3]) -> Vec<Source> {
+    minutes.into_iter().zip(values).map(|(at, value)| source(at, &[("iops", value, "")])).collect()
+}
+
+fn order(a: &[u64], b: &[u64]) -> Order {
+    let side = |minutes: &[u64]| {
+        Side::of(&minutes.iter().map(|minute| source(*minute, &[])).collect::<Vec<_>>())
+    };
+    Order::of(&side(a), &side(b))
+}
+
+#[test]
+fn two_sets_of_three_have_the_known_answer() {
+    let (a, b) = (set([0, 2, 4], [9.0, 10.0, 11.0]), set([1, 3, 5], [18.0, 20.0, 22.0]));
+    let comparison = Comparison::of(&a, &b);
+    let [row] = comparison.rows.as_slice() else { panic!("{comparison:?}") };
+    let near = |found: f64, expected: f64| (found - expected).abs() < 1e-3;
+    // Student's t with two degrees of freedom: 4.303 × 1 ÷ √3, and twice that.
+    let (of_a, of_b, ratio) = (row.a.unwrap(), row.b.unwrap(), row.ratio.unwrap());
+    assert!(near(of_a.value, 10.0) && near(of_a.high, 12.4843) && of_a.samples == 30, "{of_a:?}");
+    assert!(near(of_b.value, 20.0) && near(of_b.low, 15.0314), "{of_b:?}");
+    // Relative half widths of 0.24843 on either side, in quadrature.
+    assert!(near(ratio.value, 2.0) && near(ratio.low, 2.0 * (1.0 - 0.35134)), "{ratio:?}");
+    assert_eq!((row.outcome, row.n_a, row.n_b), (Outcome::Faster, 3, 3));
+    assert_eq!(comparison.counts, Counts { faster: 1, ..Counts::default() });
+    assert!(comparison.warnings.is_empty(), "{:?}", comparison.warnings);
+    assert!(comparison.caveats[1].starts_with("The interval of each side covers"));
+
+    let scattered = set([0, 2, 4], [4.0, 10.0, 16.0]);
+    let row = &Comparison::of(&scattered, &b).rows[0];
+    assert_eq!(row.outcome, Outcome::NotEstablished, "{row:?}");
+}
+
+#[test]
+fn one_condemned_recording_condemns_the_row_and_every_rule_is_named() {
+    let a = [source(0, &[("iops", 10.0, "hole")]), source(2, &[("iops", 10.0, "")])];
+    let b = [source(1, &[("iops", 20.0, "throttled")]), source(3, &[("iops", 20.0, "hole")])];
+    let comparison = Comparison::of(&a, &b);
+    let row = &comparison.rows[0];
+    assert_eq!((row.outcome, comparison.counts.condemned), (Outcome::Condemned, 1));
+    assert_eq!(row.condemned_by, ["hole", "throttled"]);
+    let sides = [&comparison.a, &comparison.b].map(|side| side.first.trustworthy);
+    assert_eq!(sides, [false; 2], "the first of b is");
+    assert!(comparison.a.recordings[1].trustworthy);
+    let alone = Comparison::of(&a[..1], &[source(1, &[])]);
+    assert_eq!(alone.rows[0].outcome, Outcome::OnlyInOne);
+}
+
+#[test]
+fn a_figure_of_some_recordings_is_counted_and_keeps_its_place() {
+    let a = [source(0, &[("first", 1.0, ""), ("last", 3.0, "")])];
+    let b = [
+        source(1, &[("first", 1.0, ""), ("middle", 2.0, ""), ("last", 3.0, "")]),
+        source(2, &[("last", 3.0, ""), ("first", 1.0, "")]),
+    ];
+    let comparison = Comparison::of(&a, &b);
+    let rows: Vec<_> = comparison.rows.iter().map(|row| (&row.key, row.n_a, row.n_b)).collect();
+    let expected = [(&key("first"), 1, 2), (&key("middle"), 0, 1), (&key("last"), 1, 2)];
+    assert_eq!(rows, expected);
+    let caveats = comparison.caveats.join("\n");
+    assert!(caveats.contains("Of 1 figures some recordings"), "{caveats}");
+    assert!(caveats.contains("A is a single recording"), "{caveats}");
+}
+
+#[test]
+fn recordings_are_interleaved_if_they_alternate_in_time_whatever_their_order_in_the_set() {
+    assert_eq!(order(&[0], &[1]), Order::OneAfterTheOther);
+    assert_eq!(order(&[3, 4, 5], &[0, 1, 2]), Order::OneAfterTheOther);
+    assert_eq!(order(&[0, 0], &[0, 0]), Order::OneAfterTheOther, "of the same time");
+    assert_eq!(order(&[4, 0, 2], &[5, 3, 1]), Order::Interleaved);
+    assert_eq!(order(&[0, 3], &[1, 2]), Order::Interleaved, "ABBA");
+    assert_eq!(order(&[1], &[0, 2]), Order::Interleaved);
+    assert_eq!(order(&[0, 1, 2, 4], &[3, 5, 6]), Order::PartlyInterleaved);
+    let mut parts = [0, 1, 2, 3].map(|_| source(0, &[]));
+    for (part, minute) in parts.iter_mut().zip(0..) {
+        part.recorded.from_ns = Some(minute * 60_000_000_000);
+    }
+    let [a, b, c, d] = parts;
+    let (alternate, unknown) = (Side::of(&[a, c]), source(0, &[]));
+    assert_eq!(Order::of(&alternate, &Side::of(&[b, d])), Order::Interleaved, "parts of one");
+    let unknown = Recorded { started_at: "yesterday".into(), ..unknown.recorded };
+    let unknown = Side::of(&[Source { recorded: unknown, figures: Vec::new() }]);
+    assert_eq!(Order::of(&alternate, &unknown), Order::Unknown);
+}
+
+#[test]
+fn what_differs_within_a_set_is_said_too() {
+    let mut b = set([1, 3, 5], [1.0; 3]);
+    b[1].recorded.block_bytes = Some(4_096);
+    b[2].recorded.device = None;
+    let comparison = Comparison::of(&set([0, 2, 4], [1.0; 3]), &b);
+    let expected = [
+        "block size (bytes) differs: 8192 in A, 4096 and 8192 in B",
+        "device differs: vda in A, unknown and vda in B",
+    ];
+    assert_eq!(comparison.warnings, expected);
+}
+
+#[test]
+fn the_same_recording_shares_all_or_the_overlap_of_its_parts() {
+    let whole = source(0, &[]).recorded;
+    let part =
+        |from_ns, to_ns| Recorded { from_ns: Some(from_ns), to_ns: Some(to_ns), ..whole.clone() };
+    assert_eq!(whole.shared(&whole), Shared::All);
+    assert_eq!(whole.shared(&source(1, &[]).recorded), Shared::Nothing);
+    assert_eq!(part(0, 5).shared(&part(3, 9)), Shared::Part { ns: 2 });
+    assert_eq!(part(0, 5).shared(&part(5, 9)), Shared::Nothing);
+}
