@@ -163,7 +163,10 @@ fn what_are_not_two_sets_is_refused_with_a_hint() {
     let place = Place::new();
     let [run1, run2, noise1, noise2] = place.sets();
     let three = refused(&[&run1, &run2, &noise1]);
-    assert!(three.contains("3 recordings") && three.contains("A1 A2 --with B1 B2"), "{three}");
+    assert!(
+        three.contains("the second set is missing") && three.contains("A1 A2 --with B1 B2"),
+        "{three}"
+    );
     assert!(refused(&[&run1]).contains("--with"));
     assert!(refused(&[&run1, "--with"]).contains("--with <B>"));
     assert!(refused(&["--with", &run1]).contains("<A>"));

@@ -18,7 +18,6 @@ use blockstone_record::parameters::CalibrateParameters;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use order::Order;
 pub use outcome::{Better, Compared, Outcome, compare};
 
 /// Two sets of recordings; `b` is judged against `a`.
@@ -28,7 +27,8 @@ pub struct Comparison {
     pub b: Side,
     /// Rows by outcome.
     pub counts: Counts,
-    /// In the order of the sources. What the first ones lack follows what precedes it in others.
+    /// In the order of the first source. A figure that it lacks follows the one before it in its
+    /// own source.
     pub rows: Vec<Row>,
     /// What differed in the set-up, so that a difference may not come from the storage.
     pub warnings: Vec<String>,
@@ -73,14 +73,6 @@ pub struct Recorded {
     pub from_ns: Option<u64>,
     /// Its end.
     pub to_ns: Option<u64>,
-}
-
-/// What two recordings have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shared {
-    Nothing,
-    Part { ns: u64 },
-    All,
 }
 
 /// Rows by outcome.
@@ -158,7 +150,7 @@ impl Comparison {
     pub fn of(a: &[Source], b: &[Source]) -> Self {
         let rows = rows(a, b);
         let (a, b) = (Side::of(a), Side::of(b));
-        let mut caveats = vec![Order::of(&a, &b).caveat().to_owned()];
+        let mut caveats = vec![order::caveat(&a, &b).to_owned()];
         caveats.extend(variation(&a, &b));
         caveats.extend(partial(&rows, &a, &b));
         caveats.push(
@@ -188,19 +180,6 @@ impl Recorded {
             trustworthy: !manifest.verdicts.iter().any(Verdict::condemns),
             from_ns: None,
             to_ns: None,
-        }
-    }
-
-    /// What both are a recording of.
-    pub fn shared(&self, other: &Self) -> Shared {
-        if (&self.id, &self.started_at) != (&other.id, &other.started_at) {
-            return Shared::Nothing;
-        }
-        let part = |recorded: &Self| recorded.from_ns.zip(recorded.to_ns);
-        let (Some(one), Some(other)) = (part(self), part(other)) else { return Shared::All };
-        match one.1.min(other.1).saturating_sub(one.0.max(other.0)) {
-            0 => Shared::Nothing,
-            ns => Shared::Part { ns },
         }
     }
 }
@@ -251,8 +230,8 @@ fn rows(a: &[Source], b: &[Source]) -> Vec<Row> {
     keys.map(|key| row(key, &sides[key][0], &sides[key][1])).collect()
 }
 
-/// Every key once, in the order of the first source. A key that it lacks comes after the one that
-/// precedes it where it is.
+/// Every key once, in the order of the first source. A key that it lacks follows the one before it
+/// in its own source.
 fn keys<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<&'a Key> {
     let (mut keys, mut known) = (Vec::new(), BTreeSet::new());
     for source in sources {
@@ -326,14 +305,14 @@ fn variation(a: &Side, b: &Side) -> Option<String> {
     }
 }
 
-/// Says so where a figure is in some recordings of a set only.
+/// How many figures are in some recordings of a set only.
 fn partial(rows: &[Row], a: &Side, b: &Side) -> Option<String> {
     let lacks = |n: usize, side: &Side| n > 0 && n < side.n;
     let count = rows.iter().filter(|row| lacks(row.n_a, a) || lacks(row.n_b, b)).count();
     (count > 0).then(|| {
         format!(
-            "Of {count} figures some recordings of a set have none: n_a and n_b say how many \
-             recordings count."
+            "Rows whose figure is missing from some recordings of a set: {count}. In JSON, n_a and \
+             n_b say how many recordings have it."
         )
     })
 }

@@ -6,7 +6,7 @@ mod report;
 use anyhow::{Result, bail};
 use blockstone_base::stats;
 use blockstone_base::units::Nanos;
-use blockstone_figures::compare::{Comparison, Recorded, Shared, Source};
+use blockstone_figures::compare::{Comparison, Recorded, Source};
 use blockstone_record::Recording;
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
@@ -122,14 +122,8 @@ fn check_distinct(sets: [&[Source]; 2], args: &CompareArgs, context: &Context) -
         .enumerate()
         .flat_map(|(at, one)| recordings[at + 1..].iter().map(move |other| (one, other)));
     for (one, other) in pairs {
-        let (same, of_pair) = match one.shared(other) {
-            Shared::Nothing => continue,
-            Shared::All => ("are the same recording".to_owned(), ""),
-            Shared::Part { ns } => {
-                (format!("overlap by {}", Nanos(ns)), "; the overlap is identical")
-            }
-        };
-        if args.is_of_sets() {
+        let Some(same) = identical(one, other) else { continue };
+        if !args.with.is_empty() {
             bail!(
                 "compare two sets: {} and {} {same}\n\
                  hint: name each recording once, or parts of its time that do not overlap",
@@ -137,9 +131,22 @@ fn check_distinct(sets: [&[Source]; 2], args: &CompareArgs, context: &Context) -
                 other.recording
             );
         }
-        context.printer.note(&format!("warning: A and B {same}{of_pair}"));
+        context.printer.note(&format!("warning: A and B {same}, which cannot differ"));
     }
     Ok(())
+}
+
+/// What two recordings have in common, if anything.
+fn identical(one: &Recorded, other: &Recorded) -> Option<String> {
+    if (&one.id, &one.started_at) != (&other.id, &other.started_at) {
+        return None;
+    }
+    let part = |recorded: &Recorded| recorded.from_ns.zip(recorded.to_ns);
+    let (Some(one), Some(other)) = (part(one), part(other)) else {
+        return Some("are the same recording".to_owned());
+    };
+    let shared_ns = one.1.min(other.1).saturating_sub(one.0.max(other.0));
+    (shared_ns > 0).then(|| format!("overlap by {}", Nanos(shared_ns)))
 }
 
 impl Named {

@@ -50,6 +50,7 @@ pub struct Compared {
 /// the figure. A set of one is that estimate. Of several it is their mean with the Student interval
 /// between the recordings, never narrower than the intervals within them.
 pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
+    let pair = a.len() == 1 && b.len() == 1;
     let (a, b) = (of_set(a), of_set(b));
     let both = a.zip(b);
     let positive = |(a, b): &(Estimate, Estimate)| a.value > 0.0 && b.value > 0.0;
@@ -59,6 +60,8 @@ pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
     let outcome = match both {
         None => Outcome::OnlyInOne,
         Some((a, b)) if better == Better::Neither => by_difference(&a, &b, ratio.as_ref()),
+        // Intervals between few recordings are wide: the ratio's is cut off at zero.
+        Some((a, b)) if !pair && !differ(&a, &b) => Outcome::NotEstablished,
         Some(_) => Outcome::of_ratio(ratio.as_ref(), better == Better::Less),
     };
     Compared { a, b, ratio, outcome }
@@ -71,17 +74,22 @@ fn of_set(recordings: &[Estimate]) -> Option<Estimate> {
     }
 }
 
-/// Half widths of independent means add in quadrature. Where there is a ratio it has to say the
-/// same, or a reader would see an interval that holds 1.
+/// Where there is a ratio it has to say the same as the difference, or a reader would see an
+/// interval that holds 1.
 fn by_difference(a: &Estimate, b: &Estimate, ratio: Option<&Estimate>) -> Outcome {
-    let half = ((a.high - a.value).powi(2) + (b.high - b.value).powi(2)).sqrt();
-    let difference = b.value - a.value;
     let excludes_one = ratio.is_none_or(|ratio| ratio.low > 1.0 || ratio.high < 1.0);
-    match difference.abs() > half && excludes_one {
-        true if difference > 0.0 => Outcome::Higher,
+    match differ(a, b) && excludes_one {
+        true if b.value > a.value => Outcome::Higher,
         true => Outcome::Lower,
         false => Outcome::NotEstablished,
     }
+}
+
+/// Whether the difference of two independent means excludes zero: their half widths add in
+/// quadrature. The upper ones count, because the lower end of a rate is cut off at zero.
+fn differ(a: &Estimate, b: &Estimate) -> bool {
+    let half = (a.high - a.value).hypot(b.high - b.value);
+    (b.value - a.value).abs() > half
 }
 
 impl Compared {
@@ -160,6 +168,18 @@ mod tests {
         let outcome = |a: &[Estimate], b: &[Estimate]| compare(a, b, Better::More).outcome;
         assert_eq!(outcome(&set(a)[1..2], &set(b)[1..2]), Outcome::Faster);
         assert_eq!(outcome(&set(a), &set(b)), Outcome::NotEstablished);
+    }
+
+    #[test]
+    fn a_mean_that_may_be_anything_differs_from_nothing() {
+        // ± 63 with one degree of freedom: the interval of a holds all of b's, far as their ratio
+        // is from one.
+        let a = [5.0, 15.0].map(|value| estimate(value, 0.1));
+        let b = [0.19, 0.21].map(|value| estimate(value, 0.001));
+        for (a, b) in [(a, b), (b, a)] {
+            let compared = compare(&a, &b, Better::More);
+            assert_eq!(compared.outcome, Outcome::NotEstablished, "{compared:?}");
+        }
     }
 
     #[test]

@@ -42,11 +42,12 @@ fn set(minutes: [u64; 3], values: [f64; 3]) -> Vec<Source> {
     minutes.into_iter().zip(values).map(|(at, value)| source(at, &[("iops", value, "")])).collect()
 }
 
-fn order(a: &[u64], b: &[u64]) -> Order {
-    let side = |minutes: &[u64]| {
+/// The caveat on recordings that began at these minutes.
+fn order(a: &[u64], b: &[u64]) -> &'static str {
+    let [a, b] = [a, b].map(|minutes| {
         Side::of(&minutes.iter().map(|minute| source(*minute, &[])).collect::<Vec<_>>())
-    };
-    Order::of(&side(a), &side(b))
+    });
+    order::caveat(&a, &b)
 }
 
 #[test]
@@ -98,29 +99,33 @@ fn a_figure_of_some_recordings_is_counted_and_keeps_its_place() {
     let expected = [(&key("first"), 1, 2), (&key("middle"), 0, 1), (&key("last"), 1, 2)];
     assert_eq!(rows, expected);
     let caveats = comparison.caveats.join("\n");
-    assert!(caveats.contains("Of 1 figures some recordings"), "{caveats}");
+    assert!(caveats.contains("some recordings of a set: 1."), "{caveats}");
     assert!(caveats.contains("A is a single recording"), "{caveats}");
 }
 
 #[test]
 fn recordings_are_interleaved_if_they_alternate_in_time_whatever_their_order_in_the_set() {
-    assert_eq!(order(&[0], &[1]), Order::OneAfterTheOther);
-    assert_eq!(order(&[3, 4, 5], &[0, 1, 2]), Order::OneAfterTheOther);
-    assert_eq!(order(&[0, 0], &[0, 0]), Order::OneAfterTheOther, "of the same time");
-    assert_eq!(order(&[4, 0, 2], &[5, 3, 1]), Order::Interleaved);
-    assert_eq!(order(&[0, 3], &[1, 2]), Order::Interleaved, "ABBA");
-    assert_eq!(order(&[1], &[0, 2]), Order::Interleaved);
-    assert_eq!(order(&[0, 1, 2, 4], &[3, 5, 6]), Order::PartlyInterleaved);
+    let one_after_the_other = order(&[0], &[1]);
+    assert!(one_after_the_other.contains("one after the other, not interleaved"));
+    assert_eq!(order(&[3, 4, 5], &[0, 1, 2]), one_after_the_other);
+    assert_eq!(order(&[0, 0], &[0, 0]), one_after_the_other, "of the same time");
+    let interleaved = order(&[4, 0, 2], &[5, 3, 1]);
+    assert!(interleaved.contains("were interleaved"), "{interleaved}");
+    assert_eq!(order(&[0, 3], &[1, 2]), interleaved, "ABBA");
+    assert_eq!(order(&[1], &[0, 2]), interleaved);
+    let partly = order(&[0, 1, 2, 4], &[3, 5, 6]);
+    assert!(partly.contains("only partly interleaved"), "{partly}");
+
     let mut parts = [0, 1, 2, 3].map(|_| source(0, &[]));
     for (part, minute) in parts.iter_mut().zip(0..) {
         part.recorded.from_ns = Some(minute * 60_000_000_000);
     }
     let [a, b, c, d] = parts;
-    let (alternate, unknown) = (Side::of(&[a, c]), source(0, &[]));
-    assert_eq!(Order::of(&alternate, &Side::of(&[b, d])), Order::Interleaved, "parts of one");
-    let unknown = Recorded { started_at: "yesterday".into(), ..unknown.recorded };
-    let unknown = Side::of(&[Source { recorded: unknown, figures: Vec::new() }]);
-    assert_eq!(Order::of(&alternate, &unknown), Order::Unknown);
+    let alternate = Side::of(&[a, c]);
+    assert_eq!(order::caveat(&alternate, &Side::of(&[b, d])), interleaved, "parts of one");
+    let mut unknown = source(0, &[]);
+    unknown.recorded.started_at = "yesterday".into();
+    assert!(order::caveat(&alternate, &Side::of(&[unknown])).contains("is unknown"));
 }
 
 #[test]
@@ -134,15 +139,4 @@ fn what_differs_within_a_set_is_said_too() {
         "device differs: vda in A, unknown and vda in B",
     ];
     assert_eq!(comparison.warnings, expected);
-}
-
-#[test]
-fn the_same_recording_shares_all_or_the_overlap_of_its_parts() {
-    let whole = source(0, &[]).recorded;
-    let part =
-        |from_ns, to_ns| Recorded { from_ns: Some(from_ns), to_ns: Some(to_ns), ..whole.clone() };
-    assert_eq!(whole.shared(&whole), Shared::All);
-    assert_eq!(whole.shared(&source(1, &[]).recorded), Shared::Nothing);
-    assert_eq!(part(0, 5).shared(&part(3, 9)), Shared::Part { ns: 2 });
-    assert_eq!(part(0, 5).shared(&part(5, 9)), Shared::Nothing);
 }

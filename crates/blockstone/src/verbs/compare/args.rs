@@ -25,7 +25,7 @@ pub struct CompareArgs {
     first: Vec<String>,
     /// The recordings that are compared with A, any number
     #[arg(long, value_name = "B", num_args = 1..)]
-    with: Vec<String>,
+    pub with: Vec<String>,
 }
 
 impl CompareArgs {
@@ -33,22 +33,13 @@ impl CompareArgs {
     pub fn sets(&self) -> Result<[&[String]; 2]> {
         match (self.first.as_slice(), self.with.as_slice()) {
             ([a, b], []) => Ok([std::slice::from_ref(a), std::slice::from_ref(b)]),
-            ([a], []) => bail!(
-                "compare {a}: there is no second recording\n\
-                 hint: blockstone compare A B, or of several: A1 A2 --with B1 B2"
-            ),
-            (many, []) => bail!(
-                "compare {} recordings: --with has to say which ones are the second set\n\
-                 hint: blockstone compare A1 A2 --with B1 B2",
-                many.len()
+            (names, []) => bail!(
+                "compare {}: the second set is missing\n\
+                 hint: name it with --with, as in A1 A2 --with B1 B2",
+                names.join(" ")
             ),
             (a, b) => Ok([a, b]),
         }
-    }
-
-    /// Whether sets were asked for, each recording of which counts.
-    pub fn is_of_sets(&self) -> bool {
-        !self.with.is_empty()
     }
 }
 
