@@ -140,7 +140,7 @@ pub fn thread_name(root: &Path, pid: u32, thread: u32) -> Option<String> {
 pub struct Code {
     pub start: u64,
     pub end: u64,
-    /// Its file's name without the folder, `[vdso]` and the like, or `anonymous` for generated code.
+    /// Its file's name without the folder, `[vdso]` and the like; `anonymous` for generated code.
     pub module: String,
 }
 
