@@ -1,8 +1,8 @@
-//! Answers by arithmetic alone: when the cliff comes, what is left behind it, how long a device
-//! lives.
+//! Answers by arithmetic: when the cliff comes, what is left behind it, how long a device lives.
 
 use crate::device::Device;
 use crate::theory;
+use crate::workload::{Part, Pattern, Workload};
 
 /// The write cliff of a device under uniform random writes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
@@ -95,8 +95,7 @@ pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateE
     })
 }
 
-fn uniform() -> crate::workload::Workload {
-    use crate::workload::{Part, Pattern, Workload};
+fn uniform() -> Workload {
     let pattern = Pattern::Uniform;
     let part = Part { name: "uniform".to_owned(), pages: 1.0, writes: 1.0, reads: 1.0, pattern };
     Workload { parts: vec![part], reads: 0.0, pages_per_request: 1 }

@@ -1,5 +1,4 @@
-//! The flash translation layer: where pages lie, which block is collected next, and what that
-//! moves.
+//! The flash translation layer: where pages lie, which block is collected next, what that moves.
 //!
 //! One mechanism, two ways of keeping track of pages. [`Ftl`] is generic over its [`Mapping`]:
 //! [`Exact`] has the mapping tables of a drive and answers for every single page; [`Counts`] knows
@@ -516,8 +515,7 @@ impl<M: Mapping> Ftl<M> {
         Some(victim)
     }
 
-    /// Moves `count` valid pages out of `victim`. What stays in the group may use the reserve: the
-    /// victim's erasure gives it back.
+    /// Moves `count` valid pages out of `victim`; within its group they may go to the reserve.
     fn evacuate<O: Operations>(
         &mut self,
         victim: u32,

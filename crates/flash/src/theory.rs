@@ -19,8 +19,7 @@ pub struct Class {
     pub writes: f64,
 }
 
-/// Write amplification under uniform random writes; none for a policy without a formula, and when
-/// there is no spare (`alpha` ≤ 1).
+/// Write amplification under uniform random writes; none without a formula or spare (`alpha` ≤ 1).
 pub fn write_amplification(policy: Policy, alpha: f64, pages_per_block: u32) -> Option<f64> {
     if !(alpha > 1.0 && alpha.is_finite()) || pages_per_block == 0 {
         return None;

@@ -36,16 +36,12 @@ pub fn missing(
     required: &[String],
 ) -> Result<Option<String>, UnknownCapability> {
     for name in required {
-        let found = capabilities.iter().find(|known| known.name == *name);
-        match found.map(|known| &known.capability) {
-            Some(Capability::Full) => {}
-            Some(Capability::Degraded { why }) => {
-                return Ok(Some(format!("require {name}: {why}")));
-            }
-            None => {
-                let known: Vec<_> = capabilities.iter().map(|c| c.name.as_str()).collect();
-                return Err(UnknownCapability { name: name.clone(), known: known.join(", ") });
-            }
+        let Some(found) = capabilities.iter().find(|known| known.name == *name) else {
+            let known: Vec<_> = capabilities.iter().map(|c| c.name.as_str()).collect();
+            return Err(UnknownCapability { name: name.clone(), known: known.join(", ") });
+        };
+        if let Capability::Degraded { why } = &found.capability {
+            return Ok(Some(format!("require {name}: {why}")));
         }
     }
     Ok(None)

@@ -1,5 +1,4 @@
-//! The files a measurement makes in a user's directory: how they are named, and how those of a
-//! killed run are found again.
+//! The files that a measurement makes in a user's directory: names, and those of killed runs.
 //!
 //! Such a file carries an exclusive lock (flock) for as long as its run lives. A run that was
 //! killed leaves a file whose lock is free: the next run in that directory removes it.

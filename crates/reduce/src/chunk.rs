@@ -81,7 +81,7 @@ pub struct Displacement {
     pub shift_bytes: i64,
 }
 
-/// Displacements that are told apart before the rarest are forgotten.
+/// Displacements that are counted before the rarest are dropped.
 const DISPLACEMENTS_MAX: usize = 1 << 16;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -11,6 +11,8 @@
 //! Digests are written big-endian, the canonical form of XXH3, when they are hashed in turn. Two
 //! blocks among 2^40 different ones have the same fingerprint with a probability below 1 in 10^14.
 
+use std::sync::LazyLock;
+
 use twox_hash::XxHash3_128;
 
 /// Bytes of a sector: the smallest step of a grid's offset.
@@ -60,6 +62,9 @@ pub fn pair(first: Fingerprint, second: Fingerprint) -> Fingerprint {
     of(&bytes)
 }
 
+/// What a sector of zeros looks like.
+pub static ZERO_SECTOR: LazyLock<Fingerprint> = LazyLock::new(|| of(&[0; SECTOR_BYTES]));
+
 /// What blocks of zeros look like: their sector, their unit, and their blocks of 2^n units.
 #[derive(Clone, Debug, Default)]
 pub struct Zeros {
@@ -70,7 +75,7 @@ pub struct Zeros {
 impl Zeros {
     /// Up to blocks of 2^`level` units.
     pub fn up_to(level: usize) -> Self {
-        let sector = of(&[0; SECTOR_BYTES]);
+        let sector = *ZERO_SECTOR;
         let mut levels = vec![unit(&[sector; UNIT_SECTORS])];
         for below in 0..level {
             levels.push(pair(levels[below], levels[below]));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::chunk::{self, Chunk};
-use crate::digest::{self, Fingerprint, SECTOR_BYTES, Zeros};
+use crate::digest::{self, Fingerprint, SECTOR_BYTES};
 use crate::mask::{MaskedUnit, Masker};
 use crate::page::Recognised;
 
@@ -43,17 +43,10 @@ pub struct Prints {
 }
 
 /// Hashes segments; holds the memory that this needs. One a thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Hasher {
     masker: Masker,
-    zero: Fingerprint,
     sectors: Vec<Fingerprint>,
-}
-
-impl Default for Hasher {
-    fn default() -> Self {
-        Self { masker: Masker::default(), zero: Zeros::up_to(0).sector, sectors: Vec::new() }
-    }
 }
 
 impl Hasher {
@@ -61,7 +54,7 @@ impl Hasher {
         self.sectors.clear();
         self.sectors.reserve(data.len().div_ceil(SECTOR_BYTES));
         digest::sectors(data, &mut self.sectors);
-        if self.sectors.iter().all(|&sector| sector == self.zero) {
+        if self.sectors.iter().all(|&sector| sector == *digest::ZERO_SECTOR) {
             return Hashed::Zeros(data.len() as u64);
         }
         let mut prints = Prints {

@@ -72,7 +72,7 @@ impl Parts {
 pub struct MaskedUnit {
     /// `None` where no field lies in it: it is the same under every mask.
     pub parts: Option<Parts>,
-    /// Whether its database ever used it, as far as can be told.
+    /// Whether its database ever used it, as far as the page shows.
     pub used: bool,
 }
 

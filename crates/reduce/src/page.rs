@@ -63,8 +63,7 @@ pub enum PageUse {
     Used,
 }
 
-/// Where fields lie in one page, as its format found them. Ranges are in bytes from the beginning
-/// of the page and do not overlap.
+/// Where fields lie in one page, in bytes from its beginning; ranges do not overlap.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     ranges: Vec<(Field, Range<usize>)>,

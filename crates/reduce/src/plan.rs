@@ -122,8 +122,7 @@ impl Plan {
         let masked = masked.repeat(self.masks.len());
         let chunks = if self.chunks { 1.0 / CHUNK_BYTES_MEAN as f64 } else { 0.0 };
         let all = || plain.iter().chain(&masked).chain([&chunks]);
-        // A table that grows to its last size is there one and a half times, one at a time; sets of
-        // files have an eighth.
+        // A table that grows is there one and a half times, one at a time; sets have an eighth.
         let growing = all().copied().fold(0.0, f64::max) / 2.0;
         let bytes = self.memory_bytes as f64 * 0.85 / (all().sum::<f64>() + growing);
         let scaled = |weights: Vec<f64>, part: f64| {

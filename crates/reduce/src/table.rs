@@ -156,18 +156,13 @@ impl Table {
 
     /// Adds a content that was counted before.
     pub fn add(&mut self, entry: Entry) -> Seen<'_> {
-        let count = entry.count;
-        match self.see(entry.print, entry.first) {
-            Seen::New(new) => {
-                *new = entry;
-                Seen::New(new)
-            }
-            Seen::Again(known) => {
-                known.count = known.count.saturating_add(count - 1);
-                Seen::Again(known)
-            }
-            Seen::Outside => Seen::Outside,
+        let mut seen = self.see(entry.print, entry.first);
+        match &mut seen {
+            Seen::New(new) => **new = entry,
+            Seen::Again(known) => known.count = known.count.saturating_add(entry.count - 1),
+            Seen::Outside => {}
         }
+        seen
     }
 
     /// The contents that are kept, in no order that means anything.

@@ -1,5 +1,4 @@
-//! Saved scans: to go on after an interruption, to look again, and to count the files of several
-//! machines together.
+//! Saved scans: to go on after an interruption, look again, and count several machines together.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

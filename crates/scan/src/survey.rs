@@ -95,16 +95,13 @@ impl Walk {
         };
         paths.sort_unstable();
         for path in paths {
-            let found = match fs::metadata(&path) {
-                Ok(found) => found,
-                Err(error) => {
-                    self.skip(&path, &error.to_string(), true);
-                    continue;
+            match fs::metadata(&path) {
+                Ok(found) if self.enter(&path, &found) => {}
+                Ok(found) => {
+                    let why = format!("a {} in a directory is not scanned", kind_name(&found));
+                    self.skip(&path, &why, false);
                 }
-            };
-            if !self.enter(&path, &found) {
-                let why = format!("a {} in a directory is not scanned", kind_name(&found));
-                self.skip(&path, &why, false);
+                Err(error) => self.skip(&path, &error.to_string(), true),
             }
         }
     }

@@ -1,6 +1,5 @@
 //! The threads of a scan: they read and hash segments in any order, and compress what the counter
-//! asks them to. Segments are memory of one pool; a segment goes back to it when nothing refers to
-//! it any more.
+//! asks them to. Segments are memory of one pool, and go back to it with their last reference.
 
 use std::collections::VecDeque;
 use std::ops::Deref;

@@ -6,8 +6,7 @@ use std::{fs, io};
 
 use crate::proc::{numbers, numbers_after, under};
 
-/// Cumulative since the process or thread began. A number that this user may not see, or that this
-/// kernel does not keep, is none.
+/// Cumulative since the process or thread began. What this user or kernel does not see is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Time on a processor, in nanoseconds: of one thread, the first of a process.
@@ -141,8 +140,7 @@ pub fn thread_name(root: &Path, pid: u32, thread: u32) -> Option<String> {
 pub struct Code {
     pub start: u64,
     pub end: u64,
-    /// The name of its file without its folder, `[vdso]` and the like, or `anonymous` for code that
-    /// was made while the process ran.
+    /// Its file's name without the folder, `[vdso]` and the like; `anonymous` for generated code.
     pub module: String,
 }
 

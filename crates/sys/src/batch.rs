@@ -54,8 +54,8 @@ impl BatchRing {
         let setup = |source| RingError::Setup { entries: depth, source };
         let mut coop = IoUring::builder();
         coop.setup_coop_taskrun();
-        let plain = || IoUring::builder().build(depth);
-        let mut uring = coop.build(depth).or_else(|_| plain()).map_err(setup)?;
+        let made = coop.build(depth).or_else(|_| IoUring::builder().build(depth));
+        let mut uring = made.map_err(setup)?;
         // SAFETY: a no-operation touches no memory.
         let pushed = unsafe { uring.submission().push(&opcode::Nop::new().build()) };
         pushed.expect("a new queue has room");

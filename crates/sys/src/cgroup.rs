@@ -1,8 +1,7 @@
 //! Control groups of a process, version 1, version 2 and both at once: what they limit and used.
 //!
 //! A limit holds for a whole subtree, so the process's own group and all its ancestors count.
-//! Groups above the mount's root (outside a container) cannot be seen; their limits show only as
-//! effect.
+//! Groups above the mount's root (outside a container) and their limits cannot be seen.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
-//! Servers that this program starts: as another user where it is the superuser, and never longer
-//! alive than the program itself.
+//! Servers that this program starts, as another user if it is root, and that end with it.
 
 use std::io;
 use std::os::unix::process::CommandExt;

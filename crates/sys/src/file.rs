@@ -53,8 +53,7 @@ impl BlockFile {
         Self::open_with(path, access, direct, 0)
     }
 
-    /// Opens a block device for reading and writing, and claims it (`O_EXCL`) against mounts, volume
-    /// groups, arrays and pools.
+    /// Opens a block device for writing and claims it (`O_EXCL`) against mounts, arrays and pools.
     ///
     /// # Errors
     /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
@@ -156,8 +155,7 @@ impl BlockFile {
     /// # Errors
     /// When the kernel does not tell.
     pub fn size_bytes(&self) -> Result<u64, FileError> {
-        // The end of a block device is its size; `stat` would say zero. The cursor that this moves
-        // is not used by anything else.
+        // `stat` says zero for a block device. Nothing else uses the cursor that this moves.
         rustix::fs::seek(&self.file, SeekFrom::End(0)).map_err(|e| self.error("size", e.into()))
     }
 
@@ -173,12 +171,10 @@ impl BlockFile {
     /// system is known before anything is written. What is reserved reads as zeros until written.
     ///
     /// # Errors
-    /// When there is no room; nothing is taken then. A file system that cannot reserve is no
-    /// error: writing tells.
+    /// When there is no room; nothing is taken then. A file system that cannot reserve is no error.
     pub fn reserve(&self, size_bytes: u64) -> Result<(), FileError> {
         let error = |source| self.error("reserve room in", source);
-        // fallocate takes what there is before it says that there is too little, and a full file
-        // system affects all of its users.
+        // fallocate fills the file system before it fails, which affects all of its users.
         let found = rustix::fs::fstatvfs(&self.file).map_err(|e| error(e.into()))?;
         let held_bytes = self.file.metadata().map_err(error)?.blocks() * 512;
         if size_bytes > held_bytes.saturating_add(found.f_bavail.saturating_mul(found.f_frsize)) {

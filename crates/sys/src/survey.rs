@@ -1,5 +1,4 @@
-//! The survey: which machine this is, and what lies beneath a path, from its file system down to
-//! the last device.
+//! Which machine this is, and what lies beneath a path, from its file system to the last device.
 //!
 //! All that files under `/proc` and `/sys` tell is read below a root; what only system calls tell
 //! about the path itself is asked first and kept apart, so that the rest can be tested on trees of

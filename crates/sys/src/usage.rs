@@ -1,5 +1,4 @@
-//! What this process has consumed: processor time, context switches, and how long its threads
-//! waited for a processor.
+//! What this process has consumed: processor time, context switches, waits for a processor.
 
 use std::fs::{self, File};
 use std::io;

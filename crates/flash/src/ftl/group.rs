@@ -18,7 +18,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// The moves that one more write asks for, in a block of `used` pages: valid ÷ stale on average.
+    /// The moves that one more write asks for in a block of `used` pages: valid ÷ stale on average.
     pub fn due(&mut self, used: u32) -> u32 {
         let gained = used - self.valid;
         if gained == 0 {

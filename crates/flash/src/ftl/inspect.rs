@@ -1,5 +1,4 @@
-//! Looking at a translation layer from outside: what must always hold, how worn it is, how its
-//! blocks are filled.
+//! A translation layer seen from outside: its invariants, its wear, how its blocks are filled.
 
 use std::cmp::Reverse;
 

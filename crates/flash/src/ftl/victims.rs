@@ -128,11 +128,8 @@ impl Victims {
         let found = match found {
             // Outdated notes are cleared away with a new scan before they outgrow the blocks.
             Some(found) if *notes <= 8 * range.len() => Some(found),
-            other => {
-                *notes = other.map_or(0, |block| {
-                    stacks[usize::from(view.valid(block))].push_back(block);
-                    0
-                });
+            _ => {
+                *notes = 0;
                 *limit = rescan(stacks, view, range);
                 *lowest = 0;
                 pop(stacks, lowest, *limit, view)

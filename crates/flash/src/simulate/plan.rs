@@ -54,8 +54,8 @@ pub struct Plan {
     pub time_limit_ns: u64,
     pub start: Start,
     pub engine: Engine,
-    /// One over this part of every die's blocks is simulated. Rates, latencies and what is told in
-    /// visible capacities are those of the whole; what takes time takes this many times as long.
+    /// Every die is simulated with one block in this many. Rates, latencies and visible capacities
+    /// written are those of the whole device; simulated times are multiplied by this.
     pub scale: u32,
     pub points: u32,
     /// Blocks and pictures of the block map.

@@ -82,19 +82,16 @@ fn sectors(text: &str, what: &str) -> Result<u64, String> {
 fn msr(line: &str) -> Line {
     /// A Windows file time after 1980, in 100 ns since 1601; before that it is another unit.
     const LEAST: u64 = 119_600_064_000_000_000;
-    let fields: Vec<&str> = line.trim().split(',').collect();
+    let line = line.trim();
+    // A heading is no damage.
+    if line.starts_with("Timestamp") {
+        return Ok(None);
+    }
+    let fields: Vec<&str> = line.split(',').collect();
     let [time, _, _, kind, offset, size, _] = fields.as_slice() else {
-        // A heading is no damage.
-        if line.starts_with("Timestamp") {
-            return Ok(None);
-        }
         return Err(format!("{} fields instead of 7", fields.len()));
     };
-    let time = match time.parse::<u64>() {
-        Ok(time) => time,
-        Err(_) if *time == "Timestamp" => return Ok(None),
-        Err(_) => return Err(format!("timestamp `{time}` is not a number")),
-    };
+    let time: u64 = time.parse().map_err(|_| format!("timestamp `{time}` is not a number"))?;
     if time < LEAST {
         return Err(format!("timestamp {time} is not a Windows file time in units of 100 ns"));
     }

@@ -112,8 +112,7 @@ impl Masked {
         self.file_units += (SEGMENT_BYTES / UNIT_BYTES) as u64;
     }
 
-    /// Fills what is open with zeros. Blocks of zeros that this adds behind the end of the file are
-    /// none of it, and are taken back.
+    /// Fills what is open with zeros, and takes back blocks that this adds behind the file's end.
     pub fn end_file(&mut self, bytes: u64, zeros: &Zeros) {
         let largest = self.levels.last().map_or(UNIT_BYTES, |&level| UNIT_BYTES << level) as u64;
         let missing = bytes.next_multiple_of(largest) - bytes.next_multiple_of(SECTOR_BYTES as u64);

@@ -27,7 +27,7 @@ pub struct Occurrences {
     pub blocks: f64,
 }
 
-/// Files in a matrix: more are not told apart in a picture.
+/// Files in a matrix: more cannot be distinguished in a picture.
 const MATRIX_FILES_MAX: usize = 64;
 
 pub(super) fn matrix(counter: &Counter, count: &GridCount) -> Matrix {

@@ -1,6 +1,5 @@
 //! A bit of everything, in runs of eight blocks: zeros, bytes of its own, repeats within the file
-//! and across files, copies that are shifted by a sector, text. It has no closed form: counting it
-//! in two ways is what it is for.
+//! and across files, copies shifted by a sector, text. It has no closed form: it is counted twice.
 
 use blockstone_base::rng;
 

@@ -55,8 +55,7 @@ pub struct Device {
     pub minor: u32,
 }
 
-/// Whose I/O, and of which kind. The form in which the kernel keeps it; [`IoKey::layer`] and its
-/// siblings say what it means.
+/// Whose I/O, and of which kind, as the kernel keeps it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoKey {
@@ -111,8 +110,7 @@ pub const fn bucket_start_ns(bucket: usize) -> u64 {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// I/Os, files and processes that found no room in a table, and I/Os whose end was not seen.
-    /// None of them was counted.
+    /// I/Os, files and processes not counted: no room in a table, or the end was not seen.
     pub dropped: u64,
     /// Times a program ran; none where the kernel does not measure it for this user.
     pub runs: Option<u64>,
@@ -297,8 +295,8 @@ fn path(names: &[[u8; NAME_BYTES]]) -> Option<String> {
 }
 
 fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
 }
 
 fn open<K: Plain, V: Plain>(loaded: &Loaded, table: &'static str) -> Result<Table<K, V>, BpfError> {

@@ -76,12 +76,11 @@ fn record(kind: u32, misc: u16, body: &[u8]) -> Option<Record<'_>> {
             is_kernel: misc & CPU_MODE_MASK == CPU_MODE_KERNEL,
         })),
         COMM => {
-            let name = body.get(8..)?;
-            let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+            let name = body.get(8..)?.split(|&byte| byte == 0).next()?;
             Some(Record::Name {
                 process: u32_at(body, 0)?,
                 thread: u32_at(body, 4)?,
-                name: std::str::from_utf8(&name[..end]).unwrap_or("unknown"),
+                name: std::str::from_utf8(name).unwrap_or("unknown"),
                 is_new_program: misc & MISC_COMM_EXEC != 0,
             })
         }

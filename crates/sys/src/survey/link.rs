@@ -12,8 +12,7 @@ use crate::proc::{entries, text, under};
 const EMULATED_VENDORS: [&str; 7] =
     ["0x1b36", "0x1af4", "0x15ad", "0x1414", "0x1d0f", "0x1ae0", "0x80ee"];
 
-/// The slowest link between a device (below /sys/devices) and the processor; the sum of several
-/// paths to an `NVMe` device.
+/// The slowest link between a device and the processor; the sum of several paths to an `NVMe` one.
 pub fn of_device(root: &Path, directory: &Path) -> Option<Link> {
     let paths = nvme_controllers(directory);
     if paths.len() < 2 {
