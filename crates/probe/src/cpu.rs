@@ -26,7 +26,8 @@ pub const SCHEMA: Schema = Schema {
 const STAT: Origin = Origin("/proc/stat cpuN (resolution 10 ms; sampled at the kernel's tick)");
 /// `/proc/stat` counts in `USER_HZ` ticks, which is 100 on x86-64 and aarch64 whatever HZ is.
 pub const TICK_NS: u64 = 10_000_000;
-/// Where a `cpu` line of `/proc/stat` has each column: user nice system idle iowait irq softirq steal.
+/// Where a `cpu` line of `/proc/stat` has each column: user nice system idle iowait irq softirq
+/// steal.
 pub const FIELDS: [usize; 8] = [0, 1, 2, 5, 6, 4, 3, 7];
 
 pub fn open(context: &Context) -> Box<dyn Probe> {

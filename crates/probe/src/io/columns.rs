@@ -69,7 +69,10 @@ const COST: Origin = Origin("bpf(2) BPF_ENABLE_STATS");
 macro_rules! buckets {
     ($($start_ns:literal),+ $(,)?) => {
         const BUCKET_STARTS_NS: [u64; BUCKETS] = [$($start_ns),+];
-        const BUCKET_COLUMNS: [Column; BUCKETS] = [$(BOTH.count(concat!("ios_from_", $start_ns, "ns"), concat!("I/Os that took ", $start_ns, " ns or more, and less than the next of these."))),+];
+        const BUCKET_COLUMNS: [Column; BUCKETS] = [$(BOTH.count(
+            concat!("ios_from_", $start_ns, "ns"),
+            concat!("I/Os that took ", $start_ns, " ns or more, and less than the next of these."),
+        )),+];
     };
 }
 

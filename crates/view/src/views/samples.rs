@@ -3,9 +3,7 @@
 
 use blockstone_figures::{Interval, Sample};
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::active_sessions::{at_work, looks, statement};
+use super::active_sessions::{Seen, grouped, most, statement};
 use crate::table::{
     Count, Shape, Text, Value, View, count, level, share_of, text, total, unmerged,
 };
@@ -76,37 +74,6 @@ pub const STATEMENTS: View = View {
 
 const PROBE: &str = "session";
 
-/// What samples of one session or statement say, and how often.
-#[derive(Default)]
-pub(super) struct Seen<'a> {
-    pub(super) samples: f64,
-    pub(super) sessions: BTreeSet<&'a str>,
-    pub(super) statements: BTreeMap<&'a str, u64>,
-    waits: BTreeMap<(&'a str, &'a str), u64>,
-    blockers: BTreeMap<&'a str, u64>,
-    last: Option<Sample<'a>>,
-}
-
-impl<'a> Seen<'a> {
-    fn add(&mut self, sample: Sample<'a>) {
-        let said = |column| sample.text(column).unwrap_or_default();
-        self.samples += 1.0;
-        self.sessions.insert(sample.object);
-        *self.statements.entry(said("query_id")).or_default() += 1;
-        *self.waits.entry((said("wait_class"), said("event"))).or_default() += 1;
-        let blockers = said("blockers");
-        if !blockers.is_empty() {
-            *self.blockers.entry(blockers).or_default() += 1;
-        }
-        self.last = Some(sample);
-    }
-
-    fn top_wait(&self) -> Value {
-        let (class, event) = most(&self.waits).copied().unwrap_or_default();
-        Value::Text(format!("{class} {event}").trim_end().to_owned())
-    }
-}
-
 fn by_session(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let row = |name: &&str, seen: &Seen<'_>, all: f64, looks: f64| {
         let said = |column| seen.last.and_then(|last| last.text(column)).unwrap_or_default();
@@ -143,27 +110,4 @@ fn by_statement(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         ]
     };
     grouped(interval, id, row)
-}
-
-/// Rows of the samples that are called the same, the most frequent first. A row is made of a name,
-/// its samples, the number of all samples and how often sessions were looked at.
-pub(super) fn grouped<'a, K: Ord>(
-    interval: &Interval<'a>,
-    name: impl Fn(&Sample<'a>) -> K,
-    row: impl Fn(&K, &Seen<'a>, f64, f64) -> Vec<Value>,
-) -> Vec<Vec<Value>> {
-    let mut groups: BTreeMap<K, Seen<'a>> = BTreeMap::new();
-    let mut all = 0.0;
-    for sample in interval.samples(PROBE).filter(at_work(interval)) {
-        all += 1.0;
-        groups.entry(name(&sample)).or_default().add(sample);
-    }
-    let looks = looks(interval);
-    let mut groups: Vec<(K, Seen<'a>)> = groups.into_iter().collect();
-    groups.sort_by(|(_, a), (_, b)| b.samples.total_cmp(&a.samples));
-    groups.iter().map(|(name, seen)| row(name, seen, all, looks)).collect()
-}
-
-pub(super) fn most<K>(seen: &BTreeMap<K, u64>) -> Option<&K> {
-    seen.iter().max_by_key(|(_, count)| **count).map(|(key, _)| key)
 }
