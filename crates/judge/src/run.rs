@@ -25,7 +25,7 @@ pub(crate) use ledger::has_server;
 pub use ledger::{LedgerCell, LedgerRow};
 pub use noise::{Noise, NoiseEffect};
 pub use scan::{Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
-pub use summary::NAMES as FIGURES;
+pub use summary::{ABOUT as ABOUT_FIGURES, NAMES as FIGURES};
 pub(crate) use window::RunWindow;
 
 /// All findings of one run. Everything counts from edge to edge of a window: the only one; the

@@ -14,24 +14,37 @@ pub const MAX_LATENCY_NS: f64 = 20e6;
 
 /// Names of all figures, in the order in which they should be read; a figure that was not measured
 /// is absent.
-pub const NAMES: [&str; 16] = [
-    "max_iops",
-    "max_mbps",
-    "actual_latency_ns_mean",
-    "knee_iops",
-    "knee_latency_ns_p99",
-    "read_latency_ns_p50",
-    "read_latency_ns_p99",
-    "max_write_iops",
-    "write_mbps",
-    "write_latency_ns_p50",
-    "commit_latency_ns_p50",
-    "commit_latency_ns_p99",
-    "max_commits_per_s",
-    "cached_read_mbps",
-    "buffered_read_mbps",
-    "direct_read_mbps",
+pub const NAMES: [&str; 16] = names(&ABOUT);
+
+/// What each of them is.
+pub const ABOUT: [(&str, &str); 16] = [
+    ("max_iops", "Most random block reads a second with a mean latency within the bound."),
+    ("max_mbps", "Most decimal megabytes a second, in reads of 1 MiB."),
+    ("actual_latency_ns_mean", "Mean latency of a read at `max_iops`."),
+    ("knee_iops", "Most random block reads a second with a p99 latency within the bound."),
+    ("knee_latency_ns_p99", "99th percentile of read latency at the knee."),
+    ("read_latency_ns_p50", "Median latency of one blocking reader."),
+    ("read_latency_ns_p99", "99th percentile of the latency of one blocking reader."),
+    ("max_write_iops", "Most random block writes a second."),
+    ("write_mbps", "Decimal megabytes a second of sequential writes of the layout."),
+    ("write_latency_ns_p50", "Median latency of one blocking writer."),
+    ("commit_latency_ns_p50", "Median latency of a durable block write by one committer."),
+    ("commit_latency_ns_p99", "99th percentile of that latency."),
+    ("max_commits_per_s", "Most commits a second over the numbers of committers."),
+    ("cached_read_mbps", "Sequential reads from the page cache, decimal megabytes a second."),
+    ("buffered_read_mbps", "Sequential reads through the page cache, likewise."),
+    ("direct_read_mbps", "Sequential reads past the page cache, likewise."),
 ];
+
+pub(crate) const fn names<const N: usize>(about: &[(&'static str, &str); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut index = 0;
+    while index < N {
+        names[index] = about[index].0;
+        index += 1;
+    }
+    names
+}
 
 /// The figures that were measured, in the order of [`NAMES`].
 pub fn figures(

@@ -85,17 +85,19 @@ pub fn common<'a>(
     }
 }
 
-/// Lists the figures that a verb knows in the schema of its document.
-pub fn summary_of(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
-    let number = json!({ "type": ["number", "null"] });
-    let interval =
-        json!({ "type": ["array", "null"], "items": number, "minItems": 2, "maxItems": 2 });
+/// Lists the figures that a verb knows, and what each is, in the schema of its document.
+pub fn summary_of(about: &'static [(&'static str, &'static str)]) -> impl FnMut(&mut Schema) {
     move |schema| {
         let Some(summary) = schema.pointer_mut("/properties/summary") else { return };
-        let figure = |name: &&str| {
-            [(name.to_string(), number.clone()), (format!("{name}_interval"), interval.clone())]
+        let figure = |(name, about): &(&str, &str)| {
+            let value = json!({ "type": ["number", "null"], "description": about });
+            let interval = json!({
+                "type": ["array", "null"], "items": { "type": ["number", "null"] },
+                "minItems": 2, "maxItems": 2,
+            });
+            [((*name).to_owned(), value), (format!("{name}_interval"), interval)]
         };
-        let figures: Map<String, Value> = names.iter().flat_map(figure).collect();
+        let figures: Map<String, Value> = about.iter().flat_map(figure).collect();
         summary["required"] = figures.keys().cloned().collect();
         summary["properties"] = figures.into();
         summary["additionalProperties"] = false.into();

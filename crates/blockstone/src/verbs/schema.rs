@@ -60,8 +60,9 @@ mod tests {
             let mut objects = Map::new();
             collect(&schema, &schema, document.name, &mut objects);
             for (path, keys) in objects {
-                let keys: Vec<&str> =
-                    keys.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                let keys = keys.as_array().unwrap().iter().filter_map(Value::as_str);
+                let mut keys: Vec<&str> = keys.collect();
+                keys.sort_unstable();
                 writeln!(lines, "{path}: {}", keys.join(" ")).unwrap();
             }
         }

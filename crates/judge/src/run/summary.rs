@@ -4,33 +4,38 @@ use blockstone_base::stats::{self, Estimate};
 use blockstone_figures::Track;
 use blockstone_record::manifest::{Figure, Manifest};
 
+use crate::summary::names;
+
 use super::time::{CPU, SESSION};
 use super::window::RunWindow;
 use super::{Efficiency, Percentiles, RunFindings};
 
 /// Names of all figures, in their order; a figure that was not measured is absent.
-pub const NAMES: [&str; 21] = [
-    "read_iops",
-    "write_iops",
-    "hardware_read_iops",
-    "hardware_write_iops",
-    "commits_per_s",
-    "physical_reads_per_cpu_s",
-    "physical_reads_per_s",
-    "logical_reads_per_s",
-    "read_mbps",
-    "write_mbps",
-    "redo_mbps",
-    "read_latency_ns_mean",
-    "read_latency_ns_p50",
-    "read_latency_ns_p99",
-    "commit_latency_ns_mean",
-    "commit_latency_ns_p50",
-    "commit_latency_ns_p99",
-    "cpu_ns_per_commit",
-    "operations_per_s",
-    "average_active_sessions",
-    "db_time_remainder_ratio",
+pub const NAMES: [&str; 21] = names(&ABOUT);
+
+/// What each of them is.
+pub const ABOUT: [(&str, &str); 21] = [
+    ("read_iops", "Read requests a second of the database's processes."),
+    ("write_iops", "Write requests a second of the same; a mirrored write counts once."),
+    ("hardware_read_iops", "Read requests a second sent to the disks."),
+    ("hardware_write_iops", "Write requests a second; a mirrored write counts on each disk."),
+    ("commits_per_s", "Transactions a second whose commit was acknowledged."),
+    ("physical_reads_per_cpu_s", "Blocks read from storage per processor second of the sessions."),
+    ("physical_reads_per_s", "Blocks that sessions read from storage, a second."),
+    ("logical_reads_per_s", "Blocks visited, in the cache or not, a second."),
+    ("read_mbps", "Decimal megabytes read a second."),
+    ("write_mbps", "Decimal megabytes written a second; a mirrored write counts once."),
+    ("redo_mbps", "Decimal megabytes of redo generated a second."),
+    ("read_latency_ns_mean", "Mean of db file sequential read of the sessions."),
+    ("read_latency_ns_p50", "Median of db file sequential read of the sessions."),
+    ("read_latency_ns_p99", "99th percentile of db file sequential read of the sessions."),
+    ("commit_latency_ns_mean", "Mean of log file sync of the sessions."),
+    ("commit_latency_ns_p50", "Median of log file sync of the sessions."),
+    ("commit_latency_ns_p99", "99th percentile of log file sync of the sessions."),
+    ("cpu_ns_per_commit", "Processor time a commit, of the database and its sessions."),
+    ("operations_per_s", "Selects, updates and scans completed a second."),
+    ("average_active_sessions", "Database time a second: sessions inside a call on average."),
+    ("db_time_remainder_ratio", "Share of database time that CPU, run queue and waits leave."),
 ];
 
 /// The figures that were measured, in the order of [`NAMES`].

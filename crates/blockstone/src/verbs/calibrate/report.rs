@@ -7,7 +7,7 @@ mod tables;
 use anyhow::Result;
 use blockstone_base::table::{Measure, Table};
 use blockstone_judge::findings::{Findings, Point};
-use blockstone_judge::summary::NAMES;
+use blockstone_judge::summary::{ABOUT, NAMES};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
 use blockstone_report::chart::{Chart, Color};
@@ -53,7 +53,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 7] = [
 
 /// The keys of the document.
 #[derive(Serialize, JsonSchema)]
-#[schemars(transform = document::summary_of(&NAMES))]
+#[schemars(transform = document::summary_of(&ABOUT))]
 pub struct CalibrateDocument<'a> {
     #[serde(flatten)]
     common: Common<'a>,

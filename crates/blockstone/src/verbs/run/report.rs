@@ -11,7 +11,7 @@ use anyhow::Result;
 use blockstone_base::table::{Table, Text};
 use blockstone_base::units::{Bytes, format_ns, thousands};
 use blockstone_judge::RunFindings;
-use blockstone_judge::run::{FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread};
+use blockstone_judge::run::{ABOUT_FIGURES, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, FileEvidence, Manifest, Stop};
 use blockstone_record::parameters::RunParameters;
@@ -70,7 +70,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 9] = [
 
 /// The keys of the document.
 #[derive(Serialize, JsonSchema)]
-#[schemars(transform = document::summary_of(&FIGURES))]
+#[schemars(transform = document::summary_of(&ABOUT_FIGURES))]
 pub struct RunDocument<'a> {
     #[serde(flatten)]
     common: Common<'a>,

@@ -56,7 +56,7 @@ struct Simulation<'a> {
     latency: Latency,
     pages: Pages<'a>,
     steady: Steady,
-    device: Simulated<'a>,
+    device: FlashDevice<'a>,
     /// The workload and how it arrives, in words.
     load: String,
     /// One part in this many of the device was simulated.
@@ -129,7 +129,7 @@ struct Steady {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Simulated<'a> {
+struct FlashDevice<'a> {
     #[serde(flatten)]
     device: &'a Device,
     /// How garbage is collected, in words.
@@ -175,7 +175,7 @@ fn simulation<'a>(outcome: &'a Outcome, trace: Option<&'a Trace>) -> Simulation<
             from_drive_fills: steady.from_drive_fills,
             duration_ns: steady.duration_ns,
         },
-        device: Simulated {
+        device: FlashDevice {
             device: &plan.device,
             collection: words::collection_alone(outcome),
             blocks_simulated: outcome.config.blocks(),
