@@ -185,6 +185,13 @@ impl Table {
         self.rows.push(row.into());
     }
 
+    /// The same table with these rows.
+    #[must_use]
+    pub fn with<R: Into<Row>>(mut self, rows: impl IntoIterator<Item = R>) -> Self {
+        self.rows.extend(rows.into_iter().map(Into::into));
+        self
+    }
+
     /// The index of the column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
@@ -263,6 +270,14 @@ impl Row {
     }
 }
 
+/// A row of these cells, each of anything that makes a [`Value`](crate::table::Value).
+#[macro_export]
+macro_rules! row {
+    ($($cell:expr),+ $(,)?) => {
+        $crate::table::Row::from([$($crate::table::Value::from($cell)),+])
+    };
+}
+
 impl From<Vec<Value>> for Row {
     fn from(cells: Vec<Value>) -> Self {
         Self { cells, ..Self::default() }
@@ -325,6 +340,12 @@ impl From<u64> for Value {
     }
 }
 
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
 impl From<Estimate> for Value {
     fn from(estimate: Estimate) -> Self {
         Self::Estimate(estimate)
@@ -337,17 +358,28 @@ impl From<&str> for Value {
     }
 }
 
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
 impl From<String> for Value {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-/// Not measured: unknown. Use [`Missing::Nothing`] for what did not happen.
+/// Not measured: unknown. Use [`happened`] for what did not happen.
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Missing(Missing::Unknown), Into::into)
     }
+}
+
+/// What did not happen is no unknown.
+pub fn happened<T: Into<Value>>(value: Option<T>) -> Value {
+    value.map_or(Value::Missing(Missing::Nothing), Into::into)
 }
 
 /// A column of any measure and merge; for constants.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use blockstone_base::table::{Heading, Measure, Merge, Table, Value, column, count, flow, ratio};
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Measure, Merge, Table, column, count, flow, ratio};
 use blockstone_base::table::{share, text};
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_flash::estimate::{Cliff, Life};
 use blockstone_flash::fit::Fit;
-use blockstone_flash::sweep::Swept;
+use blockstone_flash::sweep::{Setting, Swept};
 use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
@@ -28,21 +29,22 @@ const POINTS: &[Heading] = &[
 
 /// A sweep, with the write rate that the device of the command line would sustain.
 pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&str>) -> Report {
-    let mut table = Table::new("points", "", POINTS);
-    for (point, iops) in points.iter().zip(iops) {
-        let setting = point.setting;
-        table.push([
-            setting.over_provisioning.into(),
-            setting.policy.to_string().into(),
-            f64::from(setting.pages_per_block).into(),
-            point.effective_spare.into(),
-            point.wa.into(),
-            point.wa_analytic.into(),
-            point.wa_error.map(|error| error * 100.0).into(),
-            (*iops).into(),
-            Value::from(point.engine),
-        ]);
-    }
+    let rows = points.iter().zip(iops).map(|(point, iops)| {
+        let Setting { over_provisioning, policy, pages_per_block } = point.setting;
+        let (policy, error) = (policy.to_string(), point.wa_error.map(|error| error * 100.0));
+        row![
+            over_provisioning,
+            policy,
+            pages_per_block,
+            point.effective_spare,
+            point.wa,
+            point.wa_analytic,
+            error,
+            *iops,
+            point.engine
+        ]
+    });
+    let table = Table::new("points", "", POINTS).with(rows);
     let end = match signal {
         Some(signal) => End::Interrupted { signal: signal.to_owned() },
         None => End::Complete,
@@ -120,21 +122,21 @@ const CLIFF: &[Heading] = &[
 
 /// When the cliff comes, and what is left behind it.
 pub fn cliff(cliff: &Cliff) -> Report {
-    let mut table = Table::new("cliff", "", CLIFF).record();
-    table.push([
-        cliff.over_provisioning.into(),
-        cliff.spare_factor.into(),
-        cliff.effective_spare.into(),
-        cliff.spare_bytes.into(),
-        cliff.cliff_drive_fills.into(),
-        cliff.seconds_to_cliff.into(),
-        cliff.wa.into(),
-        cliff.iops_fresh.into(),
-        cliff.iops_steady.into(),
-        cliff.iops_wanted.into(),
-        cliff.over_provisioning_needed.into(),
-        Value::from(cliff.visible_bytes_needed),
-    ]);
+    let row = row![
+        cliff.over_provisioning,
+        cliff.spare_factor,
+        cliff.effective_spare,
+        cliff.spare_bytes,
+        cliff.cliff_drive_fills,
+        cliff.seconds_to_cliff,
+        cliff.wa,
+        cliff.iops_fresh,
+        cliff.iops_steady,
+        cliff.iops_wanted,
+        cliff.over_provisioning_needed,
+        cliff.visible_bytes_needed
+    ];
+    let table = Table::new("cliff", "", CLIFF).record().with([row]);
     let holds = cliff.iops_steady >= cliff.iops_wanted;
     let (text, tone) = match (holds, cliff.over_provisioning_needed) {
         (true, _) => ("the rate asked for holds behind the cliff", Tone::Plain),
@@ -195,21 +197,21 @@ const FIT: &[Heading] = &[
 
 /// What a measured curve tells.
 pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
-    let mut table = Table::new("fit", "", FIT).record();
-    let yes = |yes: bool| Value::from(if yes { "yes" } else { "no" });
-    table.push([
-        fit.drive_fills.into(),
-        fit.fresh_bytes_per_s.into(),
-        fit.last_bytes_per_s.into(),
+    let yes = |yes: bool| if yes { "yes" } else { "no" };
+    let row = row![
+        fit.drive_fills,
+        fit.fresh_bytes_per_s,
+        fit.last_bytes_per_s,
         yes(fit.fell),
-        fit.cliff_drive_fills.into(),
-        fit.over_provisioning_of_cliff.into(),
-        fit.wa.into(),
-        fit.effective_spare.into(),
+        fit.cliff_drive_fills,
+        fit.over_provisioning_of_cliff,
+        fit.wa,
+        fit.effective_spare,
         yes(fit.is_settled),
-        fit.settled_from_drive_fills.into(),
-        fit.drive_fills_missing.into(),
-    ]);
+        fit.settled_from_drive_fills,
+        fit.drive_fills_missing
+    ];
+    let table = Table::new("fit", "", FIT).record().with([row]);
     let mbps = |bytes: f64| bytes / 1e6;
     let mut cards = vec![
         card("drive_fills", "written", fit.drive_fills, "drive fills"),
@@ -253,14 +255,9 @@ const LIFE: &[Heading] = &[
 
 /// How long a device lives.
 pub fn life(life: &Life) -> Report {
-    let mut table = Table::new("life", "", LIFE).record();
-    table.push([
-        Value::from(life.years),
-        life.host_bytes.into(),
-        life.drive_writes_per_day.into(),
-        life.wa.into(),
-        life.erases_per_day.into(),
-    ]);
+    let row =
+        row![life.years, life.host_bytes, life.drive_writes_per_day, life.wa, life.erases_per_day];
+    let table = Table::new("life", "", LIFE).record().with([row]);
     let cards = vec![
         with_source(card("years", "lifetime", life.years, "years"), "until the mean block is worn"),
         card("host_bytes", "the host can write", life.host_bytes / 1e12, "TB"),

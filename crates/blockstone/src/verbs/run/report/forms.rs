@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
+use blockstone_base::row;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Row, Table, bytes, column, count, flow, ratio, share, text, time,
+    Heading, Measure, Merge, Table, bytes, column, count, flow, happened, ratio, share, text, time,
 };
 use blockstone_base::units::{format_ns, three_digits};
 use blockstone_judge::Change;
-use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint};
+use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
 use blockstone_report::format::block_size;
 use blockstone_report::{Card, Detail, Section};
 
-use super::tables::{happened, measure};
+use super::tables::measure;
 
 fn sessions(count: u32) -> String {
     format!("{count} session{}", if count == 1 { "" } else { "s" })
@@ -85,24 +86,26 @@ const POINTS: &[Heading] = &[
 ];
 
 fn points(scan: &Scan) -> Table {
-    let mut table = Table::new("scan", "Scans past the buffer cache", POINTS);
-    for point in &scan.points {
+    let row = |point: &ScanPoint| {
         let waits = &point.waits;
-        let row = Row::from([
-            point.multiblock.into(),
-            u64::from(point.parallel).into(),
-            point.mb_per_s.into(),
-            point.iops.value.into(),
-            point.io_ns_mean.value.into(),
-            point.io_ns_p50.value.into(),
-            point.io_ns_p99.value.into(),
-            (waits.count as f64 * 1e9 / point.window_ns.max(1) as f64).into(),
-            waits.count_ratio.into(),
+        let waits_per_s = waits.count as f64 * 1e9 / point.window_ns.max(1) as f64;
+        let cells = row![
+            point.multiblock,
+            point.parallel,
+            point.mb_per_s,
+            point.iops.value,
+            point.io_ns_mean.value,
+            point.io_ns_p50.value,
+            point.io_ns_p99.value,
+            waits_per_s,
+            waits.count_ratio,
             happened(waits.ns_mean),
-            happened(waits.mean_ratio),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
+            happened(waits.mean_ratio)
+        ];
+        cells.condemned_by(&point.condemned_by)
+    };
+    let title = "Scans past the buffer cache";
+    let mut table = Table::new("scan", title, POINTS).with(scan.points.iter().map(row));
     table.notes.push(
         "Up to p99 the reads themselves; from waits/s on what the wait interface of a database \
          reports of the same reads (direct path read): only those that a session had to wait for, \
@@ -124,22 +127,23 @@ const COUNTS: &[Heading] = &[
 ];
 
 fn counts(scan: &Scan) -> Table {
-    let mut table = Table::new("scan-counts", "Reads and waits in numbers", COUNTS);
-    for point in &scan.points {
-        let waits = &point.waits;
-        let row = Row::from([
-            point.multiblock.into(),
-            u64::from(point.parallel).into(),
-            point.iops.into(),
-            point.ios.into(),
-            point.outstanding.into(),
-            waits.count.into(),
-            happened(waits.ns_p99),
-            waits.time_ratio.into(),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+    let row = |point: &ScanPoint| {
+        let (waits, p99) = (&point.waits, happened(point.waits.ns_p99));
+        let reads = (point.iops, point.ios, point.outstanding);
+        let cells = row![
+            point.multiblock,
+            point.parallel,
+            reads.0,
+            reads.1,
+            reads.2,
+            waits.count,
+            p99,
+            waits.time_ratio
+        ];
+        cells.condemned_by(&point.condemned_by)
+    };
+    Table::new("scan-counts", "Reads and waits in numbers", COUNTS)
+        .with(scan.points.iter().map(row))
 }
 
 const EFFECTS: &[Heading] = &[
@@ -155,20 +159,19 @@ const EFFECTS: &[Heading] = &[
 
 fn effects(scan: &Scan) -> Table {
     let title = "The same bytes with more sessions: after ÷ before";
-    let mut table = Table::new("scan-effects", title, EFFECTS);
-    for effect in &scan.effects {
-        table.push([
-            effect.multiblock.into(),
-            u64::from(effect.from_parallel).into(),
-            u64::from(effect.to_parallel).into(),
+    let row = |effect: &ScanEffect| {
+        row![
+            effect.multiblock,
+            effect.from_parallel,
+            effect.to_parallel,
             happened(effect.mb_per_s),
             happened(effect.io_ns_mean),
             happened(effect.waits),
             happened(effect.wait_ns_mean),
-            happened(effect.wait_time),
-        ]);
-    }
-    table
+            happened(effect.wait_time)
+        ]
+    };
+    Table::new("scan-effects", title, EFFECTS).with(scan.effects.iter().map(row))
 }
 
 /// What changes for the same bytes.
@@ -198,16 +201,10 @@ const SPREADS: &[Heading] = &[
 ];
 
 fn spreads(scan: &Scan) -> Table {
-    let mut table = Table::new("scan-spreads", "How far the sizes of reads differ", SPREADS);
-    for spread in &scan.spreads {
-        table.push([
-            u64::from(spread.parallel).into(),
-            spread.fastest_multiblock.into(),
-            spread.slowest_multiblock.into(),
-            spread.ratio.into(),
-        ]);
-    }
-    table
+    let row =
+        |it: &ScanSpread| row![it.parallel, it.fastest_multiblock, it.slowest_multiblock, it.ratio];
+    let title = "How far the sizes of reads differ";
+    Table::new("scan-spreads", title, SPREADS).with(scan.spreads.iter().map(row))
 }
 
 /// What is drawn of a point; none where it did not happen.
@@ -290,15 +287,8 @@ fn effect(noise: &Noise) -> Table {
             other => other.words(),
         };
         let unit = if row.unit == "ns" { "" } else { &row.unit };
-        let cells = [
-            row.title.as_str().into(),
-            row.quiet.into(),
-            row.noisy.into(),
-            happened(row.ratio),
-            outcome.into(),
-            unit.into(),
-        ];
-        table.push(Row::from(cells).of(measure(&row.unit)).condemned_by(&row.condemned_by));
+        let cells = row![&row.title, row.quiet, row.noisy, happened(row.ratio), outcome, unit];
+        table.push(cells.of(measure(&row.unit)).condemned_by(&row.condemned_by));
     }
     table.notes.push(format!("{}. What follows is the window without it.", in_words(noise)));
     table
@@ -340,18 +330,18 @@ const WRITERS: &[Heading] = &[
 ];
 
 fn writers(noise: &Noise) -> Table {
-    let mut table = Table::new("noise-writers", "The writers beside the sessions", WRITERS);
     let latency = noise.latency.as_ref();
-    table.push([
-        u64::from(noise.writers).into(),
-        noise.write_bytes.into(),
-        happened(noise.mb_per_s.map(|rate| rate.scaled(1e6))),
+    let rate = happened(noise.mb_per_s.map(|rate| rate.scaled(1e6)));
+    let row = row![
+        noise.writers,
+        noise.write_bytes,
+        rate,
         happened(noise.iops),
-        happened(latency.map(|latency| latency.ns_mean)),
-        happened(latency.map(|latency| latency.ns_p50)),
-        happened(latency.map(|latency| latency.ns_p99)),
-    ]);
-    table.record()
+        happened(latency.map(|it| it.ns_mean)),
+        happened(latency.map(|it| it.ns_p50)),
+        happened(latency.map(|it| it.ns_p99))
+    ];
+    Table::new("noise-writers", "The writers beside the sessions", WRITERS).with([row]).record()
 }
 
 /// Every figure with noise as a share of that without.

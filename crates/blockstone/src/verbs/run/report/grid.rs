@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{Heading, Measure, Row, Table, Value, text};
+use blockstone_base::table::{Heading, Measure, Row, Table, Value, happened, text};
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Detail, Headline, Report, Section};
 use serde_json::json;
 
-use super::tables::{happened, measure};
+use super::tables::measure;
 use crate::recorded::document;
 
 /// Figures that are drawn.
