@@ -1,16 +1,17 @@
 //! What a verb is to the program: a name, options, what it does, and how its recordings become
 //! reports. [`crate::verbs`] lists them.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
 use blockstone_report::Report;
-use clap::ArgMatches;
+use clap::{ArgMatches, Args, ValueHint};
 
-use crate::cli::Global;
 use crate::exit::Exit;
-use crate::printer::Printer;
+use crate::printer::{Color, Printer};
 
 /// Takes the figures out of a recording.
 pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
@@ -32,6 +33,31 @@ pub struct Verb {
     pub report: Option<fn(Recording, &Context) -> Result<Report>>,
     /// The figures of such a recording, for a comparison with another.
     pub figures: Option<Figures>,
+}
+
+/// Options of every verb.
+#[derive(Args, Clone, Debug)]
+pub struct Global {
+    /// Print one JSON document on standard output instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print one table as CSV on standard output instead of text: the first, or the one named
+    #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "", conflicts_with = "json")]
+    pub csv: Option<String>,
+    /// Also write the report as an HTML page to this file (`-`: instead of text)
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+    /// Print no progress and no notes, only the answer
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// When to use colours (`NO_COLOR` is honoured too)
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+    /// Where recordings are kept
+    #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
+          value_hint = ValueHint::DirPath)]
+    pub runs_dir: PathBuf,
 }
 
 /// What every verb is given besides its own options.
@@ -63,7 +89,7 @@ impl Verb {
 
 impl Context {
     pub fn new(global: Global) -> Self {
-        let printer = Printer::new(&global);
+        let printer = Printer::new(global.quiet, global.color);
         Self { global, printer }
     }
 }

@@ -7,11 +7,10 @@ use anyhow::{Context, Result, bail};
 use blockstone_calibrate::{OpenLoop, Settings, Subject, Thoroughness};
 use clap::{Args, FromArgMatches};
 
-use crate::cli::Global;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::verb::{self, Verb};
+use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
 use args::{Arrivals, CalibrateArgs};
 

@@ -16,12 +16,11 @@ use blockstone_run::{DiskSetting, ScanMatrix, Settings};
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
 
-use crate::cli::Global;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::verb::{self, Verb};
+use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
 use args::{FormArgs, Profile, RunArgs};
 

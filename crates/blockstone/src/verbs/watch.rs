@@ -19,12 +19,11 @@ use blockstone_view::{Condition, History};
 use blockstone_watch::{Destination, Import, Kernel, Listener, Settings, Watch};
 use clap::{Args, FromArgMatches};
 
-use crate::cli::Global;
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
-use crate::verb::{Context, Verb};
+use crate::verb::{Context, Global, Verb};
 use crate::{interval, recordings};
 use args::WatchArgs;
 use report::Watched;

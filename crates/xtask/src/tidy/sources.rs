@@ -3,7 +3,6 @@
 
 use super::Finding;
 use super::tree::{SourceFile, Tree};
-use crate::source::has_word;
 
 const FILE_LINES_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 80;
@@ -70,11 +69,19 @@ const REGISTRIES: &[Registry] = &[
     },
 ];
 
-/// Only sys has unsafe code.
+/// Every crate keeps to the lints of the workspace, which deny unsafe code; only sys allows it.
 pub fn unsafe_code(tree: &Tree) -> Vec<Finding> {
     let hint = "move it to crates/sys, behind a safe function";
     let others = tree.rust().filter(|file| file.package() != "sys");
-    lines_with(others, |line| has_word(line, "unsafe"), "unsafe code outside of crates/sys", hint)
+    let allows = |line: &str| line.starts_with('#') && line.contains("unsafe_code");
+    let mut findings = lines_with(others, allows, "unsafe code outside of crates/sys", hint);
+    let manifests = tree.files.iter().filter(|file| file.path.ends_with("/Cargo.toml"));
+    let unbound = manifests.filter(|file| !file.text.contains("[lints]\nworkspace = true"));
+    findings.extend(unbound.map(|file| {
+        let hint = "add `[lints]` with `workspace = true`";
+        file.finding(0, "a crate without the lints of the workspace", hint)
+    }));
+    findings
 }
 
 /// `foo.rs` beside `foo/`.
@@ -137,17 +144,11 @@ pub fn crate_opening(tree: &Tree) -> Vec<Finding> {
 pub fn silent_skips(tree: &Tree) -> Vec<Finding> {
     let hint =
         "use blockstone_testkit::require!, which reports and counts skips and can forbid them";
-    let mut findings =
-        lines_with(tree.rust(), |line| line.contains("#[ignore"), "an ignored test", hint);
+    let ignored = lines_with(tree.rust(), |it| it.starts_with("#[ignore"), "an ignored test", hint);
     let others = tree.rust().filter(|file| !["testkit", "xtask"].contains(&file.package()));
-    for file in others {
-        for (index, line) in file.text.lines().enumerate() {
-            if line.contains("\"SKIP") {
-                findings.push(file.finding(index, "a skip that is not counted", hint));
-            }
-        }
-    }
-    findings
+    let silent =
+        lines_with(others, |line| line.contains("\"SKIP"), "a skip that is not counted", hint);
+    [ignored, silent].concat()
 }
 
 /// Every engine, probe and rule that has a file is registered.
@@ -157,7 +158,8 @@ pub fn registries(tree: &Tree) -> Vec<Finding> {
         let Some(list) = tree.file(registry.list) else { continue };
         for file in tree.rust() {
             let Some(stem) = member(file, registry) else { continue };
-            if !list.code.lines().any(|line| has_word(line, stem)) {
+            let not_in_a_name = |c: char| !c.is_alphanumeric() && c != '_';
+            if !list.code().any(|line| line.split(not_in_a_name).any(|word| word == stem)) {
                 let what = format!("{} does not list it", registry.list);
                 findings.push(file.finding(0, what, "add its line, or remove the file"));
             }
@@ -173,11 +175,11 @@ pub fn registries(tree: &Tree) -> Vec<Finding> {
 /// The name under which the registry lists this file, if it must.
 fn member<'a>(file: &'a SourceFile, registry: &Registry) -> Option<&'a str> {
     let stem = file.path.strip_prefix(registry.folder)?.strip_suffix(".rs")?;
-    let is_member = file.code.contains(registry.marker);
+    let is_member = file.code().any(|line| line.contains(registry.marker));
     (is_member && stem != "registry" && !stem.contains('/')).then_some(stem)
 }
 
-/// A finding for each line of code, tests included, that `matches`.
+/// A finding for each line, tests included, that `matches` without its indentation.
 fn lines_with<'a>(
     files: impl Iterator<Item = &'a SourceFile>,
     matches: impl Fn(&str) -> bool,
@@ -186,8 +188,7 @@ fn lines_with<'a>(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
-        let code = crate::source::code_only(&file.text);
-        let found = code.lines().enumerate().filter(|(_, line)| matches(line));
+        let found = file.text.lines().enumerate().filter(|(_, line)| matches(line.trim_start()));
         findings.extend(found.map(|(index, _)| file.finding(index, what, hint)));
     }
     findings
@@ -209,11 +210,14 @@ mod tests {
 
     #[test]
     fn unsafe_code_is_found_outside_of_sys_only() {
-        let text = "// unsafe\nfn f() {\n    unsafe { g() }\n}\n";
+        let text = "// unsafe_code\nmod a {\n    #![allow(unsafe_code)]\n}\n";
         assert_eq!(lines(unsafe_code, "crates/base/src/a.rs", text), [3]);
         assert!(lines(unsafe_code, "crates/sys/src/a.rs", text).is_empty());
-        let in_tests = "#[cfg(test)]\nmod tests {\n    unsafe fn f() {}\n}\n";
+        let in_tests = "#[cfg(test)]\nmod tests {\n    #[expect(unsafe_code)]\n}\n";
         assert_eq!(lines(unsafe_code, "crates/base/src/a.rs", in_tests), [3]);
+        let manifest = "[package]\nname = \"a\"\n\n[lints]\nworkspace = true\n";
+        assert!(lines(unsafe_code, "crates/a/Cargo.toml", manifest).is_empty());
+        assert_eq!(lines(unsafe_code, "crates/a/Cargo.toml", "[package]\n"), [1]);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Finding;
-use crate::source::code_only;
 use crate::workspace::{cargo, output_of, root};
 
 #[derive(Debug, Default)]
@@ -23,8 +22,6 @@ pub struct SourceFile {
     /// Its path from the root of the workspace.
     pub path: String,
     pub text: String,
-    /// For Rust: its text without comments, strings and what follows `#[cfg(test)]`.
-    pub code: String,
 }
 
 #[derive(Debug)]
@@ -48,16 +45,7 @@ const PREFIX: &str = "blockstone-";
 impl SourceFile {
     /// A file from its path and text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
-        let (path, text) = (path.into(), text.into());
-        let product = match product_lines(&text) {
-            Some(count) => text.lines().take(count).collect::<Vec<_>>().join("\n"),
-            None => text.clone(),
-        };
-        let mut file = Self { path, text, code: String::new() };
-        if file.is_a("rs") {
-            file.code = code_only(&product);
-        }
-        file
+        Self { path: path.into(), text: text.into() }
     }
 
     /// Whether its name ends in this extension.
@@ -74,6 +62,12 @@ impl SourceFile {
     /// Whether all of it serves tests.
     pub fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
+    }
+
+    /// Its lines before the tests that are no comment.
+    pub fn code(&self) -> impl Iterator<Item = &str> {
+        let lines = self.text.lines().take(self.product_lines());
+        lines.filter(|line| !line.trim_start().starts_with("//"))
     }
 
     pub fn product_lines(&self) -> usize {

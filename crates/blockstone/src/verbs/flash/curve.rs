@@ -7,9 +7,9 @@ use blockstone_base::units::Bytes;
 use blockstone_flash::fit::Sample;
 
 use super::rates;
-use crate::cli::Global;
 use crate::printer::Printer;
 use crate::recordings;
+use crate::verb::Global;
 
 pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> Result<Vec<Sample>> {
     let path = Path::new(curve);

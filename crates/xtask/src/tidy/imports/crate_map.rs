@@ -47,7 +47,7 @@ impl<'a> CrateMap<'a> {
         for file in tree.rust().filter(|file| !file.is_test()) {
             let Some(inside) = file.path.strip_prefix(&folder) else { continue };
             let own = module_path(inside);
-            for scope in scopes(&file.code) {
+            for scope in scopes(&file.text) {
                 let path = [own.as_slice(), &scope.inside].concat();
                 for name in &scope.test_modules {
                     test_modules.push([path.as_slice(), slice::from_ref(name)].concat());
