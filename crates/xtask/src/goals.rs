@@ -135,13 +135,17 @@ impl Results {
     }
 }
 
+/// A column; `\n` breaks its heading into two lines.
+pub const fn column(name: &'static str, heading: &'static str, decimals: usize) -> Column {
+    Column { name, heading, decimals }
+}
+
 impl Column {
     /// The widest word of its heading, and room for a figure.
     fn width(&self) -> usize {
         widest([self.line(0), self.line(1)]).max(9)
     }
 
-    /// A line of its heading, which `\n` breaks into two.
     fn line(&self, number: usize) -> &str {
         let (first, second) = self.heading.split_once('\n').unwrap_or(("", self.heading));
         if number == 0 { first } else { second }
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_document_names_what_was_not_measured_as_null() {
-        const COLUMNS: &[Column] = &[Column { name: "read_iops", heading: "reads", decimals: 0 }];
+        const COLUMNS: &[Column] = &[column("read_iops", "reads", 0)];
         let points = vec![Point { name: "one".to_owned(), values: vec![f64::NAN] }];
         let goals = vec![Goal::at_least("more", 2.0, 1.0)];
         let document = Results { columns: COLUMNS, points, goals }.document("test");
@@ -204,7 +208,7 @@ mod tests {
     fn ranges_and_headings_read_well() {
         assert_eq!(Goal::near("a", 0.0, 2_400.0, 0.03).range(), "2,328 … 2,472");
         assert_eq!(Goal::at_most("a", 0.0, 1.25).range(), "≤ 1.250");
-        let column = Column { name: "read_iops", heading: "disk\nreads/s", decimals: 1 };
+        let column = column("read_iops", "disk\nreads/s", 1);
         assert_eq!((column.line(0), column.line(1), column.width()), ("disk", "reads/s", 9));
         assert_eq!(column.cell(2.26, 5), "  2.3");
     }

@@ -50,7 +50,7 @@ use serde_json::Value;
 
 use self::server::{Psql, Server};
 use super::{Extent, Options, median};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::line;
 
 /// Our blocks a CPU-second beside those of pgio.
@@ -76,20 +76,12 @@ const ATTEMPTS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(20);
 
 const COLUMNS: &[Column] = &[
-    Column { name: "blocks_per_cpu_s", heading: "ours\nblocks/CPU-s", decimals: 0 },
-    Column { name: "pgio_blocks_per_cpu_s", heading: "pgio\nblocks/CPU-s", decimals: 0 },
-    Column { name: "ratio", heading: "\nratio", decimals: 3 },
-    Column {
-        name: "pgio_no_prefetch_blocks_per_cpu_s",
-        heading: "pgio, no\nprefetch",
-        decimals: 0,
-    },
-    Column { name: "client_ratio", heading: "client ÷ server,\npage cache", decimals: 4 },
-    Column {
-        name: "buffered_client_ratio",
-        heading: "client ÷ server,\nshared buffers",
-        decimals: 4,
-    },
+    column("blocks_per_cpu_s", "ours\nblocks/CPU-s", 0),
+    column("pgio_blocks_per_cpu_s", "pgio\nblocks/CPU-s", 0),
+    column("ratio", "\nratio", 3),
+    column("pgio_no_prefetch_blocks_per_cpu_s", "pgio, no\nprefetch", 0),
+    column("client_ratio", "client ÷ server,\npage cache", 4),
+    column("buffered_client_ratio", "client ÷ server,\nshared buffers", 4),
 ];
 
 /// What pgio's own functions do for a select, in our words but for the query.

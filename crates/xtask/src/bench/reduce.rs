@@ -13,13 +13,11 @@ use blockstone_testkit::build;
 use serde_json::Value;
 
 use super::{Options, median};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::{line, output_of, scratch, show};
 
-const COLUMNS: &[Column] = &[
-    Column { name: "gb_per_cpu_s", heading: "GB/s\na core", decimals: 2 },
-    Column { name: "gb_per_s", heading: "GB/s\nof time", decimals: 2 },
-];
+const COLUMNS: &[Column] =
+    &[column("gb_per_cpu_s", "GB/s\na core", 2), column("gb_per_s", "GB/s\nof time", 2)];
 
 struct Side {
     name: &'static str,

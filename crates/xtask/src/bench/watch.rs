@@ -9,16 +9,14 @@ use blockstone_sys::process;
 use blockstone_testkit::build;
 
 use super::{Options, median};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::{line, scratch};
 
 /// Share of one processor that recording may take.
 const SHARE_GOAL: f64 = 0.005;
 
-const COLUMNS: &[Column] = &[
-    Column { name: "cpu_share", heading: "of one\nprocessor", decimals: 4 },
-    Column { name: "cpu_us_per_look", heading: "CPU µs\na look", decimals: 0 },
-];
+const COLUMNS: &[Column] =
+    &[column("cpu_share", "of one\nprocessor", 4), column("cpu_us_per_look", "CPU µs\na look", 0)];
 
 /// A monitor to compare.
 struct Side {
