@@ -22,7 +22,6 @@ const ABOUT: &str =
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 judged and failed, 2 could not run, 3 ran but not \
                           trustworthy, 4 a required capability is missing, 130 interrupted.";
 
-/// What was asked for.
 pub struct Asked {
     pub verb: &'static Verb,
     pub options: ArgMatches,

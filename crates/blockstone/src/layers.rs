@@ -14,7 +14,6 @@ use crate::chapters;
 
 /// Slices of time for tables.
 const SLICES: usize = 60;
-/// Points of a chart.
 const POINTS: usize = 300;
 /// Rows of a table that are kept for each slice: the first of the whole interval.
 const ROWS: usize = 30;

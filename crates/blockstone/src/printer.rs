@@ -25,7 +25,6 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// A printer for these options and this terminal.
     pub fn new(quiet: bool, color: Color) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let choose = |terminal: bool| match color {
@@ -40,7 +39,6 @@ impl Printer {
         }
     }
 
-    /// How text on standard output should look.
     pub fn style(self) -> Style {
         let width = terminal_width().unwrap_or(100).clamp(60, 140);
         Style { color: self.color_out, width }

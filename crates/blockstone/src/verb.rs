@@ -16,7 +16,6 @@ use crate::printer::{Color, Printer};
 /// Takes the figures out of a recording.
 pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
 
-/// A verb.
 pub struct Verb {
     pub name: &'static str,
     /// What it does, in one line of the help.
@@ -25,7 +24,6 @@ pub struct Verb {
     pub alias: &'static str,
     /// Adds its options and examples.
     pub options: fn(clap::Command) -> clap::Command,
-    /// Does it.
     pub run: fn(&ArgMatches, &Context) -> Result<Exit>,
     /// Whether it ends in a report: then `--json`, `--csv` and `--html` mean something.
     pub reports: bool,
@@ -80,7 +78,6 @@ impl Verb {
         figures: None,
     };
 
-    /// As the command line knows it.
     pub fn declaration(&self) -> clap::Command {
         let command = (self.options)(clap::Command::new(self.name)).about(self.about);
         if self.alias.is_empty() { command } else { command.visible_alias(self.alias) }

@@ -3,7 +3,6 @@
 
 use blockstone_base::table::{Measure, Text};
 
-/// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// Its anchor on the page, unique: kebab case.
@@ -24,7 +23,6 @@ pub struct Chart {
     pub height: u16,
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// What it shows, with the unit where the measure does not say it.
@@ -46,10 +44,8 @@ pub enum Scale {
     Names(Vec<String>),
 }
 
-/// Something drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
-    /// The legend's text.
     pub name: String,
     pub color: Color,
     pub form: Form,
@@ -70,7 +66,6 @@ pub enum Form {
     Heat(Vec<HeatCell>),
 }
 
-/// A point of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     pub x: f64,
@@ -100,7 +95,6 @@ pub struct Band {
     pub name: String,
 }
 
-/// A named height.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     pub y: f64,
@@ -172,7 +166,6 @@ impl Chart {
         Self { width: Width::Third, ..self }
     }
 
-    /// The same chart with a named height.
     #[must_use]
     pub fn level(mut self, y: f64, name: impl Into<String>) -> Self {
         self.levels.push(Level { y, name: name.into() });
@@ -186,7 +179,6 @@ impl Chart {
         self
     }
 
-    /// The same chart with one more layer.
     #[must_use]
     pub fn layer(mut self, name: impl Into<String>, color: Color, form: Form) -> Self {
         self.layers.push(Layer { name: name.into(), color, form });

@@ -12,7 +12,6 @@ use serde_json::{Map, Value as Json};
 use crate::chart::Chart;
 pub use crate::timeline::Timeline;
 
-/// The answer of a verb.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The verb, also the first part of the JSON schema's name: `run`, `flash-sim`.
@@ -53,7 +52,6 @@ pub struct Report {
     pub timeline: Option<Timeline>,
 }
 
-/// The first line.
 #[derive(Clone, Debug, Default)]
 pub struct Headline {
     /// What the report is about: a path, a host, a model.
@@ -69,16 +67,13 @@ pub struct Headline {
 /// How a line is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// An answer.
     #[default]
     Plain,
     /// An answer with a reservation.
     Warning,
-    /// No answer.
     Bad,
 }
 
-/// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
     /// Its key in JSON documents; rules name it as what they concern.
@@ -100,7 +95,6 @@ pub struct Card {
     pub condemned_by: Vec<String>,
 }
 
-/// A chapter.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     /// Anchor on the page, unique: kebab case.
@@ -125,7 +119,6 @@ pub enum Detail {
     Terminal,
 }
 
-/// A part of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
     Table(Table),
@@ -142,7 +135,6 @@ impl Report {
         !self.verdicts.iter().any(Verdict::condemns)
     }
 
-    /// Every table, in reading order.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
             Block::Table(table) => Some(table),

@@ -31,7 +31,6 @@ pub enum TestkitError {
     /// A device of that name exists already, or none does.
     #[error("{what}: {name}\nhint: `cargo xtask device list` shows the devices that exist")]
     Name {
-        /// What is wrong with it.
         what: &'static str,
         name: String,
     },

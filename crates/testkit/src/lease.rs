@@ -81,7 +81,6 @@ impl Lease {
         }
     }
 
-    /// Names of the kept folders.
     pub(crate) fn kept(root: &Path) -> Result<Vec<String>, TestkitError> {
         let mut names: Vec<String> = folders(root)?
             .into_iter()
@@ -101,7 +100,6 @@ impl Lease {
         name_of(&self.dir)
     }
 
-    /// Takes a kept folder apart.
     pub(crate) fn remove(&self) -> Result<(), TestkitError> {
         take_apart(&self.dir)
     }

@@ -21,7 +21,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::registry::ALL;
 
-/// Which comparison, how long and how often.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// The comparison
@@ -59,7 +58,6 @@ impl Options {
     }
 }
 
-/// `cargo xtask bench`.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let entry = ALL.iter().find(|entry| entry.name == options.name);
     let entry = entry.ok_or_else(|| anyhow!("there is no comparison {}", options.name))?;

@@ -3,7 +3,6 @@
 use blockstone_base::units::thousands;
 use serde_json::{Map, Value, json};
 
-/// What an experiment came to.
 #[derive(Debug)]
 pub struct Results {
     /// What [`Point::values`] are, in their order.
@@ -13,7 +12,6 @@ pub struct Results {
     pub goals: Vec<Goal>,
 }
 
-/// A column of the table.
 #[derive(Debug)]
 pub struct Column {
     /// Its key in JSON; unit last.
@@ -22,7 +20,6 @@ pub struct Column {
     pub decimals: usize,
 }
 
-/// One row of the table.
 #[derive(Debug)]
 pub struct Point {
     pub name: String,
@@ -45,17 +42,14 @@ impl Goal {
         Self::within(what, seen, aim * (1.0 - tolerance), aim * (1.0 + tolerance))
     }
 
-    /// `seen` is from `least` to `most`.
     pub fn within(what: impl Into<String>, seen: f64, least: f64, most: f64) -> Self {
         Self { what: what.into(), seen, least, most }
     }
 
-    /// `seen` is `least` or more.
     pub fn at_least(what: impl Into<String>, seen: f64, least: f64) -> Self {
         Self::within(what, seen, least, f64::INFINITY)
     }
 
-    /// `seen` is `most` or less.
     pub fn at_most(what: impl Into<String>, seen: f64, most: f64) -> Self {
         Self::within(what, seen, f64::NEG_INFINITY, most)
     }
@@ -79,7 +73,6 @@ impl Goal {
 }
 
 impl Results {
-    /// Whether every goal was met.
     pub fn all_met(&self) -> bool {
         self.goals.iter().all(Goal::is_met)
     }

@@ -19,7 +19,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use self::registry::ALL;
 use crate::interrupt::Interrupt;
 
-/// Which experiment, and how.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// The experiment
@@ -38,7 +37,6 @@ pub struct Options {
 
 #[derive(Debug)]
 pub struct Lab {
-    /// How long a run is measured for.
     window: Duration,
     /// Where to keep its recordings; none removes them.
     runs_dir: Option<PathBuf>,

@@ -18,7 +18,6 @@ pub fn scratch(name: &str) -> Result<PathBuf> {
     Ok(dir.join(name))
 }
 
-/// A cargo command in the workspace.
 pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());

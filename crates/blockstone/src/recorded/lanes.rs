@@ -19,7 +19,6 @@ pub struct Lanes<'a> {
     phases: Vec<Vec<Interval<'a>>>,
 }
 
-/// A line to be drawn.
 pub struct Lane {
     pub name: String,
     pub color: Color,

@@ -201,7 +201,6 @@ fn destination(dir: &Path) -> Result<Destination> {
     Ok(Destination { dir: run.path, id: run.id })
 }
 
-/// Makes a recording of another tool's files.
 fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
     let import = Import::read(files)?;
     for note in import.notes() {
@@ -232,7 +231,6 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What of a recording is reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part<'a> {
     pub from: Option<Nanos>,

@@ -6,7 +6,6 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::report::Report;
 
-/// The document.
 pub fn document(report: &Report) -> Json {
     let mut document = Map::new();
     let schema = format!("blockstone.{}/{}", report.verb, report.version);

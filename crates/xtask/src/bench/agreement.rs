@@ -32,10 +32,8 @@ type Figure = (&'static str, fn(&Measured) -> f64);
 
 const FIGURES: [Figure; 2] = [("IOPS", |m| m.iops), ("p50", |m| m.latency_ns_p50 / 1e3)];
 
-/// fio, ours, fio again.
 type Round = [Measured; 3];
 
-/// `cargo xtask bench agreement`.
 pub fn run(options: &Options) -> Result<Results> {
     let Extent { seconds, rounds, size } = options.extent();
     let ours = Side::ours()?;

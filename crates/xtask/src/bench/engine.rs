@@ -46,7 +46,6 @@ const COLUMNS: &[Column] = &[
     column("system_ratio", "\nratio", 2),
 ];
 
-/// `cargo xtask bench engine`.
 pub fn run(options: &Options) -> Result<Results> {
     let Extent { seconds, rounds, size } = options.extent();
     let ours = Side::ours()?;

@@ -27,7 +27,6 @@ const COLUMNS: &[Column] = &[
     column("memory_mib_per_gib", "MiB\na GiB", 3),
 ];
 
-/// `cargo xtask bench flash`.
 pub fn run(options: &Options) -> Result<Results> {
     let selection = ["--release", "--package", "blockstone", "--example", "flash_speed"];
     let program = build(&selection)?;

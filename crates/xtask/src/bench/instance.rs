@@ -36,7 +36,6 @@ const COLUMNS: &[Column] = &[
 /// What was measured, in the order in which it was, with its figures.
 type Figures = Vec<(String, BTreeMap<String, f64>)>;
 
-/// `cargo xtask bench instance`.
 pub fn run(options: &Options) -> Result<Results> {
     if (options.seconds, options.rounds, options.size) != (None, None, None) {
         bail!("this bench has fixed times and sizes\nhint: omit the options");

@@ -123,14 +123,12 @@ struct Work {
     cpu_ns: f64,
 }
 
-/// What a run of ours came to.
 #[derive(Clone, Debug, PartialEq)]
 struct Ours {
     work: Work,
     client_cpu_ns: f64,
 }
 
-/// A round of all sides.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     ours: Work,
@@ -164,7 +162,6 @@ impl Round {
     }
 }
 
-/// `cargo xtask bench pgio`.
 pub fn run(options: &Options) -> Result<Results> {
     let Extent { seconds, rounds, size } = options.extent();
     ensure!(
@@ -283,7 +280,6 @@ impl<'a> Pgio<'a> {
         Ok(Self { server, scale })
     }
 
-    /// The plan of its query.
     fn plan(&self) -> Result<String> {
         let mut link = Psql::connect(self.server, "")?;
         let ask = format!(

@@ -71,7 +71,6 @@ const ALL_MASKS: &[&str] = &["--compress", "not", "--no-shifts"];
 /// Of the sequential rate that a calibration finds.
 const DISK_GOAL: f64 = 0.95;
 
-/// `cargo xtask bench reduce`.
 pub fn run(options: &Options) -> Result<Results> {
     let binary = build(&["--release", "--package", "blockstone"])?;
     let size = options.size.unwrap_or(Bytes::gib(2));

@@ -6,10 +6,8 @@ use blockstone_testkit::Need;
 use super::{Options, agreement, engine, flash, instance, pgio, reduce, watch};
 use crate::goals::Results;
 
-/// A comparison as it is registered.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its name on the command line.
     pub name: &'static str,
     pub doc: &'static str,
     /// What the machine must have for it.

@@ -18,7 +18,6 @@ const SHARE_GOAL: f64 = 0.005;
 const COLUMNS: &[Column] =
     &[column("cpu_share", "of one\nprocessor", 4), column("cpu_us_per_look", "CPU µs\na look", 0)];
 
-/// A monitor to compare.
 struct Side {
     name: &'static str,
     /// The command, given the binary, where its files may go and for how many seconds it runs.
@@ -34,7 +33,6 @@ const SIDES: [Side; 3] = [
 /// Seconds of a run whose cost is that of starting and stopping.
 const SHORT: u32 = 2;
 
-/// `cargo xtask bench watch`.
 pub fn run(options: &Options) -> Result<Results> {
     let (seconds, rounds) = (options.seconds.unwrap_or(20), options.extent().rounds);
     ensure!(options.size.is_none(), "there is no size\nhint: leave out --size");

@@ -88,7 +88,6 @@ impl<'a> Rig<'a> {
 }
 
 impl Run {
-    /// A figure of its summary.
     pub fn figure(&self, name: &str) -> Result<f64> {
         let Self(document) = self;
         let condemned = &document["condemned"][name]["by"];
@@ -96,7 +95,6 @@ impl Run {
         value.with_context(|| format!("find {name} in the summary (condemned by: {condemned})"))
     }
 
-    /// The length of its window.
     pub fn window_s(&self) -> Result<f64> {
         let duration_ns = self.0["window"]["duration_ns"].as_f64();
         Ok(duration_ns.context("find the length of the window")? / 1e9)

@@ -25,7 +25,6 @@ const COLUMNS: &[Column] = &[
     column("memory_mib", "memory\nMiB", 0),
 ];
 
-/// `cargo xtask lab reduce`.
 pub fn run(_: &Lab) -> Result<Results> {
     let program = build(&["--release", "--package", "blockstone", "--example", "reduce_trials"])?;
     let numbers = [TRIALS, GIB, MEMORY_MIB].map(|number| number.to_string());

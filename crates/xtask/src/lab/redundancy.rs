@@ -76,7 +76,6 @@ struct Measured {
     write_complete_ms: f64,
 }
 
-/// `cargo xtask lab redundancy`.
 pub fn run(lab: &Lab) -> Result<Results> {
     let caps = Caps { read_iops: Some(DISK_IOPS), write_iops: Some(DISK_IOPS), ..Caps::default() };
     let spec = DeviceSpec { size: Bytes::mib(256), file_system: None, caps };

@@ -5,10 +5,8 @@ use anyhow::Result;
 use super::{Lab, reduce, redundancy, verb_cost};
 use crate::goals::Results;
 
-/// An experiment as it is registered.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its name on the command line.
     pub name: &'static str,
     pub doc: &'static str,
     pub run: fn(&Lab) -> Result<Results>,

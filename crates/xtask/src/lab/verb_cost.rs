@@ -31,7 +31,6 @@ const LINES_MAX: f64 = 1.0;
 const COLUMNS: &[Column] =
     &[column("new_files", "new\nfiles", 0), column("edited_lines", "edited\nlines", 0)];
 
-/// `cargo xtask lab verb-cost`.
 pub fn run(_: &Lab) -> Result<Results> {
     let tree = scratch("verb-cost")?;
     if tree.exists() {

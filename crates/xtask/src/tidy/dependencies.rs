@@ -50,7 +50,6 @@ pub fn direction(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A row of the table of crates.
 struct CrateRow<'a> {
     index: usize,
     name: &'a str,
@@ -145,7 +144,6 @@ pub fn explained(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A row of the page.
 struct Row<'a> {
     index: usize,
     name: &'a str,

@@ -19,7 +19,6 @@ pub struct Tree {
 
 #[derive(Debug)]
 pub struct SourceFile {
-    /// Its path from the root of the workspace.
     pub path: String,
     pub text: String,
 }
@@ -28,7 +27,6 @@ pub struct SourceFile {
 pub struct Package {
     /// Its folder's name: `sys`.
     pub name: String,
-    /// What it depends on directly.
     pub dependencies: Vec<Dependency>,
 }
 
@@ -43,12 +41,10 @@ pub struct Dependency {
 const PREFIX: &str = "blockstone-";
 
 impl SourceFile {
-    /// A file from its path and text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self { path: path.into(), text: text.into() }
     }
 
-    /// Whether its name ends in this extension.
     pub fn is_a(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
@@ -117,7 +113,6 @@ impl Dependency {
 }
 
 impl Tree {
-    /// The file at `path`.
     pub fn file(&self, path: &str) -> Option<&SourceFile> {
         self.files.iter().find(|file| file.path == path)
     }

@@ -53,7 +53,6 @@ pub fn of(report: &Report) -> Result<&str> {
     })
 }
 
-/// The columns with their values.
 pub fn columns(recording: &Recording, findings: &RunFindings) -> Vec<(&'static str, String)> {
     let profile = |name: &str| findings.load_profile.iter().find(|row| row.name == name);
     let rate = |name: &str, factor: f64, digits: usize| {

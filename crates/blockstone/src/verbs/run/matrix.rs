@@ -105,7 +105,6 @@ fn show(dir: &Path, context: &verb::Context) -> Result<Exit> {
     finish::finish(&report, context)
 }
 
-/// The report of the grid in `dir`.
 pub fn report(dir: &Path) -> Result<Report> {
     let file = dir.join(PLAN_FILE);
     let text =

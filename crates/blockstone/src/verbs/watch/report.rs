@@ -8,7 +8,6 @@ use serde_json::Value as Json;
 use crate::chapters;
 use crate::layers::layers;
 
-/// What an interval is of.
 pub struct Watched<'a> {
     /// None while it is watched.
     pub manifest: Option<&'a Manifest>,

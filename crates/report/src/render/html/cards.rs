@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::format;
 use crate::report::{self, Report};
 
-/// One figure.
 #[derive(Serialize)]
 pub struct Card {
     title: String,
@@ -20,7 +19,6 @@ pub struct Card {
     warned_by: Vec<String>,
 }
 
-/// Cards of one group.
 #[derive(Serialize)]
 pub struct Group {
     title: String,

@@ -91,7 +91,6 @@ pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Op
     (span.0 <= span.1).then_some(span)
 }
 
-/// Draws a chart.
 pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     let chart = &*thin::thinned(chart);
     let (labels_across, width) = match chart.width {

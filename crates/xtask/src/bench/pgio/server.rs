@@ -103,7 +103,6 @@ impl Server {
         self.dir.path()
     }
 
-    /// Its address, as our program takes it.
     pub fn address(&self) -> String {
         let socket = self.home.to_string_lossy().replace('/', "%2F");
         format!("postgres://{NAME}@{socket}/postgres")

@@ -39,7 +39,6 @@ impl Module {
 const HANDS_MAX: usize = 8;
 
 impl<'a> CrateMap<'a> {
-    /// Reads the sources of a package.
     pub fn of(tree: &'a Tree, package: &str) -> Self {
         let folder = format!("crates/{package}/src/");
         let mut map = Self { files: Vec::new(), modules: BTreeMap::new() };

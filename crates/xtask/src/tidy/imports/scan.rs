@@ -20,7 +20,6 @@ pub struct Scope {
     pub test_modules: Vec<String>,
 }
 
-/// One name of a `use` declaration.
 #[derive(Debug)]
 pub struct Import {
     /// What it is called here; none for `*`.
@@ -33,7 +32,6 @@ pub struct Import {
 const DEFINES: &[&str] =
     &["struct", "enum", "union", "fn", "const", "static", "type", "trait", "macro_rules"];
 
-/// Reads the code of a file.
 pub fn scopes(code: &str) -> Vec<Scope> {
     let mut reader = Reader { scopes: vec![Scope::default()] };
     // The compiler names what is no Rust.

@@ -20,7 +20,6 @@ const ASYNC: Color = Color::Series(1);
 /// Points of a percentile curve a decade of 1/(1−q).
 const STEPS: i32 = 8;
 
-/// Charts of the section on reads.
 pub fn reads(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
     let mut charts: Vec<Chart> =
         against_iops(manifest, findings, Group::RandomRead).into_iter().collect();
@@ -29,7 +28,6 @@ pub fn reads(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
     charts
 }
 
-/// Charts of the section on writes and commits.
 pub fn writes(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
     let mut charts: Vec<Chart> =
         against_iops(manifest, findings, Group::RandomWrite).into_iter().collect();

@@ -163,7 +163,6 @@ const COMMITTERS: &[Heading] = &[
     count("commits_per_flush", "commits/flush", "Commits that one flush made durable."),
 ];
 
-/// What more committers bring.
 pub fn committers(manifest: &Manifest, findings: &Findings) -> Table {
     let block_bytes = select::block_bytes(manifest, findings);
     let title = "Committers side by side: O_DSYNC, overwriting";
@@ -184,7 +183,6 @@ const MATRIX: &[Heading] = &[
     flow("large_bytes_per_s", "large reads", "Throughput of the large reads."),
 ];
 
-/// Small random and large sequential reads together.
 pub fn matrix(findings: &Findings) -> Table {
     let mut table = Table::new("mixed-reads", "Small and large reads together", MATRIX);
     for MatrixCell { small, large, point, large_mb_per_s } in select::matrix(findings) {
@@ -251,7 +249,6 @@ const RATES: &[Heading] = &[
     count("windows", "windows", "Windows that were pooled."),
 ];
 
-/// Every point's rate and sample.
 pub fn rates(findings: &Findings) -> Table {
     of_points(Table::new("rates", "Rates", RATES), &findings.points, |point| {
         row![
@@ -280,7 +277,6 @@ const LATENCIES: &[Heading] = &[
     time("lag_ns_max", "max lag", "The longest such delay."),
 ];
 
-/// Every point's latencies.
 pub fn latencies(findings: &Findings) -> Table {
     of_points(Table::new("latencies", "Latencies", LATENCIES), &findings.points, |point| {
         let l = &point.latency;
@@ -312,7 +308,6 @@ const COSTS: &[Heading] = &[
     share("steal_ratio", "stolen", "By the hypervisor."),
 ];
 
-/// Every point's cost to the processors.
 pub fn costs(findings: &Findings) -> Table {
     of_points(Table::new("processor-cost", "Processor cost", COSTS), &findings.points, |point| {
         let cpu = &point.cpu;

@@ -13,7 +13,6 @@ type Outcomes<'a> = [(&'static str, &'a Outcome)];
 type Of = fn(&Point) -> Option<Percentiles>;
 type Pick = fn(&Percentiles) -> u64;
 
-/// From full to steady.
 pub fn over_time(outcomes: &Outcomes<'_>) -> Section {
     let mut charts = vec![cliff(outcomes), amplification(outcomes)];
     charts.extend(outcomes.iter().map(|&(name, outcome)| percentiles(name, outcome)));
@@ -38,7 +37,6 @@ pub fn distributions(outcomes: &Outcomes<'_>) -> Section {
     Section::new("requests", "Every request, every block").detail(Detail::Page).with(charts)
 }
 
-/// How full blocks are over time.
 pub fn blocks(outcomes: &Outcomes<'_>) -> Section {
     let each = outcomes.iter().flat_map(|&(name, outcome)| {
         [pages(name, outcome), map(name, outcome, BLOCK_CELLS.0 / outcomes.len())]

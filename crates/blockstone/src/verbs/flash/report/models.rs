@@ -195,7 +195,6 @@ const FIT: &[Heading] = &[
     count("drive_fills_missing", "drive fills missing", "Until it is preconditioned."),
 ];
 
-/// What a measured curve tells.
 pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
     let yes = |yes: bool| if yes { "yes" } else { "no" };
     let row = row![
@@ -253,7 +252,6 @@ const LIFE: &[Heading] = &[
     count("erases_per_day", "erases per day", "Of the mean block."),
 ];
 
-/// How long a device lives.
 pub fn life(life: &Life) -> Report {
     let row =
         row![life.years, life.host_bytes, life.drive_writes_per_day, life.wa, life.erases_per_day];

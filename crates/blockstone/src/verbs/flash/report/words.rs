@@ -58,7 +58,6 @@ pub fn collection_alone(outcome: &Outcome) -> String {
     format!("{}, {pace}{background}", device.policy)
 }
 
-/// How much of the device was simulated.
 pub fn simulated(outcome: &Outcome) -> String {
     let blocks = thousands(outcome.config.blocks() as i64);
     match outcome.plan.scale {

@@ -136,7 +136,6 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
     .collect()
 }
 
-/// How many contents occur how often.
 pub fn occurrences(findings: &Findings) -> Option<Chart> {
     if findings.occurrences.is_empty() {
         return None;

@@ -148,7 +148,6 @@ const GRIDS: &[Heading] = &[
     count("contents_compressed", "compressed", "Contents that were compressed."),
 ];
 
-/// Every grid with its counts and ratios.
 pub fn grids(findings: &Findings) -> Table {
     let row = |figures: &GridFigures| {
         let [low, high] = ends(figures.reduction_ratio);
@@ -183,7 +182,6 @@ const COMPRESSION: &[Heading] = &[
     count("contents", "contents", "How many were compressed."),
 ];
 
-/// Compressors by step and class.
 pub fn compression(findings: &Findings) -> Table {
     let mut table = Table::new("compression", "Compression of the model's blocks", COMPRESSION);
     for row in findings.compression.chunk_by(|a, b| key(a) == key(b)) {
@@ -246,7 +244,6 @@ const RUNS: &[Heading] = &[
     bytes("original_start_bytes", "begins at", "Where in it."),
 ];
 
-/// The longest copies.
 pub fn runs(findings: &Findings, scanned: &Scanned) -> Table {
     let block_bytes = u64::from(findings.model.block_bytes);
     let name = |file| words::name(scanned, file, NAME_WIDTH);
@@ -285,7 +282,6 @@ const OCCURRENCES: &[Heading] = &[
     count("blocks", "blocks", "Blocks that these are."),
 ];
 
-/// How many contents occur how often.
 pub fn occurrences(findings: &Findings) -> Table {
     let row = |it: &Occurrences| row![times(it), it.contents.round(), it.blocks.round()];
     let title = "How often contents occur";
@@ -332,7 +328,6 @@ pub fn files(scanned: &Scanned) -> Table {
 const SKIPPED: &[Heading] =
     &[text("path", "path", "What was not scanned."), text("why", "why", "The reason.")];
 
-/// What was not scanned.
 pub fn skipped(scanned: &Scanned) -> Table {
     let row = |skipped: &Skipped| row![&skipped.path, &skipped.why];
     Table::new("skipped", "Skipped", SKIPPED).with(scanned.skipped.iter().map(row))

@@ -294,7 +294,6 @@ fn effect(noise: &Noise) -> Table {
     table
 }
 
-/// What the noise was.
 fn in_words(noise: &Noise) -> String {
     let latency = noise.latency.as_ref().map_or_else(
         || "–".to_owned(),
