@@ -36,7 +36,7 @@ pub fn layers(
     if views.is_empty() {
         sections.extend(activity::section(manifest, interval, &slices));
     }
-    let mut empty = Section::new("empty", "Tables without rows").detail(Detail::Page);
+    let mut empty = Section::page("empty", "Tables without rows");
     for (view, table) in &tables {
         if table.rows.is_empty() && views.is_empty() {
             empty.blocks.push(table.clone().into());

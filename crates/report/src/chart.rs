@@ -179,9 +179,12 @@ impl Chart {
         self
     }
 
+    /// The same chart with one more layer, unless there is nothing to draw.
     #[must_use]
     pub fn layer(mut self, name: impl Into<String>, color: Color, form: Form) -> Self {
-        self.layers.push(Layer { name: name.into(), color, form });
+        if !form.is_empty() {
+            self.layers.push(Layer { name: name.into(), color, form });
+        }
         self
     }
 }
@@ -216,6 +219,13 @@ impl Form {
     /// An area over these points.
     pub fn area(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         Self::Area(points.into_iter().map(Point::from).collect())
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Heat(cells) => cells.is_empty(),
+            form => form.points().iter().all(|point| point.y.is_none()),
+        }
     }
 
     /// Its points; a heat map has none.

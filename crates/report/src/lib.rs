@@ -29,8 +29,5 @@ pub enum ReportError {
     #[error(
         "render {template}: {source}\nhint: the template is part of this binary; please report it"
     )]
-    Template {
-        template: &'static str,
-        source: minijinja::Error,
-    },
+    Template { template: &'static str, source: minijinja::Error },
 }

@@ -150,9 +150,50 @@ impl Report {
     }
 }
 
+impl Card {
+    /// A figure in no group yet, which nothing condemns.
+    pub fn new(
+        name: impl Into<Text>,
+        title: impl Into<Text>,
+        estimate: Estimate,
+        unit: impl Into<Text>,
+    ) -> Self {
+        let (name, title, unit) = (name.into(), title.into(), unit.into());
+        let [group, prefix, words] = [(); 3].map(|()| Text::default());
+        let (source, condemned_by) = (String::new(), Vec::new());
+        Self { name, title, group, prefix, estimate, unit, words, source, condemned_by }
+    }
+
+    /// A figure without an interval: a model gives one number.
+    pub fn exact(
+        name: impl Into<Text>,
+        title: impl Into<Text>,
+        value: f64,
+        unit: impl Into<Text>,
+    ) -> Self {
+        let estimate = Estimate { value, low: value, high: value, samples: 1, duration_ns: 0 };
+        Self::new(name, title, estimate, unit)
+    }
+
+    #[must_use]
+    pub fn source(self, source: impl Into<String>) -> Self {
+        Self { source: source.into(), ..self }
+    }
+}
+
 impl Section {
     pub fn new(id: impl Into<Text>, heading: impl Into<Text>) -> Self {
         Self { id: id.into(), heading: heading.into(), ..Self::default() }
+    }
+
+    /// A section of the page.
+    pub fn page(id: impl Into<Text>, heading: impl Into<Text>) -> Self {
+        Self::new(id, heading).detail(Detail::Page)
+    }
+
+    /// A section of one table, under its heading.
+    pub fn of(id: impl Into<Text>, table: Table) -> Self {
+        Self::new(id, table.title.clone()).with([table])
     }
 
     #[must_use]

@@ -24,9 +24,8 @@ pub fn section(
         transfers(slices),
         manifest.and_then(|manifest| hours(manifest, interval)),
     ];
-    let section = Section::new("activity", "Activity over time")
-        .detail(blockstone_report::Detail::Page)
-        .with(charts.into_iter().flatten());
+    let section =
+        Section::page("activity", "Activity over time").with(charts.into_iter().flatten());
     (!section.blocks.is_empty()).then_some(section)
 }
 

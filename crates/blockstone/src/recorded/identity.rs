@@ -7,8 +7,8 @@ use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, bytes, count, happened, text};
 use blockstone_base::units::{Bytes, format_ns};
 use blockstone_record::manifest::{End, FileEvidence, Manifest, ProbeInfo};
+use blockstone_report::Section;
 use blockstone_report::format::{self, percent};
-use blockstone_report::{Detail, Section};
 
 use super::Facts;
 
@@ -92,9 +92,7 @@ pub fn section(manifest: &Manifest) -> Section {
         probes(&manifest.probes),
         recording(manifest),
     ];
-    Section::new("identity", "What was measured, and with what")
-        .detail(Detail::Page)
-        .with(tables.chain(rest))
+    Section::page("identity", "What was measured, and with what").with(tables.chain(rest))
 }
 
 const DEVICES: &[Heading] = &[

@@ -17,7 +17,6 @@ use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
 
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{self, Global, Verb};
@@ -61,8 +60,7 @@ fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     }
     let printer = context.printer;
     let settings = settings(args, &context.global, printer)?;
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut progress = Progress::new(printer, interrupt);
+    let mut progress = Progress::start(printer)?;
     let prepared = blockstone_run::prepare(&settings)?;
     if let Some(missing) = prepared.missing(&args.require)? {
         printer.error(&anyhow::anyhow!("{missing}"));

@@ -9,7 +9,6 @@ mod tests;
 mod words;
 
 use blockstone_base::row;
-use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
     Heading, Merge, Table, Text, column, count, happened, share, text, time,
 };
@@ -18,7 +17,7 @@ use blockstone_base::units::{thousands, three_digits};
 use blockstone_flash::simulate::{Outcome, Percentiles, Point};
 use blockstone_flash::trace::Trace;
 use blockstone_record::manifest::End;
-use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
+use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 use serde_json::{Map, Value as Json};
 
 pub use explain::explain;
@@ -42,26 +41,6 @@ fn base_report(verb: &'static str, document: Json) -> Report {
     }
 }
 
-/// A figure without an interval: a model gives one number.
-fn card(name: impl Into<Text>, title: &'static str, value: f64, unit: &'static str) -> Card {
-    let estimate = Estimate { value, low: value, high: value, samples: 1, duration_ns: 0 };
-    Card {
-        name: name.into(),
-        title: title.into(),
-        group: "".into(),
-        prefix: "".into(),
-        estimate,
-        unit: unit.into(),
-        words: "".into(),
-        source: String::new(),
-        condemned_by: Vec::new(),
-    }
-}
-
-fn with_source(card: Card, source: impl Into<String>) -> Card {
-    Card { source: source.into(), ..card }
-}
-
 /// A simulation, or two of the same load side by side, by name; the name of a single one is empty.
 pub fn simulation(
     outcomes: &[(&'static str, &Outcome)],
@@ -79,22 +58,16 @@ pub fn simulation(
         charts::over_time(outcomes).with([words::extent(first)]),
         charts::distributions(outcomes),
         charts::blocks(outcomes),
-        Section::new("numbers", "All figures")
-            .detail(Detail::Page)
-            .with([figures(outcomes), points(outcomes)]),
+        Section::page("numbers", "All figures").with([figures(outcomes), points(outcomes)]),
     ];
     sections.extend(trace.map(trace_section));
     sections.retain(|section| !section.blocks.is_empty());
-    let end = match signal {
-        Some(signal) => End::Interrupted { signal: signal.to_owned() },
-        None => End::Complete,
-    };
     Report {
         headline: headline(first, trace),
         identity: vec![words::device(first), words::collection(first), words::simulated(first)],
         cards: outcomes.iter().flat_map(|&(name, outcome)| cards(name, outcome)).collect(),
         sections,
-        end,
+        end: End::by(signal),
         ..base_report("flash-sim", document)
     }
 }
@@ -111,10 +84,10 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
         }
         None => (String::new(), Tone::Plain),
     };
-    let rate = card("iops_steady", "Behind the cliff", outcome.steady.iops, "IOPS");
+    let rate = Card::exact("iops_steady", "Behind the cliff", outcome.steady.iops, "IOPS");
     let mut figures = vec![Card { words: "IOPS behind the cliff".into(), ..rate }];
     figures.extend(outcome.steady.wa.map(|wa| {
-        let card = card("wa", "Write amplification", wa, "×");
+        let card = Card::exact("wa", "Write amplification", wa, "×");
         Card { words: "write amplification".into(), ..card }
     }));
     Headline { subject: words::load(outcome), figures, text, tone }
@@ -140,26 +113,26 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     );
     let all = [
         outcome.iops_fresh.map(|rate| {
-            let card = card(key("iops_fresh"), "Before the cliff", rate, "IOPS");
-            ("before", with_source(card, "nothing is moved yet"))
+            let card = Card::exact(key("iops_fresh"), "Before the cliff", rate, "IOPS");
+            ("before", card.source("nothing is moved yet"))
         }),
         outcome.cliff_drive_fills.map(|fills| {
-            let card = card(key("cliff_drive_fills"), "The cliff", fills, "drive fills");
+            let card = Card::exact(key("cliff_drive_fills"), "The cliff", fills, "drive fills");
             let by_arithmetic = outcome.cliff_drive_fills_analytic;
-            ("cliff", with_source(card, format!("{fills:.3}, by arithmetic {by_arithmetic:.3}")))
+            ("cliff", card.source(format!("{fills:.3}, by arithmetic {by_arithmetic:.3}")))
         }),
         Some({
-            let card = card(key("iops_steady"), "Behind the cliff", steady.iops, "IOPS");
-            ("behind", with_source(card, by_formula.unwrap_or_default()))
+            let card = Card::exact(key("iops_steady"), "Behind the cliff", steady.iops, "IOPS");
+            ("behind", card.source(by_formula.unwrap_or_default()))
         }),
         steady.wa.map(|wa| {
-            let card = card(key("wa"), "Write amplification", wa, "×");
-            ("WA", with_source(card, formula))
+            let card = Card::exact(key("wa"), "Write amplification", wa, "×");
+            ("WA", card.source(formula))
         }),
         Some({
             let value = plan.device.over_provisioning() * 100.0;
-            let card = card(key("over_provisioning"), "Over-provisioning", value, "%");
-            ("OP", with_source(card, spare))
+            let card = Card::exact(key("over_provisioning"), "Over-provisioning", value, "%");
+            ("OP", card.source(spare))
         }),
     ];
     let named = |(prefix, card): (&'static str, Card)| match device {

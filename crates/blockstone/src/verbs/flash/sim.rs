@@ -14,7 +14,6 @@ use super::args::{EngineChoice, SimArgs};
 use super::{device, memory_limit, rates, refused, report};
 use crate::exit::Exit;
 use crate::finish::finish;
-use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::verb::Context;
 
@@ -28,8 +27,7 @@ pub fn run(args: &SimArgs, context: &Context) -> Result<Exit> {
         Some(path) => Some(read_trace(path, args, plan.device.visible_bytes)?),
         None => None,
     };
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut watch = Progress::new(context.printer, interrupt);
+    let mut watch = Progress::start(context.printer)?;
     let mut outcomes = vec![simulate(&plan, trace.as_ref(), &mut watch, "simulating")?];
     if args.against_active && watch.signal().is_none() {
         plan.device.background = 0.0;

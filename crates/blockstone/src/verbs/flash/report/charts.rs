@@ -3,7 +3,7 @@
 use blockstone_base::table::Measure;
 use blockstone_flash::simulate::{Outcome, Percentiles, Point, heat_from_ns};
 use blockstone_report::chart::{Axis, Band, Chart, Color, Form, HeatCell, Level};
-use blockstone_report::{Detail, Section, percent};
+use blockstone_report::{Section, percent};
 
 /// Columns and rows of a heat map together over all devices of a page: a cell takes some 100 bytes.
 const LATENCY_COLUMNS: usize = 48;
@@ -34,15 +34,14 @@ pub fn distributions(outcomes: &Outcomes<'_>) -> Section {
         charts.push(tails(outcomes));
     }
     charts.push(erases(outcomes));
-    Section::new("requests", "Every request, every block").detail(Detail::Page).with(charts)
+    Section::page("requests", "Every request, every block").with(charts)
 }
 
 pub fn blocks(outcomes: &Outcomes<'_>) -> Section {
     let each = outcomes.iter().flat_map(|&(name, outcome)| {
         [pages(name, outcome), map(name, outcome, BLOCK_CELLS.0 / outcomes.len())]
     });
-    Section::new("blocks", "The blocks")
-        .detail(Detail::Page)
+    Section::page("blocks", "The blocks")
         .about(
             "A page is in use, stale because it was overwritten, or erased. Garbage collection \
              looks for blocks with few pages in use: it moves these and erases the block.",

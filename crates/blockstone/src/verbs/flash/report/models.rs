@@ -11,9 +11,9 @@ use blockstone_flash::fit::Fit;
 use blockstone_flash::sweep::{Setting, Swept};
 use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
-use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
+use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 
-use super::{base_report, card, documents, with_source, words};
+use super::{base_report, documents, words};
 
 const POINTS: &[Heading] = &[
     share("over_provisioning", "OP", "Raw ÷ visible − 1."),
@@ -45,14 +45,14 @@ pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&
         ]
     });
     let table = Table::new("points", "", POINTS).with(rows);
-    let end = match signal {
-        Some(signal) => End::Interrupted { signal: signal.to_owned() },
-        None => End::Complete,
-    };
     let chart = against_formula(points);
     let sections =
         vec![Section::new("points", "").with([table]), Section::new("curve", "").with([chart])];
-    Report { sections, end, ..base_report("flash-sweep", documents::sweep(points, iops, seed)) }
+    Report {
+        sections,
+        end: End::by(signal),
+        ..base_report("flash-sweep", documents::sweep(points, iops, seed))
+    }
 }
 
 /// Write amplification over spare, a line for each policy and block size, the formula dashed; of a
@@ -101,7 +101,7 @@ fn against_formula(points: &[Swept]) -> Chart {
 
 /// A report of one row of figures: cards for people, the row for scripts.
 fn of_one_row(verb: &'static str, document: serde_json::Value, table: Table) -> Report {
-    let section = Section::new("figures", "All figures").detail(Detail::Page).with([table]);
+    let section = Section::page("figures", "All figures").with([table]);
     Report { sections: vec![section], ..base_report(verb, document) }
 }
 
@@ -163,10 +163,10 @@ pub fn cliff(cliff: &Cliff) -> Report {
     let by_formula = format!("write amplification {:.3} by formula", cliff.wa);
     let mut cards = vec![
         share_card("over_provisioning", "over-provisioning", cliff.over_provisioning, spare),
-        with_source(card("seconds_to_cliff", "cliff after", after, unit), written),
-        with_source(card("iops_fresh", "before it", cliff.iops_fresh, "IOPS"), "writes of a page"),
-        with_source(card("iops_steady", "behind it", cliff.iops_steady, "IOPS"), by_formula),
-        card("iops_wanted", "asked for", cliff.iops_wanted, "IOPS"),
+        Card::exact("seconds_to_cliff", "cliff after", after, unit).source(written),
+        Card::exact("iops_fresh", "before it", cliff.iops_fresh, "IOPS").source("writes of a page"),
+        Card::exact("iops_steady", "behind it", cliff.iops_steady, "IOPS").source(by_formula),
+        Card::exact("iops_wanted", "asked for", cliff.iops_wanted, "IOPS"),
     ];
     cards.extend(cliff.over_provisioning_needed.map(|needed| {
         let rounded = |bytes: u64| format!("use at most {} of it", Bytes(bytes >> 20 << 20));
@@ -178,7 +178,7 @@ pub fn cliff(cliff: &Cliff) -> Report {
 }
 
 fn share_card(name: &'static str, title: &'static str, share: f64, source: String) -> Card {
-    with_source(card(name, title, share * 100.0, "%"), source)
+    Card::exact(name, title, share * 100.0, "%").source(source)
 }
 
 const FIT: &[Heading] = &[
@@ -213,17 +213,17 @@ pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
     let table = Table::new("fit", "", FIT).record().with([row]);
     let mbps = |bytes: f64| bytes / 1e6;
     let mut cards = vec![
-        card("drive_fills", "written", fit.drive_fills, "drive fills"),
-        card("fresh_bytes_per_s", "at first", mbps(fit.fresh_bytes_per_s), "MB/s"),
-        card("last_bytes_per_s", "at the end", mbps(fit.last_bytes_per_s), "MB/s"),
+        Card::exact("drive_fills", "written", fit.drive_fills, "drive fills"),
+        Card::exact("fresh_bytes_per_s", "at first", mbps(fit.fresh_bytes_per_s), "MB/s"),
+        Card::exact("last_bytes_per_s", "at the end", mbps(fit.last_bytes_per_s), "MB/s"),
     ];
-    let filled = |fills| card("cliff_drive_fills", "cliff after", fills, "drive fills");
+    let filled = |fills| Card::exact("cliff_drive_fills", "cliff after", fills, "drive fills");
     cards.extend(fit.cliff_drive_fills.map(filled));
     cards.extend(fit.over_provisioning_of_cliff.map(|share| {
         let source = "from where it fell, if full before".to_owned();
         share_card("over_provisioning_of_cliff", "over-provisioning", share, source)
     }));
-    let wa = |wa| with_source(card("wa", "write amplification", wa, "×"), "from how far it fell");
+    let wa = |wa| Card::exact("wa", "write amplification", wa, "×").source("from how far it fell");
     cards.extend(fit.wa.map(wa));
     cards.extend(fit.effective_spare.map(|share| {
         share_card("effective_spare", "effective spare", share, "from that, by formula".to_owned())
@@ -257,14 +257,13 @@ pub fn life(life: &Life) -> Report {
         row![life.years, life.host_bytes, life.drive_writes_per_day, life.wa, life.erases_per_day];
     let table = Table::new("life", "", LIFE).record().with([row]);
     let cards = vec![
-        with_source(card("years", "lifetime", life.years, "years"), "until the mean block is worn"),
-        card("host_bytes", "the host can write", life.host_bytes / 1e12, "TB"),
-        with_source(
-            card("drive_writes_per_day", "drive writes", life.drive_writes_per_day, "per day"),
-            "for five years",
-        ),
-        card("wa", "write amplification", life.wa, "×"),
-        card("erases_per_day", "erases of a block", life.erases_per_day, "per day"),
+        Card::exact("years", "lifetime", life.years, "years")
+            .source("until the mean block is worn"),
+        Card::exact("host_bytes", "the host can write", life.host_bytes / 1e12, "TB"),
+        Card::exact("drive_writes_per_day", "drive writes", life.drive_writes_per_day, "per day")
+            .source("for five years"),
+        Card::exact("wa", "write amplification", life.wa, "×"),
+        Card::exact("erases_per_day", "erases of a block", life.erases_per_day, "per day"),
     ];
     Report { cards, ..of_one_row("flash-life", documents::life(life), table) }
 }

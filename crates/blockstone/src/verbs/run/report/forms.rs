@@ -30,15 +30,10 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
     })?;
     let with = format!("{} blocks a read, {}", point.multiblock, sessions(point.parallel));
     Some(Card {
-        name: "read_mbps".into(),
-        title: "Most megabytes read a second".into(),
-        group: "".into(),
-        prefix: "".into(),
-        estimate: point.mb_per_s,
-        unit: "MB/s".into(),
         words: format!("MB/s at most, {with}").into(),
         source: point.label.clone(),
         condemned_by: point.condemned_by.clone(),
+        ..Card::new("read_mbps", "Most megabytes read a second", point.mb_per_s, "MB/s")
     })
 }
 
@@ -64,8 +59,7 @@ pub fn scan(scan: &Scan) -> [Section; 3] {
         Section::new("scan-in-words", "")
             .detail(Detail::Terminal)
             .with(scan.effects.iter().map(effect_in_words).chain([spreads])),
-        Section::new("scan-in-detail", "Scans in detail")
-            .detail(Detail::Page)
+        Section::page("scan-in-detail", "Scans in detail")
             .with([throughput(scan), latencies(scan)])
             .with(details),
     ]
@@ -263,8 +257,7 @@ pub fn noise(noise: &Noise) -> [Section; 2] {
                  sections describe the first window.";
     [
         Section::new("noise", "Noise beside the sessions").about(about).with([effect(noise)]),
-        Section::new("noise-in-detail", "The noise itself")
-            .detail(Detail::Page)
+        Section::page("noise-in-detail", "The noise itself")
             .with([shares(noise)])
             .with([writers(noise)]),
     ]

@@ -6,7 +6,7 @@ use blockstone_base::Estimate;
 use blockstone_base::table::{Heading, Measure, Row, Table, Value, happened, text};
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
-use blockstone_report::{Detail, Headline, Report, Section};
+use blockstone_report::{Headline, Report, Section};
 use serde_json::json;
 
 use super::tables::measure;
@@ -23,7 +23,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
     let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
     let sections = vec![
         Section::new("grid", "Every combination").with([table(grid)]),
-        Section::new("grid-charts", "Every combination, drawn").detail(Detail::Page).with(charts),
+        Section::page("grid-charts", "Every combination, drawn").with(charts),
     ];
     Report {
         verb: "grid".into(),
