@@ -67,17 +67,17 @@ impl<'a> Lanes<'a> {
             color: Color::Series(index),
             points: self.rate(probe, object, column),
         });
-        lanes.filter(|lane| lane.points.iter().any(|p| p.y.is_some_and(|y| y > 0.0))).collect()
+        lanes.filter(Lane::moved).collect()
     }
 
-    /// Lines on the time axis; none when nothing was measured of any.
+    /// Lines on the time axis.
     pub fn chart(
         &self,
         name: &'static str,
         title: &'static str,
         measure: Measure,
         lanes: Vec<Lane>,
-    ) -> Option<Chart> {
+    ) -> Chart {
         let line = |points| Form::Line { points, dashed: false, marks: false };
         self.drawn(name, title, measure, lanes, line)
     }
@@ -89,7 +89,7 @@ impl<'a> Lanes<'a> {
         title: &'static str,
         measure: Measure,
         lanes: Vec<Lane>,
-    ) -> Option<Chart> {
+    ) -> Chart {
         self.drawn(name, title, measure, lanes, Form::Area)
     }
 
@@ -98,24 +98,24 @@ impl<'a> Lanes<'a> {
         name: &'static str,
         title: &'static str,
         measure: Measure,
-        mut lanes: Vec<Lane>,
+        lanes: Vec<Lane>,
         form: impl Fn(Vec<Point>) -> Form,
-    ) -> Option<Chart> {
-        lanes.retain(|lane| lane.points.iter().any(|point| point.y.is_some()));
-        if lanes.is_empty() {
-            return None;
-        }
+    ) -> Chart {
         let mut chart = Chart::new(name, title, Axis::time(), Axis::new("", measure)).wide(HEIGHT);
         chart.bands = bands(self.manifest);
         let layer =
             |chart: Chart, lane: Lane| chart.layer(lane.name, lane.color, form(lane.points));
-        Some(lanes.into_iter().fold(chart, layer))
+        lanes.into_iter().fold(chart, layer)
     }
 }
 
 impl Lane {
     pub fn new(name: &str, color: Color, points: Vec<Point>) -> Self {
         Self { name: name.to_owned(), color, points }
+    }
+
+    pub fn moved(&self) -> bool {
+        self.points.iter().any(|point| point.y.is_some_and(|y| y > 0.0))
     }
 }
 
@@ -129,7 +129,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// Processor time as shares of all processors, and threads that waited for one.
-pub fn processors(lanes: &Lanes<'_>) -> Vec<Chart> {
+pub fn processors(lanes: &Lanes<'_>) -> [Chart; 2] {
     let cpus = f64::from(lanes.manifest.host.cpus.max(1));
     let of = |probe: &'static str, columns: &'static [&'static str]| {
         move |slice: &Interval<'_>| -> Known {
@@ -158,11 +158,11 @@ pub fn processors(lanes: &Lanes<'_>) -> Vec<Chart> {
     let queue = "Threads of Blockstone that waited for a processor";
     let waiting = lanes.chart("run-queue", queue, Measure::Count, waiting);
     let above = "Interrupts count in all, but neither as Blockstone's nor as other processes'.";
-    busy.map(|chart| chart.about(above)).into_iter().chain(waiting).collect()
+    [busy.about(above), waiting]
 }
 
 /// Share of the time in which each device of the chain had a request.
-pub fn devices(lanes: &Lanes<'_>) -> Option<Chart> {
+pub fn devices(lanes: &Lanes<'_>) -> Chart {
     let devices = lanes.manifest.target.devices.iter().zip(0..);
     let busy = devices.map(|(device, index)| {
         let busy = lanes.line(|slice| slice.share("block", &device.name, "busy_ns"));

@@ -145,15 +145,17 @@ fn over_time(recording: &Recording) -> Result<Vec<Chart>> {
     let rate = |name, object, column| {
         Lane::new(name, Color::Series(0), lanes.rate("load", object, column))
     };
-    let mut charts = Vec::new();
     let iops = vec![rate("IOPS", "", "completed_ops")];
-    charts.extend(lanes.chart("iops", "Operations a second", Measure::Count, iops));
     let beside = rate("load beside it", "background", "completed_bytes");
     let bytes = vec![rate("load", "", "completed_bytes"), Lane { color: Color::Grey, ..beside }];
-    charts.extend(lanes.chart("throughput", "Bytes a second", Measure::BytesPerS, bytes));
-    charts.extend(lanes::processors(&lanes));
-    charts.extend(lanes::devices(&lanes));
-    Ok(charts)
+    let [processors, run_queue] = lanes::processors(&lanes);
+    Ok(vec![
+        lanes.chart("iops", "Operations a second", Measure::Count, iops),
+        lanes.chart("throughput", "Bytes a second", Measure::BytesPerS, bytes),
+        processors,
+        run_queue,
+        lanes::devices(&lanes),
+    ])
 }
 
 fn document(

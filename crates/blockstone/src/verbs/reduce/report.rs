@@ -269,13 +269,12 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
     let chapter = |id: &'static str, heading: &'static str, charts: Vec<Chart>, tables: Vec<_>| {
         Section::page(id, heading).with(charts).with(tables)
     };
-    let some = |charts: Vec<Option<Chart>>| charts.into_iter().flatten().collect();
     let all_fields = field_costs(findings).is_none().then(|| tables::fields(findings));
     vec![
         chapter(
             "grids",
             "Block size and offset",
-            some(vec![charts::dedup(findings), charts::kinds(findings)]),
+            vec![charts::dedup(findings), charts::kinds(findings)],
             vec![tables::grids(findings)],
         )
         .about(
@@ -285,7 +284,7 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
         chapter(
             "compression",
             "Compression",
-            charts::compression(findings),
+            charts::compression(findings).into(),
             vec![tables::compression(findings)],
         )
         .about(
@@ -311,7 +310,10 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
         chapter(
             "sharing",
             "Who shares what, and how often",
-            some(vec![maps::matrix(findings, scanned), charts::occurrences(findings)]),
+            maps::matrix(findings, scanned)
+                .into_iter()
+                .chain([charts::occurrences(findings)])
+                .collect(),
             vec![tables::occurrences(findings)],
         ),
         chapter(

@@ -2,7 +2,7 @@
 
 use blockstone_base::table::Measure;
 use blockstone_flash::simulate::{Outcome, Percentiles, Point, heat_from_ns};
-use blockstone_report::chart::{Axis, Band, Chart, Color, Form, HeatCell, Level};
+use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell, Level};
 use blockstone_report::{Section, percent};
 
 /// Columns and rows of a heat map together over all devices of a page: a cell takes some 100 bytes.
@@ -70,12 +70,7 @@ fn lines(
     value: impl Fn(&Point) -> Option<f64> + Copy,
 ) -> Chart {
     outcomes.iter().zip(0..).fold(chart, |chart, (&(device, outcome), color)| {
-        let has_values = outcome.points.iter().any(|point| value(point).is_some());
-        let name = named(device, name, ", ");
-        if !has_values {
-            return chart;
-        }
-        chart.layer(name, Color::Series(color), line(outcome, value))
+        chart.layer(named(device, name, ", "), Color::Series(color), line(outcome, value))
     })
 }
 
@@ -91,7 +86,7 @@ fn cliff(outcomes: &Outcomes<'_>) -> Chart {
         chart.levels.extend(outcome.iops_analytic.map(steady));
         let end = outcome.points.last().map_or(0.0, |point| point.drive_fills);
         let to = outcome.cliff_drive_fills_analytic.min(end);
-        chart.bands.push(Band { from: 0.0, to, name: "spare left, by arithmetic".to_owned() });
+        chart = chart.band(0.0, to, "spare left, by arithmetic");
     }
     chart
 }
@@ -128,9 +123,6 @@ fn percentiles(device: &str, outcome: &Outcome) -> Chart {
         ("p99.9", |latency| latency.latency_ns_p999),
     ];
     for (side, (name, of)) in sides.into_iter().enumerate() {
-        if !outcome.points.iter().any(|point| of(point).is_some()) {
-            continue;
-        }
         for (index, (quantile, pick)) in picks.into_iter().enumerate() {
             let color = Color::Series((side * picks.len() + index) as u8);
             let form = line(outcome, |point| of(point).map(|latency| pick(&latency) as f64));
@@ -170,7 +162,7 @@ fn requests(device: &str, outcome: &Outcome, columns: usize) -> Chart {
         }
         from = last.drive_fills;
     }
-    if cells.is_empty() { chart } else { chart.layer("requests", Color::Grey, Form::Heat(cells)) }
+    chart.layer("requests", Color::Grey, Form::Heat(cells))
 }
 
 fn erases(outcomes: &Outcomes<'_>) -> Chart {
@@ -202,14 +194,8 @@ fn pages(device: &str, outcome: &Outcome) -> Chart {
         });
         Form::area(points)
     };
-    if outcome.frames.is_empty() {
-        return chart;
-    }
-    chart.layer("in use", Color::Series(0), part(|map| &map.valid)).layer(
-        "stale",
-        Color::Series(1),
-        part(|map| &map.stale),
-    )
+    let chart = chart.layer("in use", Color::Series(0), part(|map| &map.valid));
+    chart.layer("stale", Color::Series(1), part(|map| &map.stale))
 }
 
 fn drive_fills(frame: &blockstone_flash::simulate::Frame) -> f64 {
@@ -249,5 +235,5 @@ fn map(device: &str, outcome: &Outcome, columns: usize) -> Chart {
         }
     }
     cells.retain(|cell| cell.x.1 > cell.x.0);
-    if cells.is_empty() { chart } else { chart.layer("in use", Color::Grey, Form::Heat(cells)) }
+    chart.layer("in use", Color::Grey, Form::Heat(cells))
 }

@@ -72,11 +72,8 @@ fn against_formula(points: &[Swept]) -> Chart {
             points: points.iter().enumerate().map(|(i, p)| (i as f64, value(p)).into()).collect(),
             stacked: false,
         };
-        return chart.layer("simulated", Color::Series(0), bars(|point| Some(point.wa))).layer(
-            "by formula",
-            Color::Grey,
-            bars(|point| point.wa_analytic),
-        );
+        let chart = chart.layer("simulated", Color::Series(0), bars(|point| Some(point.wa)));
+        return chart.layer("by formula", Color::Grey, bars(|point| point.wa_analytic));
     }
     let names: Vec<String> = points.iter().map(name).collect();
     let groups = names.chunk_by(|a, b| a == b).map(|group| group[0].clone());
@@ -90,11 +87,9 @@ fn against_formula(points: &[Swept]) -> Chart {
         let color = Color::Series(color as u8);
         let simulated = Form::Line { points: line(|p| Some(p.wa)), dashed: false, marks: true };
         chart = chart.layer(group.clone(), color, simulated);
-        if these.iter().any(|point| point.wa_analytic.is_some()) {
-            let points = line(|point| point.wa_analytic);
-            let formula = Form::Line { points, dashed: true, marks: false };
-            chart = chart.layer(format!("{group}, formula"), color, formula);
-        }
+        let points = line(|point| point.wa_analytic);
+        let formula = Form::Line { points, dashed: true, marks: false };
+        chart = chart.layer(format!("{group}, formula"), color, formula);
     }
     chart
 }

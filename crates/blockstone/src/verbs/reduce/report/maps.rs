@@ -130,9 +130,6 @@ fn rows(strips: &[Strip], scanned: &Scanned) -> Chart {
     let names = Axis::names("", names);
     let title = "Where copies lie in each file";
     let chart = Chart::new("copies", title, place(), names).about(about).wide(height);
-    if cells.is_empty() {
-        return chart;
-    }
     chart.layer("kind", KINDS[0], Form::Heat(cells))
 }
 

@@ -224,7 +224,6 @@ fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Dra
         let name = format!("{prefix}{}", sessions(parallel));
         chart = chart.layer(name, Color::Series(color), form);
     }
-    chart.layers.retain(|layer| !layer.form.points().is_empty());
     chart
 }
 
@@ -366,9 +365,7 @@ fn shares(noise: &Noise) -> Chart {
                 condemned: !row.condemned_by.is_empty(),
             })
             .collect();
-        if !points.is_empty() {
-            chart = chart.layer(name, color, Form::Bars { points, stacked: true });
-        }
+        chart = chart.layer(name, color, Form::Bars { points, stacked: true });
     }
     chart
 }
