@@ -39,12 +39,7 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
     let missing = || clap::Error::new(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
     let (name, options) = matches.subcommand().ok_or_else(missing)?;
     let verb = verbs::find(name).ok_or_else(missing)?;
-    let given = [
-        ("--json", global.json),
-        ("--csv", global.csv.is_some()),
-        ("--html", global.html.is_some()),
-    ];
-    if let Some((option, _)) = given.iter().find(|(_, given)| *given && !verb.reports) {
+    if let Some(option) = global.asks_for_report().filter(|_| !verb.reports) {
         let text = format!("{option} with {name}: it prints no report\n");
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }

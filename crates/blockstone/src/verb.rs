@@ -58,6 +58,15 @@ pub struct Global {
     pub runs_dir: PathBuf,
 }
 
+impl Global {
+    /// The first option given that only a report can answer.
+    pub fn asks_for_report(&self) -> Option<&'static str> {
+        let given =
+            [("--json", self.json), ("--csv", self.csv.is_some()), ("--html", self.html.is_some())];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+}
+
 /// What every verb is given besides its own options.
 #[derive(Clone, Debug)]
 pub struct Context {

@@ -1,7 +1,41 @@
 //! What an experiment came to: figures side by side, and for each goal whether it was met.
 
+use anyhow::{Context, Result, bail};
+use blockstone_base::Capability;
 use blockstone_base::units::thousands;
+use blockstone_testkit::Need;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Map, Value, json};
+
+/// An experiment as a registry lists it; `O` says how it is done.
+#[derive(Debug)]
+pub struct Entry<O> {
+    pub name: &'static str,
+    pub doc: &'static str,
+    /// What the machine must have for it.
+    pub needs: &'static [Need],
+    pub run: fn(&O) -> Result<Results>,
+}
+
+/// The names on the command line.
+pub fn names<O>(all: &'static [Entry<O>]) -> PossibleValuesParser {
+    let value = |entry: &Entry<O>| PossibleValue::new(entry.name).help(entry.doc);
+    PossibleValuesParser::new(all.iter().map(value))
+}
+
+/// Does the experiment of this name and shows what it came to.
+pub fn run<O>(all: &[Entry<O>], name: &str, options: &O, json: bool) -> Result<Results> {
+    let entry = all.iter().find(|entry| entry.name == name);
+    let entry = entry.with_context(|| format!("there is no experiment {name}"))?;
+    for need in entry.needs {
+        if let Capability::Degraded { why } = need.capability() {
+            bail!("it needs {}: {why}\nhint: `cargo xtask test` installs packages", need.name());
+        }
+    }
+    let results = (entry.run)(options)?;
+    results.show(name, json);
+    Ok(results)
+}
 
 #[derive(Debug)]
 pub struct Results {
@@ -78,7 +112,7 @@ impl Results {
     }
 
     /// Prints the table and the goals, or both as a document of the experiment `name`.
-    pub fn show(&self, name: &str, json: bool) {
+    fn show(&self, name: &str, json: bool) {
         if json { println!("{:#}", self.document(name)) } else { self.print() }
     }
 

@@ -86,13 +86,8 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
 
 /// Only one interval becomes a document, a table or a page.
 fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
-    let given = [
-        ("--json", global.json),
-        ("--csv", global.csv.is_some()),
-        ("--html", global.html.is_some()),
-    ];
-    match given.iter().find(|(_, given)| *given && !args.once) {
-        Some((option, _)) => bail!(
+    match global.asks_for_report().filter(|_| !args.once) {
+        Some(option) => bail!(
             "{option} without --once: there is no interval to report\n\
              hint: add --once, or --record DIR and then blockstone report"
         ),

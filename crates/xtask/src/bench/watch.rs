@@ -2,15 +2,14 @@
 //! else records a host so, in turn, on the machine as it is.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use blockstone_sys::process;
 use blockstone_testkit::build;
 
 use super::{Options, median};
 use crate::goals::{Column, Goal, Point, Results, column};
-use crate::workspace::{line, scratch};
+use crate::workspace::{scratch, usage_of};
 
 /// Share of one processor that recording may take.
 const SHARE_GOAL: f64 = 0.005;
@@ -64,10 +63,7 @@ fn cpu_ns(side: &Side, binary: &Path, place: &Path, seconds: u32) -> Result<u64>
     let _ = std::fs::remove_dir_all(place);
     std::fs::create_dir_all(place).with_context(|| format!("create {}", place.display()))?;
     let mut command = (side.command)(binary, place, seconds);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
-    let (status, usage) = process::wait(child).context("wait for it")?;
-    ensure!(status.success(), "`{}` failed with {status}", line(&command));
+    let usage = usage_of(&mut command)?;
     std::fs::remove_dir_all(place).with_context(|| format!("remove {}", place.display()))?;
     Ok(usage.cpu_ns())
 }

@@ -10,7 +10,7 @@ use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start
 use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
 
-use super::args::{EngineChoice, SimArgs};
+use super::args::SimArgs;
 use super::{device, memory_limit, rates, refused, report};
 use crate::exit::Exit;
 use crate::finish::finish;
@@ -79,11 +79,7 @@ fn plan(args: &SimArgs) -> Result<Plan> {
         drive_fills: args.drive_fills,
         time_limit_ns: args.run_time.map_or(u64::MAX, Nanos::get),
         start: if args.empty { Start::Empty } else { Start::Filled },
-        engine: match args.engine {
-            None => Engine::Auto,
-            Some(EngineChoice::Exact) => Engine::Exact,
-            Some(EngineChoice::Counts) => Engine::Counts,
-        },
+        engine: args.engine.unwrap_or(Engine::Auto),
         scale: args.scale.unwrap_or(plain.scale),
         seed: args.seed,
         memory_limit_bytes: memory_limit(),
