@@ -51,17 +51,22 @@ pub struct Layer {
     pub form: Form,
 }
 
-/// How a layer is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
     /// A line; a point without a value interrupts it.
-    Line { points: Vec<Point>, dashed: bool, marks: bool },
-    /// Points alone.
+    Line {
+        points: Vec<Point>,
+        dashed: bool,
+        marks: bool,
+    },
     Dots(Vec<Point>),
     /// An area that stands on the areas before it.
     Area(Vec<Point>),
     /// Bars, beside those of other layers or on top of them.
-    Bars { points: Vec<Point>, stacked: bool },
+    Bars {
+        points: Vec<Point>,
+        stacked: bool,
+    },
     /// Cells coloured by a value from 0 to 1.
     Heat(Vec<HeatCell>),
 }
@@ -76,7 +81,6 @@ pub struct Point {
     pub condemned: bool,
 }
 
-/// A cell of a heat map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatCell {
     pub x: (f64, f64),
@@ -166,6 +170,17 @@ impl Chart {
         Self { width: Width::Third, ..self }
     }
 
+    /// The same chart, its lines as areas that stand on one another.
+    #[must_use]
+    pub fn stacked(mut self) -> Self {
+        for layer in &mut self.layers {
+            if let Form::Line { points, .. } = &mut layer.form {
+                layer.form = Form::Area(std::mem::take(points));
+            }
+        }
+        self
+    }
+
     #[must_use]
     pub fn level(mut self, y: f64, name: impl Into<String>) -> Self {
         self.levels.push(Level { y, name: name.into() });
@@ -210,13 +225,11 @@ impl Axis {
 }
 
 impl Form {
-    /// A plain line through these points.
     pub fn line(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         let points = points.into_iter().map(Point::from).collect();
         Self::Line { points, dashed: false, marks: false }
     }
 
-    /// An area over these points.
     pub fn area(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         Self::Area(points.into_iter().map(Point::from).collect())
     }

@@ -18,13 +18,11 @@ pub struct Report {
     pub verb: Text,
     /// Version of the JSON document: its keys only ever grow within one.
     pub version: u32,
-    /// The first thing to read.
     pub headline: Headline,
     /// What was measured, on what, when: a line each, each of parts joined by ` · `.
     pub identity: Vec<String>,
     /// What the reader must know before any number: unfinished, imported, partial.
     pub warnings: Vec<String>,
-    /// The figures, in reading order.
     pub cards: Vec<Card>,
     /// The chapters, in reading order.
     pub sections: Vec<Section>,
@@ -107,10 +105,8 @@ pub struct Section {
     pub blocks: Vec<Block>,
 }
 
-/// Who shows a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Terminal and page.
     #[default]
     Screen,
     /// The page, and the terminal where all is asked for.

@@ -22,7 +22,6 @@ pub(crate) const DISK_ROOT: &str = "/var/tmp/blockstone-testkit";
 
 const OWNER: &str = "owner";
 const KEPT: &str = "kept";
-/// The backing file of a loop device.
 pub(crate) const BACKING: &str = "backing";
 pub(crate) const MOUNT: &str = "mnt";
 /// Holds the number of a zram device.

@@ -43,7 +43,6 @@ macro_rules! needs {
                 }
             }
 
-            /// The Debian packages that provide it.
             pub const fn debian_packages(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$need => &[$($package),*],)+

@@ -92,7 +92,6 @@ pub fn tests(filter: Option<&str>) -> Result<Account> {
     counted(&["--tests", "--no-fail-fast"], filter, &[])
 }
 
-/// The examples in the documentation.
 pub fn doctests(filter: Option<&str>) -> Result<Account> {
     counted(&["--doc", "--no-fail-fast"], filter, &[])
 }

@@ -47,7 +47,6 @@ const SHORTEST_NS: f64 = 512.0;
 /// A row's value at the end of each slice; none where the slice does not have it.
 type Track = Vec<(f64, Option<f64>)>;
 
-/// The charts of a view; none for most.
 pub fn of(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
     let keys = CHARTS.iter().find(|(name, _)| *name == view.name).map_or(&[][..], |(_, keys)| keys);
     if keys.is_empty() {

@@ -78,33 +78,11 @@ impl<'a> Lanes<'a> {
         measure: Measure,
         lanes: Vec<Lane>,
     ) -> Chart {
-        let line = |points| Form::Line { points, dashed: false, marks: false };
-        self.drawn(name, title, measure, lanes, line)
-    }
-
-    /// The same as areas on one another.
-    pub fn stacked(
-        &self,
-        name: &'static str,
-        title: &'static str,
-        measure: Measure,
-        lanes: Vec<Lane>,
-    ) -> Chart {
-        self.drawn(name, title, measure, lanes, Form::Area)
-    }
-
-    fn drawn(
-        &self,
-        name: &'static str,
-        title: &'static str,
-        measure: Measure,
-        lanes: Vec<Lane>,
-        form: impl Fn(Vec<Point>) -> Form,
-    ) -> Chart {
         let mut chart = Chart::new(name, title, Axis::time(), Axis::new("", measure)).wide(HEIGHT);
         chart.bands = bands(self.manifest);
-        let layer =
-            |chart: Chart, lane: Lane| chart.layer(lane.name, lane.color, form(lane.points));
+        let layer = |chart: Chart, Lane { name, color, points }| {
+            chart.layer(name, color, Form::Line { points, dashed: false, marks: false })
+        };
         lanes.into_iter().fold(chart, layer)
     }
 }

@@ -27,7 +27,6 @@ const COLUMNS: &[Column] = &[
     column("fio_latency_us_p50_after", "fio\np50 µs", 1),
 ];
 
-/// A figure of a side and its name.
 type Figure = (&'static str, fn(&Measured) -> f64);
 
 const FIGURES: [Figure; 2] = [("IOPS", |m| m.iops), ("p50", |m| m.latency_ns_p50 / 1e3)];

@@ -94,7 +94,7 @@ CREATE FUNCTION selects(named varchar, seconds bigint, scale bigint, work_unit i
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     ends timestamp := clock_timestamp() + (seconds || ' seconds')::interval;
-    begun timestamp;
+    started timestamp;
     key bigint;
     total bigint;
     took numeric;
@@ -103,10 +103,10 @@ DECLARE
 BEGIN
     WHILE clock_timestamp()::timestamp < ends LOOP
         SELECT draw(1, scale - work_unit) INTO key;
-        begun := clock_timestamp();
+        started := clock_timestamp();
         EXECUTE 'SELECT sum(scratch) FROM ' || named || ' WHERE mykey BETWEEN ' || key
             || ' AND ' || key + work_unit INTO total;
-        took := extract(epoch FROM clock_timestamp() - begun)::numeric(12, 8);
+        took := extract(epoch FROM clock_timestamp() - started)::numeric(12, 8);
         IF took > longest THEN
             longest := took;
         END IF;
@@ -290,8 +290,8 @@ impl<'a> Pgio<'a> {
         Ok(plan.lines().map(str::trim).collect::<Vec<_>>().join(" "))
     }
 
-    /// Its selects for `seconds` in fresh sessions, which prefetch as the server does by itself or
-    /// as they are told.
+    /// Its selects for `seconds` in fresh sessions, which prefetch this many blocks, or as the
+    /// server does by default.
     fn run(&self, seconds: u32, prefetch: &str) -> Result<Work> {
         let options = match prefetch {
             "" => String::new(),
@@ -364,7 +364,6 @@ fn from_memory(disk_bytes: u64, blocks: u64) -> Result<()> {
     Ok(())
 }
 
-/// Our side: the released program.
 struct Client<'a> {
     server: &'a Server,
     binary: PathBuf,

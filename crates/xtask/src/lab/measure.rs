@@ -94,7 +94,6 @@ impl Run {
         Ok(duration_ns.context("find the length of the window")? / 1e9)
     }
 
-    /// The sessions' waits for an event.
     pub fn waits(&self, event: &str) -> Result<Waits> {
         let waits = self.0["waits"].as_array().context("find the waits")?;
         let mut of_sessions = waits.iter().filter(|wait| wait["role"] == "session");

@@ -93,7 +93,6 @@ fn names(list: &str) -> Vec<&str> {
     list.split(',').map(str::trim).filter(|name| !["", "–"].contains(name)).collect()
 }
 
-/// What only one crate may touch.
 pub fn owners(tree: &Tree) -> Vec<Finding> {
     let trespass = |package: &Package| {
         let mut findings = Vec::new();

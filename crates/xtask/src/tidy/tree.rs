@@ -34,7 +34,6 @@ pub struct Package {
 pub struct Dependency {
     /// Its package: `blockstone-base`, `serde`.
     pub name: String,
-    /// Whether only tests use it.
     pub test_only: bool,
 }
 
@@ -55,7 +54,6 @@ impl SourceFile {
         inside.split('/').next().unwrap_or_default()
     }
 
-    /// Whether all of it serves tests.
     pub fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
     }

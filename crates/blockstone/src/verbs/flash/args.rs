@@ -11,8 +11,10 @@ use blockstone_flash::simulate::{Engine, Phase, Rate};
 use blockstone_flash::trace::Format;
 use blockstone_flash::workload::Workload;
 use blockstone_flash::{Policy, preset};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
+
+use crate::choice::{Choice, one_of};
 
 /// Arguments of `flash`.
 #[derive(Args, Debug)]
@@ -254,9 +256,6 @@ pub struct LifeArgs {
     pub endurance: Option<u32>,
 }
 
-/// A value by its name, with what it means.
-type Choice<T> = (&'static str, &'static str, T);
-
 const SUSPENDS: &[Choice<Suspend>] = &[
     ("none", "None: a read waits for all that came before it", Suspend::None),
     ("erase", "Erases", Suspend::Erase),
@@ -276,16 +275,6 @@ const ENGINES: &[Choice<Engine>] = &[
     ("counts", "Valid counts, where pages are exchangeable", Engine::Counts),
 ];
 
-fn one_of<T: Clone + Send + Sync>(
-    choices: &'static [Choice<T>],
-) -> impl TypedValueParser<Value = T> {
-    let value = |(name, doc, _): &Choice<T>| PossibleValue::new(*name).help(*doc);
-    PossibleValuesParser::new(choices.iter().map(value)).try_map(|given| {
-        let known = choices.iter().find(|(name, ..)| *name == given);
-        known.map(|(.., value)| value.clone()).ok_or("it is none of the choices")
-    })
-}
-
 /// `TIME@RATE`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseArg(pub Phase);
@@ -294,7 +283,8 @@ impl FromStr for PhaseArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || format!("`{text}` is no phase; write TIME@RATE, as in 30s@2000 or 30s@max");
+        let fail =
+            || format!("`{text}` is not a phase; write TIME@RATE, as in 30s@2000 or 30s@max");
         let (time, rate) = text.split_once('@').ok_or_else(fail)?;
         let duration: Nanos = time.parse().map_err(|_| fail())?;
         let pace = match rate {
@@ -328,7 +318,7 @@ impl FromStr for Axis {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let hint = "write op=7,20,44, policy=greedy,fifo,d=5 or pages-per-block=64,256";
-        let fail = || format!("`{text}` is nothing to sweep over; {hint}");
+        let fail = || format!("`{text}` cannot be swept over; {hint}");
         let (key, values) = text.split_once('=').ok_or_else(fail)?;
         let values = values.split(',');
         match key {
@@ -367,7 +357,7 @@ fn percent(text: &str) -> Result<f64, String> {
 fn percent_above_zero(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 10_000.0 => Ok(value / 100.0),
-        _ => Err(format!("`{text}` is no percentage above 0")),
+        _ => Err(format!("`{text}` is not a percentage above 0")),
     }
 }
 

@@ -16,7 +16,6 @@ use crate::progress::Progress;
 use crate::verb;
 use crate::{finish, recordings};
 
-/// Settings that can vary.
 const NAMES: [&str; 7] = ["update", "sessions", "schemas", "scale", "work-unit", "cache", "target"];
 
 pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {

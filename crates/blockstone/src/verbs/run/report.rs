@@ -115,7 +115,6 @@ fn card(findings: &RunFindings, place: Place) -> Option<Card> {
     Some(recorded::card(place, figure, source))
 }
 
-/// What was run, in a line.
 fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
     let run: RunParameters = manifest.parameters();
     let copies = run.redundancy.map(|copies| format!("redundancy {copies}"));

@@ -30,7 +30,6 @@ pub fn headline(report: &Report) -> Vec<Card> {
     report.headline.figures.iter().map(|figure| card(figure, report)).collect()
 }
 
-/// All other figures.
 pub fn groups(report: &Report) -> Vec<Group> {
     let shown = |card: &report::Card| report.headline.figures.iter().any(|f| f.name == card.name);
     let cards: Vec<&report::Card> = report.cards.iter().filter(|card| !shown(card)).collect();

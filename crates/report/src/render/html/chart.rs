@@ -30,7 +30,6 @@ const BELOW: u32 = 22;
 /// Width of a digit of a label in CSS pixels, about.
 const DIGIT: usize = 7;
 
-/// A chart as the template needs it.
 #[derive(Serialize)]
 pub struct Drawing {
     id: String,
@@ -61,7 +60,6 @@ struct Entry {
     form: &'static str,
 }
 
-/// A text beside the drawing.
 #[derive(Serialize)]
 struct Label {
     /// Per cent of the drawing's width.

@@ -14,7 +14,6 @@ pub struct Scope {
     pub imports: Vec<Import>,
     /// Paths of two names and more in the code: `crate::disk::open`.
     pub paths: Vec<Vec<String>>,
-    /// Names of items that are defined here.
     pub items: Vec<String>,
     /// Modules in files of their own that only tests have.
     pub test_modules: Vec<String>,

@@ -39,7 +39,6 @@ pub fn writes(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
     charts.into_iter().flatten().collect()
 }
 
-/// Charts of the section on caches and mixed load.
 pub fn caches(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
     cache_map(manifest, findings).into_iter().chain([matrix(findings)]).collect()
 }
@@ -59,7 +58,6 @@ fn at(point: &Point, x: f64, y: Estimate) -> chart::Point {
     }
 }
 
-/// A line with marks through points.
 fn curve(points: Vec<chart::Point>, dashed: bool) -> Form {
     Form::Line { points, dashed, marks: true }
 }
@@ -249,7 +247,6 @@ fn cache_map(manifest: &Manifest, findings: &Findings) -> Option<Chart> {
     Some(chart)
 }
 
-/// Small reads beside large ones.
 fn matrix(findings: &Findings) -> Chart {
     let cells = select::matrix(findings);
     let small: BTreeSet<u32> = cells.iter().map(|cell| cell.small).filter(|&n| n > 0).collect();

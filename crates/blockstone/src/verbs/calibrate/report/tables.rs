@@ -212,7 +212,6 @@ const EVIDENCE: &[Heading] = &[
     text("stop", "closed by", "Why the window closed."),
 ];
 
-/// What each layer saw of the same window.
 pub fn evidence(findings: &Findings) -> Table {
     let title = "Bytes completed, charged to the process, and moved by the device; stamps checked";
     of_points(Table::new("evidence", title, EVIDENCE), &findings.points, |point| {

@@ -62,7 +62,6 @@ fn line(outcome: &Outcome, value: impl Fn(&Point) -> Option<f64>) -> Form {
     Form::line(outcome.points.iter().map(|point| (point.drive_fills, value(point))))
 }
 
-/// One line for each device.
 fn lines(
     chart: Chart,
     outcomes: &Outcomes<'_>,
@@ -101,7 +100,6 @@ fn amplification(outcomes: &Outcomes<'_>) -> Chart {
     chart
 }
 
-/// The tail of writes side by side.
 fn tails(outcomes: &Outcomes<'_>) -> Chart {
     let y = Axis::new("latency", Measure::Nanoseconds).log();
     let chart = Chart::new("write-tail", "Write latency, p99.9", fills(), y)
@@ -133,7 +131,6 @@ fn percentiles(device: &str, outcome: &Outcome) -> Chart {
     chart
 }
 
-/// Latency of every request over time.
 fn requests(device: &str, outcome: &Outcome, columns: usize) -> Chart {
     const STEP: u16 = 2;
     let y = Axis::new("latency", Measure::Nanoseconds).log();
@@ -179,7 +176,6 @@ fn erases(outcomes: &Outcomes<'_>) -> Chart {
     })
 }
 
-/// Pages of all blocks by what they hold.
 fn pages(device: &str, outcome: &Outcome) -> Chart {
     let title = named(device, "Pages of the device", ": ");
     let y = Axis::new("part of the pages", Measure::Share);

@@ -37,7 +37,6 @@ pub fn dedup(findings: &Findings) -> Chart {
     bars.chart("dedup-by-offset", "Deduplication by block size and offset", about, "block size")
 }
 
-/// What the blocks of every grid are.
 pub fn kinds(findings: &Findings) -> Chart {
     let grids: Vec<_> = findings.grids.iter().filter(|g| g.blocks > 0).collect();
     let x = Axis::names("grid", grids.iter().map(|figures| words::grid(figures.grid)).collect());
@@ -53,7 +52,6 @@ pub fn kinds(findings: &Findings) -> Chart {
     })
 }
 
-/// Compressors by step, and by what they compress.
 pub fn compression(findings: &Findings) -> [Chart; 2] {
     let (mut steps, mut classes) = (Bars::default(), Bars::default());
     let finest = findings.compression.iter().map(|figures| figures.granule_bytes).min();

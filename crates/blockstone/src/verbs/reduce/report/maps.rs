@@ -162,7 +162,6 @@ fn sum(bins: &[StripBin]) -> [u64; 4] {
     })
 }
 
-/// The kind that most are of.
 fn most(blocks: &[u64; 4]) -> Option<u8> {
     let most = (0..4_u8).max_by_key(|&kind| blocks[usize::from(kind)])?;
     (blocks[usize::from(most)] > 0).then_some(most)

@@ -213,7 +213,6 @@ const FIELDS: &[Heading] = &[
     to_one("dedup_ratio_only_high", "to", "Likewise."),
 ];
 
-/// What each class of header fields costs.
 pub fn fields(findings: &Findings) -> Table {
     let costs = &findings.field_costs;
     let ratios = costs.iter().flat_map(|c| [c.dedup_ratio_without, c.dedup_ratio_only]);
@@ -264,7 +263,6 @@ const SHIFTS: &[Heading] = &[
     text("original", "original", "The file that was read first."),
 ];
 
-/// Copies between the blocks.
 pub fn shifts(findings: &Findings, scanned: &Scanned) -> Table {
     let title = "Copies that no block of 4K can match: they lie between the blocks";
     let name = |file| words::name(scanned, file, NAME_WIDTH);

@@ -88,7 +88,7 @@ fn active_sessions(
     });
     let layers = layers.filter(Lane::moved).collect();
     let title = "Average active sessions by wait class";
-    let chart = lanes.stacked("active-sessions", title, Measure::Count, layers);
+    let chart = lanes.chart("active-sessions", title, Measure::Count, layers).stacked();
     let cpus = recording.manifest.host.cpus;
     let about = "Above the line for processors, sessions wait for something whatever the host \
                  has left.";

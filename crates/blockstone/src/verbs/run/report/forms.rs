@@ -168,7 +168,6 @@ fn effects(scan: &Scan) -> Table {
     Table::new("scan-effects", title, EFFECTS).with(scan.effects.iter().map(row))
 }
 
-/// What changes for the same bytes.
 fn effect_in_words(effect: &ScanEffect) -> String {
     let times = |value: Option<f64>| {
         value.map_or_else(|| "–".to_owned(), |value| format!("{}×", three_digits(value)))

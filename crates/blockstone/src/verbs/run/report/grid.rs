@@ -12,7 +12,6 @@ use serde_json::json;
 use super::tables::measure;
 use crate::recorded::document;
 
-/// Figures that are drawn.
 const DRAWN: [&str; 3] = ["operations_per_s", "physical_reads_per_cpu_s", "commits_per_s"];
 
 /// The report of a grid whose recordings are in `dir`.
