@@ -322,6 +322,13 @@ impl Missing {
     }
 }
 
+/// Nothing happened.
+impl Default for Value {
+    fn default() -> Self {
+        Self::Missing(Missing::Nothing)
+    }
+}
+
 impl From<Known> for Value {
     fn from(known: Known) -> Self {
         known.map_or_else(Self::Missing, Self::Number)
@@ -379,7 +386,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 /// What did not happen is no unknown.
 pub fn happened<T: Into<Value>>(value: Option<T>) -> Value {
-    value.map_or(Value::Missing(Missing::Nothing), Into::into)
+    value.map_or_else(Value::default, Into::into)
 }
 
 /// A column of any measure and merge; for constants.

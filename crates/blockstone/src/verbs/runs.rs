@@ -3,7 +3,7 @@
 mod args;
 
 use anyhow::Result;
-use blockstone_base::table::{Heading, Missing, Table, Value, count, text, time};
+use blockstone_base::table::{Heading, Table, Value, count, text, time};
 use blockstone_record::manifest::End;
 use blockstone_record::{RunEntry, RunState};
 use blockstone_report::{Report, Section};
@@ -142,7 +142,7 @@ fn local_time(at: Timestamp, now: &Zoned) -> String {
 
 fn figure(run: &RunEntry, names: &[&str]) -> Value {
     match names.iter().find_map(|name| run.summary.get(*name)) {
-        None => Value::Missing(Missing::Nothing),
+        None => Value::default(),
         Some(figure) if !figure.condemned_by.is_empty() => CONDEMNED.into(),
         Some(figure) => figure.estimate.value.into(),
     }

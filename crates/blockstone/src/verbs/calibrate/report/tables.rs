@@ -42,7 +42,7 @@ pub fn concurrency(findings: &Findings) -> Table {
     for wanted in keys {
         let of = |points: &[&Point]| {
             let found = points.iter().find(|point| key(point) == wanted);
-            found.map_or([(); 5].map(|()| happened(None::<f64>)), |point| costs_of(point))
+            found.map_or_else(Default::default, |point| costs_of(point))
         };
         let cells = [&[u64::from(wanted.0).into()][..], &of(&sides.0), &of(&sides.1)].concat();
         table.push(Row::from(cells).condemned_by(&wanted.1));
@@ -112,7 +112,7 @@ pub fn commits(manifest: &Manifest, findings: &Findings) -> Table {
         for condemned_by in keys {
             let of = |point: Option<&Point>| {
                 let point = point.filter(|point| point.condemned_by == condemned_by);
-                point.map_or([(); 3].map(|()| happened(None::<f64>)), |point| {
+                point.map_or_else(<[Value; 3]>::default, |point| {
                     let latency = &point.latency;
                     [latency.ns_p50, latency.ns_p99, point.iops].map(|e| e.value.into())
                 })

@@ -46,7 +46,7 @@ fn ends(interval: Option<Interval>) -> [Value; 2] {
     let sampled = interval.filter(|interval| !interval.is_exact());
     let end = |end: fn(Interval) -> f64| match sampled {
         Some(interval) => Value::Number(end(interval)),
-        None => happened(None::<f64>),
+        None => Value::default(),
     };
     [end(|i| i.low), end(|i| i.high)]
 }

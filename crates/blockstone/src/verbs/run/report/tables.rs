@@ -87,9 +87,8 @@ pub fn database_time(findings: &RunFindings) -> Table {
             ("remainder", db_time.remainder_ns, db_time.remainder_ratio),
         ];
         for (name, ns, ratio) in lines {
-            let none = || happened(None::<f64>);
             let active = ns / findings.window_ns.max(1) as f64;
-            table.push(row![name, none(), ns, none(), ratio, active, ""]);
+            table.push(row![name, Value::default(), ns, Value::default(), ratio, active, ""]);
         }
         table.notes.push(processor(db_time));
     }
