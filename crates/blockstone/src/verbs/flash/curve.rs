@@ -29,7 +29,7 @@ pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> R
             ));
             if bad.len() * 10 > samples.len() + bad.len() {
                 bail!(
-                    "read {curve}: {} of its lines cannot be parsed, the first is line {line}: {why}\n\
+                    "read {curve}: {} lines cannot be parsed, the first is line {line}: {why}\n\
                      hint: write it with fio --write_bw_log --log_avg_msec=1000",
                     bad.len()
                 );
