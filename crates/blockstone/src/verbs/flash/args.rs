@@ -283,8 +283,7 @@ impl FromStr for PhaseArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let fail =
-            || format!("`{text}` is not a phase; write TIME@RATE, as in 30s@2000 or 30s@max");
+        let fail = || format!("`{text}` is no phase; write TIME@RATE, as in 30s@2000 or 30s@max");
         let (time, rate) = text.split_once('@').ok_or_else(fail)?;
         let duration: Nanos = time.parse().map_err(|_| fail())?;
         let pace = match rate {
