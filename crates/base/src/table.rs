@@ -184,6 +184,14 @@ impl Table {
         self.rows.push(row.into());
     }
 
+    /// The same table with these rows.
+    #[must_use]
+    pub fn with<R: Into<Row>>(mut self, rows: impl IntoIterator<Item = R>) -> Self {
+        self.rows.extend(rows.into_iter().map(Into::into));
+        self
+    }
+
+    /// The index of the column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
     }
@@ -261,6 +269,14 @@ impl Row {
     }
 }
 
+/// A row of these cells, each of anything that makes a [`Value`](crate::table::Value).
+#[macro_export]
+macro_rules! row {
+    ($($cell:expr),+ $(,)?) => {
+        $crate::table::Row::from([$($crate::table::Value::from($cell)),+])
+    };
+}
+
 impl From<Vec<Value>> for Row {
     fn from(cells: Vec<Value>) -> Self {
         Self { cells, ..Self::default() }
@@ -303,6 +319,13 @@ impl Missing {
     }
 }
 
+/// Nothing happened.
+impl Default for Value {
+    fn default() -> Self {
+        Self::Missing(Missing::Nothing)
+    }
+}
+
 impl From<Known> for Value {
     fn from(known: Known) -> Self {
         known.map_or_else(Self::Missing, Self::Number)
@@ -321,6 +344,12 @@ impl From<u64> for Value {
     }
 }
 
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
 impl From<Estimate> for Value {
     fn from(estimate: Estimate) -> Self {
         Self::Estimate(estimate)
@@ -333,17 +362,28 @@ impl From<&str> for Value {
     }
 }
 
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
 impl From<String> for Value {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-/// Not measured: unknown. Use [`Missing::Nothing`] for what did not happen.
+/// Not measured: unknown. Use [`happened`] for what did not happen.
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Missing(Missing::Unknown), Into::into)
     }
+}
+
+/// What did not happen is no unknown.
+pub fn happened<T: Into<Value>>(value: Option<T>) -> Value {
+    value.map_or_else(Value::default, Into::into)
 }
 
 /// A column of any measure and merge; for constants.

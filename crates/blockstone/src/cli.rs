@@ -2,14 +2,13 @@
 //! man pages and shell completions derive from these declarations.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, ValueHint};
+use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::exit::Exit;
-use crate::verb::{Context, Verb};
+use crate::verb::{Context, Global, Verb};
 use crate::verbs;
 
 const STYLES: Styles = Styles::styled()
@@ -23,43 +22,6 @@ const ABOUT: &str =
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 judged and failed, 2 could not run, 3 ran but not \
                           trustworthy, 4 a required capability is missing, 130 interrupted.";
 
-/// Options of every verb.
-#[derive(Args, Clone, Debug)]
-pub struct Global {
-    /// Print one JSON document on standard output instead of text
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// Print one table as CSV on standard output instead of text: the first, or the one named
-    #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
-          default_missing_value = "", conflicts_with = "json")]
-    pub csv: Option<String>,
-    /// Also write the report as an HTML page to this file (`-`: instead of text)
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub html: Option<PathBuf>,
-    /// Print no progress and no notes, only the answer
-    #[arg(long, short, global = true)]
-    pub quiet: bool,
-    /// When to use colours (`NO_COLOR` is honoured too)
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
-    pub color: Color,
-    /// Where recordings are kept
-    #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
-          value_hint = ValueHint::DirPath)]
-    pub runs_dir: PathBuf,
-}
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// What was asked for.
 pub struct Asked {
     pub verb: &'static Verb,
     pub options: ArgMatches,
@@ -77,12 +39,7 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
     let missing = || clap::Error::new(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
     let (name, options) = matches.subcommand().ok_or_else(missing)?;
     let verb = verbs::find(name).ok_or_else(missing)?;
-    let given = [
-        ("--json", global.json),
-        ("--csv", global.csv.is_some()),
-        ("--html", global.html.is_some()),
-    ];
-    if let Some((option, _)) = given.iter().find(|(_, given)| *given && !verb.reports) {
+    if let Some(option) = global.asks_for_report().filter(|_| !verb.reports) {
         let text = format!("{option} with {name}: it prints no report\n");
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }

@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-/// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
     Done = 0,
     /// Judged, and the judgement is "failed".
     JudgedFailed = 1,

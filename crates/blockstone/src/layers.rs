@@ -14,7 +14,6 @@ use crate::chapters;
 
 /// Slices of time for tables.
 const SLICES: usize = 60;
-/// Points of a chart.
 const POINTS: usize = 300;
 /// Rows of a table that are kept for each slice: the first of the whole interval.
 const ROWS: usize = 30;
@@ -37,7 +36,7 @@ pub fn layers(
     if views.is_empty() {
         sections.extend(activity::section(manifest, interval, &slices));
     }
-    let mut empty = Section::new("empty", "Tables without rows").detail(Detail::Page);
+    let mut empty = Section::page("empty", "Tables without rows");
     for (view, table) in &tables {
         if table.rows.is_empty() && views.is_empty() {
             empty.blocks.push(table.clone().into());

@@ -9,6 +9,7 @@
 //! ```
 
 mod chapters;
+mod choice;
 mod cli;
 mod exit;
 mod finish;

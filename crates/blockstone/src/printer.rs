@@ -3,8 +3,18 @@
 use std::io::{self, IsTerminal, Write};
 
 use blockstone_report::render::terminal::Style;
+use clap::ValueEnum;
 
-use crate::cli::{Color, Global};
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
 
 /// Prints according to `--json`, `--quiet`, `--color` and `NO_COLOR`.
 #[derive(Clone, Copy, Debug)]
@@ -15,22 +25,20 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// A printer for these options and this terminal.
-    pub fn new(global: &Global) -> Self {
+    pub fn new(quiet: bool, color: Color) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let choose = |terminal: bool| match global.color {
+        let choose = |terminal: bool| match color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => terminal && !no_color,
         };
         Self {
-            quiet: global.quiet,
+            quiet,
             color_out: choose(io::stdout().is_terminal()),
             color_err: choose(io::stderr().is_terminal()),
         }
     }
 
-    /// How text on standard output should look.
     pub fn style(self) -> Style {
         let width = terminal_width().unwrap_or(100).clamp(60, 140);
         Style { color: self.color_out, width }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result};
 use blockstone_base::units::{Nanos, three_digits};
 use blockstone_measure::{Live, Observer, Rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -24,6 +25,11 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Signals ask for the end from here on.
+    pub fn start(printer: Printer) -> Result<Self> {
+        Ok(Self::new(printer, Interrupt::install().context("install signal handlers")?))
+    }
+
     pub fn new(printer: Printer, interrupt: Interrupt) -> Self {
         let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:24.cyan/black.bright} {wide_msg}")

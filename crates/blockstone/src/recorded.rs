@@ -10,7 +10,7 @@ use blockstone_base::table::{Heading, Table, Text, text};
 use blockstone_base::verdict::Verdict;
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
-use blockstone_report::Report;
+use blockstone_report::{Card, Headline, Report, Tone};
 
 /// A report of a recording with all that needs no findings besides figures and verdicts: no
 /// headline, cards or sections yet.
@@ -34,6 +34,35 @@ pub fn report(
         tool_version: manifest.tool_version.clone(),
         ..Report::default()
     }
+}
+
+/// Figures in groups, each with the word that stands before its number on a terminal.
+pub type Groups = [(&'static str, &'static [(&'static str, &'static str)])];
+/// Group, prefix and name of a figure.
+pub type Place = (&'static str, &'static str, &'static str);
+
+pub fn places(groups: &'static Groups) -> impl Iterator<Item = Place> + Clone {
+    groups
+        .iter()
+        .flat_map(|(group, figures)| figures.iter().map(|(prefix, name)| (*group, *prefix, *name)))
+}
+
+pub fn card((group, prefix, name): (&str, &str, &str), figure: &Figure, source: String) -> Card {
+    let Figure { title, unit, estimate, condemned_by, .. } = figure.clone();
+    Card {
+        group: group.to_owned().into(),
+        prefix: prefix.to_owned().into(),
+        source,
+        condemned_by,
+        ..Card::new(name.to_owned(), title, estimate, unit)
+    }
+}
+
+/// The figures that answer the question; without them, why there are none.
+pub fn headline(manifest: &Manifest, figures: Vec<Card>) -> Headline {
+    let none = "no headline, it was not measured that far";
+    let (text, tone) = if figures.is_empty() { (none, Tone::Warning) } else { ("", Tone::Plain) };
+    Headline { subject: manifest.target.path.clone(), text: text.to_owned(), tone, figures }
 }
 
 /// What the measurement could not do, and why.

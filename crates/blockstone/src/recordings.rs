@@ -7,13 +7,11 @@ use blockstone_base::rng;
 use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{Recording, RunDir, RunState};
 
-/// Opens the recording that `name` means.
 pub fn open(name: &str, runs_dir: &Path) -> Result<Recording> {
     let dir = locate(name, runs_dir)?;
     Ok(Recording::open(&dir)?)
 }
 
-/// The directory of the recording that `name` means.
 pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
     let direct = Path::new(name);
     if direct.join("manifest.json").is_file() || name.contains('/') {

@@ -1,22 +1,22 @@
 //! What a verb is to the program: a name, options, what it does, and how its recordings become
 //! reports. [`crate::verbs`] lists them.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
-use clap::ArgMatches;
+use clap::{ArgMatches, Args, ValueHint};
 
-use crate::cli::Global;
 use crate::exit::Exit;
-use crate::printer::Printer;
+use crate::printer::{Color, Printer};
 
 /// Takes the figures out of a recording.
 pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
 
-/// A verb.
 pub struct Verb {
     pub name: &'static str,
     /// What it does, in one line of the help.
@@ -25,7 +25,6 @@ pub struct Verb {
     pub alias: &'static str,
     /// Adds its options and examples.
     pub options: fn(clap::Command) -> clap::Command,
-    /// Does it.
     pub run: fn(&ArgMatches, &Context) -> Result<Exit>,
     /// Whether it ends in a report: then `--json`, `--csv` and `--html` mean something.
     pub reports: bool,
@@ -35,6 +34,40 @@ pub struct Verb {
     pub report: Option<fn(Recording, &Context) -> Result<Report>>,
     /// The figures of such a recording, for a comparison with another.
     pub figures: Option<Figures>,
+}
+
+/// Options of every verb.
+#[derive(Args, Clone, Debug)]
+pub struct Global {
+    /// Print one JSON document on standard output instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print one table as CSV on standard output instead of text: the first, or the one named
+    #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "", conflicts_with = "json")]
+    pub csv: Option<String>,
+    /// Also write the report as an HTML page to this file (`-`: instead of text)
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+    /// Print no progress and no notes, only the answer
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// When to use colours (`NO_COLOR` is honoured too)
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+    /// Where recordings are kept
+    #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
+          value_hint = ValueHint::DirPath)]
+    pub runs_dir: PathBuf,
+}
+
+impl Global {
+    /// The first option given that only a report can answer.
+    pub fn asks_for_report(&self) -> Option<&'static str> {
+        let given =
+            [("--json", self.json), ("--csv", self.csv.is_some()), ("--html", self.html.is_some())];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
 }
 
 /// What every verb is given besides its own options.
@@ -58,7 +91,6 @@ impl Verb {
         figures: None,
     };
 
-    /// As the command line knows it.
     pub fn declaration(&self) -> clap::Command {
         let command = (self.options)(clap::Command::new(self.name)).about(self.about);
         if self.alias.is_empty() { command } else { command.visible_alias(self.alias) }
@@ -67,7 +99,7 @@ impl Verb {
 
 impl Context {
     pub fn new(global: Global) -> Self {
-        let printer = Printer::new(&global);
+        let printer = Printer::new(global.quiet, global.color);
         Self { global, printer }
     }
 }

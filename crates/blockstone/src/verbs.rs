@@ -6,7 +6,6 @@ use crate::verb::Verb;
 macro_rules! verbs {
     ($($verb:ident),+ $(,)?) => {
         $(pub(crate) mod $verb;)+
-        /// Every verb.
         pub const ALL: &[Verb] = &[$($verb::VERB),+];
     };
 }

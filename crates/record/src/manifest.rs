@@ -76,6 +76,13 @@ pub enum End {
     Failed { error: String },
 }
 
+impl End {
+    /// Ended by this signal, if any.
+    pub fn by(signal: Option<&str>) -> Self {
+        signal.map_or(Self::Complete, |name| Self::Interrupted { signal: name.to_owned() })
+    }
+}
+
 /// Where a recording comes from that Blockstone did not measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imported {

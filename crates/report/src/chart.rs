@@ -3,7 +3,6 @@
 
 use blockstone_base::table::{Measure, Text};
 
-/// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// Its anchor on the page, unique: kebab case.
@@ -24,7 +23,6 @@ pub struct Chart {
     pub height: u16,
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// What it shows, with the unit where the measure does not say it.
@@ -46,31 +44,33 @@ pub enum Scale {
     Names(Vec<String>),
 }
 
-/// Something drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
-    /// The legend's text.
     pub name: String,
     pub color: Color,
     pub form: Form,
 }
 
-/// How a layer is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
     /// A line; a point without a value interrupts it.
-    Line { points: Vec<Point>, dashed: bool, marks: bool },
-    /// Points alone.
+    Line {
+        points: Vec<Point>,
+        dashed: bool,
+        marks: bool,
+    },
     Dots(Vec<Point>),
     /// An area that stands on the areas before it.
     Area(Vec<Point>),
     /// Bars, beside those of other layers or on top of them.
-    Bars { points: Vec<Point>, stacked: bool },
+    Bars {
+        points: Vec<Point>,
+        stacked: bool,
+    },
     /// Cells coloured by a value from 0 to 1.
     Heat(Vec<HeatCell>),
 }
 
-/// A point of a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     pub x: f64,
@@ -81,7 +81,6 @@ pub struct Point {
     pub condemned: bool,
 }
 
-/// A cell of a heat map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatCell {
     pub x: (f64, f64),
@@ -100,7 +99,6 @@ pub struct Band {
     pub name: String,
 }
 
-/// A named height.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     pub y: f64,
@@ -172,7 +170,17 @@ impl Chart {
         Self { width: Width::Third, ..self }
     }
 
-    /// The same chart with a named height.
+    /// The same chart, its lines as areas that stand on one another.
+    #[must_use]
+    pub fn stacked(mut self) -> Self {
+        for layer in &mut self.layers {
+            if let Form::Line { points, .. } = &mut layer.form {
+                layer.form = Form::Area(std::mem::take(points));
+            }
+        }
+        self
+    }
+
     #[must_use]
     pub fn level(mut self, y: f64, name: impl Into<String>) -> Self {
         self.levels.push(Level { y, name: name.into() });
@@ -186,10 +194,12 @@ impl Chart {
         self
     }
 
-    /// The same chart with one more layer.
+    /// The same chart with one more layer, unless there is nothing to draw.
     #[must_use]
     pub fn layer(mut self, name: impl Into<String>, color: Color, form: Form) -> Self {
-        self.layers.push(Layer { name: name.into(), color, form });
+        if !form.is_empty() {
+            self.layers.push(Layer { name: name.into(), color, form });
+        }
         self
     }
 }
@@ -215,15 +225,20 @@ impl Axis {
 }
 
 impl Form {
-    /// A plain line through these points.
     pub fn line(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         let points = points.into_iter().map(Point::from).collect();
         Self::Line { points, dashed: false, marks: false }
     }
 
-    /// An area over these points.
     pub fn area(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         Self::Area(points.into_iter().map(Point::from).collect())
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Heat(cells) => cells.is_empty(),
+            form => form.points().iter().all(|point| point.y.is_none()),
+        }
     }
 
     /// Its points; a heat map has none.

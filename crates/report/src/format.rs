@@ -175,7 +175,6 @@ pub fn instant(text: &str) -> String {
     format!("{}{}", &text[..fraction.start], &text[fraction.end..])
 }
 
-/// A limit with where it is set.
 pub fn cap(cap: &CgroupCap) -> String {
     let limit = three_digits(cap.limit as f64);
     let what = match cap.kind {

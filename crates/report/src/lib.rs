@@ -26,14 +26,8 @@ pub use report::{Block, Card, Detail, Headline, Report, Section, Timeline, Tone}
 /// Why a report could not be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A page template could not be filled in.
     #[error(
         "render {template}: {source}\nhint: the template is part of this binary; please report it"
     )]
-    Template {
-        /// The template's name.
-        template: &'static str,
-        /// What went wrong.
-        source: minijinja::Error,
-    },
+    Template { template: &'static str, source: minijinja::Error },
 }

@@ -12,20 +12,17 @@ use serde_json::{Map, Value as Json};
 use crate::chart::Chart;
 pub use crate::timeline::Timeline;
 
-/// The answer of a verb.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The verb, also the first part of the JSON schema's name: `run`, `flash-sim`.
     pub verb: Text,
     /// Version of the JSON document: its keys only ever grow within one.
     pub version: u32,
-    /// The first thing to read.
     pub headline: Headline,
     /// What was measured, on what, when: a line each, each of parts joined by ` · `.
     pub identity: Vec<String>,
     /// What the reader must know before any number: unfinished, imported, partial.
     pub warnings: Vec<String>,
-    /// The figures, in reading order.
     pub cards: Vec<Card>,
     /// The chapters, in reading order.
     pub sections: Vec<Section>,
@@ -53,7 +50,6 @@ pub struct Report {
     pub timeline: Option<Timeline>,
 }
 
-/// The first line.
 #[derive(Clone, Debug, Default)]
 pub struct Headline {
     /// What the report is about: a path, a host, a model.
@@ -69,16 +65,13 @@ pub struct Headline {
 /// How a line is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// An answer.
     #[default]
     Plain,
     /// An answer with a reservation.
     Warning,
-    /// No answer.
     Bad,
 }
 
-/// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
     /// Its key in JSON documents; rules name it as what they concern.
@@ -100,7 +93,6 @@ pub struct Card {
     pub condemned_by: Vec<String>,
 }
 
-/// A chapter.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     /// Anchor on the page, unique: kebab case.
@@ -113,10 +105,8 @@ pub struct Section {
     pub blocks: Vec<Block>,
 }
 
-/// Who shows a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Terminal and page.
     #[default]
     Screen,
     /// The page, and the terminal where all is asked for.
@@ -125,7 +115,6 @@ pub enum Detail {
     Terminal,
 }
 
-/// A part of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
     Table(Table),
@@ -142,7 +131,6 @@ impl Report {
         !self.verdicts.iter().any(Verdict::condemns)
     }
 
-    /// Every table, in reading order.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
             Block::Table(table) => Some(table),
@@ -158,9 +146,50 @@ impl Report {
     }
 }
 
+impl Card {
+    /// A figure in no group yet, which nothing condemns.
+    pub fn new(
+        name: impl Into<Text>,
+        title: impl Into<Text>,
+        estimate: Estimate,
+        unit: impl Into<Text>,
+    ) -> Self {
+        let (name, title, unit) = (name.into(), title.into(), unit.into());
+        let [group, prefix, words] = [(); 3].map(|()| Text::default());
+        let (source, condemned_by) = (String::new(), Vec::new());
+        Self { name, title, group, prefix, estimate, unit, words, source, condemned_by }
+    }
+
+    /// A figure without an interval: a model gives one number.
+    pub fn exact(
+        name: impl Into<Text>,
+        title: impl Into<Text>,
+        value: f64,
+        unit: impl Into<Text>,
+    ) -> Self {
+        let estimate = Estimate { value, low: value, high: value, samples: 1, duration_ns: 0 };
+        Self::new(name, title, estimate, unit)
+    }
+
+    #[must_use]
+    pub fn source(self, source: impl Into<String>) -> Self {
+        Self { source: source.into(), ..self }
+    }
+}
+
 impl Section {
     pub fn new(id: impl Into<Text>, heading: impl Into<Text>) -> Self {
         Self { id: id.into(), heading: heading.into(), ..Self::default() }
+    }
+
+    /// A section of the page.
+    pub fn page(id: impl Into<Text>, heading: impl Into<Text>) -> Self {
+        Self::new(id, heading).detail(Detail::Page)
+    }
+
+    /// A section of one table, under its heading.
+    pub fn of(id: impl Into<Text>, table: Table) -> Self {
+        Self::new(id, table.title.clone()).with([table])
     }
 
     #[must_use]

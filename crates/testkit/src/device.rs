@@ -21,10 +21,8 @@ const SPEC: &str = "spec.json";
 /// So much of each end says whether a device is empty.
 const END_BYTES: usize = 1 << 20;
 
-/// What a loop device shall be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSpec {
-    /// Its size, and that of its backing file.
     pub size: Bytes,
     /// A file system on it, mounted; none for the bare device.
     pub file_system: Option<FileSystem>,
@@ -39,7 +37,6 @@ impl Default for DeviceSpec {
     }
 }
 
-/// A file system to put on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileSystem {
@@ -98,12 +95,10 @@ impl LoopDevice {
         made
     }
 
-    /// The names of the kept devices.
     pub fn kept() -> Result<Vec<String>, TestkitError> {
         Lease::kept(Path::new(DISK_ROOT))
     }
 
-    /// The kept device `name`.
     pub fn find_kept(name: &str) -> Result<Self, TestkitError> {
         let lease = Lease::find(Path::new(DISK_ROOT), name)?;
         let path = lease.dir().join(SPEC);

@@ -30,11 +30,7 @@ pub enum TestkitError {
     NoThrottle,
     /// A device of that name exists already, or none does.
     #[error("{what}: {name}\nhint: `cargo xtask device list` shows the devices that exist")]
-    Name {
-        /// What is wrong with it.
-        what: &'static str,
-        name: String,
-    },
+    Name { what: &'static str, name: String },
 }
 
 impl TestkitError {

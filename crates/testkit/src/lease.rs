@@ -22,7 +22,6 @@ pub(crate) const DISK_ROOT: &str = "/var/tmp/blockstone-testkit";
 
 const OWNER: &str = "owner";
 const KEPT: &str = "kept";
-/// The backing file of a loop device.
 pub(crate) const BACKING: &str = "backing";
 pub(crate) const MOUNT: &str = "mnt";
 /// Holds the number of a zram device.
@@ -81,7 +80,6 @@ impl Lease {
         }
     }
 
-    /// Names of the kept folders.
     pub(crate) fn kept(root: &Path) -> Result<Vec<String>, TestkitError> {
         let mut names: Vec<String> = folders(root)?
             .into_iter()
@@ -101,7 +99,6 @@ impl Lease {
         name_of(&self.dir)
     }
 
-    /// Takes a kept folder apart.
     pub(crate) fn remove(&self) -> Result<(), TestkitError> {
         take_apart(&self.dir)
     }

@@ -23,129 +23,77 @@ pub const SKIP_LOG_VARIABLE: &str = "BLOCKSTONE_SKIP_LOG";
 /// Set: tests that ask anything of the machine are skipped.
 pub const FAST_VARIABLE: &str = "BLOCKSTONE_FAST";
 
-/// Something that a test asks of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+/// Declares what can be needed: name in `BLOCKSTONE_REQUIRE`, the Debian packages that provide it,
+/// none for what only the kernel or the user can give.
+macro_rules! needs {
+    ($($(#[$doc:meta])* $need:ident $name:literal [$($package:literal),*])+) => {
+        /// Something that a test asks of the machine.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Need {
+            $($(#[$doc])* $need,)+
+        }
+
+        impl Need {
+            pub const ALL: &[Self] = &[$(Self::$need),+];
+
+            /// Its name in `BLOCKSTONE_REQUIRE`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$need => $name,)+
+                }
+            }
+
+            pub const fn debian_packages(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$need => &[$($package),*],)+
+                }
+            }
+        }
+    };
+}
+
+needs! {
     /// To be the superuser.
-    Root,
-    Loop,
+    Root "root" []
+    Loop "loop" ["mount", "e2fsprogs"]
     /// A control group that caps the I/O of a block device.
-    Blkio,
+    Blkio "blkio" []
     /// A block device in compressed memory, added while the machine runs.
-    Zram,
+    Zram "zram" []
     /// `io_uring` system calls that are there and permitted.
-    Uring,
-    Fio,
+    Uring "uring" []
+    Fio "fio" ["fio"]
     /// The peer that finds duplicate blocks.
-    Duperemove,
+    Duperemove "duperemove" ["duperemove"]
     /// The XFS file system and its mkfs.
-    Xfs,
+    Xfs "xfs" ["xfsprogs"]
     /// A file system in memory, mounted at /dev/shm.
-    Tmpfs,
+    Tmpfs "tmpfs" []
     /// A browser that can draw a page without a display.
-    Chromium,
+    Chromium "chromium" ["chromium"]
     /// The programs of a PostgreSQL server, as the distribution has them.
-    Postgres,
+    Postgres "postgres" ["postgresql-15"]
     /// Those of other versions: [`crate::POSTGRES_VERSIONS`].
-    PostgresVersions,
-    /// The programs of a MariaDB server.
-    Mariadb,
-    Iostat,
-    Collectl,
+    PostgresVersions "postgres-versions" ["curl", "libarchive-tools"]
+    /// The programs of a MariaDB server, without the package that starts one.
+    Mariadb "mariadb" ["mariadb-server-core", "mariadb-client-core"]
+    Iostat "iostat" ["sysstat"]
+    Collectl "collectl" ["collectl"]
     /// A Prometheus server, to scrape a watch.
-    Prometheus,
+    Prometheus "prometheus" ["prometheus", "curl"]
     /// A kernel that runs programs of ours at its tracepoints and describes its own types (BTF).
-    Bpf,
+    Bpf "bpf" []
     /// To sample all processors, and to see the kernel's addresses.
-    Perf,
+    Perf "perf" []
     /// The tool that says what of a file the page cache holds.
-    Fincore,
+    Fincore "fincore" ["util-linux-extra"]
     /// The compiler of such programs, in the one version whose output is the same everywhere.
-    Clang,
+    Clang "clang" ["clang-14", "llvm-14"]
     /// The tool that reads Debian packages.
-    DpkgDeb,
+    DpkgDeb "dpkg-deb" ["dpkg"]
 }
 
 impl Need {
-    pub const ALL: [Self; 21] = [
-        Self::Root,
-        Self::Loop,
-        Self::Blkio,
-        Self::Zram,
-        Self::Uring,
-        Self::Fio,
-        Self::Duperemove,
-        Self::Xfs,
-        Self::Tmpfs,
-        Self::Chromium,
-        Self::Postgres,
-        Self::PostgresVersions,
-        Self::Mariadb,
-        Self::Iostat,
-        Self::Collectl,
-        Self::Prometheus,
-        Self::Bpf,
-        Self::Perf,
-        Self::Fincore,
-        Self::Clang,
-        Self::DpkgDeb,
-    ];
-
-    /// Its name in `BLOCKSTONE_REQUIRE`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Root => "root",
-            Self::Loop => "loop",
-            Self::Blkio => "blkio",
-            Self::Zram => "zram",
-            Self::Uring => "uring",
-            Self::Fio => "fio",
-            Self::Duperemove => "duperemove",
-            Self::Xfs => "xfs",
-            Self::Tmpfs => "tmpfs",
-            Self::Chromium => "chromium",
-            Self::Postgres => "postgres",
-            Self::PostgresVersions => "postgres-versions",
-            Self::Mariadb => "mariadb",
-            Self::Iostat => "iostat",
-            Self::Collectl => "collectl",
-            Self::Prometheus => "prometheus",
-            Self::Bpf => "bpf",
-            Self::Perf => "perf",
-            Self::Fincore => "fincore",
-            Self::Clang => "clang",
-            Self::DpkgDeb => "dpkg-deb",
-        }
-    }
-
-    /// The Debian packages that provide it; none for what only the kernel or the user can give.
-    pub const fn debian_packages(self) -> &'static [&'static str] {
-        match self {
-            Self::Loop => &["mount", "e2fsprogs"],
-            Self::Fio => &["fio"],
-            Self::Duperemove => &["duperemove"],
-            Self::Xfs => &["xfsprogs"],
-            Self::Chromium => &["chromium"],
-            Self::Postgres => &["postgresql-15"],
-            // Without the package that starts a server of its own.
-            Self::Mariadb => &["mariadb-server-core", "mariadb-client-core"],
-            Self::PostgresVersions => &["curl", "libarchive-tools"],
-            Self::Iostat => &["sysstat"],
-            Self::Collectl => &["collectl"],
-            Self::Prometheus => &["prometheus", "curl"],
-            Self::Fincore => &["util-linux-extra"],
-            Self::Clang => &["clang-14", "llvm-14"],
-            Self::DpkgDeb => &["dpkg"],
-            Self::Root
-            | Self::Blkio
-            | Self::Zram
-            | Self::Uring
-            | Self::Tmpfs
-            | Self::Bpf
-            | Self::Perf => &[],
-        }
-    }
-
     pub fn capability(self) -> Capability {
         match self {
             Self::Root => given(rustix::process::geteuid().is_root(), "run as root"),
@@ -164,8 +112,6 @@ impl Need {
                 Ok(_) => Capability::Full,
                 Err(error) => Capability::degraded(format!("io_uring_setup fails: {error}")),
             },
-            Self::Fio => from(programs(&["fio"])),
-            Self::Duperemove => from(programs(&["duperemove"])),
             Self::Xfs => root_and(|| {
                 programs(&["mkfs.xfs"])?;
                 let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
@@ -177,9 +123,6 @@ impl Need {
                 let kind = rustix::fs::statfs("/dev/shm").map(|found| found.f_type);
                 given(kind.is_ok_and(|kind| kind == 0x0102_1994), "/dev/shm is not a tmpfs")
             }
-            Self::Chromium => from(programs(&["chromium"])),
-            Self::Iostat => from(programs(&["iostat"])),
-            Self::Collectl => from(programs(&["collectl"])),
             Self::Prometheus => from(programs(&["prometheus", "curl"])),
             Self::Postgres => {
                 let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -208,9 +151,14 @@ impl Need {
                 let seen = symbols.lines().any(|line| !line.starts_with("0000000000000000"));
                 seen.then_some(()).ok_or("the kernel hides its addresses".to_owned())
             }),
-            Self::Fincore => from(programs(&["fincore"])),
+            Self::Fio
+            | Self::Duperemove
+            | Self::Chromium
+            | Self::Iostat
+            | Self::Collectl
+            | Self::Fincore
+            | Self::DpkgDeb => from(programs(&[self.name()])),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
-            Self::DpkgDeb => from(programs(&["dpkg-deb"])),
         }
     }
 }

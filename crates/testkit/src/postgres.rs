@@ -63,7 +63,6 @@ impl PostgresVersion {
         format!("{central}/{name}/{release}/{name}-{release}.jar")
     }
 
-    /// Whether its programs are there.
     pub fn is_installed(&self) -> bool {
         self.home().join("bin/initdb").is_file()
     }

@@ -107,7 +107,6 @@ impl PostgresServer {
         let _ = self.server.wait();
     }
 
-    /// Starts it again after [`Self::kill`].
     pub fn start_again(&mut self) -> Result<(), TestkitError> {
         let lock = self.dir.path().join("data/postmaster.pid");
         let _ = fs::remove_file(lock);

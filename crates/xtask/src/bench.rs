@@ -15,17 +15,16 @@ mod watch;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow, bail, ensure};
-use blockstone_base::{Bytes, Capability};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use anyhow::{Result, ensure};
+use blockstone_base::Bytes;
 
 use self::registry::ALL;
+use crate::goals;
 
-/// Which comparison, how long and how often.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// The comparison
-    #[arg(value_parser = names())]
+    #[arg(value_parser = goals::names(ALL))]
     name: String,
     /// Print one JSON document instead of tables
     #[arg(long)]
@@ -59,22 +58,9 @@ impl Options {
     }
 }
 
-/// `cargo xtask bench`.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let entry = ALL.iter().find(|entry| entry.name == options.name);
-    let entry = entry.ok_or_else(|| anyhow!("there is no comparison {}", options.name))?;
-    for need in entry.needs {
-        if let Capability::Degraded { why } = need.capability() {
-            bail!("it needs {}: {why}\nhint: `cargo xtask test` installs packages", need.name());
-        }
-    }
-    (entry.run)(options)?.show(entry.name, options.json);
+    goals::run(ALL, &options.name, options, options.json)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn names() -> PossibleValuesParser {
-    let value = |entry: &registry::Entry| PossibleValue::new(entry.name).help(entry.doc);
-    PossibleValuesParser::new(ALL.iter().map(value))
 }
 
 /// The middle value, or the mean of the two in the middle.

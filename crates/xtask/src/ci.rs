@@ -9,7 +9,6 @@ use crate::test::{self, Account};
 use crate::workspace::{cargo, show};
 use crate::{format, generate, packages, tidy};
 
-/// A step's name and what it does.
 type Step = (&'static str, fn(&mut Account) -> Result<()>);
 
 const STEPS: &[Step] = &[
@@ -27,7 +26,6 @@ const STEPS: &[Step] = &[
     }),
 ];
 
-/// `cargo xtask ci`.
 pub fn run() -> ExitCode {
     let mut account = Account::default();
     let mut seconds = Vec::new();

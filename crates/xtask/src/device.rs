@@ -46,7 +46,6 @@ pub enum Action {
     },
 }
 
-/// A limit from the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     ReadIops(u64),
@@ -75,7 +74,6 @@ impl FromStr for Limit {
     }
 }
 
-/// `cargo xtask device`.
 pub fn run(action: Action) -> Result<ExitCode> {
     match action {
         Action::Create { size, caps, fs, name } => {

@@ -42,7 +42,6 @@ struct Release {
     style: Style,
 }
 
-/// `cargo xtask dist`.
 pub fn run() -> Result<ExitCode> {
     let triple = host_triple()?;
     let binary = build(&["--locked", "--release", "--package", "blockstone", "--target", &triple])?;

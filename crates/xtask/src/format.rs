@@ -10,7 +10,6 @@ use crate::workspace::{cargo, root, show};
 /// Files that cargo fmt does not find by itself; rustfmt follows the modules they declare.
 const DECLARED_BY_MACRO: &str = "crates/blockstone/src/verbs";
 
-/// How the format is dealt with.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Write nothing; fail when a file is not formatted
@@ -18,7 +17,6 @@ pub struct Options {
     check: bool,
 }
 
-/// `cargo xtask fmt`.
 pub fn run(options: &Options) -> Result<ExitCode> {
     format(options.check)?;
     Ok(ExitCode::SUCCESS)

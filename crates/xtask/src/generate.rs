@@ -12,7 +12,6 @@ use blockstone_testkit::{Need, build, skipped_without};
 use crate::dist::{command, man_pages};
 use crate::workspace::{output_of, root, scratch, show};
 
-/// How generated files are dealt with.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Write nothing; fail when a file is not what it would be
@@ -20,7 +19,6 @@ pub struct Options {
     check: bool,
 }
 
-/// Something that derives from the code.
 struct Generator {
     /// A file, or a folder whose files are all generated when it ends in a slash.
     output: &'static str,
@@ -50,7 +48,6 @@ const fn plain(output: &'static str, make: fn() -> Result<Files>) -> Generator {
     Generator { output, need: None, make }
 }
 
-/// `cargo xtask generate`.
 pub fn run(options: &Options) -> Result<ExitCode> {
     if options.check {
         check()?;

@@ -1,9 +1,42 @@
 //! What an experiment came to: figures side by side, and for each goal whether it was met.
 
+use anyhow::{Context, Result, bail};
+use blockstone_base::Capability;
 use blockstone_base::units::thousands;
+use blockstone_testkit::Need;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Map, Value, json};
 
-/// What an experiment came to.
+/// An experiment as a registry lists it; `O` says how it is done.
+#[derive(Debug)]
+pub struct Entry<O> {
+    pub name: &'static str,
+    pub doc: &'static str,
+    /// What the machine must have for it.
+    pub needs: &'static [Need],
+    pub run: fn(&O) -> Result<Results>,
+}
+
+/// The names on the command line.
+pub fn names<O>(all: &'static [Entry<O>]) -> PossibleValuesParser {
+    let value = |entry: &Entry<O>| PossibleValue::new(entry.name).help(entry.doc);
+    PossibleValuesParser::new(all.iter().map(value))
+}
+
+/// Does the experiment of this name and shows what it came to.
+pub fn run<O>(all: &[Entry<O>], name: &str, options: &O, json: bool) -> Result<Results> {
+    let entry = all.iter().find(|entry| entry.name == name);
+    let entry = entry.with_context(|| format!("there is no experiment {name}"))?;
+    for need in entry.needs {
+        if let Capability::Degraded { why } = need.capability() {
+            bail!("it needs {}: {why}\nhint: `cargo xtask test` installs packages", need.name());
+        }
+    }
+    let results = (entry.run)(options)?;
+    results.show(name, json);
+    Ok(results)
+}
+
 #[derive(Debug)]
 pub struct Results {
     /// What [`Point::values`] are, in their order.
@@ -13,7 +46,6 @@ pub struct Results {
     pub goals: Vec<Goal>,
 }
 
-/// A column of the table.
 #[derive(Debug)]
 pub struct Column {
     /// Its key in JSON; unit last.
@@ -22,7 +54,6 @@ pub struct Column {
     pub decimals: usize,
 }
 
-/// One row of the table.
 #[derive(Debug)]
 pub struct Point {
     pub name: String,
@@ -45,17 +76,14 @@ impl Goal {
         Self::within(what, seen, aim * (1.0 - tolerance), aim * (1.0 + tolerance))
     }
 
-    /// `seen` is from `least` to `most`.
     pub fn within(what: impl Into<String>, seen: f64, least: f64, most: f64) -> Self {
         Self { what: what.into(), seen, least, most }
     }
 
-    /// `seen` is `least` or more.
     pub fn at_least(what: impl Into<String>, seen: f64, least: f64) -> Self {
         Self::within(what, seen, least, f64::INFINITY)
     }
 
-    /// `seen` is `most` or less.
     pub fn at_most(what: impl Into<String>, seen: f64, most: f64) -> Self {
         Self::within(what, seen, f64::NEG_INFINITY, most)
     }
@@ -79,13 +107,12 @@ impl Goal {
 }
 
 impl Results {
-    /// Whether every goal was met.
     pub fn all_met(&self) -> bool {
         self.goals.iter().all(Goal::is_met)
     }
 
     /// Prints the table and the goals, or both as a document of the experiment `name`.
-    pub fn show(&self, name: &str, json: bool) {
+    fn show(&self, name: &str, json: bool) {
         if json { println!("{:#}", self.document(name)) } else { self.print() }
     }
 
@@ -135,13 +162,17 @@ impl Results {
     }
 }
 
+/// A column; `\n` breaks its heading into two lines.
+pub const fn column(name: &'static str, heading: &'static str, decimals: usize) -> Column {
+    Column { name, heading, decimals }
+}
+
 impl Column {
     /// The widest word of its heading, and room for a figure.
     fn width(&self) -> usize {
         widest([self.line(0), self.line(1)]).max(9)
     }
 
-    /// A line of its heading, which `\n` breaks into two.
     fn line(&self, number: usize) -> &str {
         let (first, second) = self.heading.split_once('\n').unwrap_or(("", self.heading));
         if number == 0 { first } else { second }
@@ -191,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_document_names_what_was_not_measured_as_null() {
-        const COLUMNS: &[Column] = &[Column { name: "read_iops", heading: "reads", decimals: 0 }];
+        const COLUMNS: &[Column] = &[column("read_iops", "reads", 0)];
         let points = vec![Point { name: "one".to_owned(), values: vec![f64::NAN] }];
         let goals = vec![Goal::at_least("more", 2.0, 1.0)];
         let document = Results { columns: COLUMNS, points, goals }.document("test");
@@ -204,7 +235,7 @@ mod tests {
     fn ranges_and_headings_read_well() {
         assert_eq!(Goal::near("a", 0.0, 2_400.0, 0.03).range(), "2,328 … 2,472");
         assert_eq!(Goal::at_most("a", 0.0, 1.25).range(), "≤ 1.250");
-        let column = Column { name: "read_iops", heading: "disk\nreads/s", decimals: 1 };
+        let column = column("read_iops", "disk\nreads/s", 1);
         assert_eq!((column.line(0), column.line(1), column.width()), ("disk", "reads/s", 9));
         assert_eq!(column.cell(2.26, 5), "  2.3");
     }

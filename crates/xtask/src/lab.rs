@@ -13,17 +13,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use anyhow::Result;
 
 use self::registry::ALL;
+use crate::goals;
 use crate::interrupt::Interrupt;
 
-/// Which experiment, and how.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// The experiment
-    #[arg(value_parser = names())]
+    #[arg(value_parser = goals::names(ALL))]
     name: String,
     /// Print one JSON document instead of tables
     #[arg(long)]
@@ -38,7 +37,6 @@ pub struct Options {
 
 #[derive(Debug)]
 pub struct Lab {
-    /// How long a run is measured for.
     window: Duration,
     /// Where to keep its recordings; none removes them.
     runs_dir: Option<PathBuf>,
@@ -47,19 +45,11 @@ pub struct Lab {
 
 /// `cargo xtask lab`: done when every goal was met, and failed when one was missed.
 pub fn run(options: Options) -> Result<ExitCode> {
-    let entry = ALL.iter().find(|entry| entry.name == options.name);
-    let entry = entry.ok_or_else(|| anyhow!("there is no experiment {}", options.name))?;
     let lab = Lab {
         window: Duration::from_secs(options.seconds.into()),
         runs_dir: options.runs_dir,
         interrupt: Interrupt::install()?,
     };
-    let results = (entry.run)(&lab)?;
-    results.show(entry.name, options.json);
+    let results = goals::run(ALL, &options.name, &lab, options.json)?;
     Ok(if results.all_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn names() -> PossibleValuesParser {
-    let value = |entry: &registry::Entry| PossibleValue::new(entry.name).help(entry.doc);
-    PossibleValuesParser::new(ALL.iter().map(value))
 }

@@ -19,7 +19,6 @@ mod goals;
 mod interrupt;
 mod lab;
 mod packages;
-mod source;
 mod test;
 mod tidy;
 mod workspace;

@@ -19,7 +19,6 @@ const CANARY_VARIABLE: &str = "BLOCKSTONE_CANARY";
 /// What needs only a processor and a temporary directory.
 const FAST: &[&str] = &["--lib", "--bins", "--test", "recordings", "--no-fail-fast"];
 
-/// How the tests are run.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Name the packages that the tests need and are missing, instead of installing them
@@ -32,7 +31,6 @@ pub struct Options {
     filter: Option<String>,
 }
 
-/// What became of the tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Ran to their end and passed.
@@ -44,7 +42,6 @@ pub struct Account {
 }
 
 impl Account {
-    /// Adds another account to this one.
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -74,7 +71,6 @@ impl Account {
     }
 }
 
-/// `cargo xtask test`.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let filter = options.filter.as_deref();
     let account = if options.fast {
@@ -96,7 +92,6 @@ pub fn tests(filter: Option<&str>) -> Result<Account> {
     counted(&["--tests", "--no-fail-fast"], filter, &[])
 }
 
-/// The examples in the documentation.
 pub fn doctests(filter: Option<&str>) -> Result<Account> {
     counted(&["--doc", "--no-fail-fast"], filter, &[])
 }

@@ -14,7 +14,6 @@ use anyhow::{Result, bail};
 
 use self::tree::Tree;
 
-/// A place where the style is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     path: String,
@@ -31,7 +30,6 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A check of the whole tree.
 type Check = fn(&Tree) -> Vec<Finding>;
 
 const CHECKS: &[Check] = &[
@@ -50,7 +48,6 @@ const CHECKS: &[Check] = &[
     imports::circles,
 ];
 
-/// `cargo xtask tidy`.
 pub fn run() -> Result<ExitCode> {
     check()?;
     println!("tidy: {} checks, no problems found", CHECKS.len());

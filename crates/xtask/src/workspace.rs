@@ -1,9 +1,11 @@
 //! Where the workspace is, and how its tools are started.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use blockstone_sys::process;
+use blockstone_sys::usage::CpuUsage;
 
 /// The folder that holds the workspace's Cargo.toml.
 pub fn root() -> &'static Path {
@@ -18,7 +20,6 @@ pub fn scratch(name: &str) -> Result<PathBuf> {
     Ok(dir.join(name))
 }
 
-/// A cargo command in the workspace.
 pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
@@ -42,6 +43,17 @@ pub fn output_of(command: &mut Command) -> Result<String> {
         bail!("`{}` failed with {}: {}", line(command), output.status, said.trim());
     }
     String::from_utf8(output.stdout).with_context(|| format!("read output of {}", line(command)))
+}
+
+/// Runs a command to its end in silence, and returns what it consumed.
+pub fn usage_of(command: &mut Command) -> Result<CpuUsage> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().with_context(|| format!("start {}", line(command)))?;
+    let (status, usage) = process::wait(child).context("wait for it")?;
+    if !status.success() {
+        bail!("`{}` failed with {status}", line(command));
+    }
+    Ok(usage)
 }
 
 /// The command as one would type it.

@@ -20,13 +20,12 @@ pub fn section(
     slices: &[Interval<'_>],
 ) -> Option<Section> {
     let charts = [
-        sessions(manifest, slices),
-        transfers(slices),
+        Some(sessions(manifest, slices)),
+        Some(transfers(slices)),
         manifest.and_then(|manifest| hours(manifest, interval)),
     ];
-    let section = Section::new("activity", "Activity over time")
-        .detail(blockstone_report::Detail::Page)
-        .with(charts.into_iter().flatten());
+    let section =
+        Section::page("activity", "Activity over time").with(charts.into_iter().flatten());
     (!section.blocks.is_empty()).then_some(section)
 }
 
@@ -65,7 +64,7 @@ fn active(interval: &Interval<'_>) -> Vec<Active> {
     layers
 }
 
-fn sessions(manifest: Option<&Manifest>, slices: &[Interval<'_>]) -> Option<Chart> {
+fn sessions(manifest: Option<&Manifest>, slices: &[Interval<'_>]) -> Chart {
     let seen: Vec<(f64, Vec<Active>)> =
         slices.iter().map(|slice| (slice.to_ns as f64, active(slice))).collect();
     let mut names: Vec<(String, Color)> = Vec::new();
@@ -96,7 +95,7 @@ fn sessions(manifest: Option<&Manifest>, slices: &[Interval<'_>]) -> Option<Char
             chart.levels.push(Level { y: allowed, name: format!("{allowed} allowed") });
         }
     }
-    (!chart.layers.is_empty()).then_some(chart)
+    chart
 }
 
 /// Oracle's colours for the classes of other databases.
@@ -136,7 +135,7 @@ fn of_event(event: &str) -> Color {
 }
 
 /// Reads, writes and commits of the database a second.
-fn transfers(slices: &[Interval<'_>]) -> Option<Chart> {
+fn transfers(slices: &[Interval<'_>]) -> Chart {
     const LINES: [(&str, &str, Color); 3] = [
         ("physical_reads", "blocks read", Color::Series(0)),
         ("physical_writes", "blocks written", Color::Series(1)),
@@ -148,12 +147,9 @@ fn transfers(slices: &[Interval<'_>]) -> Option<Chart> {
     for (column, name, color) in LINES {
         let point =
             |slice: &Interval<'_>| (slice.to_ns as f64, slice.per_s("instance", "", column).ok());
-        let points: Vec<(f64, Option<f64>)> = slices.iter().map(point).collect();
-        if points.iter().any(|(_, value)| value.is_some()) {
-            chart = chart.layer(name, color, Form::line(points));
-        }
+        chart = chart.layer(name, color, Form::line(slices.iter().map(point)));
     }
-    (!chart.layers.is_empty()).then_some(chart)
+    chart
 }
 
 /// Of recordings longer than a day, how busy each hour of each weekday was.

@@ -47,7 +47,6 @@ const SHORTEST_NS: f64 = 512.0;
 /// A row's value at the end of each slice; none where the slice does not have it.
 type Track = Vec<(f64, Option<f64>)>;
 
-/// The charts of a view; none for most.
 pub fn of(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
     let keys = CHARTS.iter().find(|(name, _)| *name == view.name).map_or(&[][..], |(_, keys)| keys);
     if keys.is_empty() {
@@ -60,13 +59,13 @@ pub fn of(view: &'static View, slices: &[Interval<'_>]) -> Vec<Chart> {
         let track =
             |index: &usize| (view.columns[*index].heading.to_string(), only(&tables, *index));
         let first = columns.first().copied().unwrap_or_default();
-        chart(view, first, view.title, columns.iter().map(track).collect()).into_iter().collect()
+        vec![chart(view, first, view.title, columns.iter().map(track).collect())]
     } else {
         let of_column = |index: &usize| {
             let title = format!("{}: {}", view.title, view.columns[*index].heading);
             chart(view, *index, &title, by_row(view, &tables, *index))
         };
-        columns.iter().filter_map(of_column).collect()
+        columns.iter().map(of_column).collect()
     };
     if view.name == MAPPED {
         charts.extend(maps(slices));
@@ -99,7 +98,7 @@ fn by_row(view: &View, tables: &[(f64, Option<Table>)], index: usize) -> Vec<(St
     rows
 }
 
-fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> Option<Chart> {
+fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> Chart {
     let column = &view.columns[index];
     let stacked = STACKED.contains(&&*column.key);
     let unit = if column.measure == Measure::Count { column.heading.clone() } else { "".into() };
@@ -119,7 +118,7 @@ fn chart(view: &View, index: usize, title: &str, rows: Vec<(String, Track)>) -> 
         };
         chart = chart.layer(name, Color::Series(color), form);
     }
-    (!chart.layers.is_empty()).then_some(chart)
+    chart
 }
 
 /// How long requests to devices took, a map for each operation.
@@ -130,10 +129,10 @@ fn maps(slices: &[Interval<'_>]) -> Vec<Chart> {
         .iter()
         .map(|slice| (slice.from_ns as f64, slice.to_ns as f64, all.latencies(slice)))
         .collect();
-    ["read", "write", "flush"].iter().filter_map(|operation| map(operation, &seen)).collect()
+    ["read", "write", "flush"].map(|operation| map(operation, &seen)).into()
 }
 
-fn map(operation: &str, seen: &[(f64, f64, Vec<Latencies>)]) -> Option<Chart> {
+fn map(operation: &str, seen: &[(f64, f64, Vec<Latencies>)]) -> Chart {
     let octaves = |all: &[Latencies]| {
         let one = all.iter().find(|one| one.operation == operation);
         one.map_or([0.0; OCTAVES], Latencies::octaves)
@@ -158,16 +157,12 @@ fn map(operation: &str, seen: &[(f64, f64, Vec<Latencies>)]) -> Option<Chart> {
             });
         }
     }
-    if cells.is_empty() {
-        return None;
-    }
     let title = format!("Latency of every {operation}");
     let y = Axis::new("", Measure::Nanoseconds).log();
-    let chart = Chart::new(format!("latency-of-{operation}s"), title, Axis::time(), y)
+    Chart::new(format!("latency-of-{operation}s"), title, Axis::time(), y)
         .about("Requests to devices by when they ended and how long they took; darker is more.")
         .wide(260)
-        .layer(operation, Color::Series(0), Form::Heat(cells));
-    Some(chart)
+        .layer(operation, Color::Series(0), Form::Heat(cells))
 }
 
 #[cfg(test)]
@@ -183,7 +178,7 @@ mod tests {
             vec![Latencies { operation: "read".to_owned(), buckets, ..Latencies::default() }]
         };
         let seen = [(0.0, 1e9, latencies(1_024, 1_000.0)), (1e9, 2e9, latencies(4_096, 1.0))];
-        let chart = map("read", &seen).unwrap();
+        let chart = map("read", &seen);
         let Form::Heat(cells) = &chart.layers[0].form else { panic!("{chart:?}") };
         let bounds: Vec<_> = cells.iter().map(|cell| (cell.x, cell.y, cell.heat)).collect();
         assert_eq!(
@@ -191,6 +186,6 @@ mod tests {
             [((0.0, 1e9), (1_024.0, 2_048.0), 1.0), ((1e9, 2e9), (4_096.0, 8_192.0), 0.25)]
         );
         assert_eq!(cells[0].text, "1,000 reads <2.05 µs");
-        assert!(map("flush", &seen).is_none(), "there was none");
+        assert!(map("flush", &seen).layers.is_empty(), "there was none");
     }
 }

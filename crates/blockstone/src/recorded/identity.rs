@@ -3,11 +3,12 @@
 use blockstone_base::Capability;
 use blockstone_base::column::Unmeasured;
 use blockstone_base::identity::{BlockDevice, PathKind, StorageTarget};
-use blockstone_base::table::{Heading, Missing, Table, Value, bytes, count, text};
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Table, bytes, count, happened, text};
 use blockstone_base::units::{Bytes, format_ns};
 use blockstone_record::manifest::{End, FileEvidence, Manifest, ProbeInfo};
+use blockstone_report::Section;
 use blockstone_report::format::{self, percent};
-use blockstone_report::{Detail, Section};
 
 use super::Facts;
 
@@ -91,9 +92,7 @@ pub fn section(manifest: &Manifest) -> Section {
         probes(&manifest.probes),
         recording(manifest),
     ];
-    Section::new("identity", "What was measured, and with what")
-        .detail(Detail::Page)
-        .with(tables.chain(rest))
+    Section::page("identity", "What was measured, and with what").with(tables.chain(rest))
 }
 
 const DEVICES: &[Heading] = &[
@@ -114,28 +113,27 @@ const DEVICES: &[Heading] = &[
 
 fn devices(target: &StorageTarget) -> Table {
     let mut table = Table::new("devices", "Devices, from the top of the chain down", DEVICES);
-    let optional =
-        |text: &Option<String>| text.clone().map_or(Value::Missing(Missing::Nothing), Value::Text);
+    let optional = |text: &Option<String>| happened(text.clone());
     for device in &target.devices {
         let link = device.link.as_ref().map(|link| {
             let most = Bytes(link.bytes_per_s as u64);
             format!("{}: at most {most}/s ({})", link.description, link.source)
         });
         let rotational = device.rotational.map(|yes| if yes { "yes" } else { "no" }.to_owned());
-        table.push([
-            device.name.as_str().into(),
-            format::device_kind(device.kind).into(),
+        table.push(row![
+            &device.name,
+            format::device_kind(device.kind),
             optional(&device.model),
             optional(&device.scheduler),
             optional(&device.write_cache),
             optional(&rotational),
             optional(&link),
-            device.beneath.join(", ").into(),
-            device.size_bytes.into(),
-            u64::from(device.logical_block_bytes).into(),
-            u64::from(device.physical_block_bytes).into(),
-            device.max_request_bytes.into(),
-            device.queue_depth.map(u64::from).into(),
+            device.beneath.join(", "),
+            device.size_bytes,
+            device.logical_block_bytes,
+            device.physical_block_bytes,
+            device.max_request_bytes,
+            device.queue_depth.map(u64::from)
         ]);
     }
     table
@@ -260,12 +258,12 @@ fn probes(probes: &[ProbeInfo]) -> Table {
         let unmeasured: Vec<String> = columns
             .filter_map(|c| Some(format!("{} ({})", c.name, reason(c.unmeasured.as_ref()?))))
             .collect();
-        table.push([
-            probe.probe.as_str().into(),
-            probe.doc.as_str().into(),
-            unmeasured.join(", ").into(),
-            probe.ticks.into(),
-            probe.missed_ticks.into(),
+        table.push(row![
+            &probe.probe,
+            &probe.doc,
+            unmeasured.join(", "),
+            probe.ticks,
+            probe.missed_ticks
         ]);
     }
     table

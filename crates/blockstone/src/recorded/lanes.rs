@@ -19,7 +19,6 @@ pub struct Lanes<'a> {
     phases: Vec<Vec<Interval<'a>>>,
 }
 
-/// A line to be drawn.
 pub struct Lane {
     pub name: String,
     pub color: Color,
@@ -68,55 +67,33 @@ impl<'a> Lanes<'a> {
             color: Color::Series(index),
             points: self.rate(probe, object, column),
         });
-        lanes.filter(|lane| lane.points.iter().any(|p| p.y.is_some_and(|y| y > 0.0))).collect()
+        lanes.filter(Lane::moved).collect()
     }
 
-    /// Lines on the time axis; none when nothing was measured of any.
+    /// Lines on the time axis.
     pub fn chart(
         &self,
         name: &'static str,
         title: &'static str,
         measure: Measure,
         lanes: Vec<Lane>,
-    ) -> Option<Chart> {
-        let line = |points| Form::Line { points, dashed: false, marks: false };
-        self.drawn(name, title, measure, lanes, line)
-    }
-
-    /// The same as areas on one another.
-    pub fn stacked(
-        &self,
-        name: &'static str,
-        title: &'static str,
-        measure: Measure,
-        lanes: Vec<Lane>,
-    ) -> Option<Chart> {
-        self.drawn(name, title, measure, lanes, Form::Area)
-    }
-
-    fn drawn(
-        &self,
-        name: &'static str,
-        title: &'static str,
-        measure: Measure,
-        mut lanes: Vec<Lane>,
-        form: impl Fn(Vec<Point>) -> Form,
-    ) -> Option<Chart> {
-        lanes.retain(|lane| lane.points.iter().any(|point| point.y.is_some()));
-        if lanes.is_empty() {
-            return None;
-        }
+    ) -> Chart {
         let mut chart = Chart::new(name, title, Axis::time(), Axis::new("", measure)).wide(HEIGHT);
         chart.bands = bands(self.manifest);
-        let layer =
-            |chart: Chart, lane: Lane| chart.layer(lane.name, lane.color, form(lane.points));
-        Some(lanes.into_iter().fold(chart, layer))
+        let layer = |chart: Chart, Lane { name, color, points }| {
+            chart.layer(name, color, Form::Line { points, dashed: false, marks: false })
+        };
+        lanes.into_iter().fold(chart, layer)
     }
 }
 
 impl Lane {
     pub fn new(name: &str, color: Color, points: Vec<Point>) -> Self {
         Self { name: name.to_owned(), color, points }
+    }
+
+    pub fn moved(&self) -> bool {
+        self.points.iter().any(|point| point.y.is_some_and(|y| y > 0.0))
     }
 }
 
@@ -130,7 +107,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// Processor time as shares of all processors, and threads that waited for one.
-pub fn processors(lanes: &Lanes<'_>) -> Vec<Chart> {
+pub fn processors(lanes: &Lanes<'_>) -> [Chart; 2] {
     let cpus = f64::from(lanes.manifest.host.cpus.max(1));
     let of = |probe: &'static str, columns: &'static [&'static str]| {
         move |slice: &Interval<'_>| -> Known {
@@ -159,11 +136,11 @@ pub fn processors(lanes: &Lanes<'_>) -> Vec<Chart> {
     let queue = "Threads of Blockstone that waited for a processor";
     let waiting = lanes.chart("run-queue", queue, Measure::Count, waiting);
     let above = "Interrupts count in all, but neither as Blockstone's nor as other processes'.";
-    busy.map(|chart| chart.about(above)).into_iter().chain(waiting).collect()
+    [busy.about(above), waiting]
 }
 
 /// Share of the time in which each device of the chain had a request.
-pub fn devices(lanes: &Lanes<'_>) -> Option<Chart> {
+pub fn devices(lanes: &Lanes<'_>) -> Chart {
     let devices = lanes.manifest.target.devices.iter().zip(0..);
     let busy = devices.map(|(device, index)| {
         let busy = lanes.line(|slice| slice.share("block", &device.name, "busy_ns"));

@@ -3,16 +3,14 @@
 mod args;
 pub(crate) mod report;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use blockstone_calibrate::{OpenLoop, Settings, Subject, Thoroughness};
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
-use crate::cli::Global;
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::verb::{self, Verb};
+use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
 use args::{Arrivals, CalibrateArgs};
 
@@ -35,8 +33,7 @@ pub const VERB: Verb = Verb {
 fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     let printer = context.printer;
     let settings = settings(args, &context.global)?;
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut progress = Progress::new(printer, interrupt);
+    let mut progress = Progress::start(printer)?;
     let prepared = blockstone_calibrate::prepare(&settings)?;
     if let Some(missing) = prepared.missing(&args.require)? {
         printer.error(&anyhow::anyhow!("{missing}"));

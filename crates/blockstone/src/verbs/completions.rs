@@ -8,7 +8,6 @@ use crate::exit::Exit;
 use crate::printer::answer;
 use crate::verb::Verb;
 
-/// Options of `completions`.
 #[derive(Args, Debug)]
 struct Completions {
     #[arg(value_enum)]

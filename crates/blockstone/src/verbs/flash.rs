@@ -10,7 +10,7 @@ mod sim;
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_flash::simulate::SimulationError;
 use blockstone_flash::sweep::{self, Setting, Swept};
@@ -19,7 +19,6 @@ use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
 use crate::finish::finish;
-use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
 use args::{Axis, CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
@@ -48,8 +47,7 @@ fn run(args: &FlashArgs, context: &Context) -> Result<Exit> {
 fn sweep(args: &SweepArgs, context: &Context) -> Result<Exit> {
     let device = device::of(&args.device, None)?;
     let settings = settings(args, device.over_provisioning(), device.pages_per_block)?;
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut watch = Progress::new(context.printer, interrupt);
+    let mut watch = Progress::start(context.printer)?;
     let mut points: Vec<Swept> = Vec::new();
     let mut iops = Vec::new();
     for (index, &setting) in settings.iter().enumerate() {

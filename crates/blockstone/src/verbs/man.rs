@@ -10,7 +10,6 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::verb::Verb;
 
-/// Options of `man`.
 #[derive(Args, Debug)]
 struct Man {
     /// The directory to write them to; it is created

@@ -19,7 +19,6 @@ use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
 use crate::finish::finish;
-use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
@@ -44,8 +43,7 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
     if let Some(file) = context.global.html.as_deref().filter(|file| *file != Path::new("-")) {
         refuse_unwritable(file)?;
     }
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut bar = Progress::new(printer, interrupt);
+    let mut bar = Progress::start(printer)?;
     let outcome = outcome(args, &model, &mut bar)?;
     bar.finish();
     let plan = outcome.counter.plan();
@@ -198,8 +196,7 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     };
     let kind = generate::find(name).context("find the kind of data set")?;
     let shape = shape(args)?;
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut bar = Progress::new(printer, interrupt);
+    let mut bar = Progress::start(printer)?;
     let mut watch = |done: f64| bar.step(done, name);
     let made = blockstone_scan::generate(dir, kind, &shape, &mut watch)?;
     bar.finish();

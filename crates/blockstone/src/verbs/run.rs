@@ -17,12 +17,10 @@ use blockstone_run::{DiskSetting, ScanMatrix, Settings};
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
 
-use crate::cli::Global;
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::verb::{self, Verb};
+use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
 use args::{FormArgs, Profile, RunArgs};
 
@@ -67,8 +65,7 @@ fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     }
     let printer = context.printer;
     let settings = settings(args, &context.global, printer)?;
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut progress = Progress::new(printer, interrupt);
+    let mut progress = Progress::start(printer)?;
     let prepared = blockstone_run::prepare(&settings)?;
     if let Some(missing) = prepared.missing(&args.require)? {
         printer.error(&anyhow::anyhow!("{missing}"));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use blockstone_base::table::{Heading, Missing, Table, Value, count, text, time};
+use blockstone_base::table::{Heading, Table, Value, count, text, time};
 use blockstone_record::manifest::{End, Figure};
 use blockstone_record::{RunEntry, RunState};
 use blockstone_report::render::json;
@@ -174,7 +174,7 @@ fn local_time(at: Timestamp, now: &Zoned) -> String {
 
 fn figure(run: &RunEntry, names: &[&str]) -> Value {
     match names.iter().find_map(|name| run.summary.get(*name)) {
-        None => Value::Missing(Missing::Nothing),
+        None => Value::default(),
         Some(figure) if !figure.condemned_by.is_empty() => CONDEMNED.into(),
         Some(figure) => figure.estimate.value.into(),
     }

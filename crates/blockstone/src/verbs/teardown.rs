@@ -8,7 +8,6 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::verb::Verb;
 
-/// Options of `teardown`.
 #[derive(Args, Debug)]
 struct Teardown {
     /// The server, as --target names it: `postgres://user@host/db`, `mysql://user@host`

@@ -20,12 +20,11 @@ use blockstone_view::{Condition, History};
 use blockstone_watch::{Destination, Import, Kernel, Listener, Settings, Watch};
 use clap::{Args, FromArgMatches};
 
-use crate::cli::Global;
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
-use crate::verb::{Context, Verb};
+use crate::verb::{Context, Global, Verb};
 use crate::{interval, recordings};
 use args::WatchArgs;
 use report::Watched;
@@ -93,13 +92,8 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
 
 /// Only one interval becomes a document, a table or a page.
 fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
-    let given = [
-        ("--json", global.json),
-        ("--csv", global.csv.is_some()),
-        ("--html", global.html.is_some()),
-    ];
-    match given.iter().find(|(_, given)| *given && !args.once) {
-        Some((option, _)) => bail!(
+    match global.asks_for_report().filter(|_| !args.once) {
+        Some(option) => bail!(
             "{option} without --once: there is no interval to report\n\
              hint: add --once, or --record DIR and then blockstone report"
         ),
@@ -208,7 +202,6 @@ fn destination(dir: &Path) -> Result<Destination> {
     Ok(Destination { dir: run.path, id: run.id })
 }
 
-/// Makes a recording of another tool's files.
 fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
     let import = Import::read(files)?;
     for note in import.notes() {
@@ -239,7 +232,6 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What of a recording is reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part<'a> {
     pub from: Option<Nanos>,

@@ -11,7 +11,6 @@ use crate::report::Report;
 
 const LINE_END: &str = "\r\n";
 
-/// One table.
 pub fn table(table: &Table) -> String {
     let estimated: Vec<bool> =
         (0..table.columns.len()).map(|index| has_estimates(table, index)).collect();

@@ -51,7 +51,6 @@ struct Page<'a> {
     plain: String,
 }
 
-/// A verdict as the page shows it.
 #[derive(Serialize)]
 struct Judged<'a> {
     id: String,

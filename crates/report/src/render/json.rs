@@ -8,7 +8,6 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::report::Report;
 
-/// The document.
 pub fn document(report: &Report) -> Json {
     let mut document = Map::new();
     let schema = schema::title(&report.verb, report.version);

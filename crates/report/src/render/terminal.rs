@@ -68,11 +68,16 @@ fn quoted(card: &Card, style: &Style) -> String {
         "" => format::quantity(card.estimate.value, &card.unit),
         words => format!("{} {words}", format::number(card.estimate.value, &card.unit)),
     };
+    with_interval(card, &value, style)
+}
+
+/// The number with its interval, or struck through.
+fn with_interval(card: &Card, value: &str, style: &Style) -> String {
     if !card.condemned_by.is_empty() {
-        return style.struck(&value);
+        return style.struck(value);
     }
     let interval = style.dim(&format::plus_minus(&card.estimate));
-    format!("{} {interval}", style.bold(&value)).trim_end().to_owned()
+    format!("{} {interval}", style.bold(value)).trim_end().to_owned()
 }
 
 /// The figures, one line for each group where the terminal is wide enough, else one line each.
@@ -113,11 +118,7 @@ fn figure(card: &Card, style: &Style) -> String {
         "" => String::new(),
         prefix => format!("{} ", style.dim(prefix)),
     };
-    if !card.condemned_by.is_empty() {
-        return format!("{prefix}{}", style.struck(&value));
-    }
-    let interval = style.dim(&format::plus_minus(&card.estimate));
-    format!("{prefix}{} {interval}", style.bold(&value)).trim_end().to_owned()
+    format!("{prefix}{}", with_interval(card, &value, style))
 }
 
 /// `condemned: hole, unwritten`; empty when all of the figures stand.

@@ -7,7 +7,7 @@ use blockstone_testkit::{FileKind, ScratchDir};
 
 use super::side::{Load, Measured, Side};
 use super::{Extent, Options, median};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 
 const POINTS: &[Load] = &[
     Load { engine: "psync", fio_engine: "psync", depth: 1 },
@@ -19,23 +19,20 @@ const POINTS: &[Load] = &[
 const NOISE_MAX: f64 = 1.25;
 
 const COLUMNS: &[Column] = &[
-    Column { name: "fio_iops_before", heading: "fio\nIOPS", decimals: 0 },
-    Column { name: "iops", heading: "ours\nIOPS", decimals: 0 },
-    Column { name: "fio_iops_after", heading: "fio\nIOPS", decimals: 0 },
-    Column { name: "fio_latency_us_p50_before", heading: "fio\np50 µs", decimals: 1 },
-    Column { name: "latency_us_p50", heading: "ours\np50 µs", decimals: 1 },
-    Column { name: "fio_latency_us_p50_after", heading: "fio\np50 µs", decimals: 1 },
+    column("fio_iops_before", "fio\nIOPS", 0),
+    column("iops", "ours\nIOPS", 0),
+    column("fio_iops_after", "fio\nIOPS", 0),
+    column("fio_latency_us_p50_before", "fio\np50 µs", 1),
+    column("latency_us_p50", "ours\np50 µs", 1),
+    column("fio_latency_us_p50_after", "fio\np50 µs", 1),
 ];
 
-/// A figure of a side and its name.
 type Figure = (&'static str, fn(&Measured) -> f64);
 
 const FIGURES: [Figure; 2] = [("IOPS", |m| m.iops), ("p50", |m| m.latency_ns_p50 / 1e3)];
 
-/// fio, ours, fio again.
 type Round = [Measured; 3];
 
-/// `cargo xtask bench agreement`.
 pub fn run(options: &Options) -> Result<Results> {
     let Extent { seconds, rounds, size } = options.extent();
     let ours = Side::ours()?;

@@ -8,7 +8,7 @@ use blockstone_testkit::{FileKind, Need, ScratchDir, ZramDevice};
 
 use super::side::{Cost, Load, Side};
 use super::{Extent, Options, median};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 
 /// Our user time an I/O is at most this part of fio's.
 const USER_RATIO_GOAL: f64 = 0.5;
@@ -35,18 +35,17 @@ struct Cell<'a> {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "iops", heading: "ours\nIOPS", decimals: 0 },
-    Column { name: "fio_iops", heading: "fio\nIOPS", decimals: 0 },
-    Column { name: "iops_ratio", heading: "\nratio", decimals: 2 },
-    Column { name: "user_ns_per_io", heading: "ours\nuser ns", decimals: 0 },
-    Column { name: "fio_user_ns_per_io", heading: "fio\nuser ns", decimals: 0 },
-    Column { name: "user_ratio", heading: "\nratio", decimals: 2 },
-    Column { name: "system_ns_per_io", heading: "ours\nsystem ns", decimals: 0 },
-    Column { name: "fio_system_ns_per_io", heading: "fio\nsystem ns", decimals: 0 },
-    Column { name: "system_ratio", heading: "\nratio", decimals: 2 },
+    column("iops", "ours\nIOPS", 0),
+    column("fio_iops", "fio\nIOPS", 0),
+    column("iops_ratio", "\nratio", 2),
+    column("user_ns_per_io", "ours\nuser ns", 0),
+    column("fio_user_ns_per_io", "fio\nuser ns", 0),
+    column("user_ratio", "\nratio", 2),
+    column("system_ns_per_io", "ours\nsystem ns", 0),
+    column("fio_system_ns_per_io", "fio\nsystem ns", 0),
+    column("system_ratio", "\nratio", 2),
 ];
 
-/// `cargo xtask bench engine`.
 pub fn run(options: &Options) -> Result<Results> {
     let Extent { seconds, rounds, size } = options.extent();
     let ours = Side::ours()?;

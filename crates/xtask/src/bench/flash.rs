@@ -7,7 +7,7 @@ use blockstone_testkit::build;
 use serde_json::Value;
 
 use super::{Options, median};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::output_of;
 
 /// What is run, its least rate in millions of flash pages a second, and what it is called.
@@ -21,13 +21,12 @@ const SIDES: &[(&str, f64, &str)] = &[
 const MEMORY_MIB_PER_GIB: f64 = 2.5;
 
 const COLUMNS: &[Column] = &[
-    Column { name: "cpu_mpages_per_s", heading: "M pages/s\nof CPU", decimals: 1 },
-    Column { name: "wall_mpages_per_s", heading: "M pages/s\nof time", decimals: 1 },
-    Column { name: "wa", heading: "WA", decimals: 4 },
-    Column { name: "memory_mib_per_gib", heading: "MiB\na GiB", decimals: 3 },
+    column("cpu_mpages_per_s", "M pages/s\nof CPU", 1),
+    column("wall_mpages_per_s", "M pages/s\nof time", 1),
+    column("wa", "WA", 4),
+    column("memory_mib_per_gib", "MiB\na GiB", 3),
 ];
 
-/// `cargo xtask bench flash`.
 pub fn run(options: &Options) -> Result<Results> {
     let selection = ["--release", "--package", "blockstone", "--example", "flash_speed"];
     let program = build(&selection)?;

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::Options;
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::{cargo, line};
 
 /// Visits of cached blocks a second that a core makes at least.
@@ -24,19 +24,18 @@ const RUN_QUEUE_RATIO_GOAL: f64 = 0.25;
 const PARTS: &str = "cached,physical,committers,crowd";
 
 const COLUMNS: &[Column] = &[
-    Column { name: "visits_per_s_per_core", heading: "visits/s\na core", decimals: 0 },
-    Column { name: "pread_cpu_ns", heading: "CPU ns\nof a pread", decimals: 0 },
-    Column { name: "cpu_ns", heading: "CPU ns\nof a read", decimals: 0 },
-    Column { name: "cpu_ratio", heading: "\nratio", decimals: 2 },
-    Column { name: "commits_per_s", heading: "\ncommits/s", decimals: 0 },
-    Column { name: "log_writes_per_s", heading: "log\nwrites/s", decimals: 0 },
-    Column { name: "log_writer_run_queue_ratio", heading: "log writer\nin run queue", decimals: 3 },
+    column("visits_per_s_per_core", "visits/s\na core", 0),
+    column("pread_cpu_ns", "CPU ns\nof a pread", 0),
+    column("cpu_ns", "CPU ns\nof a read", 0),
+    column("cpu_ratio", "\nratio", 2),
+    column("commits_per_s", "\ncommits/s", 0),
+    column("log_writes_per_s", "log\nwrites/s", 0),
+    column("log_writer_run_queue_ratio", "log writer\nin run queue", 3),
 ];
 
 /// What was measured, in the order in which it was, with its figures.
 type Figures = Vec<(String, BTreeMap<String, f64>)>;
 
-/// `cargo xtask bench instance`.
 pub fn run(options: &Options) -> Result<Results> {
     if (options.seconds, options.rounds, options.size) != (None, None, None) {
         bail!("this bench has fixed times and sizes\nhint: omit the options");

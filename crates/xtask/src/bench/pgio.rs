@@ -50,7 +50,7 @@ use serde_json::Value;
 
 use self::server::{Psql, Server};
 use super::{Extent, Options, median};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::line;
 
 /// Our blocks a CPU-second beside those of pgio.
@@ -76,20 +76,12 @@ const ATTEMPTS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(20);
 
 const COLUMNS: &[Column] = &[
-    Column { name: "blocks_per_cpu_s", heading: "ours\nblocks/CPU-s", decimals: 0 },
-    Column { name: "pgio_blocks_per_cpu_s", heading: "pgio\nblocks/CPU-s", decimals: 0 },
-    Column { name: "ratio", heading: "\nratio", decimals: 3 },
-    Column {
-        name: "pgio_no_prefetch_blocks_per_cpu_s",
-        heading: "pgio, no\nprefetch",
-        decimals: 0,
-    },
-    Column { name: "client_ratio", heading: "client ÷ server,\npage cache", decimals: 4 },
-    Column {
-        name: "buffered_client_ratio",
-        heading: "client ÷ server,\nshared buffers",
-        decimals: 4,
-    },
+    column("blocks_per_cpu_s", "ours\nblocks/CPU-s", 0),
+    column("pgio_blocks_per_cpu_s", "pgio\nblocks/CPU-s", 0),
+    column("ratio", "\nratio", 3),
+    column("pgio_no_prefetch_blocks_per_cpu_s", "pgio, no\nprefetch", 0),
+    column("client_ratio", "client ÷ server,\npage cache", 4),
+    column("buffered_client_ratio", "client ÷ server,\nshared buffers", 4),
 ];
 
 /// What pgio's own functions do for a select, in our words but for the query.
@@ -102,7 +94,7 @@ CREATE FUNCTION selects(named varchar, seconds bigint, scale bigint, work_unit i
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     ends timestamp := clock_timestamp() + (seconds || ' seconds')::interval;
-    begun timestamp;
+    started timestamp;
     key bigint;
     total bigint;
     took numeric;
@@ -111,10 +103,10 @@ DECLARE
 BEGIN
     WHILE clock_timestamp()::timestamp < ends LOOP
         SELECT draw(1, scale - work_unit) INTO key;
-        begun := clock_timestamp();
+        started := clock_timestamp();
         EXECUTE 'SELECT sum(scratch) FROM ' || named || ' WHERE mykey BETWEEN ' || key
             || ' AND ' || key + work_unit INTO total;
-        took := extract(epoch FROM clock_timestamp() - begun)::numeric(12, 8);
+        took := extract(epoch FROM clock_timestamp() - started)::numeric(12, 8);
         IF took > longest THEN
             longest := took;
         END IF;
@@ -131,14 +123,12 @@ struct Work {
     cpu_ns: f64,
 }
 
-/// What a run of ours came to.
 #[derive(Clone, Debug, PartialEq)]
 struct Ours {
     work: Work,
     client_cpu_ns: f64,
 }
 
-/// A round of all sides.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     ours: Work,
@@ -172,7 +162,6 @@ impl Round {
     }
 }
 
-/// `cargo xtask bench pgio`.
 pub fn run(options: &Options) -> Result<Results> {
     let Extent { seconds, rounds, size } = options.extent();
     ensure!(
@@ -291,7 +280,6 @@ impl<'a> Pgio<'a> {
         Ok(Self { server, scale })
     }
 
-    /// The plan of its query.
     fn plan(&self) -> Result<String> {
         let mut link = Psql::connect(self.server, "")?;
         let ask = format!(
@@ -302,8 +290,8 @@ impl<'a> Pgio<'a> {
         Ok(plan.lines().map(str::trim).collect::<Vec<_>>().join(" "))
     }
 
-    /// Its selects for `seconds` in fresh sessions, which prefetch as the server does by itself or
-    /// as they are told.
+    /// Its selects for `seconds` in fresh sessions, which prefetch this many blocks, or as the
+    /// server does by default.
     fn run(&self, seconds: u32, prefetch: &str) -> Result<Work> {
         let options = match prefetch {
             "" => String::new(),
@@ -376,7 +364,6 @@ fn from_memory(disk_bytes: u64, blocks: u64) -> Result<()> {
     Ok(())
 }
 
-/// Our side: the released program.
 struct Client<'a> {
     server: &'a Server,
     binary: PathBuf,

@@ -3,23 +3,20 @@
 //! calibration finds there.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use blockstone_base::Bytes;
-use blockstone_sys::process;
 use blockstone_testkit::build;
 use serde_json::Value;
 
 use super::{Options, median};
-use crate::goals::{Column, Goal, Point, Results};
-use crate::workspace::{line, output_of, scratch, show};
+use crate::goals::{Column, Goal, Point, Results, column};
+use crate::workspace::{line, output_of, scratch, show, usage_of};
 
-const COLUMNS: &[Column] = &[
-    Column { name: "gb_per_cpu_s", heading: "GB/s\na core", decimals: 2 },
-    Column { name: "gb_per_s", heading: "GB/s\nof time", decimals: 2 },
-];
+const COLUMNS: &[Column] =
+    &[column("gb_per_cpu_s", "GB/s\na core", 2), column("gb_per_s", "GB/s\nof time", 2)];
 
 struct Side {
     name: &'static str,
@@ -73,7 +70,6 @@ const ALL_MASKS: &[&str] = &["--compress", "not", "--no-shifts"];
 /// Of the sequential rate that a calibration finds.
 const DISK_GOAL: f64 = 0.95;
 
-/// `cargo xtask bench reduce`.
 pub fn run(options: &Options) -> Result<Results> {
     let binary = build(&["--release", "--package", "blockstone"])?;
     let size = options.size.unwrap_or(Bytes::gib(2));
@@ -163,11 +159,8 @@ fn rates(side: &Side, binary: &Path, data: &Data) -> Result<(f64, f64)> {
     command.arg(&dir);
     warm(&dir)?;
     let start = Instant::now();
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
-    let (status, usage) = process::wait(child).context("wait for it")?;
+    let usage = usage_of(&mut command)?;
     let elapsed_s = start.elapsed().as_secs_f64();
-    ensure!(status.success(), "`{}` failed with {status}", line(&command));
     let gb = data.bytes as f64 / 1e9;
     Ok((gb / (usage.cpu_ns() as f64 / 1e9), gb / elapsed_s))
 }

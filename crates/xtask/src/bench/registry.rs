@@ -1,23 +1,11 @@
 //! All comparisons. Adding one is a file and a line here.
 
-use anyhow::Result;
 use blockstone_testkit::Need;
 
 use super::{Options, agreement, engine, flash, instance, pgio, reduce, watch};
-use crate::goals::Results;
+use crate::goals::Entry;
 
-/// A comparison as it is registered.
-#[derive(Debug)]
-pub struct Entry {
-    /// Its name on the command line.
-    pub name: &'static str,
-    pub doc: &'static str,
-    /// What the machine must have for it.
-    pub needs: &'static [Need],
-    pub run: fn(&Options) -> Result<Results>,
-}
-
-pub const ALL: &[Entry] = &[
+pub const ALL: &[Entry<Options>] = &[
     Entry {
         name: "engine",
         doc: "What an I/O costs beside fio: IOPS and processor time, in memory and on disk",

@@ -28,7 +28,6 @@ pub enum Side {
     Fio,
 }
 
-/// What a side did at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Reads a second, as the side counts them.
@@ -151,7 +150,6 @@ mod tests {
     use serde_json::json;
 
     impl Measured {
-        /// One of so many IOPS.
         pub fn of_iops(iops: f64) -> Self {
             let usage = CpuUsage::default();
             Self { iops, latency_ns_p50: 0.0, count: 0.0, usage }

@@ -2,25 +2,21 @@
 //! else records a host so, in turn, on the machine as it is.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use blockstone_sys::process;
 use blockstone_testkit::build;
 
 use super::{Options, median};
-use crate::goals::{Column, Goal, Point, Results};
-use crate::workspace::{line, scratch};
+use crate::goals::{Column, Goal, Point, Results, column};
+use crate::workspace::{scratch, usage_of};
 
 /// Share of one processor that recording may take.
 const SHARE_GOAL: f64 = 0.005;
 
-const COLUMNS: &[Column] = &[
-    Column { name: "cpu_share", heading: "of one\nprocessor", decimals: 4 },
-    Column { name: "cpu_us_per_look", heading: "CPU µs\na look", decimals: 0 },
-];
+const COLUMNS: &[Column] =
+    &[column("cpu_share", "of one\nprocessor", 4), column("cpu_us_per_look", "CPU µs\na look", 0)];
 
-/// A monitor to compare.
 struct Side {
     name: &'static str,
     /// The command, given the binary, where its files may go and for how many seconds it runs.
@@ -36,7 +32,6 @@ const SIDES: [Side; 3] = [
 /// Seconds of a run whose cost is that of starting and stopping.
 const SHORT: u32 = 2;
 
-/// `cargo xtask bench watch`.
 pub fn run(options: &Options) -> Result<Results> {
     let (seconds, rounds) = (options.seconds.unwrap_or(20), options.extent().rounds);
     ensure!(options.size.is_none(), "there is no size\nhint: leave out --size");
@@ -68,10 +63,7 @@ fn cpu_ns(side: &Side, binary: &Path, place: &Path, seconds: u32) -> Result<u64>
     let _ = std::fs::remove_dir_all(place);
     std::fs::create_dir_all(place).with_context(|| format!("create {}", place.display()))?;
     let mut command = (side.command)(binary, place, seconds);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
-    let (status, usage) = process::wait(child).context("wait for it")?;
-    ensure!(status.success(), "`{}` failed with {status}", line(&command));
+    let usage = usage_of(&mut command)?;
     std::fs::remove_dir_all(place).with_context(|| format!("remove {}", place.display()))?;
     Ok(usage.cpu_ns())
 }

@@ -10,7 +10,6 @@ const PROGRAM_MODE: u32 = 0o755;
 const FOLDER_MODE: u32 = 0o755;
 const DATA_MODE: u32 = 0o644;
 
-/// A file of an archive.
 pub struct File {
     mode: u32,
     content: Vec<u8>,

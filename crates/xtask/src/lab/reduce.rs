@@ -9,7 +9,7 @@ use blockstone_testkit::build;
 use serde_json::Value;
 
 use super::Lab;
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::output_of;
 
 const TRIALS: u32 = 100;
@@ -19,13 +19,12 @@ const MEMORY_MIB: u32 = 96;
 const INSIDE: f64 = 95.0;
 
 const COLUMNS: &[Column] = &[
-    Column { name: "inside", heading: "truth\ninside", decimals: 0 },
-    Column { name: "mean_half_width", heading: "interval\n±", decimals: 4 },
-    Column { name: "smallest_share", heading: "smallest\nshare", decimals: 4 },
-    Column { name: "memory_mib", heading: "memory\nMiB", decimals: 0 },
+    column("inside", "truth\ninside", 0),
+    column("mean_half_width", "interval\n±", 4),
+    column("smallest_share", "smallest\nshare", 4),
+    column("memory_mib", "memory\nMiB", 0),
 ];
 
-/// `cargo xtask lab reduce`.
 pub fn run(_: &Lab) -> Result<Results> {
     let program = build(&["--release", "--package", "blockstone", "--example", "reduce_trials"])?;
     let numbers = [TRIALS, GIB, MEMORY_MIB].map(|number| number.to_string());

@@ -12,7 +12,7 @@ use blockstone_testkit::{Caps, DeviceSpec};
 
 use super::Lab;
 use super::measure::{Rig, Run};
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 
 const DISKS: usize = 8;
 /// Disks that fail together. Three copies need three groups; four are even.
@@ -50,23 +50,15 @@ const ARGUMENTS: [&str; 14] = [
 ];
 
 const COLUMNS: &[Column] = &[
-    Column { name: "read_iops", heading: "database\nreads/s", decimals: 0 },
-    Column { name: "write_iops", heading: "database\nwrites/s", decimals: 0 },
-    Column { name: "hardware_read_iops", heading: "disk\nreads/s", decimals: 0 },
-    Column { name: "hardware_write_iops", heading: "disk\nwrites/s", decimals: 0 },
-    Column { name: "read_latency_ms_mean", heading: "mean read\nms", decimals: 1 },
-    Column { name: "expected_latency_ms", heading: "sessions\n÷ IOPS ms", decimals: 1 },
-    Column { name: "commits_per_s", heading: "\ncommits/s", decimals: 0 },
-    Column {
-        name: "free_buffer_waits_ms_per_commit",
-        heading: "free buffer\nwaits ms/commit",
-        decimals: 1,
-    },
-    Column {
-        name: "write_complete_waits_ms_per_commit",
-        heading: "write complete\nwaits ms/commit",
-        decimals: 1,
-    },
+    column("read_iops", "database\nreads/s", 0),
+    column("write_iops", "database\nwrites/s", 0),
+    column("hardware_read_iops", "disk\nreads/s", 0),
+    column("hardware_write_iops", "disk\nwrites/s", 0),
+    column("read_latency_ms_mean", "mean read\nms", 1),
+    column("expected_latency_ms", "sessions\n÷ IOPS ms", 1),
+    column("commits_per_s", "\ncommits/s", 0),
+    column("free_buffer_waits_ms_per_commit", "free buffer\nwaits ms/commit", 1),
+    column("write_complete_waits_ms_per_commit", "write complete\nwaits ms/commit", 1),
 ];
 
 /// What a run of one redundancy gave.
@@ -84,7 +76,6 @@ struct Measured {
     write_complete_ms: f64,
 }
 
-/// `cargo xtask lab redundancy`.
 pub fn run(lab: &Lab) -> Result<Results> {
     let caps = Caps { read_iops: Some(DISK_IOPS), write_iops: Some(DISK_IOPS), ..Caps::default() };
     let spec = DeviceSpec { size: Bytes::mib(256), file_system: None, caps };

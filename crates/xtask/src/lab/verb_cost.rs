@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::Lab;
-use crate::goals::{Column, Goal, Point, Results};
+use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::{output_of, root, scratch, show};
 
 /// The files of the throw-away verb, which counts the lines of files.
@@ -28,12 +28,9 @@ const LINE: &str = "    lines,\n";
 const FILES_MAX: f64 = 8.0;
 const LINES_MAX: f64 = 1.0;
 
-const COLUMNS: &[Column] = &[
-    Column { name: "new_files", heading: "new\nfiles", decimals: 0 },
-    Column { name: "edited_lines", heading: "edited\nlines", decimals: 0 },
-];
+const COLUMNS: &[Column] =
+    &[column("new_files", "new\nfiles", 0), column("edited_lines", "edited\nlines", 0)];
 
-/// `cargo xtask lab verb-cost`.
 pub fn run(_: &Lab) -> Result<Results> {
     let tree = scratch("verb-cost")?;
     if tree.exists() {

@@ -50,7 +50,6 @@ pub fn direction(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A row of the table of crates.
 struct CrateRow<'a> {
     index: usize,
     name: &'a str,
@@ -94,7 +93,6 @@ fn names(list: &str) -> Vec<&str> {
     list.split(',').map(str::trim).filter(|name| !["", "–"].contains(name)).collect()
 }
 
-/// What only one crate may touch.
 pub fn owners(tree: &Tree) -> Vec<Finding> {
     let trespass = |package: &Package| {
         let mut findings = Vec::new();
@@ -145,7 +143,6 @@ pub fn explained(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A row of the page.
 struct Row<'a> {
     index: usize,
     name: &'a str,

@@ -20,7 +20,6 @@ const PRESENT: &[&str] = &[
     "docs/verdicts.md",
 ];
 
-/// The pages that must be there.
 pub fn present(tree: &Tree) -> Vec<Finding> {
     let missing = PRESENT.iter().filter(|path| tree.file(path).is_none());
     let hint = "write it; `cargo xtask generate` writes those that derive from the code";

@@ -12,9 +12,6 @@ use super::Finding;
 use super::tree::{SourceFile, Tree};
 use crate_map::CrateMap;
 
-/// Crates that still have circles; a crate leaves the list with its last one.
-const STILL_TIED: &[&str] = &["blockstone"];
-
 const HINT: &str = "move what both need into a file below them, or let the caller pass it in";
 
 /// What files take from each other: the names, by user and used file.
@@ -22,24 +19,8 @@ type Ties = BTreeMap<(usize, usize), BTreeSet<String>>;
 
 /// No circle of imports across the files of a crate.
 pub fn circles(tree: &Tree) -> Vec<Finding> {
-    circles_except(tree, STILL_TIED)
-}
-
-fn circles_except(tree: &Tree, still_tied: &[&str]) -> Vec<Finding> {
-    let mut findings = Vec::new();
     let packages: BTreeSet<&str> = tree.rust().map(SourceFile::package).collect();
-    for package in packages {
-        let map = CrateMap::of(tree, package);
-        let found = circles_of(&map);
-        if !still_tied.contains(&package) {
-            findings.extend(found);
-        } else if found.is_empty() {
-            let what = format!("crate {package} has no circle of imports left");
-            let hint = "remove it from STILL_TIED in crates/xtask/src/tidy/imports.rs";
-            findings.push(Finding { path: format!("crates/{package}"), line: 1, what, hint });
-        }
-    }
-    findings
+    packages.iter().flat_map(|package| circles_of(&CrateMap::of(tree, package))).collect()
 }
 
 fn circles_of(map: &CrateMap) -> Vec<Finding> {
@@ -102,7 +83,7 @@ mod tests {
     }
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        let findings = circles_except(&tree(files), &[]);
+        let findings = circles(&tree(files));
         findings.into_iter().map(|f| f.what.replace("crates/a/src/", "")).collect()
     }
 
@@ -195,16 +176,5 @@ mod tests {
         let names = ("b.rs", "fn f() { crate::a::names::g() }");
         let files = [("lib.rs", "mod a;\nmod b;"), ("a.rs", inner), names];
         assert!(found(&files)[0].contains("b.rs -> a.rs: g"));
-    }
-
-    #[test]
-    fn an_exempt_crate_is_named_once_it_has_no_circle() {
-        let tied = [
-            ("lib.rs", "mod a;\nmod b;"),
-            ("a.rs", "use crate::b::B;"),
-            ("b.rs", "use crate::a::A;"),
-        ];
-        assert_eq!(circles_except(&tree(&tied), &["a"]), []);
-        assert_eq!(circles_except(&tree(&tied[..2]), &["a"]).len(), 1);
     }
 }

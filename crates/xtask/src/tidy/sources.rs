@@ -3,78 +3,39 @@
 
 use super::Finding;
 use super::tree::{SourceFile, Tree};
-use crate::source::has_word;
 
 const FILE_LINES_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 80;
 const LINE_WIDTH_MAX: usize = 100;
 
-/// A registry, and how to recognise the files that it must list.
-struct Registry {
-    list: &'static str,
-    folder: &'static str,
-    /// What the code of a member contains.
-    marker: &'static str,
-}
-
-const REGISTRIES: &[Registry] = &[
-    Registry {
-        list: "crates/engine/src/registry.rs",
-        folder: "crates/engine/src/",
-        marker: "Engine for ",
-    },
-    Registry {
-        list: "crates/probe/src/registry.rs",
-        folder: "crates/probe/src/",
-        marker: "Probe for ",
-    },
-    Registry {
-        list: "crates/target/src/registry.rs",
-        folder: "crates/target/src/",
-        marker: "Target for ",
-    },
-    Registry {
-        list: "crates/target/src/monitor/registry.rs",
-        folder: "crates/target/src/monitor/",
-        marker: "Monitor for ",
-    },
-    Registry {
-        list: "crates/reduce/src/page/registry.rs",
-        folder: "crates/reduce/src/page/",
-        marker: ": Format = Format {",
-    },
-    Registry {
-        list: "crates/reduce/src/generate/registry.rs",
-        folder: "crates/reduce/src/generate/",
-        marker: ": Kind = Kind {",
-    },
-    Registry {
-        list: "crates/view/src/registry.rs",
-        folder: "crates/view/src/views/",
-        marker: ": View = View {",
-    },
-    Registry {
-        list: "crates/judge/src/rules/registry.rs",
-        folder: "crates/judge/src/rules/",
-        marker: "const RULE: Rule",
-    },
-    Registry {
-        list: "crates/xtask/src/bench/registry.rs",
-        folder: "crates/xtask/src/bench/",
-        marker: "pub fn run(options: &Options)",
-    },
-    Registry {
-        list: "crates/xtask/src/lab/registry.rs",
-        folder: "crates/xtask/src/lab/",
-        marker: "pub fn run(lab: &Lab)",
-    },
+/// Folders whose members a `registry.rs` in them or beside them lists, and what the code of
+/// a member contains.
+const REGISTRIES: &[(&str, &str)] = &[
+    ("crates/engine/src/", "Engine for "),
+    ("crates/probe/src/", "Probe for "),
+    ("crates/target/src/", "Target for "),
+    ("crates/target/src/monitor/", "Monitor for "),
+    ("crates/reduce/src/page/", ": Format = Format {"),
+    ("crates/reduce/src/generate/", ": Kind = Kind {"),
+    ("crates/view/src/views/", ": View = View {"),
+    ("crates/judge/src/rules/", "const RULE: Rule"),
+    ("crates/xtask/src/bench/", "pub fn run(options: &Options)"),
+    ("crates/xtask/src/lab/", "pub fn run(lab: &Lab)"),
 ];
 
-/// Only sys has unsafe code.
+/// Every crate keeps to the lints of the workspace, which deny unsafe code; only sys allows it.
 pub fn unsafe_code(tree: &Tree) -> Vec<Finding> {
     let hint = "move it to crates/sys, behind a safe function";
     let others = tree.rust().filter(|file| file.package() != "sys");
-    lines_with(others, |line| has_word(line, "unsafe"), "unsafe code outside of crates/sys", hint)
+    let allows = |line: &str| line.starts_with('#') && line.contains("unsafe_code");
+    let mut findings = lines_with(others, allows, "unsafe code outside of crates/sys", hint);
+    let manifests = tree.files.iter().filter(|file| file.path.ends_with("/Cargo.toml"));
+    let unbound = manifests.filter(|file| !file.text.contains("[lints]\nworkspace = true"));
+    findings.extend(unbound.map(|file| {
+        let hint = "add `[lints]` with `workspace = true`";
+        file.finding(0, "a crate without the lints of the workspace", hint)
+    }));
+    findings
 }
 
 /// `foo.rs` beside `foo/`.
@@ -137,47 +98,46 @@ pub fn crate_opening(tree: &Tree) -> Vec<Finding> {
 pub fn silent_skips(tree: &Tree) -> Vec<Finding> {
     let hint =
         "use blockstone_testkit::require!, which reports and counts skips and can forbid them";
-    let mut findings =
-        lines_with(tree.rust(), |line| line.contains("#[ignore"), "an ignored test", hint);
+    let ignored = lines_with(tree.rust(), |it| it.starts_with("#[ignore"), "an ignored test", hint);
     let others = tree.rust().filter(|file| !["testkit", "xtask"].contains(&file.package()));
-    for file in others {
-        for (index, line) in file.text.lines().enumerate() {
-            if line.contains("\"SKIP") {
-                findings.push(file.finding(index, "a skip that is not counted", hint));
-            }
-        }
-    }
-    findings
+    let silent =
+        lines_with(others, |line| line.contains("\"SKIP"), "a skip that is not counted", hint);
+    [ignored, silent].concat()
 }
 
 /// Every engine, probe and rule that has a file is registered.
 pub fn registries(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for registry in REGISTRIES {
-        let Some(list) = tree.file(registry.list) else { continue };
+    let mut known = Vec::new();
+    for (folder, marker) in REGISTRIES {
+        let beside = folder.trim_end_matches('/').rsplit_once('/').map_or("", |(above, _)| above);
+        let lists = [format!("{folder}registry.rs"), format!("{beside}/registry.rs")];
+        let Some(list) = lists.iter().find_map(|path| tree.file(path)) else { continue };
+        known.push(&list.path);
         for file in tree.rust() {
-            let Some(stem) = member(file, registry) else { continue };
-            if !list.code.lines().any(|line| has_word(line, stem)) {
-                let what = format!("{} does not list it", registry.list);
+            let Some(stem) = member(file, folder, marker) else { continue };
+            let not_in_a_name = |c: char| !c.is_alphanumeric() && c != '_';
+            if !list.code().any(|line| line.split(not_in_a_name).any(|word| word == stem)) {
+                let what = format!("{} does not list it", list.path);
                 findings.push(file.finding(0, what, "add its line, or remove the file"));
             }
         }
     }
-    let known = |file: &&SourceFile| !REGISTRIES.iter().any(|known| known.list == file.path);
-    let new = tree.rust().filter(|file| file.path.ends_with("/registry.rs")).filter(known);
+    let registries = tree.rust().filter(|file| file.path.ends_with("/registry.rs"));
+    let new = registries.filter(|file| !known.contains(&&file.path));
     let hint = "add it to REGISTRIES in crates/xtask/src/tidy/sources.rs";
     findings.extend(new.map(|file| file.finding(0, "a registry that tidy does not know", hint)));
     findings
 }
 
-/// The name under which the registry lists this file, if it must.
-fn member<'a>(file: &'a SourceFile, registry: &Registry) -> Option<&'a str> {
-    let stem = file.path.strip_prefix(registry.folder)?.strip_suffix(".rs")?;
-    let is_member = file.code.contains(registry.marker);
+/// The name under which the registry of a folder lists this file, if it must.
+fn member<'a>(file: &'a SourceFile, folder: &str, marker: &str) -> Option<&'a str> {
+    let stem = file.path.strip_prefix(folder)?.strip_suffix(".rs")?;
+    let is_member = file.code().any(|line| line.contains(marker));
     (is_member && stem != "registry" && !stem.contains('/')).then_some(stem)
 }
 
-/// A finding for each line of code, tests included, that `matches`.
+/// A finding for each line, tests included, that `matches` without its indentation.
 fn lines_with<'a>(
     files: impl Iterator<Item = &'a SourceFile>,
     matches: impl Fn(&str) -> bool,
@@ -186,8 +146,7 @@ fn lines_with<'a>(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files {
-        let code = crate::source::code_only(&file.text);
-        let found = code.lines().enumerate().filter(|(_, line)| matches(line));
+        let found = file.text.lines().enumerate().filter(|(_, line)| matches(line.trim_start()));
         findings.extend(found.map(|(index, _)| file.finding(index, what, hint)));
     }
     findings
@@ -209,11 +168,14 @@ mod tests {
 
     #[test]
     fn unsafe_code_is_found_outside_of_sys_only() {
-        let text = "// unsafe\nfn f() {\n    unsafe { g() }\n}\n";
+        let text = "// unsafe_code\nmod a {\n    #![allow(unsafe_code)]\n}\n";
         assert_eq!(lines(unsafe_code, "crates/base/src/a.rs", text), [3]);
         assert!(lines(unsafe_code, "crates/sys/src/a.rs", text).is_empty());
-        let in_tests = "#[cfg(test)]\nmod tests {\n    unsafe fn f() {}\n}\n";
+        let in_tests = "#[cfg(test)]\nmod tests {\n    #[expect(unsafe_code)]\n}\n";
         assert_eq!(lines(unsafe_code, "crates/base/src/a.rs", in_tests), [3]);
+        let manifest = "[package]\nname = \"a\"\n\n[lints]\nworkspace = true\n";
+        assert!(lines(unsafe_code, "crates/a/Cargo.toml", manifest).is_empty());
+        assert_eq!(lines(unsafe_code, "crates/a/Cargo.toml", "[package]\n"), [1]);
     }
 
     #[test]

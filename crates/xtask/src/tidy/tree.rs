@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Finding;
-use crate::source::code_only;
 use crate::workspace::{cargo, output_of, root};
 
 #[derive(Debug, Default)]
@@ -20,18 +19,14 @@ pub struct Tree {
 
 #[derive(Debug)]
 pub struct SourceFile {
-    /// Its path from the root of the workspace.
     pub path: String,
     pub text: String,
-    /// For Rust: its text without comments, strings and what follows `#[cfg(test)]`.
-    pub code: String,
 }
 
 #[derive(Debug)]
 pub struct Package {
     /// Its folder's name: `sys`.
     pub name: String,
-    /// What it depends on directly.
     pub dependencies: Vec<Dependency>,
 }
 
@@ -39,28 +34,16 @@ pub struct Package {
 pub struct Dependency {
     /// Its package: `blockstone-base`, `serde`.
     pub name: String,
-    /// Whether only tests use it.
     pub test_only: bool,
 }
 
 const PREFIX: &str = "blockstone-";
 
 impl SourceFile {
-    /// A file from its path and text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
-        let (path, text) = (path.into(), text.into());
-        let product = match product_lines(&text) {
-            Some(count) => text.lines().take(count).collect::<Vec<_>>().join("\n"),
-            None => text.clone(),
-        };
-        let mut file = Self { path, text, code: String::new() };
-        if file.is_a("rs") {
-            file.code = code_only(&product);
-        }
-        file
+        Self { path: path.into(), text: text.into() }
     }
 
-    /// Whether its name ends in this extension.
     pub fn is_a(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
@@ -71,9 +54,14 @@ impl SourceFile {
         inside.split('/').next().unwrap_or_default()
     }
 
-    /// Whether all of it serves tests.
     pub fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
+    }
+
+    /// Its lines before the tests that are no comment.
+    pub fn code(&self) -> impl Iterator<Item = &str> {
+        let lines = self.text.lines().take(self.product_lines());
+        lines.filter(|line| !line.trim_start().starts_with("//"))
     }
 
     pub fn product_lines(&self) -> usize {
@@ -123,7 +111,6 @@ impl Dependency {
 }
 
 impl Tree {
-    /// The file at `path`.
     pub fn file(&self, path: &str) -> Option<&SourceFile> {
         self.files.iter().find(|file| file.path == path)
     }

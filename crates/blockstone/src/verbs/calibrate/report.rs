@@ -5,7 +5,7 @@ mod select;
 mod tables;
 
 use anyhow::Result;
-use blockstone_base::table::{Measure, Table};
+use blockstone_base::table::Measure;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::summary::{ABOUT, NAMES};
 use blockstone_record::Recording;
@@ -13,18 +13,17 @@ use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
 use blockstone_report::chart::{Chart, Color};
 use blockstone_report::render::json;
 use blockstone_report::report::Tone;
-use blockstone_report::{Card, Detail, Headline, Report, Section, format};
+use blockstone_report::{Card, Headline, Report, Section, format};
 use blockstone_view::History;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::recorded::document::Common;
 use crate::recorded::lanes::{self, Lane, Lanes};
-use crate::recorded::{self, document, identity};
+use crate::recorded::{self, Groups, document, identity};
 use select::HEADLINE;
 
-/// The figures in groups, each with the word that stands before its number on a terminal.
-const GROUPS: [(&str, &[(&str, &str)]); 7] = [
+const GROUPS: &Groups = &[
     ("random reads", &[("", "max_iops"), ("mean", "actual_latency_ns_mean")]),
     ("knee", &[("", "knee_iops"), ("p99", "knee_latency_ns_p99")]),
     ("one reader", &[("p50", "read_latency_ns_p50"), ("p99", "read_latency_ns_p99")]),
@@ -87,60 +86,41 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
 
 /// The triple of Oracle's `CALIBRATE_IO`, or why there is none.
 fn headline(manifest: &Manifest, findings: &Findings) -> Headline {
-    let subject = manifest.target.path.clone();
     let condemned_by = select::headline_condemned_by(findings);
     if !condemned_by.is_empty() {
         let text = format!("no headline, condemned by {}", condemned_by.join(", "));
-        return Headline { subject, text, tone: Tone::Bad, figures: Vec::new() };
+        return Headline { text, tone: Tone::Bad, ..recorded::headline(manifest, Vec::new()) };
     }
     let figures: Vec<Card> = HEADLINE
         .iter()
         .filter_map(|name| Some(card(findings, ("", "", name), select::figure(findings, name)?)))
         .collect();
-    if figures.is_empty() {
-        let text = "no headline, it was not measured that far".to_owned();
-        return Headline { subject, text, tone: Tone::Warning, figures };
-    }
-    Headline { subject, figures, ..Headline::default() }
+    recorded::headline(manifest, figures)
 }
 
 fn cards(findings: &Findings) -> Vec<Card> {
-    let grouped = GROUPS.iter().flat_map(|(group, figures)| {
-        figures.iter().map(move |(prefix, name)| (*group, *prefix, *name))
-    });
-    let known = grouped
-        .clone()
+    let known = recorded::places(GROUPS)
         .filter_map(|place| Some(card(findings, place, select::figure(findings, place.2)?)));
     // A newer judge may know more figures than the list above.
-    let placed = |name: &str| grouped.clone().any(|(_, _, known)| known == name);
+    let placed = |name: &str| recorded::places(GROUPS).any(|(_, _, known)| known == name);
     let others = findings.summary.iter().filter(|(name, _)| !placed(name));
     known.chain(others.map(|(name, figure)| card(findings, ("", "", name), figure))).collect()
 }
 
-fn card(findings: &Findings, (group, prefix, name): (&str, &str, &str), figure: &Figure) -> Card {
+fn card(findings: &Findings, place: (&str, &str, &str), figure: &Figure) -> Card {
     let source = select::point(findings, &figure.phase)
         .map_or_else(|| figure.phase.clone(), |point| format::load(&point.load));
-    Card {
-        name: name.to_owned().into(),
-        title: figure.title.clone().into(),
-        group: group.to_owned().into(),
-        prefix: prefix.to_owned().into(),
-        estimate: figure.estimate,
-        unit: figure.unit.clone().into(),
-        words: "".into(),
-        source,
-        condemned_by: figure.condemned_by.clone(),
-    }
+    recorded::card(place, figure, source)
 }
 
 fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> {
     let manifest = &recording.manifest;
     let page = |id: &'static str, heading: &'static str, about: &'static str| {
-        Section::new(id, heading).about(about).detail(Detail::Page)
+        Section::page(id, heading).about(about)
     };
     let mut sections = vec![
-        titled("random-reads", tables::concurrency(findings)),
-        titled("given-rate", tables::open_loop(findings)),
+        Section::of("random-reads", tables::concurrency(findings)),
+        Section::of("given-rate", tables::open_loop(findings)),
         page(
             "reads",
             "Reads",
@@ -148,7 +128,7 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
              keeps many reads in flight from one thread.",
         )
         .with(charts::reads(manifest, findings)),
-        titled("commits", tables::commits(manifest, findings))
+        Section::of("commits", tables::commits(manifest, findings))
             .with(tables::more_committers(manifest, findings)),
         page("writes", "Writes and commits", "A commit is a write and its flush, timed as one.")
             .with(charts::writes(manifest, findings))
@@ -181,36 +161,33 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
     Ok(sections)
 }
 
-/// A section of one table, under the heading of that.
-fn titled(id: &'static str, table: Table) -> Section {
-    Section::new(id, table.title.clone()).with([table])
-}
-
 fn over_time(recording: &Recording) -> Result<Vec<Chart>> {
     let history = History::read(recording)?;
     let lanes = Lanes::new(&history, &recording.manifest);
     let rate = |name, object, column| {
         Lane::new(name, Color::Series(0), lanes.rate("load", object, column))
     };
-    let mut charts = Vec::new();
     let iops = vec![rate("IOPS", "", "completed_ops")];
-    charts.extend(lanes.chart("iops", "Operations a second", Measure::Count, iops));
     let beside = rate("load beside it", "background", "completed_bytes");
     let bytes = vec![rate("load", "", "completed_bytes"), Lane { color: Color::Grey, ..beside }];
-    charts.extend(lanes.chart("throughput", "Bytes a second", Measure::BytesPerS, bytes));
-    charts.extend(lanes::processors(&lanes));
-    charts.extend(lanes::devices(&lanes));
-    Ok(charts)
+    let [processors, run_queue] = lanes::processors(&lanes);
+    Ok(vec![
+        lanes.chart("iops", "Operations a second", Measure::Count, iops),
+        lanes.chart("throughput", "Bytes a second", Measure::BytesPerS, bytes),
+        processors,
+        run_queue,
+        lanes::devices(&lanes),
+    ])
 }
 
 #[cfg(test)]
 mod tests {
     use super::{GROUPS, NAMES};
+    use crate::recorded::places;
 
     #[test]
     fn every_figure_has_one_place() {
-        let mut placed: Vec<&str> =
-            GROUPS.iter().flat_map(|(_, cells)| cells.iter().map(|(_, name)| *name)).collect();
+        let mut placed: Vec<&str> = places(GROUPS).map(|(.., name)| name).collect();
         let mut known = NAMES.to_vec();
         placed.sort_unstable();
         known.sort_unstable();

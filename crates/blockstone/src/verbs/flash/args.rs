@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use blockstone_base::units::{Bytes, Nanos};
-use blockstone_flash::Policy;
-use blockstone_flash::preset;
-use blockstone_flash::simulate::{Phase, Rate};
+use blockstone_base::units::{Bytes, Nanos, positive};
+use blockstone_flash::device::Placement;
+use blockstone_flash::dies::Suspend;
+use blockstone_flash::ftl::Pace;
+use blockstone_flash::simulate::{Engine, Phase, Rate};
 use blockstone_flash::trace::Format;
 use blockstone_flash::workload::Workload;
-use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use blockstone_flash::{Policy, preset};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand, ValueHint};
 
-use blockstone_base::units::positive;
+use crate::choice::{Choice, one_of};
 
 /// Arguments of `flash`.
 #[derive(Args, Debug)]
@@ -92,8 +94,8 @@ pub struct DeviceArgs {
     #[arg(long, value_name = "SIZE")]
     pub channel_rate: Option<Bytes>,
     /// What operations a read interrupts
-    #[arg(long, value_enum)]
-    pub suspend: Option<SuspendChoice>,
+    #[arg(long, value_parser = one_of(SUSPENDS))]
+    pub suspend: Option<Suspend>,
 }
 
 /// Garbage collection.
@@ -107,8 +109,8 @@ pub struct CollectionArgs {
     #[arg(long, value_name = "N")]
     pub reserve: Option<u32>,
     /// Whether a write waits for a whole block, or moves are spread over writes
-    #[arg(long, value_enum)]
-    pub collect: Option<PaceChoice>,
+    #[arg(long, value_parser = one_of(PACES))]
+    pub collect: Option<Pace>,
     /// Collect on idle dies until this percentage of the blocks is free
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub background: Option<f64>,
@@ -119,8 +121,8 @@ pub struct CollectionArgs {
     #[arg(long)]
     pub separate_moves: bool,
     /// Where the parts of a workload go
-    #[arg(long, value_enum)]
-    pub placement: Option<PlacementChoice>,
+    #[arg(long, value_parser = one_of(PLACEMENTS))]
+    pub placement: Option<Placement>,
     /// Percent of the blocks that take writes in fast pages only and are folded later
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub fast_blocks: Option<f64>,
@@ -184,8 +186,8 @@ pub struct SimArgs {
     #[arg(long, value_name = "N", help_heading = "How long")]
     pub scale: Option<u32>,
     /// How pages are kept track of
-    #[arg(long, value_enum, help_heading = "How long")]
-    pub engine: Option<EngineChoice>,
+    #[arg(long, value_parser = one_of(ENGINES), help_heading = "How long")]
+    pub engine: Option<Engine>,
     /// Also simulate it without background collection, to be seen beside
     #[arg(long, requires = "background")]
     pub against_active: bool,
@@ -254,45 +256,24 @@ pub struct LifeArgs {
     pub endurance: Option<u32>,
 }
 
-/// What operations a read interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SuspendChoice {
-    /// None: a read waits for all that came before it.
-    None,
-    /// Erases.
-    Erase,
-    /// Erases and programs.
-    Both,
-}
-
-/// How collection is paced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PaceChoice {
-    /// A write waits for a whole block.
-    Atomic,
-    /// A few moves after each write.
-    Spread,
-}
-
-/// Where the parts of a workload go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlacementChoice {
-    /// Into the same open blocks.
-    Mixed,
-    /// Into open blocks of their own, with common spare.
-    Frontiers,
-    /// Into blocks of their own, with spare of their own.
-    Pools,
-}
-
-/// How pages are kept track of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineChoice {
-    /// Mapping tables.
-    Exact,
-    /// Valid counts, where pages are exchangeable.
-    Counts,
-}
+const SUSPENDS: &[Choice<Suspend>] = &[
+    ("none", "None: a read waits for all that came before it", Suspend::None),
+    ("erase", "Erases", Suspend::Erase),
+    ("both", "Erases and programs", Suspend::Both),
+];
+const PACES: &[Choice<Pace>] = &[
+    ("atomic", "A write waits for a whole block", Pace::Atomic),
+    ("spread", "A few moves after each write", Pace::Spread),
+];
+const PLACEMENTS: &[Choice<Placement>] = &[
+    ("mixed", "Into the same open blocks", Placement::Mixed),
+    ("frontiers", "Into open blocks of their own, with common spare", Placement::Frontiers),
+    ("pools", "Into blocks of their own, with spare of their own", Placement::Pools),
+];
+const ENGINES: &[Choice<Engine>] = &[
+    ("exact", "Mapping tables", Engine::Exact),
+    ("counts", "Valid counts, where pages are exchangeable", Engine::Counts),
+];
 
 /// `TIME@RATE`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -336,7 +317,7 @@ impl FromStr for Axis {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let hint = "write op=7,20,44, policy=greedy,fifo,d=5 or pages-per-block=64,256";
-        let fail = || format!("`{text}` is nothing to sweep over; {hint}");
+        let fail = || format!("`{text}` cannot be swept over; {hint}");
         let (key, values) = text.split_once('=').ok_or_else(fail)?;
         let values = values.split(',');
         match key {
@@ -360,8 +341,7 @@ impl FromStr for Axis {
 }
 
 fn presets() -> PossibleValuesParser {
-    let value =
-        |preset: &preset::Preset| clap::builder::PossibleValue::new(preset.name).help(preset.doc);
+    let value = |preset: &preset::Preset| PossibleValue::new(preset.name).help(preset.doc);
     PossibleValuesParser::new(preset::ALL.iter().map(value))
 }
 
@@ -376,7 +356,7 @@ fn percent(text: &str) -> Result<f64, String> {
 fn percent_above_zero(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 10_000.0 => Ok(value / 100.0),
-        _ => Err(format!("`{text}` is no percentage above 0")),
+        _ => Err(format!("`{text}` is not a percentage above 0")),
     }
 }
 

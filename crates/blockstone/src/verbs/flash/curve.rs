@@ -7,15 +7,15 @@ use blockstone_base::units::Bytes;
 use blockstone_flash::fit::Sample;
 
 use super::rates;
-use crate::cli::Global;
 use crate::printer::Printer;
 use crate::recordings;
+use crate::verb::Global;
 
 pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> Result<Vec<Sample>> {
     let path = Path::new(curve);
     if path.is_file() {
         let text = std::fs::read(path)
-            .map_err(|error| anyhow!("read {curve}: {error}\nhint: may it be read?"))?;
+            .map_err(|error| anyhow!("read {curve}: {error}\nhint: check its permissions"))?;
         let is_bandwidth = path.file_name().is_some_and(|name| {
             let name = name.to_string_lossy();
             name.contains("_bw") || !name.contains("iops")
@@ -29,7 +29,7 @@ pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> R
             ));
             if bad.len() * 10 > samples.len() + bad.len() {
                 bail!(
-                    "read {curve}: {} of its lines make no sense, the first is line {line}: {why}\n\
+                    "read {curve}: {} lines cannot be parsed, the first is line {line}: {why}\n\
                      hint: write it with fio --write_bw_log --log_avg_msec=1000",
                     bad.len()
                 );
@@ -69,7 +69,10 @@ fn fio_log(text: &str, unit_bytes: f64) -> (Vec<Sample>, Vec<(usize, String)>) {
         }
         let until_s = ms / 1000.0;
         if !(until_s > from_s && value >= 0.0 && value.is_finite()) {
-            bad.push((index + 1, "time does not go on, or the value is none".to_owned()));
+            bad.push((
+                index + 1,
+                "timestamps must increase, and the value must be a number".to_owned(),
+            ));
             continue;
         }
         let duration_s = until_s - from_s;

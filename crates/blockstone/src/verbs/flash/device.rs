@@ -2,12 +2,10 @@
 
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::{Bytes, Nanos};
-use blockstone_flash::device::{Device, Placement};
-use blockstone_flash::dies::Suspend;
-use blockstone_flash::ftl::Pace;
+use blockstone_flash::device::Device;
 use blockstone_flash::preset::Preset;
 
-use super::args::{CollectionArgs, DeviceArgs, PaceChoice, PlacementChoice, SuspendChoice};
+use super::args::{CollectionArgs, DeviceArgs};
 
 pub fn preset(args: &DeviceArgs) -> Result<&'static Preset> {
     Preset::named(&args.preset).ok_or_else(|| anyhow!("there is no preset {}", args.preset))
@@ -36,11 +34,7 @@ pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Devi
         }
         times.transfer_ns = u64::from(device.page_bytes) * 1_000_000_000 / rate.get();
     }
-    times.suspend = args.suspend.map_or(times.suspend, |choice| match choice {
-        SuspendChoice::None => Suspend::None,
-        SuspendChoice::Erase => Suspend::Erase,
-        SuspendChoice::Both => Suspend::Both,
-    });
+    times.suspend = args.suspend.unwrap_or(times.suspend);
     if let Some(collection) = collection {
         collect(collection, &mut device);
     }
@@ -69,18 +63,11 @@ fn collect(args: &CollectionArgs, device: &mut Device) {
         Some(_) => device.reserve_blocks.max(2),
         None => device.reserve_blocks,
     });
-    device.pace = args.collect.map_or(device.pace, |choice| match choice {
-        PaceChoice::Atomic => Pace::Atomic,
-        PaceChoice::Spread => Pace::Spread,
-    });
+    device.pace = args.collect.unwrap_or(device.pace);
     device.background = args.background.unwrap_or(device.background);
     device.idle_ns = args.idle_after.map_or(device.idle_ns, Nanos::get);
     device.separate_moves |= args.separate_moves;
-    device.placement = args.placement.map_or(device.placement, |choice| match choice {
-        PlacementChoice::Mixed => Placement::Mixed,
-        PlacementChoice::Frontiers => Placement::Frontiers,
-        PlacementChoice::Pools => Placement::Pools,
-    });
+    device.placement = args.placement.unwrap_or(device.placement);
     device.fast_blocks = args.fast_blocks.unwrap_or(device.fast_blocks);
     device.wear.levelling_spread = args.levelling.or(device.wear.levelling_spread);
     device.wear.bad_blocks = args.bad_blocks.unwrap_or(device.wear.bad_blocks);

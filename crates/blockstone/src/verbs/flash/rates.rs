@@ -8,8 +8,8 @@ use blockstone_flash::simulate::{Phase, Plan, Rate};
 use blockstone_record::Recording;
 use blockstone_record::manifest::Group;
 
-use crate::cli::Global;
 use crate::recordings;
+use crate::verb::Global;
 
 /// Whether a path is the directory of a recording.
 pub fn is_recording(path: &Path) -> bool {

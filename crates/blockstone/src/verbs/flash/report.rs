@@ -8,17 +8,17 @@ mod models;
 mod tests;
 mod words;
 
-use blockstone_base::stats::Estimate;
+use blockstone_base::row;
 use blockstone_base::table::{
-    Heading, Merge, Table, Text, Value, column, count, share, text, time,
+    Heading, Merge, Table, Text, column, count, happened, share, text, time,
 };
 use blockstone_base::table::{Measure, Row, ratio};
 use blockstone_base::units::{thousands, three_digits};
-use blockstone_flash::simulate::{Outcome, Percentiles};
+use blockstone_flash::simulate::{Outcome, Percentiles, Point};
 use blockstone_flash::trace::Trace;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
-use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
+use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 use serde::Serialize;
 
 pub use explain::explain;
@@ -38,26 +38,6 @@ fn base_report(verb: &'static str, document: impl Serialize) -> Report {
     }
 }
 
-/// A figure without an interval: a model gives one number.
-fn card(name: impl Into<Text>, title: &'static str, value: f64, unit: &'static str) -> Card {
-    let estimate = Estimate { value, low: value, high: value, samples: 1, duration_ns: 0 };
-    Card {
-        name: name.into(),
-        title: title.into(),
-        group: "".into(),
-        prefix: "".into(),
-        estimate,
-        unit: unit.into(),
-        words: "".into(),
-        source: String::new(),
-        condemned_by: Vec::new(),
-    }
-}
-
-fn with_source(card: Card, source: impl Into<String>) -> Card {
-    Card { source: source.into(), ..card }
-}
-
 /// A simulation, or two of the same load side by side, by name; the name of a single one is empty.
 pub fn simulation(
     outcomes: &[(&'static str, &Outcome)],
@@ -72,22 +52,16 @@ pub fn simulation(
         charts::over_time(outcomes).with([words::extent(first)]),
         charts::distributions(outcomes),
         charts::blocks(outcomes),
-        Section::new("numbers", "All figures")
-            .detail(Detail::Page)
-            .with([figures(outcomes), points(outcomes)]),
+        Section::page("numbers", "All figures").with([figures(outcomes), points(outcomes)]),
     ];
     sections.extend(trace.map(trace_section));
     sections.retain(|section| !section.blocks.is_empty());
-    let end = match signal {
-        Some(signal) => End::Interrupted { signal: signal.to_owned() },
-        None => End::Complete,
-    };
     Report {
         headline: headline(first, trace),
         identity: vec![words::device(first), words::collection(first), words::simulated(first)],
         cards: outcomes.iter().flat_map(|&(name, outcome)| cards(name, outcome)).collect(),
         sections,
-        end,
+        end: End::by(signal),
         ..base_report("flash-sim", documents::sim(first, active, trace))
     }
 }
@@ -104,10 +78,10 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
         }
         None => (String::new(), Tone::Plain),
     };
-    let rate = card("iops_steady", "Behind the cliff", outcome.steady.iops, "IOPS");
+    let rate = Card::exact("iops_steady", "Behind the cliff", outcome.steady.iops, "IOPS");
     let mut figures = vec![Card { words: "IOPS behind the cliff".into(), ..rate }];
     figures.extend(outcome.steady.wa.map(|wa| {
-        let card = card("wa", "Write amplification", wa, "×");
+        let card = Card::exact("wa", "Write amplification", wa, "×");
         Card { words: "write amplification".into(), ..card }
     }));
     Headline { subject: words::load(outcome), figures, text, tone }
@@ -133,26 +107,26 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     );
     let all = [
         outcome.iops_fresh.map(|rate| {
-            let card = card(key("iops_fresh"), "Before the cliff", rate, "IOPS");
-            ("before", with_source(card, "nothing is moved yet"))
+            let card = Card::exact(key("iops_fresh"), "Before the cliff", rate, "IOPS");
+            ("before", card.source("nothing is moved yet"))
         }),
         outcome.cliff_drive_fills.map(|fills| {
-            let card = card(key("cliff_drive_fills"), "The cliff", fills, "drive fills");
+            let card = Card::exact(key("cliff_drive_fills"), "The cliff", fills, "drive fills");
             let by_arithmetic = outcome.cliff_drive_fills_analytic;
-            ("cliff", with_source(card, format!("{fills:.3}, by arithmetic {by_arithmetic:.3}")))
+            ("cliff", card.source(format!("{fills:.3}, by arithmetic {by_arithmetic:.3}")))
         }),
         Some({
-            let card = card(key("iops_steady"), "Behind the cliff", steady.iops, "IOPS");
-            ("behind", with_source(card, by_formula.unwrap_or_default()))
+            let card = Card::exact(key("iops_steady"), "Behind the cliff", steady.iops, "IOPS");
+            ("behind", card.source(by_formula.unwrap_or_default()))
         }),
         steady.wa.map(|wa| {
-            let card = card(key("wa"), "Write amplification", wa, "×");
-            ("WA", with_source(card, formula))
+            let card = Card::exact(key("wa"), "Write amplification", wa, "×");
+            ("WA", card.source(formula))
         }),
         Some({
             let value = plan.device.over_provisioning() * 100.0;
-            let card = card(key("over_provisioning"), "Over-provisioning", value, "%");
-            ("OP", with_source(card, spare))
+            let card = Card::exact(key("over_provisioning"), "Over-provisioning", value, "%");
+            ("OP", card.source(spare))
         }),
     ];
     let named = |(prefix, card): (&'static str, Card)| match device {
@@ -176,28 +150,44 @@ const PROGRAMS: &[Heading] = &[
     count("erases_most", "most", "Of the block with most."),
 ];
 
+/// A table with the device in its first column, which a single device does without.
+fn of_devices(
+    table: (&'static str, &'static str, &'static [Heading]),
+    outcomes: &[(&'static str, &Outcome)],
+    rows: impl Fn(&Outcome) -> Vec<Row>,
+) -> Table {
+    let (name, title, columns) = table;
+    let named = outcomes.len() > 1;
+    let mut table = Table::new(name, title, if named { columns } else { &columns[1..] });
+    for (device, outcome) in outcomes {
+        for mut row in rows(outcome) {
+            if named {
+                row.cells.insert(0, (*device).into());
+            }
+            table.push(row);
+        }
+    }
+    table
+}
+
 /// Why pages were programmed, and how evenly blocks wear.
 fn programs(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    let columns = if outcomes.len() > 1 { PROGRAMS } else { &PROGRAMS[1..] };
-    let mut table = Table::new("programs", "", columns);
-    for &(name, outcome) in outcomes {
-        let totals = outcome.steady.totals;
-        let part = |pages: u64| Value::Number(pages as f64 / totals.programs().max(1) as f64);
-        let (blocks, sum) =
-            outcome.erases.iter().fold((0, 0), |(blocks, sum), &(erases, count)| {
-                (blocks + count, sum + u64::from(erases) * count)
-            });
-        let end = |end: Option<&(u32, u64)>| Value::from(end.map(|&(erases, _)| f64::from(erases)));
-        let mut row = vec![name.into()];
-        row.extend(
-            [totals.host_pages, totals.collected_pages, totals.levelled_pages, totals.folded_pages]
-                .map(part),
-        );
-        row.push((sum as f64 / blocks.max(1) as f64).into());
-        row.extend([end(outcome.erases.first()), end(outcome.erases.last())]);
-        row.drain(..row.len() - columns.len());
-        table.push(row);
-    }
+    let table = of_devices(("programs", "", PROGRAMS), outcomes, |outcome| {
+        let pages = outcome.steady.totals;
+        let part = |count: u64| count as f64 / pages.programs().max(1) as f64;
+        let blocks: u64 = outcome.erases.iter().map(|(_, count)| count).sum();
+        let sum: u64 = outcome.erases.iter().map(|(n, count)| u64::from(*n) * count).sum();
+        let end = |end: Option<&(u32, u64)>| end.map(|(erases, _)| *erases);
+        vec![row![
+            part(pages.host_pages),
+            part(pages.collected_pages),
+            part(pages.levelled_pages),
+            part(pages.folded_pages),
+            sum as f64 / blocks.max(1) as f64,
+            end(outcome.erases.first()),
+            end(outcome.erases.last())
+        ]]
+    });
     if outcomes.len() > 1 { table } else { table.record() }
 }
 
@@ -214,31 +204,17 @@ const LATENCIES: &[Heading] = &[
 ];
 
 fn latencies(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    let columns = if outcomes.len() > 1 { LATENCIES } else { &LATENCIES[1..] };
-    let mut table = Table::new("latencies", "Latency in the last quarter", columns);
-    for &(name, outcome) in outcomes {
-        for (side, histogram) in
-            [("read", &outcome.steady.reads), ("write", &outcome.steady.writes)]
-        {
-            let Some(latency) = Percentiles::of(histogram) else { continue };
-            let mut row: Vec<Value> = vec![name.into(), side.into(), latency.count.into()];
-            row.push(latency.latency_ns_mean.into());
-            row.extend(percentiles(&latency).map(Value::from));
-            row.drain(..row.len() - columns.len());
-            table.push(row);
-        }
-    }
-    table
-}
-
-fn percentiles(latency: &Percentiles) -> [u64; 5] {
-    [
-        latency.latency_ns_p50,
-        latency.latency_ns_p99,
-        latency.latency_ns_p999,
-        latency.latency_ns_p9999,
-        latency.latency_ns_max,
-    ]
+    let table = ("latencies", "Latency in the last quarter", LATENCIES);
+    of_devices(table, outcomes, |outcome| {
+        let sides = [("read", &outcome.steady.reads), ("write", &outcome.steady.writes)];
+        let row = |(side, histogram)| {
+            let l = Percentiles::of(histogram)?;
+            let [p50, p99, p999, p9999] =
+                [l.latency_ns_p50, l.latency_ns_p99, l.latency_ns_p999, l.latency_ns_p9999];
+            Some(row![side, l.count, l.latency_ns_mean, p50, p99, p999, p9999, l.latency_ns_max])
+        };
+        sides.into_iter().filter_map(row).collect()
+    })
 }
 
 const FIGURES: &[Heading] = &[
@@ -262,33 +238,28 @@ const FIGURES: &[Heading] = &[
 
 /// Everything that a simulation sums up to.
 fn figures(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    let columns = if outcomes.len() > 1 { FIGURES } else { &FIGURES[1..] };
-    let mut table = Table::new("figures", "Figures", columns).record();
-    for &(name, outcome) in outcomes {
+    let table = of_devices(("figures", "Figures", FIGURES), outcomes, |outcome| {
         let device = &outcome.plan.device;
         let pages = u64::from(outcome.config.pages_per_block);
-        let mut row: Vec<Value> = vec![
-            name.into(),
-            device.over_provisioning().into(),
-            device.spare_factor().into(),
-            outcome.effective_spare().into(),
-            outcome.iops_fresh.into(),
-            outcome.steady.iops.into(),
-            outcome.iops_analytic.into(),
-            outcome.steady.wa.into(),
-            outcome.wa_analytic.into(),
-            outcome.wa_error().map(|error| error * 100.0).into(),
-            outcome.cliff_drive_fills.into(),
-            outcome.cliff_drive_fills_analytic.into(),
-            outcome.engine.into(),
-            (outcome.config.blocks() as f64).into(),
-            (pages * u64::from(device.page_bytes)).into(),
-            outcome.elapsed_ns.into(),
-        ];
-        row.drain(..row.len() - columns.len());
-        table.push(row);
-    }
-    table
+        vec![row![
+            device.over_provisioning(),
+            device.spare_factor(),
+            outcome.effective_spare(),
+            outcome.iops_fresh,
+            outcome.steady.iops,
+            outcome.iops_analytic,
+            outcome.steady.wa,
+            outcome.wa_analytic,
+            outcome.wa_error().map(|error| error * 100.0),
+            outcome.cliff_drive_fills,
+            outcome.cliff_drive_fills_analytic,
+            outcome.engine,
+            outcome.config.blocks() as f64,
+            pages * u64::from(device.page_bytes),
+            outcome.elapsed_ns
+        ]]
+    });
+    table.record()
 }
 
 const POINTS: &[Heading] = &[
@@ -305,30 +276,16 @@ const POINTS: &[Heading] = &[
 
 /// The run in pieces.
 fn points(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    let columns = if outcomes.len() > 1 { POINTS } else { &POINTS[1..] };
-    let mut table = Table::new("over-time", "The run in pieces", columns);
-    for &(name, outcome) in outcomes {
-        for point in &outcome.points {
-            let p99 = |latency: Option<Percentiles>| match latency {
-                Some(latency) => Value::from(latency.latency_ns_p99),
-                None => Value::Missing(blockstone_base::table::Missing::Nothing),
-            };
-            let mut row: Vec<Value> = vec![
-                name.into(),
-                point.drive_fills.into(),
-                point.t_ns.into(),
-                point.iops.into(),
-                point.write_iops.into(),
-                point.wa.into(),
-                p99(point.read),
-                p99(point.write),
-                (point.free_blocks as u64).into(),
-            ];
-            row.drain(..row.len() - columns.len());
-            table.push(Row::from(row));
-        }
-    }
-    table
+    of_devices(("over-time", "The run in pieces", POINTS), outcomes, |outcome| {
+        let row = |point: &Point| {
+            let p99 = |latency: Option<Percentiles>| happened(latency.map(|l| l.latency_ns_p99));
+            let Point { drive_fills, t_ns, iops, write_iops, wa, read, write, free_blocks, .. } =
+                *point;
+            let free_blocks = free_blocks as u64;
+            row![drive_fills, t_ns, iops, write_iops, wa, p99(read), p99(write), free_blocks]
+        };
+        outcome.points.iter().map(row).collect()
+    })
 }
 
 const BAD_LINES: &[Heading] = &[
@@ -344,9 +301,7 @@ fn trace_section(trace: &Trace) -> Section {
     if trace.bad_lines > 0 {
         text.extend(["; ", &thousands(trace.bad_lines as i64), " could not be read"]);
     }
-    let mut bad = Table::new("bad-lines", "", BAD_LINES).on_screen(5);
-    for line in &trace.bad {
-        bad.push([Value::from(line.line), line.why.as_str().into()]);
-    }
+    let bad = trace.bad.iter().map(|line| row![line.line, &line.why]);
+    let bad = Table::new("bad-lines", "", BAD_LINES).on_screen(5).with(bad);
     Section::new("trace", "").with([text]).with([bad])
 }

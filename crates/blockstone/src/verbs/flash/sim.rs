@@ -10,11 +10,10 @@ use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start
 use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
 
-use super::args::{EngineChoice, SimArgs};
+use super::args::SimArgs;
 use super::{device, memory_limit, rates, refused, report};
 use crate::exit::Exit;
 use crate::finish::finish;
-use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::verb::Context;
 
@@ -28,8 +27,7 @@ pub fn run(args: &SimArgs, context: &Context) -> Result<Exit> {
         Some(path) => Some(read_trace(path, args, plan.device.visible_bytes)?),
         None => None,
     };
-    let interrupt = Interrupt::install().context("install signal handlers")?;
-    let mut watch = Progress::new(context.printer, interrupt);
+    let mut watch = Progress::start(context.printer)?;
     let mut outcomes = vec![simulate(&plan, trace.as_ref(), &mut watch, "simulating")?];
     if args.against_active && watch.signal().is_none() {
         plan.device.background = 0.0;
@@ -81,11 +79,7 @@ fn plan(args: &SimArgs) -> Result<Plan> {
         drive_fills: args.drive_fills,
         time_limit_ns: args.run_time.map_or(u64::MAX, Nanos::get),
         start: if args.empty { Start::Empty } else { Start::Filled },
-        engine: match args.engine {
-            None => Engine::Auto,
-            Some(EngineChoice::Exact) => Engine::Exact,
-            Some(EngineChoice::Counts) => Engine::Counts,
-        },
+        engine: args.engine.unwrap_or(Engine::Auto),
         scale: args.scale.unwrap_or(plain.scale),
         seed: args.seed,
         memory_limit_bytes: memory_limit(),

@@ -9,8 +9,7 @@ mod tables;
 mod tests;
 mod words;
 
-use blockstone_base::stats::Estimate;
-use blockstone_base::table::{Table, Text};
+use blockstone_base::table::Table;
 use blockstone_base::units::{Bytes, format_ns, thousands, three_digits};
 use blockstone_record::manifest::End;
 use blockstone_reduce::estimate::Interval;
@@ -40,10 +39,6 @@ pub fn report(
     let mut sections = on_screen(findings, scanned, style);
     sections.extend(on_page(findings, scanned));
     sections.retain(|section| !section.blocks.is_empty());
-    let end = match signal {
-        Some(signal) => End::Interrupted { signal: signal.to_owned() },
-        None => End::Complete,
-    };
     let (headline, identity) = top(findings, scanned, style);
     Report {
         verb: "reduce".into(),
@@ -54,7 +49,7 @@ pub fn report(
         cards: cards(findings),
         sections,
         verdicts: findings.verdicts.clone(),
-        end,
+        end: End::by(signal),
         partial: !scanned.is_whole(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         document: json::keys(document::document(findings, scanned)),
@@ -153,14 +148,13 @@ fn warnings(scanned: &Scanned) -> Vec<String> {
 fn cards(findings: &Findings) -> Vec<Card> {
     let grid = findings.primary();
     let (bytes, stored) = words::in_and_stored(findings);
-    let card = |name: &'static str, title: &'static str, value: f64, unit: &'static str, source| {
+    let card = |name: &'static str,
+                title: &'static str,
+                value: f64,
+                unit: &'static str,
+                source: String| {
         // The intervals of a scan are of 99 %: they stand in words.
-        let estimate = Estimate { value, low: value, high: value, samples: 1, duration_ns: 0 };
-        let text = |text: &'static str| Text::from(text);
-        let (group, prefix) = (text(""), text(""));
-        let (name, title, unit, words) = (text(name), text(title), text(unit), text(""));
-        let condemned_by = Vec::new();
-        Card { name, title, group, prefix, estimate, unit, words, source, condemned_by }
+        Card::exact(name, title, value, unit).source(source)
     };
     let ratio = |name, title, ratio: Option<Interval>, note: String| {
         let ratio = ratio?;
@@ -269,15 +263,14 @@ fn shifts(findings: &Findings, scanned: &Scanned) -> Vec<String> {
 /// What the page adds.
 fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
     let chapter = |id: &'static str, heading: &'static str, charts: Vec<Chart>, tables: Vec<_>| {
-        Section::new(id, heading).detail(Detail::Page).with(charts).with(tables)
+        Section::page(id, heading).with(charts).with(tables)
     };
-    let some = |charts: Vec<Option<Chart>>| charts.into_iter().flatten().collect();
     let all_fields = field_costs(findings).is_none().then(|| tables::fields(findings));
     vec![
         chapter(
             "grids",
             "Block size and offset",
-            some(vec![charts::dedup(findings), charts::kinds(findings)]),
+            vec![charts::dedup(findings), charts::kinds(findings)],
             vec![tables::grids(findings)],
         )
         .about(
@@ -287,7 +280,7 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
         chapter(
             "compression",
             "Compression",
-            charts::compression(findings),
+            charts::compression(findings).into(),
             vec![tables::compression(findings)],
         )
         .about(
@@ -313,7 +306,10 @@ fn on_page(findings: &Findings, scanned: &Scanned) -> Vec<Section> {
         chapter(
             "sharing",
             "Who shares what, and how often",
-            some(vec![maps::matrix(findings, scanned), charts::occurrences(findings)]),
+            maps::matrix(findings, scanned)
+                .into_iter()
+                .chain([charts::occurrences(findings)])
+                .collect(),
             vec![tables::occurrences(findings)],
         ),
         chapter(

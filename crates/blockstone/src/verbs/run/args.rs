@@ -6,10 +6,11 @@ use std::str::FromStr;
 use blockstone_base::units::Bytes;
 use blockstone_target::{Redundancy, TornProtection, registry};
 use blockstone_workload::Wanted;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetOptions;
+use crate::choice::one_of;
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -186,20 +187,12 @@ fn target(text: &str) -> Result<String, String> {
 }
 
 fn redundancy() -> impl TypedValueParser<Value = Redundancy> {
-    one_of([Redundancy::External, Redundancy::Normal, Redundancy::High], Redundancy::name)
+    one_of(
+        [Redundancy::External, Redundancy::Normal, Redundancy::High].map(|it| (it.name(), "", it)),
+    )
 }
 
 fn torn_protection() -> impl TypedValueParser<Value = TornProtection> {
     let all = [TornProtection::FullPage, TornProtection::DoubleWrite, TornProtection::None];
-    one_of(all, TornProtection::name)
-}
-
-/// A parser of the names of `all`.
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    all: [T; N],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(all.map(name)).try_map(move |text| {
-        all.into_iter().find(|&one| name(one) == text).ok_or("it is none of the values")
-    })
+    one_of(all.map(|it| (it.name(), "", it)))
 }

@@ -8,34 +8,12 @@ use blockstone_record::Recording;
 use blockstone_record::parameters::RunParameters;
 use blockstone_report::Report;
 
-/// The columns, rates per second and latencies in microseconds.
-const COLUMNS: [&str; 18] = [
-    "FILE",
-    "SESSIONS",
-    "ELAPSED",
-    "DB CPU",
-    "DB Tm",
-    "EXECUTES",
-    "LIO",
-    "PREADS",
-    "READ_MBS",
-    "PWRITES",
-    "WRITE_MBS",
-    "REDO_MBS",
-    "DFSR_LAT",
-    "DPR_LAT",
-    "DFPR_LAT",
-    "DFPW_LAT",
-    "LFPW_LAT",
-    "TOP WAIT",
-];
-
 /// Heading and values, each a line with `|` between the columns. A column without a measurement is
 /// empty; `DFPR_LAT` always is, for the instance has no db file parallel read.
 pub fn awr_info(recording: &Recording, findings: &RunFindings) -> String {
-    let values: Vec<String> =
-        columns(recording, findings).into_iter().map(|(_, value)| value).collect();
-    format!("{}\n{}\n", COLUMNS.join("|"), values.join("|"))
+    let (names, values): (Vec<&str>, Vec<String>) =
+        columns(recording, findings).into_iter().unzip();
+    format!("{}\n{}\n", names.join("|"), values.join("|"))
 }
 
 /// The two lines of a report.
@@ -53,7 +31,7 @@ pub fn of(report: &Report) -> Result<&str> {
     })
 }
 
-/// The columns with their values.
+/// Name and value of each; rates are per second, latencies in microseconds.
 pub fn columns(recording: &Recording, findings: &RunFindings) -> Vec<(&'static str, String)> {
     let profile = |name: &str| findings.load_profile.iter().find(|row| row.name == name);
     let rate = |name: &str, factor: f64, digits: usize| {
@@ -68,30 +46,29 @@ pub fn columns(recording: &Recording, findings: &RunFindings) -> Vec<(&'static s
     let sessions = recording.manifest.parameters::<RunParameters>().sessions;
     let sessions = sessions.map_or(findings.sessions, u64::from);
     let top = findings.waits.iter().find(|wait| wait.db_time_ratio.is_some());
-    let values = [
-        name.unwrap_or_default(),
-        sessions.to_string(),
-        format!("{:.0}", findings.window_ns as f64 / 1e9),
-        rate("db_cpu_ns", 1e-9, 2),
-        rate("db_time_ns", 1e-9, 2),
-        rate("executes", 1.0, 0),
-        rate("logical_reads", 1.0, 0),
-        rate("physical_reads", 1.0, 0),
-        rate("read_bytes", 1e-6, 1),
-        rate("physical_writes", 1.0, 0),
-        rate("write_bytes", 1e-6, 1),
-        rate("redo_bytes", 1e-6, 2),
-        latency("db file sequential read"),
-        latency("direct path read"),
-        String::new(),
-        latency("db file parallel write"),
-        latency("log file parallel write"),
-        top.map(|wait| {
-            let percent = wait.db_time_ratio.unwrap_or(0.0) * 100.0;
-            let count = thousands(wait.count as i64);
-            format!("{} {count} {percent:.1}%", wait.event)
-        })
-        .unwrap_or_default(),
-    ];
-    COLUMNS.into_iter().zip(values).collect()
+    let top = top.map(|wait| {
+        let percent = wait.db_time_ratio.unwrap_or(0.0) * 100.0;
+        let count = thousands(wait.count as i64);
+        format!("{} {count} {percent:.1}%", wait.event)
+    });
+    vec![
+        ("FILE", name.unwrap_or_default()),
+        ("SESSIONS", sessions.to_string()),
+        ("ELAPSED", format!("{:.0}", findings.window_ns as f64 / 1e9)),
+        ("DB CPU", rate("db_cpu_ns", 1e-9, 2)),
+        ("DB Tm", rate("db_time_ns", 1e-9, 2)),
+        ("EXECUTES", rate("executes", 1.0, 0)),
+        ("LIO", rate("logical_reads", 1.0, 0)),
+        ("PREADS", rate("physical_reads", 1.0, 0)),
+        ("READ_MBS", rate("read_bytes", 1e-6, 1)),
+        ("PWRITES", rate("physical_writes", 1.0, 0)),
+        ("WRITE_MBS", rate("write_bytes", 1e-6, 1)),
+        ("REDO_MBS", rate("redo_bytes", 1e-6, 2)),
+        ("DFSR_LAT", latency("db file sequential read")),
+        ("DPR_LAT", latency("direct path read")),
+        ("DFPR_LAT", String::new()),
+        ("DFPW_LAT", latency("db file parallel write")),
+        ("LFPW_LAT", latency("log file parallel write")),
+        ("TOP WAIT", top.unwrap_or_default()),
+    ]
 }

@@ -16,7 +16,6 @@ use crate::progress::Progress;
 use crate::verb;
 use crate::{finish, recordings};
 
-/// Settings that can vary.
 const NAMES: [&str; 7] = ["update", "sessions", "schemas", "scale", "work-unit", "cache", "target"];
 
 pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
@@ -105,7 +104,6 @@ fn show(dir: &Path, context: &verb::Context) -> Result<Exit> {
     finish::finish(&report, context)
 }
 
-/// The report of the grid in `dir`.
 pub fn report(dir: &Path) -> Result<Report> {
     let file = dir.join(PLAN_FILE);
     let text =

@@ -8,23 +8,22 @@ mod layers;
 mod tables;
 
 use anyhow::Result;
-use blockstone_base::table::{Table, Text};
+use blockstone_base::table::Text;
 use blockstone_base::units::{Bytes, format_ns, thousands};
 use blockstone_judge::RunFindings;
 use blockstone_judge::run::{ABOUT_FIGURES, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread};
 use blockstone_record::Recording;
-use blockstone_record::manifest::{Figure, FileEvidence, Manifest, Stop};
+use blockstone_record::manifest::{FileEvidence, Manifest, Stop};
 use blockstone_record::parameters::RunParameters;
 use blockstone_report::render::json;
-use blockstone_report::report::Tone;
 use blockstone_report::{Card, Detail, Headline, Report, Section};
 use blockstone_view::History;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::awr;
-use crate::recorded;
 use crate::recorded::document::{self, Common};
+use crate::recorded::{self, Groups, Place};
 
 /// The figures of the headline, and the words after each number.
 const HEADLINE: [(&str, &str); 4] = [
@@ -34,8 +33,7 @@ const HEADLINE: [(&str, &str); 4] = [
     ("physical_reads_per_cpu_s", "physical reads per CPU-second"),
 ];
 
-/// The figures in groups, each with the word that stands before its number on a terminal.
-const GROUPS: [(&str, &[(&str, &str)]); 9] = [
+const GROUPS: &Groups = &[
     ("reads", &[("", "read_iops"), ("", "read_mbps")]),
     (
         "a read",
@@ -129,7 +127,7 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     Ok(Report {
         headline: headline(manifest, findings),
         identity,
-        cards: cards(findings),
+        cards: recorded::places(GROUPS).filter_map(|place| card(findings, place)).collect(),
         sections,
         document: json::keys(document(recording, findings)),
         timeline: Some(timeline),
@@ -139,51 +137,25 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
 
 /// What the sessions got; of a matrix of scans, the most bytes a second and with what.
 fn headline(manifest: &Manifest, findings: &RunFindings) -> Headline {
-    let subject = manifest.target.path.clone();
     if let Some(card) = findings.scan.as_ref().and_then(forms::fastest) {
-        return Headline { subject, figures: vec![card], ..Headline::default() };
+        return recorded::headline(manifest, vec![card]);
     }
-    let figures: Vec<Card> = HEADLINE
+    let figures = HEADLINE
         .iter()
         .filter_map(|(name, words)| {
             Some(Card { words: Text::Borrowed(*words), ..card(findings, ("", "", name))? })
         })
         .collect();
-    if figures.is_empty() {
-        let text = "no headline, it was not measured that far".to_owned();
-        return Headline { subject, text, tone: Tone::Warning, figures };
-    }
-    Headline { subject, figures, ..Headline::default() }
+    recorded::headline(manifest, figures)
 }
-
-fn cards(findings: &RunFindings) -> Vec<Card> {
-    let places = GROUPS.iter().flat_map(|(group, figures)| {
-        figures.iter().map(move |(prefix, name)| (*group, *prefix, *name))
-    });
-    places.filter_map(|place| card(findings, place)).collect()
-}
-
-/// Group, prefix and name of a figure.
-type Place = (&'static str, &'static str, &'static str);
 
 /// None for what the workload did not do: that is no figure of it.
-fn card(findings: &RunFindings, (group, prefix, name): Place) -> Option<Card> {
-    let figure = findings.figure(name).filter(|figure| figure.estimate.samples > 0)?;
-    let Figure { title, unit, estimate, condemned_by, .. } = figure.clone();
-    Some(Card {
-        name: name.into(),
-        title: title.into(),
-        group: group.into(),
-        prefix: prefix.into(),
-        estimate,
-        unit: unit.into(),
-        words: "".into(),
-        source: format!("{} samples", thousands(estimate.samples as i64)),
-        condemned_by,
-    })
+fn card(findings: &RunFindings, place: Place) -> Option<Card> {
+    let figure = findings.figure(place.2).filter(|figure| figure.estimate.samples > 0)?;
+    let source = format!("{} samples", thousands(figure.estimate.samples as i64));
+    Some(recorded::card(place, figure, source))
 }
 
-/// What was run, in a line.
 fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
     let run: RunParameters = manifest.parameters();
     let copies = run.redundancy.map(|copies| format!("redundancy {copies}"));
@@ -226,43 +198,36 @@ fn database(findings: &RunFindings) -> Vec<Section> {
     let terminal = if scans { Detail::Page } else { Detail::Terminal };
     let disks = if findings.disks.len() > 1 { screen } else { Detail::Page };
     vec![
-        titled("load-profile", tables::profile(findings)).detail(screen).about(
+        Section::of("load-profile", tables::profile(findings)).detail(screen).about(
             "What the database did. Of a matrix of scans, this and all below is the point with \
              most bytes a second.",
         ),
-        titled("database-time", tables::database_time(findings)).detail(screen).about(
+        Section::of("database-time", tables::database_time(findings)).detail(screen).about(
             "Where the sessions spent their time: database time is CPU, run queue and waits, and \
              the remainder is what these do not explain.",
         ),
-        Section::new("classes", "Classes of waits, and the background")
-            .detail(Detail::Page)
+        Section::page("classes", "Classes of waits, and the background")
             .with([tables::classes(findings), tables::background(findings)]),
-        titled("io-roles", tables::roles(findings)).detail(screen).about(
+        Section::of("io-roles", tables::roles(findings)).detail(screen).about(
             "A mirrored write counts once for the role that sent it. A database writer whose \
              writes are larger than a block took neighbours together.",
         ),
-        titled("io-disks", tables::disks(findings))
+        Section::of("io-disks", tables::disks(findings))
             .with(tables::range_of_disks(&findings.disks))
             .detail(disks)
             .about("A mirrored write counts on each disk that it went to."),
-        titled("ledger", tables::ledger(findings)).detail(screen).about(
+        Section::of("ledger", tables::ledger(findings)).detail(screen).about(
             "What the database says it read and wrote, what the kernel charged to its processes, \
              and what the device did in the same window. Reads that were claimed and not charged \
              came from the page cache.",
         ),
-        titled("latencies", tables::latencies(findings))
+        Section::of("latencies", tables::latencies(findings))
             .detail(screen)
             .about("Operations from their intended start, events as the database waited for them."),
         Section::new("laws-in-words", "").detail(terminal).with(tables::sentences(findings)),
-        Section::new("laws", "Little's law, and the calibration of this path")
-            .detail(Detail::Page)
+        Section::page("laws", "Little's law, and the calibration of this path")
             .with([tables::littles_law(findings), tables::efficiency(findings)]),
     ]
-}
-
-/// A section of one table, under the heading of that.
-fn titled(id: &'static str, table: Table) -> Section {
-    Section::new(id, table.title.clone()).with([table])
 }
 
 fn awr_info(recording: &Recording, findings: &RunFindings) -> Section {
@@ -300,11 +265,11 @@ fn document<'a>(recording: &'a Recording, findings: &'a RunFindings) -> RunDocum
 #[cfg(test)]
 mod tests {
     use super::{FIGURES, GROUPS};
+    use crate::recorded::places;
 
     #[test]
     fn every_figure_has_one_place() {
-        let mut placed: Vec<&str> =
-            GROUPS.iter().flat_map(|(_, cells)| cells.iter().map(|(_, name)| *name)).collect();
+        let mut placed: Vec<&str> = places(GROUPS).map(|(.., name)| name).collect();
         let mut known = FIGURES.to_vec();
         placed.sort_unstable();
         known.sort_unstable();

@@ -6,11 +6,9 @@ use anyhow::{Result, bail};
 use blockstone_target::registry::{self, OptionValue, TargetOption};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint, value_parser};
 
-/// Those that were given.
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
     given: Vec<&'static TargetOption>,
-    /// Settings of the database.
     pub settings: Vec<(String, String)>,
     /// Where its programs are; none looks in the usual places.
     pub programs: Option<PathBuf>,

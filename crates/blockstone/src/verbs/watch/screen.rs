@@ -9,7 +9,6 @@ use blockstone_watch::Watch;
 
 use crate::interrupt::Interrupt;
 
-/// A host that is watched.
 pub struct Live<'a> {
     pub watch: &'a mut Watch,
     /// Ticks after which it is over.
@@ -19,7 +18,6 @@ pub struct Live<'a> {
     pub title: String,
 }
 
-/// A recording.
 pub struct Recorded {
     pub history: History,
     pub title: String,

@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::format;
 use crate::report::{self, Report};
 
-/// One figure.
 #[derive(Serialize)]
 pub struct Card {
     title: String,
@@ -20,7 +19,6 @@ pub struct Card {
     warned_by: Vec<String>,
 }
 
-/// Cards of one group.
 #[derive(Serialize)]
 pub struct Group {
     title: String,
@@ -32,7 +30,6 @@ pub fn headline(report: &Report) -> Vec<Card> {
     report.headline.figures.iter().map(|figure| card(figure, report)).collect()
 }
 
-/// All other figures.
 pub fn groups(report: &Report) -> Vec<Group> {
     let shown = |card: &report::Card| report.headline.figures.iter().any(|f| f.name == card.name);
     let cards: Vec<&report::Card> = report.cards.iter().filter(|card| !shown(card)).collect();

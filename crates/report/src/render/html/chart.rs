@@ -30,7 +30,6 @@ const BELOW: u32 = 22;
 /// Width of a digit of a label in CSS pixels, about.
 const DIGIT: usize = 7;
 
-/// A chart as the template needs it.
 #[derive(Serialize)]
 pub struct Drawing {
     id: String,
@@ -61,7 +60,6 @@ struct Entry {
     form: &'static str,
 }
 
-/// A text beside the drawing.
 #[derive(Serialize)]
 struct Label {
     /// Per cent of the drawing's width.
@@ -91,7 +89,6 @@ pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Op
     (span.0 <= span.1).then_some(span)
 }
 
-/// Draws a chart.
 pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     let chart = &*thin::thinned(chart);
     let (labels_across, width) = match chart.width {

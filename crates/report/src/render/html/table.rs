@@ -17,10 +17,8 @@ const fn digits(measure: Measure) -> usize {
     if matches!(measure, Measure::Bytes) { 12 } else { 6 }
 }
 
-/// A table with its texts written.
 #[derive(Serialize)]
 pub struct Grid {
-    /// Its anchor.
     id: String,
     title: String,
     about: String,

@@ -20,7 +20,6 @@ impl Columns {
         Self { indent, rows: Vec::new() }
     }
 
-    /// A row of texts.
     pub fn left(&mut self, cells: Vec<String>) {
         self.rows.push(cells.into_iter().map(|cell| (cell, Align::Left)).collect());
     }

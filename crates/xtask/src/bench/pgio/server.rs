@@ -103,7 +103,6 @@ impl Server {
         self.dir.path()
     }
 
-    /// Its address, as our program takes it.
     pub fn address(&self) -> String {
         let socket = self.home.to_string_lossy().replace('/', "%2F");
         format!("postgres://{NAME}@{socket}/postgres")
@@ -139,7 +138,6 @@ pub struct Psql {
 }
 
 impl Psql {
-    /// Connects, with `options` for the server.
     pub fn connect(server: &Server, options: &str) -> Result<Self> {
         let mut command = server.psql(options);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -169,7 +167,6 @@ impl Psql {
         }
     }
 
-    /// Sends statements and returns their output.
     pub fn ask(&mut self, statements: &str) -> Result<String> {
         self.send(statements)?;
         self.answer()

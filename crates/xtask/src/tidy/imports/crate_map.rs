@@ -39,7 +39,6 @@ impl Module {
 const HANDS_MAX: usize = 8;
 
 impl<'a> CrateMap<'a> {
-    /// Reads the sources of a package.
     pub fn of(tree: &'a Tree, package: &str) -> Self {
         let folder = format!("crates/{package}/src/");
         let mut map = Self { files: Vec::new(), modules: BTreeMap::new() };
@@ -47,7 +46,7 @@ impl<'a> CrateMap<'a> {
         for file in tree.rust().filter(|file| !file.is_test()) {
             let Some(inside) = file.path.strip_prefix(&folder) else { continue };
             let own = module_path(inside);
-            for scope in scopes(&file.code) {
+            for scope in scopes(&file.text) {
                 let path = [own.as_slice(), &scope.inside].concat();
                 for name in &scope.test_modules {
                     test_modules.push([path.as_slice(), slice::from_ref(name)].concat());

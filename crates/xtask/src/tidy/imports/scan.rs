@@ -1,6 +1,10 @@
 //! What one file imports, read from its tokens: its modules, its `use` declarations and the paths
 //! in its code. Items under `#[cfg(test)]` are passed over.
 
+use std::str::FromStr as _;
+
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+
 /// A module as its file writes it down: the file's own, and one for each `mod name { … }` in it.
 #[derive(Debug, Default)]
 pub struct Scope {
@@ -10,13 +14,11 @@ pub struct Scope {
     pub imports: Vec<Import>,
     /// Paths of two names and more in the code: `crate::disk::open`.
     pub paths: Vec<Vec<String>>,
-    /// Names of items that are defined here.
     pub items: Vec<String>,
     /// Modules in files of their own that only tests have.
     pub test_modules: Vec<String>,
 }
 
-/// One name of a `use` declaration.
 #[derive(Debug)]
 pub struct Import {
     /// What it is called here; none for `*`.
@@ -29,213 +31,176 @@ pub struct Import {
 const DEFINES: &[&str] =
     &["struct", "enum", "union", "fn", "const", "static", "type", "trait", "macro_rules"];
 
-/// Reads the code of a file: text without comments and strings.
 pub fn scopes(code: &str) -> Vec<Scope> {
-    let tokens = tokens(code);
-    let mut scan = Scan { tokens: &tokens, at: 0, scopes: vec![Scope::default()], open: vec![] };
-    while scan.at < tokens.len() {
-        scan.step();
-    }
-    scan.scopes
+    let mut reader = Reader { scopes: vec![Scope::default()] };
+    // The compiler names what is no Rust.
+    reader.read(&tokens(TokenStream::from_str(code).unwrap_or_default()), 0);
+    reader.scopes
 }
 
-/// Words, `::`, and every other character by itself.
-fn tokens(code: &str) -> Vec<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let mut tokens = Vec::new();
-    let mut rest = code.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            _ if is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-            ':' if rest.starts_with("::") => 2,
-            _ => first.len_utf8(),
+enum Token {
+    /// A name, `::`, or any other character; empty for a literal.
+    Word(String),
+    Group(Delimiter, Vec<Token>),
+}
+
+impl Token {
+    fn word(&self) -> &str {
+        match self {
+            Self::Word(word) => word,
+            Self::Group(Delimiter::Parenthesis, _) => ")",
+            Self::Group(..) => "",
+        }
+    }
+
+    fn is_name(&self) -> bool {
+        self.word().starts_with(|c: char| c.is_alphabetic() || c == '_')
+    }
+}
+
+fn tokens(stream: TokenStream) -> Vec<Token> {
+    let mut read = Vec::new();
+    let mut is_joined = false;
+    for tree in stream {
+        let token = match tree {
+            TokenTree::Group(group) => Token::Group(group.delimiter(), tokens(group.stream())),
+            TokenTree::Ident(name) => Token::Word(name.to_string()),
+            TokenTree::Literal(_) => Token::Word(String::new()),
+            TokenTree::Punct(mark) if mark.as_char() == ':' && is_joined => {
+                read.pop();
+                is_joined = false;
+                Token::Word("::".to_owned())
+            }
+            TokenTree::Punct(mark) => {
+                is_joined = mark.as_char() == ':' && mark.spacing() == Spacing::Joint;
+                Token::Word(mark.to_string())
+            }
         };
-        tokens.push(&rest[..length]);
-        rest = rest[length..].trim_start();
+        read.push(token);
     }
-    tokens
+    read
 }
 
-struct Scan<'a> {
-    tokens: &'a [&'a str],
-    at: usize,
+struct Reader {
     scopes: Vec<Scope>,
-    /// The open braces: for the one of a module, the scope to return to.
-    open: Vec<Option<Vec<String>>>,
 }
 
-impl<'a> Scan<'a> {
-    fn token(&self, ahead: usize) -> &'a str {
-        self.tokens.get(self.at + ahead).copied().unwrap_or_default()
-    }
-
-    /// The scope that the code at this point belongs to: the last one made or returned to.
-    fn scope(&mut self) -> &mut Scope {
-        let last = self.scopes.len() - 1;
-        &mut self.scopes[last]
-    }
-
-    fn step(&mut self) {
-        match self.token(0) {
-            "#" if self.token(1) == "[" => self.attribute(),
-            "use" => self.import(),
-            "mod" if self.token(2) == "{" => {
-                let outer = self.scope().inside.clone();
-                let inside = [outer.as_slice(), &[self.token(1).to_owned()]].concat();
-                self.scopes.push(Scope { inside, ..Scope::default() });
-                self.open.push(Some(outer));
-                self.at += 3;
-            }
-            "{" => {
-                self.open.push(None);
-                self.at += 1;
-            }
-            "}" => {
-                if let Some(Some(outer)) = self.open.pop() {
-                    self.scopes.push(Scope { inside: outer, ..Scope::default() });
+impl Reader {
+    /// Reads code that belongs to the scope with the index `own`.
+    fn read(&mut self, tokens: &[Token], own: usize) {
+        let mut at = 0;
+        while let Some((token, after)) = tokens[at..].split_first() {
+            let before = tokens[..at].last().map_or("", Token::word);
+            at += match (token.word(), after) {
+                ("#", [Token::Group(_, attribute), item @ ..]) if is_for_tests(attribute) => {
+                    2 + self.skip(item, own)
                 }
-                self.at += 1;
-            }
-            word if is_name(word) => self.word(),
-            _ => self.at += 1,
+                ("#", [Token::Group(..), ..]) => 2,
+                ("mod", [name, Token::Group(_, inner), ..]) => {
+                    let inside = [&self.scopes[own].inside[..], &[name.word().to_owned()]].concat();
+                    self.scopes.push(Scope { inside, ..Scope::default() });
+                    self.read(inner, self.scopes.len() - 1);
+                    3
+                }
+                ("use", [next, ..]) if next.is_name() => {
+                    let length = after.iter().position(|token| token.word() == ";");
+                    let length = length.unwrap_or(after.len());
+                    let is_public = ["pub", ")"].contains(&before);
+                    self.import(&after[..length], &[], is_public, own);
+                    length + 1
+                }
+                _ if token.is_name() => self.name(&tokens[at..], before, own),
+                _ => {
+                    if let Token::Group(_, inner) = token {
+                        self.read(inner, own);
+                    }
+                    1
+                }
+            };
         }
     }
 
-    /// A name by itself, a path, or the keyword before a definition.
-    fn word(&mut self) {
-        let word = self.token(0);
+    /// A name by itself, a path, or the keyword before a definition: how many tokens it has.
+    fn name(&mut self, tokens: &[Token], before: &str, own: usize) -> usize {
+        let word = tokens[0].word();
         if DEFINES.contains(&word) {
-            let name = if word == "macro_rules" { self.token(2) } else { self.token(1) };
-            if is_name(name) {
-                let name = name.to_owned();
-                self.scope().items.push(name);
-            }
+            let name = tokens.get(if word == "macro_rules" { 2 } else { 1 });
+            let name = name.filter(|name| name.is_name());
+            self.scopes[own].items.extend(name.map(|name| name.word().to_owned()));
         }
+        let mut path = vec![word.to_owned()];
+        while let [colons, name, ..] = &tokens[2 * path.len() - 1..]
+            && colons.word() == "::"
+            && name.is_name()
+        {
+            path.push(name.word().to_owned());
+        }
+        let length = 2 * path.len() - 1;
         // A path that begins with `::` names another crate.
-        let is_extern = self.at > 0 && self.tokens[self.at - 1] == "::";
-        let path = self.path();
-        if path.len() > 1 && !is_extern {
-            self.scope().paths.push(path);
+        if path.len() > 1 && before != "::" {
+            self.scopes[own].paths.push(path);
         }
+        length
     }
 
-    /// Names joined by `::`, as far as they go.
-    fn path(&mut self) -> Vec<String> {
-        let mut path = vec![self.token(0).to_owned()];
-        self.at += 1;
-        while self.token(0) == "::" && is_name(self.token(1)) {
-            path.push(self.token(1).to_owned());
-            self.at += 2;
+    /// How many tokens an item, a field or a variant has that only tests have.
+    fn skip(&mut self, tokens: &[Token], own: usize) -> usize {
+        let attributes = tokens.chunks(2).take_while(|pair| pair[0].word() == "#").count() * 2;
+        let item = &tokens[attributes..];
+        let opens_with =
+            |words: &[&str]| item.iter().take(6).any(|token| words.contains(&token.word()));
+        let is_import = opens_with(&["use"]);
+        let is_part = !opens_with(DEFINES) && !opens_with(&["use", "mod", "impl", "extern", "let"]);
+        if let [module, name, end, ..] = item
+            && (module.word(), end.word()) == ("mod", ";")
+        {
+            self.scopes[own].test_modules.push(name.word().to_owned());
         }
-        path
-    }
-
-    /// An attribute, and the item behind it when only tests have that.
-    fn attribute(&mut self) {
-        let is_for_tests = matches!(
-            self.tokens[self.at + 2..],
-            ["cfg", "(", "test", ")", ..] | ["cfg", "(", "all", "(", "test", ..]
-        );
-        self.at += 1;
-        self.group();
-        if is_for_tests {
-            while self.token(0) == "#" {
-                self.at += 1;
-                self.group();
-            }
-            self.skip_item();
-        }
-    }
-
-    /// Passes over an item, a field or a variant.
-    fn skip_item(&mut self) {
-        let start = self.at;
-        let is_import = (0..6).map(|ahead| self.token(ahead)).any(|token| token == "use");
-        let is_part = !self.tokens[start..].iter().take(6).any(|token| {
-            DEFINES.contains(token) || ["use", "mod", "impl", "extern", "let"].contains(token)
+        let end = item.iter().position(|token| match token {
+            Token::Group(Delimiter::Brace, _) => !is_import,
+            token => token.word() == ";" || is_part && token.word() == ",",
         });
-        while self.at < self.tokens.len() {
-            match self.token(0) {
-                "mod" if self.token(2) == ";" => {
-                    let name = self.token(1).to_owned();
-                    self.scope().test_modules.push(name);
-                    self.at += 1;
-                }
-                ";" => return self.at += 1,
-                "," if is_part => return self.at += 1,
-                "}" | ")" | "]" => return,
-                "{" if !is_import => return self.group(),
-                "{" | "(" | "[" => self.group(),
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    /// Passes over a pair of brackets and all in it.
-    fn group(&mut self) {
-        let mut depth = 0;
-        while self.at < self.tokens.len() {
-            match self.token(0) {
-                "{" | "(" | "[" => depth += 1,
-                "}" | ")" | "]" => depth -= 1,
-                _ => {}
-            }
-            self.at += 1;
-            if depth <= 0 {
-                return;
-            }
-        }
-    }
-
-    fn import(&mut self) {
-        let before = self.at.checked_sub(1).map_or("", |at| self.tokens[at]);
-        let is_public = before == "pub" || before == ")";
-        self.at += 1;
-        if is_name(self.token(0)) {
-            self.tree(&[], is_public);
-        }
+        attributes + end.map_or(item.len(), |end| end + 1)
     }
 
     /// A part of a `use` declaration: what follows the names of `prefix`.
-    fn tree(&mut self, prefix: &[String], is_public: bool) {
+    fn import(&mut self, tree: &[Token], prefix: &[String], is_public: bool, own: usize) {
         let mut path = prefix.to_vec();
-        loop {
-            match self.token(0) {
-                "{" => {
-                    self.at += 1;
-                    while !["}", ""].contains(&self.token(0)) {
-                        self.tree(&path, is_public);
-                        if self.token(0) == "," {
-                            self.at += 1;
-                        }
+        let mut alias = None;
+        for (at, token) in tree.iter().enumerate() {
+            match (token, token.word()) {
+                (Token::Group(_, inner), _) => {
+                    for part in inner.split(|token| token.word() == ",").filter(|it| !it.is_empty())
+                    {
+                        self.import(part, &path, is_public, own);
                     }
-                    return self.at += 1;
+                    return;
                 }
-                "*" => {
-                    self.at += 1;
-                    return self.scope().imports.push(Import { name: None, path, is_public });
+                (_, "*") => {
+                    return self.scopes[own].imports.push(Import { name: None, path, is_public });
                 }
-                "self" if !path.is_empty() => self.at += 1,
-                name if is_name(name) => {
-                    path.push(name.to_owned());
-                    self.at += 1;
+                (_, "as") => {
+                    alias = tree.get(at + 1).map(|name| name.word().to_owned());
+                    break;
                 }
-                _ => return self.at += 1,
+                (_, "::") => {}
+                (_, "self") if !path.is_empty() => {}
+                (_, name) => path.push(name.to_owned()),
             }
-            if self.token(0) != "::" {
-                break;
-            }
-            self.at += 1;
         }
-        let mut name = path.last().cloned();
-        if self.token(0) == "as" {
-            name = Some(self.token(1).to_owned());
-            self.at += 2;
-        }
-        self.scope().imports.push(Import { name, path, is_public });
+        let name = alias.or_else(|| path.last().cloned());
+        self.scopes[own].imports.push(Import { name, path, is_public });
     }
 }
 
-fn is_name(token: &str) -> bool {
-    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+/// Whether an attribute is `cfg(test)` or `cfg(all(test, …))`.
+fn is_for_tests(attribute: &[Token]) -> bool {
+    let first = |tokens: &[Token], word: &str| tokens.first().is_some_and(|t| t.word() == word);
+    match attribute {
+        [cfg, Token::Group(_, inner)] if cfg.word() == "cfg" => match &inner[..] {
+            [all, Token::Group(_, inner), ..] => all.word() == "all" && first(inner, "test"),
+            tokens => first(tokens, "test"),
+        },
+        _ => false,
+    }
 }

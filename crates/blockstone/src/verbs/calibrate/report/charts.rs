@@ -20,31 +20,27 @@ const ASYNC: Color = Color::Series(1);
 /// Points of a percentile curve a decade of 1/(1−q).
 const STEPS: i32 = 8;
 
-/// Charts of the section on reads.
 pub fn reads(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
-    let mut charts: Vec<Chart> =
-        against_iops(manifest, findings, Group::RandomRead).into_iter().collect();
-    charts.extend(percentiles(manifest, findings));
-    charts.extend(large_reads(findings));
-    charts
+    let curve = against_iops(manifest, findings, Group::RandomRead);
+    let percentiles = percentiles(manifest, findings);
+    [curve, Some(percentiles), large_reads(findings)].into_iter().flatten().collect()
 }
 
-/// Charts of the section on writes and commits.
 pub fn writes(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
-    let mut charts: Vec<Chart> =
-        against_iops(manifest, findings, Group::RandomWrite).into_iter().collect();
     let block_bytes = select::block_bytes(manifest, findings);
     let commits = select::commits(findings, block_bytes);
     let block = format::block_size(block_bytes);
-    charts.extend(by_method(&block, &commits));
-    charts.extend(by_size(&commits.sizes));
-    charts.extend(by_committers(&block, &commits.committers));
-    charts
+    let charts = [
+        against_iops(manifest, findings, Group::RandomWrite),
+        Some(by_method(&block, &commits)),
+        by_size(&commits.sizes),
+        by_committers(&block, &commits.committers),
+    ];
+    charts.into_iter().flatten().collect()
 }
 
-/// Charts of the section on caches and mixed load.
 pub fn caches(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
-    cache_map(manifest, findings).into_iter().chain(matrix(findings)).collect()
+    cache_map(manifest, findings).into_iter().chain([matrix(findings)]).collect()
 }
 
 fn latency() -> Axis {
@@ -62,7 +58,6 @@ fn at(point: &Point, x: f64, y: Estimate) -> chart::Point {
     }
 }
 
-/// A line with marks through points.
 fn curve(points: Vec<chart::Point>, dashed: bool) -> Form {
     Form::Line { points, dashed, marks: true }
 }
@@ -75,9 +70,6 @@ fn both(
     points: &[&Point],
     x: impl Fn(&Point) -> f64,
 ) -> Chart {
-    if points.is_empty() {
-        return chart;
-    }
     let name = |quantile: &str| format!("{name} {quantile}").trim().to_owned();
     let p50 = points.iter().map(|p| at(p, x(p), p.latency.ns_p50)).collect();
     let p99 = points.iter().map(|p| at(p, x(p), p.latency.ns_p99)).collect();
@@ -131,7 +123,7 @@ fn with_knee(mut chart: Chart, manifest: &Manifest, findings: &Findings) -> Char
 
 /// Percentile curves as HdrHistogram draws them: latency over 1/(1−q), so that every further nine
 /// takes the same room.
-fn percentiles(manifest: &Manifest, findings: &Findings) -> Option<Chart> {
+fn percentiles(manifest: &Manifest, findings: &Findings) -> Chart {
     let named = |name: &str| select::figure(findings, name).map(|f| f.phase.as_str());
     let block = format::block_size(select::block_bytes(manifest, findings));
     let commit = format!("commit/dsync/overwrite/{block}/x1");
@@ -147,7 +139,7 @@ fn percentiles(manifest: &Manifest, findings: &Findings) -> Option<Chart> {
     let mut shown = BTreeSet::new();
     for ((label, name), color) in choices.into_iter().zip(0..) {
         let Some(point) = label.and_then(|label| select::point(findings, label)) else { continue };
-        if point.histogram.count() == 0 || !shown.insert(&point.label) {
+        if !shown.insert(&point.label) {
             continue;
         }
         let condemned = !point.condemned_by.is_empty();
@@ -159,7 +151,7 @@ fn percentiles(manifest: &Manifest, findings: &Findings) -> Option<Chart> {
     let about = "Every I/O of the windows is counted; at 100 on the horizontal axis is the 99th \
                  percentile. A flat line is a predictable device; a step is a second mechanism. \
                  Dashed: condemned.";
-    (!shown.is_empty()).then(|| chart.about(about))
+    chart.about(about)
 }
 
 fn quantiles(histogram: &LatencyHistogram, condemned: bool) -> Vec<chart::Point> {
@@ -187,16 +179,11 @@ fn large_reads(findings: &Findings) -> Option<Chart> {
     let sequential = curve(of(Access::Sequential).collect(), false);
     let random = curve(of(Access::Random).collect(), false);
     let chart = chart.layer("sequential", Color::Series(2), sequential);
-    Some(non_empty(chart.layer("random", Color::Series(1), random)))
-}
-
-fn non_empty(mut chart: Chart) -> Chart {
-    chart.layers.retain(|layer| !layer.form.points().is_empty());
-    chart
+    Some(chart.layer("random", Color::Series(1), random))
 }
 
 /// Bars of the median with a whisker up to p99.
-fn by_method(block: &str, commits: &Commits<'_>) -> Option<Chart> {
+fn by_method(block: &str, commits: &Commits<'_>) -> Chart {
     let names = commits.methods.iter().map(|(method, ..)| method.name().to_owned()).collect();
     let title = format!("Commit of {block} by method");
     let y = Axis::new("latency", Measure::Nanoseconds);
@@ -214,8 +201,7 @@ fn by_method(block: &str, commits: &Commits<'_>) -> Option<Chart> {
     let overwrite = methods().filter_map(|(index, method)| Some((index, method.1?))).collect();
     let append = methods().filter_map(|(index, method)| Some((index, method.2?))).collect();
     let chart = chart.layer("overwrite", Color::Series(0), bars(overwrite));
-    let chart = chart.layer("append", Color::Series(3), bars(append));
-    (!commits.methods.is_empty()).then(|| non_empty(chart))
+    chart.layer("append", Color::Series(3), bars(append))
 }
 
 fn by_size(points: &[&Point]) -> Option<Chart> {
@@ -261,8 +247,7 @@ fn cache_map(manifest: &Manifest, findings: &Findings) -> Option<Chart> {
     Some(chart)
 }
 
-/// Small reads beside large ones.
-fn matrix(findings: &Findings) -> Option<Chart> {
+fn matrix(findings: &Findings) -> Chart {
     let cells = select::matrix(findings);
     let small: BTreeSet<u32> = cells.iter().map(|cell| cell.small).filter(|&n| n > 0).collect();
     let x = Axis::new("large reads in flight", Measure::Count);
@@ -274,6 +259,5 @@ fn matrix(findings: &Findings) -> Option<Chart> {
         let points = row.map(|cell| at(cell.point, f64::from(cell.large), cell.point.iops));
         (format!("{count} in flight"), Color::Series(index), curve(points.collect(), false))
     });
-    let drawn = layers.fold(chart, |chart, (name, color, form)| chart.layer(name, color, form));
-    (!drawn.layers.is_empty()).then_some(drawn)
+    layers.fold(chart, |chart, (name, color, form)| chart.layer(name, color, form))
 }

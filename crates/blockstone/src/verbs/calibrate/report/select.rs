@@ -13,12 +13,10 @@ pub const HEADLINE: [&str; 3] = ["max_iops", "max_mbps", "actual_latency_ns_mean
 /// The sync methods in the order in which they are shown.
 const METHODS: [SyncMethod; 3] = [SyncMethod::Dsync, SyncMethod::Fdatasync, SyncMethod::Fsync];
 
-/// A summary figure by name.
 pub fn figure<'a>(findings: &'a Findings, name: &str) -> Option<&'a Figure> {
     findings.summary.iter().find(|(n, _)| n == name).map(|(_, figure)| figure)
 }
 
-/// A point by label.
 pub fn point<'a>(findings: &'a Findings, label: &str) -> Option<&'a Point> {
     findings.points.iter().find(|p| p.label == label)
 }
@@ -105,7 +103,6 @@ pub struct MatrixCell<'a> {
     pub large_mb_per_s: Option<&'a Estimate>,
 }
 
-/// The matrix, row by row.
 pub fn matrix(findings: &Findings) -> Vec<MatrixCell<'_>> {
     let mut cells: Vec<_> = group(findings, Group::Matrix)
         .map(|point| {

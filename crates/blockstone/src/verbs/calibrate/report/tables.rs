@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Pacing;
+use blockstone_base::row;
 use blockstone_base::table::{
-    Heading, Missing, Row, Table, Value, bytes, count, flow, ratio, share, text, time,
+    Heading, Row, Table, Value, bytes, count, flow, happened, ratio, share, text, time,
 };
 use blockstone_base::units::three_digits;
 use blockstone_judge::findings::{Findings, Point};
@@ -41,7 +42,7 @@ pub fn concurrency(findings: &Findings) -> Table {
     for wanted in keys {
         let of = |points: &[&Point]| {
             let found = points.iter().find(|point| key(point) == wanted);
-            found.map_or([const { Value::Missing(Missing::Nothing) }; 5], |point| costs_of(point))
+            found.map_or_else(Default::default, |point| costs_of(point))
         };
         let cells = [&[u64::from(wanted.0).into()][..], &of(&sides.0), &of(&sides.1)].concat();
         table.push(Row::from(cells).condemned_by(&wanted.1));
@@ -79,18 +80,11 @@ pub fn open_loop(findings: &Findings) -> Table {
     let mut table = Table::new("given-rate", title, OPEN_LOOP);
     for point in select::group(findings, Group::OpenLoop) {
         let Pacing::Open { rate_per_s, poisson } = point.load.pacing else { continue };
+        let arrivals = if poisson { "Poisson" } else { "fixed" };
         let latency = &point.latency;
-        let row = Row::from([
-            if poisson { "Poisson" } else { "fixed" }.into(),
-            rate_per_s.into(),
-            point.iops.into(),
-            latency.ns_p50.value.into(),
-            latency.ns_p99.value.into(),
-            latency.ns_p999.value.into(),
-            latency.ns_max.into(),
-            latency.lag_ns_mean.into(),
-            latency.lag_ns_max.into(),
-        ]);
+        let [p50, p99, p999] = [latency.ns_p50, latency.ns_p99, latency.ns_p999].map(|e| e.value);
+        let (max, lag, lag_max) = (latency.ns_max, latency.lag_ns_mean, latency.lag_ns_max);
+        let row = row![arrivals, rate_per_s, point.iops, p50, p99, p999, max, lag, lag_max];
         table.push(row.condemned_by(&point.condemned_by));
     }
     table
@@ -118,7 +112,7 @@ pub fn commits(manifest: &Manifest, findings: &Findings) -> Table {
         for condemned_by in keys {
             let of = |point: Option<&Point>| {
                 let point = point.filter(|point| point.condemned_by == condemned_by);
-                point.map_or([const { Value::Missing(Missing::Nothing) }; 3], |point| {
+                point.map_or_else(<[Value; 3]>::default, |point| {
                     let latency = &point.latency;
                     [latency.ns_p50, latency.ns_p99, point.iops].map(|e| e.value.into())
                 })
@@ -128,6 +122,15 @@ pub fn commits(manifest: &Manifest, findings: &Findings) -> Table {
         }
     }
     table
+}
+
+/// A table with a row for each point, struck through by the rules that condemn it.
+fn of_points<'a>(
+    table: Table,
+    points: impl IntoIterator<Item = &'a Point>,
+    row: impl Fn(&'a Point) -> Row,
+) -> Table {
+    table.with(points.into_iter().map(|point| row(point).condemned_by(&point.condemned_by)))
 }
 
 /// What more committers bring, in a sentence: from one to the most, with the group factor of the
@@ -160,23 +163,15 @@ const COMMITTERS: &[Heading] = &[
     count("commits_per_flush", "commits/flush", "Commits that one flush made durable."),
 ];
 
-/// What more committers bring.
 pub fn committers(manifest: &Manifest, findings: &Findings) -> Table {
     let block_bytes = select::block_bytes(manifest, findings);
     let title = "Committers side by side: O_DSYNC, overwriting";
-    let mut table = Table::new("committers", title, COMMITTERS);
-    for point in select::commits(findings, block_bytes).committers {
-        let row = Row::from([
-            u64::from(point.load.workers).into(),
-            point.iops.into(),
-            point.latency.ns_p50.value.into(),
-            point.latency.ns_p99.value.into(),
-            point.evidence.device_flushes.into(),
-            select::group_factor(point).into(),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+    let points = select::commits(findings, block_bytes).committers;
+    of_points(Table::new("committers", title, COMMITTERS), points, |point| {
+        let [p50, p99] = [point.latency.ns_p50, point.latency.ns_p99].map(|e| e.value);
+        let (flushes, factor) = (point.evidence.device_flushes, select::group_factor(point));
+        row![point.load.workers, point.iops, p50, p99, flushes, factor]
+    })
 }
 
 const MATRIX: &[Heading] = &[
@@ -188,22 +183,13 @@ const MATRIX: &[Heading] = &[
     flow("large_bytes_per_s", "large reads", "Throughput of the large reads."),
 ];
 
-/// Small random and large sequential reads together.
 pub fn matrix(findings: &Findings) -> Table {
     let mut table = Table::new("mixed-reads", "Small and large reads together", MATRIX);
     for MatrixCell { small, large, point, large_mb_per_s } in select::matrix(findings) {
-        let of_small = |value: f64| {
-            if small > 0 { Value::Number(value) } else { Value::Missing(Missing::Nothing) }
-        };
-        let rate = large_mb_per_s.map(|rate| rate.scaled(1e6));
-        let row = Row::from([
-            u64::from(small).into(),
-            u64::from(large).into(),
-            of_small(point.iops.value),
-            of_small(point.latency.ns_p50.value),
-            of_small(point.latency.ns_p99.value),
-            rate.map_or(Value::Missing(Missing::Nothing), Value::Estimate),
-        ]);
+        let of_small = |value: f64| happened((small > 0).then_some(value));
+        let [p50, p99] = [point.latency.ns_p50, point.latency.ns_p99].map(|e| of_small(e.value));
+        let rate = happened(large_mb_per_s.map(|rate| rate.scaled(1e6)));
+        let row = row![small, large, of_small(point.iops.value), p50, p99, rate];
         table.push(row.condemned_by(&point.condemned_by));
     }
     table
@@ -226,35 +212,30 @@ const EVIDENCE: &[Heading] = &[
     text("stop", "closed by", "Why the window closed."),
 ];
 
-/// What each layer saw of the same window.
 pub fn evidence(findings: &Findings) -> Table {
     let title = "Bytes completed, charged to the process, and moved by the device; stamps checked";
-    let mut table = Table::new("evidence", title, EVIDENCE);
-    for point in &findings.points {
+    of_points(Table::new("evidence", title, EVIDENCE), &findings.points, |point| {
         let seen = &point.evidence;
         let share = |bytes: Option<u64>| {
-            let share = bytes.map(|bytes| bytes as f64 / seen.completed_bytes.max(1) as f64);
-            Value::from(share)
+            bytes.map(|bytes| bytes as f64 / seen.completed_bytes.max(1) as f64)
         };
-        let row = Row::from([
-            point.label.as_str().into(),
-            seen.completed_bytes.into(),
-            seen.process_bytes.into(),
+        row![
+            &point.label,
+            seen.completed_bytes,
+            seen.process_bytes,
             share(seen.process_bytes),
-            seen.device_bytes.into(),
+            seen.device_bytes,
             share(seen.device_bytes),
-            seen.device_ios.into(),
-            seen.device_ns_mean.into(),
-            seen.device_flushes.into(),
-            seen.stamps_verified.into(),
-            seen.checksums_verified.into(),
-            seen.mismatches.into(),
-            seen.failed_ops.into(),
-            stop(point.stop).into(),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+            seen.device_ios,
+            seen.device_ns_mean,
+            seen.device_flushes,
+            seen.stamps_verified,
+            seen.checksums_verified,
+            seen.mismatches,
+            seen.failed_ops,
+            stop(point.stop)
+        ]
+    })
 }
 
 const RATES: &[Heading] = &[
@@ -267,22 +248,18 @@ const RATES: &[Heading] = &[
     count("windows", "windows", "Windows that were pooled."),
 ];
 
-/// Every point's rate and sample.
 pub fn rates(findings: &Findings) -> Table {
-    let mut table = Table::new("rates", "Rates", RATES);
-    for point in &findings.points {
-        let row = Row::from([
-            point.label.as_str().into(),
-            format::load(&point.load).into(),
-            point.iops.into(),
-            point.mb_per_s.scaled(1e6).into(),
-            point.iops.samples.into(),
-            point.iops.duration_ns.into(),
-            u64::from(point.windows).into(),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+    of_points(Table::new("rates", "Rates", RATES), &findings.points, |point| {
+        row![
+            &point.label,
+            format::load(&point.load),
+            point.iops,
+            point.mb_per_s.scaled(1e6),
+            point.iops.samples,
+            point.iops.duration_ns,
+            point.windows
+        ]
+    })
 }
 
 const LATENCIES: &[Heading] = &[
@@ -299,18 +276,23 @@ const LATENCIES: &[Heading] = &[
     time("lag_ns_max", "max lag", "The longest such delay."),
 ];
 
-/// Every point's latencies.
 pub fn latencies(findings: &Findings) -> Table {
-    let mut table = Table::new("latencies", "Latencies", LATENCIES);
-    for point in &findings.points {
+    of_points(Table::new("latencies", "Latencies", LATENCIES), &findings.points, |point| {
         let l = &point.latency;
-        let quantiles = [l.ns_mean, l.ns_p50, l.ns_p90, l.ns_p99, l.ns_p999, l.ns_p9999];
-        let mut cells = vec![point.label.as_str().into(), l.ns_min.into()];
-        cells.extend(quantiles.map(Value::from));
-        cells.extend([l.ns_max.into(), l.lag_ns_mean.into(), l.lag_ns_max.into()]);
-        table.push(Row::from(cells).condemned_by(&point.condemned_by));
-    }
-    table
+        row![
+            &point.label,
+            l.ns_min,
+            l.ns_mean,
+            l.ns_p50,
+            l.ns_p90,
+            l.ns_p99,
+            l.ns_p999,
+            l.ns_p9999,
+            l.ns_max,
+            l.lag_ns_mean,
+            l.lag_ns_max
+        ]
+    })
 }
 
 const COSTS: &[Heading] = &[
@@ -325,25 +307,21 @@ const COSTS: &[Heading] = &[
     share("steal_ratio", "stolen", "By the hypervisor."),
 ];
 
-/// Every point's cost to the processors.
 pub fn costs(findings: &Findings) -> Table {
-    let mut table = Table::new("processor-cost", "Processor cost", COSTS);
-    for point in &findings.points {
+    of_points(Table::new("processor-cost", "Processor cost", COSTS), &findings.points, |point| {
         let cpu = &point.cpu;
-        let row = Row::from([
-            point.label.as_str().into(),
-            cpu.user_ns_per_io.into(),
-            cpu.system_ns_per_io.into(),
-            cpu.switches_voluntary_per_io.into(),
-            cpu.switches_involuntary_per_io.into(),
-            cpu.run_queue_ns_per_io.into(),
-            cpu.host_busy_ratio.into(),
-            cpu.foreign_busy_ratio.into(),
-            cpu.steal_ratio.into(),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+        row![
+            &point.label,
+            cpu.user_ns_per_io,
+            cpu.system_ns_per_io,
+            cpu.switches_voluntary_per_io,
+            cpu.switches_involuntary_per_io,
+            cpu.run_queue_ns_per_io,
+            cpu.host_busy_ratio,
+            cpu.foreign_busy_ratio,
+            cpu.steal_ratio
+        ]
+    })
 }
 
 fn stop(stop: Stop) -> &'static str {

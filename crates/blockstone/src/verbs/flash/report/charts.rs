@@ -2,8 +2,8 @@
 
 use blockstone_base::table::Measure;
 use blockstone_flash::simulate::{Outcome, Percentiles, Point, heat_from_ns};
-use blockstone_report::chart::{Axis, Band, Chart, Color, Form, HeatCell, Level};
-use blockstone_report::{Detail, Section, percent};
+use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell, Level};
+use blockstone_report::{Section, percent};
 
 /// Columns and rows of a heat map together over all devices of a page: a cell takes some 100 bytes.
 const LATENCY_COLUMNS: usize = 48;
@@ -13,7 +13,6 @@ type Outcomes<'a> = [(&'static str, &'a Outcome)];
 type Of = fn(&Point) -> Option<Percentiles>;
 type Pick = fn(&Percentiles) -> u64;
 
-/// From full to steady.
 pub fn over_time(outcomes: &Outcomes<'_>) -> Section {
     let mut charts = vec![cliff(outcomes), amplification(outcomes)];
     charts.extend(outcomes.iter().map(|&(name, outcome)| percentiles(name, outcome)));
@@ -35,16 +34,14 @@ pub fn distributions(outcomes: &Outcomes<'_>) -> Section {
         charts.push(tails(outcomes));
     }
     charts.push(erases(outcomes));
-    Section::new("requests", "Every request, every block").detail(Detail::Page).with(charts)
+    Section::page("requests", "Every request, every block").with(charts)
 }
 
-/// How full blocks are over time.
 pub fn blocks(outcomes: &Outcomes<'_>) -> Section {
     let each = outcomes.iter().flat_map(|&(name, outcome)| {
         [pages(name, outcome), map(name, outcome, BLOCK_CELLS.0 / outcomes.len())]
     });
-    Section::new("blocks", "The blocks")
-        .detail(Detail::Page)
+    Section::page("blocks", "The blocks")
         .about(
             "A page is in use, stale because it was overwritten, or erased. Garbage collection \
              looks for blocks with few pages in use: it moves these and erases the block.",
@@ -65,7 +62,6 @@ fn line(outcome: &Outcome, value: impl Fn(&Point) -> Option<f64>) -> Form {
     Form::line(outcome.points.iter().map(|point| (point.drive_fills, value(point))))
 }
 
-/// One line for each device.
 fn lines(
     chart: Chart,
     outcomes: &Outcomes<'_>,
@@ -73,12 +69,7 @@ fn lines(
     value: impl Fn(&Point) -> Option<f64> + Copy,
 ) -> Chart {
     outcomes.iter().zip(0..).fold(chart, |chart, (&(device, outcome), color)| {
-        let has_values = outcome.points.iter().any(|point| value(point).is_some());
-        let name = named(device, name, ", ");
-        if !has_values {
-            return chart;
-        }
-        chart.layer(name, Color::Series(color), line(outcome, value))
+        chart.layer(named(device, name, ", "), Color::Series(color), line(outcome, value))
     })
 }
 
@@ -94,7 +85,7 @@ fn cliff(outcomes: &Outcomes<'_>) -> Chart {
         chart.levels.extend(outcome.iops_analytic.map(steady));
         let end = outcome.points.last().map_or(0.0, |point| point.drive_fills);
         let to = outcome.cliff_drive_fills_analytic.min(end);
-        chart.bands.push(Band { from: 0.0, to, name: "spare left, by arithmetic".to_owned() });
+        chart = chart.band(0.0, to, "spare left, by arithmetic");
     }
     chart
 }
@@ -109,7 +100,6 @@ fn amplification(outcomes: &Outcomes<'_>) -> Chart {
     chart
 }
 
-/// The tail of writes side by side.
 fn tails(outcomes: &Outcomes<'_>) -> Chart {
     let y = Axis::new("latency", Measure::Nanoseconds).log();
     let chart = Chart::new("write-tail", "Write latency, p99.9", fills(), y)
@@ -131,9 +121,6 @@ fn percentiles(device: &str, outcome: &Outcome) -> Chart {
         ("p99.9", |latency| latency.latency_ns_p999),
     ];
     for (side, (name, of)) in sides.into_iter().enumerate() {
-        if !outcome.points.iter().any(|point| of(point).is_some()) {
-            continue;
-        }
         for (index, (quantile, pick)) in picks.into_iter().enumerate() {
             let color = Color::Series((side * picks.len() + index) as u8);
             let form = line(outcome, |point| of(point).map(|latency| pick(&latency) as f64));
@@ -144,7 +131,6 @@ fn percentiles(device: &str, outcome: &Outcome) -> Chart {
     chart
 }
 
-/// Latency of every request over time.
 fn requests(device: &str, outcome: &Outcome, columns: usize) -> Chart {
     const STEP: u16 = 2;
     let y = Axis::new("latency", Measure::Nanoseconds).log();
@@ -173,7 +159,7 @@ fn requests(device: &str, outcome: &Outcome, columns: usize) -> Chart {
         }
         from = last.drive_fills;
     }
-    if cells.is_empty() { chart } else { chart.layer("requests", Color::Grey, Form::Heat(cells)) }
+    chart.layer("requests", Color::Grey, Form::Heat(cells))
 }
 
 fn erases(outcomes: &Outcomes<'_>) -> Chart {
@@ -190,7 +176,6 @@ fn erases(outcomes: &Outcomes<'_>) -> Chart {
     })
 }
 
-/// Pages of all blocks by what they hold.
 fn pages(device: &str, outcome: &Outcome) -> Chart {
     let title = named(device, "Pages of the device", ": ");
     let y = Axis::new("part of the pages", Measure::Share);
@@ -205,14 +190,8 @@ fn pages(device: &str, outcome: &Outcome) -> Chart {
         });
         Form::area(points)
     };
-    if outcome.frames.is_empty() {
-        return chart;
-    }
-    chart.layer("in use", Color::Series(0), part(|map| &map.valid)).layer(
-        "stale",
-        Color::Series(1),
-        part(|map| &map.stale),
-    )
+    let chart = chart.layer("in use", Color::Series(0), part(|map| &map.valid));
+    chart.layer("stale", Color::Series(1), part(|map| &map.stale))
 }
 
 fn drive_fills(frame: &blockstone_flash::simulate::Frame) -> f64 {
@@ -252,5 +231,5 @@ fn map(device: &str, outcome: &Outcome, columns: usize) -> Chart {
         }
     }
     cells.retain(|cell| cell.x.1 > cell.x.0);
-    if cells.is_empty() { chart } else { chart.layer("in use", Color::Grey, Form::Heat(cells)) }
+    chart.layer("in use", Color::Grey, Form::Heat(cells))
 }

@@ -35,7 +35,7 @@ pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
             steps.push(row);
         }
     }
-    sections.push(Section::new("steps", "In numbers").detail(Detail::Page).with([steps]));
+    sections.push(Section::page("steps", "In numbers").with([steps]));
     let legend = "12 a page in use, ×× stale, ·· erased".to_owned();
     Report {
         sections,

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use blockstone_base::table::{Heading, Measure, Merge, Table, Value, column, count, flow, ratio};
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Measure, Merge, Table, column, count, flow, ratio};
 use blockstone_base::table::{share, text};
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_flash::estimate::{Cliff, Life};
 use blockstone_flash::fit::Fit;
-use blockstone_flash::sweep::Swept;
+use blockstone_flash::sweep::{Setting, Swept};
 use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
-use blockstone_report::{Card, Detail, Headline, Report, Section, Tone, percent};
+use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 
-use super::{base_report, card, documents, with_source, words};
+use super::{base_report, documents, words};
 
 const POINTS: &[Heading] = &[
     share("over_provisioning", "OP", "Raw ÷ visible − 1."),
@@ -28,29 +29,30 @@ const POINTS: &[Heading] = &[
 
 /// A sweep, with the write rate that the device of the command line would sustain.
 pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&str>) -> Report {
-    let mut table = Table::new("points", "", POINTS);
-    for (point, iops) in points.iter().zip(iops) {
-        let setting = point.setting;
-        table.push([
-            setting.over_provisioning.into(),
-            setting.policy.to_string().into(),
-            f64::from(setting.pages_per_block).into(),
-            point.effective_spare.into(),
-            point.wa.into(),
-            point.wa_analytic.into(),
-            point.wa_error.map(|error| error * 100.0).into(),
-            (*iops).into(),
-            Value::from(point.engine),
-        ]);
-    }
-    let end = match signal {
-        Some(signal) => End::Interrupted { signal: signal.to_owned() },
-        None => End::Complete,
-    };
+    let rows = points.iter().zip(iops).map(|(point, iops)| {
+        let Setting { over_provisioning, policy, pages_per_block } = point.setting;
+        let (policy, error) = (policy.to_string(), point.wa_error.map(|error| error * 100.0));
+        row![
+            over_provisioning,
+            policy,
+            pages_per_block,
+            point.effective_spare,
+            point.wa,
+            point.wa_analytic,
+            error,
+            *iops,
+            point.engine
+        ]
+    });
+    let table = Table::new("points", "", POINTS).with(rows);
     let chart = against_formula(points);
     let sections =
         vec![Section::new("points", "").with([table]), Section::new("curve", "").with([chart])];
-    Report { sections, end, ..base_report("flash-sweep", documents::sweep(points, iops, seed)) }
+    Report {
+        sections,
+        end: End::by(signal),
+        ..base_report("flash-sweep", documents::sweep(points, iops, seed))
+    }
 }
 
 /// Write amplification over spare, a line for each policy and block size, the formula dashed; of a
@@ -70,11 +72,8 @@ fn against_formula(points: &[Swept]) -> Chart {
             points: points.iter().enumerate().map(|(i, p)| (i as f64, value(p)).into()).collect(),
             stacked: false,
         };
-        return chart.layer("simulated", Color::Series(0), bars(|point| Some(point.wa))).layer(
-            "by formula",
-            Color::Grey,
-            bars(|point| point.wa_analytic),
-        );
+        let chart = chart.layer("simulated", Color::Series(0), bars(|point| Some(point.wa)));
+        return chart.layer("by formula", Color::Grey, bars(|point| point.wa_analytic));
     }
     let names: Vec<String> = points.iter().map(name).collect();
     let groups = names.chunk_by(|a, b| a == b).map(|group| group[0].clone());
@@ -88,18 +87,16 @@ fn against_formula(points: &[Swept]) -> Chart {
         let color = Color::Series(color as u8);
         let simulated = Form::Line { points: line(|p| Some(p.wa)), dashed: false, marks: true };
         chart = chart.layer(group.clone(), color, simulated);
-        if these.iter().any(|point| point.wa_analytic.is_some()) {
-            let points = line(|point| point.wa_analytic);
-            let formula = Form::Line { points, dashed: true, marks: false };
-            chart = chart.layer(format!("{group}, formula"), color, formula);
-        }
+        let points = line(|point| point.wa_analytic);
+        let formula = Form::Line { points, dashed: true, marks: false };
+        chart = chart.layer(format!("{group}, formula"), color, formula);
     }
     chart
 }
 
 /// A report of one row of figures: cards for people, the row for scripts.
 fn of_one_row(verb: &'static str, document: impl serde::Serialize, table: Table) -> Report {
-    let section = Section::new("figures", "All figures").detail(Detail::Page).with([table]);
+    let section = Section::page("figures", "All figures").with([table]);
     Report { sections: vec![section], ..base_report(verb, document) }
 }
 
@@ -120,21 +117,21 @@ const CLIFF: &[Heading] = &[
 
 /// When the cliff comes, and what is left behind it.
 pub fn cliff(cliff: &Cliff) -> Report {
-    let mut table = Table::new("cliff", "", CLIFF).record();
-    table.push([
-        cliff.over_provisioning.into(),
-        cliff.spare_factor.into(),
-        cliff.effective_spare.into(),
-        cliff.spare_bytes.into(),
-        cliff.cliff_drive_fills.into(),
-        cliff.seconds_to_cliff.into(),
-        cliff.wa.into(),
-        cliff.iops_fresh.into(),
-        cliff.iops_steady.into(),
-        cliff.iops_wanted.into(),
-        cliff.over_provisioning_needed.into(),
-        Value::from(cliff.visible_bytes_needed),
-    ]);
+    let row = row![
+        cliff.over_provisioning,
+        cliff.spare_factor,
+        cliff.effective_spare,
+        cliff.spare_bytes,
+        cliff.cliff_drive_fills,
+        cliff.seconds_to_cliff,
+        cliff.wa,
+        cliff.iops_fresh,
+        cliff.iops_steady,
+        cliff.iops_wanted,
+        cliff.over_provisioning_needed,
+        cliff.visible_bytes_needed
+    ];
+    let table = Table::new("cliff", "", CLIFF).record().with([row]);
     let holds = cliff.iops_steady >= cliff.iops_wanted;
     let (text, tone) = match (holds, cliff.over_provisioning_needed) {
         (true, _) => ("the rate asked for holds behind the cliff", Tone::Plain),
@@ -161,10 +158,10 @@ pub fn cliff(cliff: &Cliff) -> Report {
     let by_formula = format!("write amplification {:.3} by formula", cliff.wa);
     let mut cards = vec![
         share_card("over_provisioning", "over-provisioning", cliff.over_provisioning, spare),
-        with_source(card("seconds_to_cliff", "cliff after", after, unit), written),
-        with_source(card("iops_fresh", "before it", cliff.iops_fresh, "IOPS"), "writes of a page"),
-        with_source(card("iops_steady", "behind it", cliff.iops_steady, "IOPS"), by_formula),
-        card("iops_wanted", "asked for", cliff.iops_wanted, "IOPS"),
+        Card::exact("seconds_to_cliff", "cliff after", after, unit).source(written),
+        Card::exact("iops_fresh", "before it", cliff.iops_fresh, "IOPS").source("writes of a page"),
+        Card::exact("iops_steady", "behind it", cliff.iops_steady, "IOPS").source(by_formula),
+        Card::exact("iops_wanted", "asked for", cliff.iops_wanted, "IOPS"),
     ];
     cards.extend(cliff.over_provisioning_needed.map(|needed| {
         let rounded = |bytes: u64| format!("use at most {} of it", Bytes(bytes >> 20 << 20));
@@ -176,7 +173,7 @@ pub fn cliff(cliff: &Cliff) -> Report {
 }
 
 fn share_card(name: &'static str, title: &'static str, share: f64, source: String) -> Card {
-    with_source(card(name, title, share * 100.0, "%"), source)
+    Card::exact(name, title, share * 100.0, "%").source(source)
 }
 
 const FIT: &[Heading] = &[
@@ -193,36 +190,35 @@ const FIT: &[Heading] = &[
     count("drive_fills_missing", "drive fills missing", "Until it is preconditioned."),
 ];
 
-/// What a measured curve tells.
 pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
-    let mut table = Table::new("fit", "", FIT).record();
-    let yes = |yes: bool| Value::from(if yes { "yes" } else { "no" });
-    table.push([
-        fit.drive_fills.into(),
-        fit.fresh_bytes_per_s.into(),
-        fit.last_bytes_per_s.into(),
+    let yes = |yes: bool| if yes { "yes" } else { "no" };
+    let row = row![
+        fit.drive_fills,
+        fit.fresh_bytes_per_s,
+        fit.last_bytes_per_s,
         yes(fit.fell),
-        fit.cliff_drive_fills.into(),
-        fit.over_provisioning_of_cliff.into(),
-        fit.wa.into(),
-        fit.effective_spare.into(),
+        fit.cliff_drive_fills,
+        fit.over_provisioning_of_cliff,
+        fit.wa,
+        fit.effective_spare,
         yes(fit.is_settled),
-        fit.settled_from_drive_fills.into(),
-        fit.drive_fills_missing.into(),
-    ]);
+        fit.settled_from_drive_fills,
+        fit.drive_fills_missing
+    ];
+    let table = Table::new("fit", "", FIT).record().with([row]);
     let mbps = |bytes: f64| bytes / 1e6;
     let mut cards = vec![
-        card("drive_fills", "written", fit.drive_fills, "drive fills"),
-        card("fresh_bytes_per_s", "at first", mbps(fit.fresh_bytes_per_s), "MB/s"),
-        card("last_bytes_per_s", "at the end", mbps(fit.last_bytes_per_s), "MB/s"),
+        Card::exact("drive_fills", "written", fit.drive_fills, "drive fills"),
+        Card::exact("fresh_bytes_per_s", "at first", mbps(fit.fresh_bytes_per_s), "MB/s"),
+        Card::exact("last_bytes_per_s", "at the end", mbps(fit.last_bytes_per_s), "MB/s"),
     ];
-    let filled = |fills| card("cliff_drive_fills", "cliff after", fills, "drive fills");
+    let filled = |fills| Card::exact("cliff_drive_fills", "cliff after", fills, "drive fills");
     cards.extend(fit.cliff_drive_fills.map(filled));
     cards.extend(fit.over_provisioning_of_cliff.map(|share| {
         let source = "from where it fell, if full before".to_owned();
         share_card("over_provisioning_of_cliff", "over-provisioning", share, source)
     }));
-    let wa = |wa| with_source(card("wa", "write amplification", wa, "×"), "from how far it fell");
+    let wa = |wa| Card::exact("wa", "write amplification", wa, "×").source("from how far it fell");
     cards.extend(fit.wa.map(wa));
     cards.extend(fit.effective_spare.map(|share| {
         share_card("effective_spare", "effective spare", share, "from that, by formula".to_owned())
@@ -251,25 +247,18 @@ const LIFE: &[Heading] = &[
     count("erases_per_day", "erases per day", "Of the mean block."),
 ];
 
-/// How long a device lives.
 pub fn life(life: &Life) -> Report {
-    let mut table = Table::new("life", "", LIFE).record();
-    table.push([
-        Value::from(life.years),
-        life.host_bytes.into(),
-        life.drive_writes_per_day.into(),
-        life.wa.into(),
-        life.erases_per_day.into(),
-    ]);
+    let row =
+        row![life.years, life.host_bytes, life.drive_writes_per_day, life.wa, life.erases_per_day];
+    let table = Table::new("life", "", LIFE).record().with([row]);
     let cards = vec![
-        with_source(card("years", "lifetime", life.years, "years"), "until the mean block is worn"),
-        card("host_bytes", "the host can write", life.host_bytes / 1e12, "TB"),
-        with_source(
-            card("drive_writes_per_day", "drive writes", life.drive_writes_per_day, "per day"),
-            "for five years",
-        ),
-        card("wa", "write amplification", life.wa, "×"),
-        card("erases_per_day", "erases of a block", life.erases_per_day, "per day"),
+        Card::exact("years", "lifetime", life.years, "years")
+            .source("until the mean block is worn"),
+        Card::exact("host_bytes", "the host can write", life.host_bytes / 1e12, "TB"),
+        Card::exact("drive_writes_per_day", "drive writes", life.drive_writes_per_day, "per day")
+            .source("for five years"),
+        Card::exact("wa", "write amplification", life.wa, "×"),
+        Card::exact("erases_per_day", "erases of a block", life.erases_per_day, "per day"),
     ];
     Report { cards, ..of_one_row("flash-life", documents::life(life), table) }
 }

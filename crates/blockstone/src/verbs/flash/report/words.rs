@@ -38,7 +38,6 @@ pub fn device(outcome: &Outcome) -> String {
     )
 }
 
-/// How garbage is collected.
 pub fn collection(outcome: &Outcome) -> String {
     format!("collection {}", collection_alone(outcome))
 }
@@ -58,7 +57,6 @@ pub fn collection_alone(outcome: &Outcome) -> String {
     format!("{}, {pace}{background}", device.policy)
 }
 
-/// How much of the device was simulated.
 pub fn simulated(outcome: &Outcome) -> String {
     let blocks = thousands(outcome.config.blocks() as i64);
     match outcome.plan.scale {
@@ -80,7 +78,6 @@ pub fn duration(seconds: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// The same as a number and its unit.
 pub fn in_unit(seconds: f64) -> (f64, &'static str) {
     match seconds {
         ..120.0 => (seconds, "s"),

@@ -16,7 +16,7 @@ use super::words;
 pub const KINDS: [Color; 4] = [Color::Grey, Color::Series(0), Color::Series(1), Color::Series(2)];
 
 /// Deduplication by block size, a bar for each offset.
-pub fn dedup(findings: &Findings) -> Option<Chart> {
+pub fn dedup(findings: &Findings) -> Chart {
     let mut offsets: Vec<u32> = findings.grids.iter().map(|g| g.grid.offset_bytes).collect();
     offsets.sort_unstable();
     offsets.dedup();
@@ -37,27 +37,22 @@ pub fn dedup(findings: &Findings) -> Option<Chart> {
     bars.chart("dedup-by-offset", "Deduplication by block size and offset", about, "block size")
 }
 
-/// What the blocks of every grid are.
-pub fn kinds(findings: &Findings) -> Option<Chart> {
+pub fn kinds(findings: &Findings) -> Chart {
     let grids: Vec<_> = findings.grids.iter().filter(|g| g.blocks > 0).collect();
-    if grids.is_empty() {
-        return None;
-    }
     let x = Axis::names("grid", grids.iter().map(|figures| words::grid(figures.grid)).collect());
     let y = Axis::new("part of the blocks", Measure::Share);
     let chart = Chart::new("kinds", "What the blocks are", x, y)
         .about("An array stores what is unique, and one block of zeros; the rest are references.");
     let parts: Vec<[f64; 4]> = grids.iter().map(|figures| words::parts(figures)).collect();
     let layers = words::PARTS.into_iter().zip(KINDS).enumerate();
-    Some(layers.fold(chart, |chart, (kind, (name, color))| {
+    layers.fold(chart, |chart, (kind, (name, color))| {
         let points = parts.iter().enumerate();
         let points = points.map(|(at, parts)| (at as f64, Some(parts[kind])).into()).collect();
         chart.layer(name, color, Form::Bars { points, stacked: true })
-    }))
+    })
 }
 
-/// Compressors by step, and by what they compress.
-pub fn compression(findings: &Findings) -> Vec<Chart> {
+pub fn compression(findings: &Findings) -> [Chart; 2] {
     let (mut steps, mut classes) = (Bars::default(), Bars::default());
     let finest = findings.compression.iter().map(|figures| figures.granule_bytes).min();
     for row in findings.compression.chunk_by(|a, b| a.codec == b.codec) {
@@ -87,9 +82,6 @@ pub fn compression(findings: &Findings) -> Vec<Chart> {
         ),
         classes.chart("compression-by-kind", "Compression by kind of content", by_class, ""),
     ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 /// The ladder of masks, and each class of fields alone.
@@ -127,20 +119,13 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
                     bars rise, that class kept equal rows apart.";
     let by_class = "All fields but one class set to zero: how far that class alone would hold \
                     deduplication down.";
-    [
+    vec![
         ladder.chart("masks", "Deduplication without header fields", by_steps.to_owned(), ""),
         alone.chart("fields-alone", "If one class of fields were left", by_class.to_owned(), ""),
     ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
-/// How many contents occur how often.
-pub fn occurrences(findings: &Findings) -> Option<Chart> {
-    if findings.occurrences.is_empty() {
-        return None;
-    }
+pub fn occurrences(findings: &Findings) -> Chart {
     let names = findings.occurrences.iter().map(times).collect();
     let bars = |value: fn(&blockstone_reduce::findings::Occurrences) -> f64| {
         let points = findings.occurrences.iter().enumerate();
@@ -149,14 +134,13 @@ pub fn occurrences(findings: &Findings) -> Option<Chart> {
     };
     let x = Axis::names("times that a content occurs", names);
     let y = Axis::new("how many", Measure::Count).log();
-    let chart = Chart::new("how-often", "How often contents occur", x, y)
+    Chart::new("how-often", "How often contents occur", x, y)
         .about(
             "On a logarithmic scale. Zeros are left out: they occur most often, and cost nothing \
              to find.",
         )
         .layer("contents", Color::Series(0), bars(|o| o.contents))
-        .layer("blocks that they are", Color::Series(1), bars(|o| o.blocks));
-    Some(chart)
+        .layer("blocks that they are", Color::Series(1), bars(|o| o.blocks))
 }
 
 /// Groups of bars of ratios, with whiskers where they were estimated.
@@ -179,26 +163,20 @@ impl Bars {
             let y = Some(ratio.value).filter(|value| value.is_finite());
             bars.push(Point { x: at as f64, y, interval, condemned: false });
         }
-        if !bars.is_empty() {
-            self.layers.push((name, bars));
-        }
+        self.layers.push((name, bars));
     }
 
-    /// The chart; none if there are no bars.
     fn chart(
         self,
         name: &'static str,
         title: &'static str,
         about: String,
         x: &'static str,
-    ) -> Option<Chart> {
-        if self.layers.is_empty() {
-            return None;
-        }
+    ) -> Chart {
         let y = Axis::new("ratio", Measure::ToOne);
         let chart = Chart::new(name, title, Axis::names(x, self.groups), y).about(about);
-        Some(self.layers.into_iter().zip(0..).fold(chart, |chart, ((name, points), color)| {
+        self.layers.into_iter().zip(0..).fold(chart, |chart, ((name, points), color)| {
             chart.layer(name, Color::Series(color), Form::Bars { points, stacked: false })
-        }))
+        })
     }
 }

@@ -130,9 +130,6 @@ fn rows(strips: &[Strip], scanned: &Scanned) -> Chart {
     let names = Axis::names("", names);
     let title = "Where copies lie in each file";
     let chart = Chart::new("copies", title, place(), names).about(about).wide(height);
-    if cells.is_empty() {
-        return chart;
-    }
     chart.layer("kind", KINDS[0], Form::Heat(cells))
 }
 
@@ -165,7 +162,6 @@ fn sum(bins: &[StripBin]) -> [u64; 4] {
     })
 }
 
-/// The kind that most are of.
 fn most(blocks: &[u64; 4]) -> Option<u8> {
     let most = (0..4_u8).max_by_key(|&kind| blocks[usize::from(kind)])?;
     (blocks[usize::from(most)] > 0).then_some(most)

@@ -11,7 +11,6 @@ use super::words;
 
 /// Files that get a line; the largest ones.
 const FILES_MAX: usize = 10;
-/// Characters of a line.
 const CHARACTERS: usize = 60;
 const NAME_WIDTH: usize = 24;
 

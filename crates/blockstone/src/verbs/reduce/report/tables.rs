@@ -1,14 +1,18 @@
 //! The tables: nothing that a chart shows is missing here.
 
+use blockstone_base::row;
 use blockstone_base::table::text;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Table, Value, column, count, share,
+    Heading, Measure, Merge, Table, Value, column, count, happened, share,
 };
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_reduce::compress::Codec;
+use blockstone_reduce::counter::Run;
 use blockstone_reduce::estimate::Interval;
-use blockstone_reduce::findings::{Class, CompressionFigures, Findings, GridFigures, Occurrences};
-use blockstone_reduce::scanned::Scanned;
+use blockstone_reduce::findings::{
+    Class, CompressionFigures, Findings, GridFigures, Occurrences, Shift,
+};
+use blockstone_reduce::scanned::{Scanned, Skipped};
 use blockstone_report::block_size;
 
 use super::words;
@@ -42,7 +46,7 @@ fn ends(interval: Option<Interval>) -> [Value; 2] {
     let sampled = interval.filter(|interval| !interval.is_exact());
     let end = |end: fn(Interval) -> f64| match sampled {
         Some(interval) => Value::Number(end(interval)),
-        None => Value::Missing(Missing::Nothing),
+        None => Value::default(),
     };
     [end(|i| i.low), end(|i| i.high)]
 }
@@ -144,27 +148,27 @@ const GRIDS: &[Heading] = &[
     count("contents_compressed", "compressed", "Contents that were compressed."),
 ];
 
-/// Every grid with its counts and ratios.
 pub fn grids(findings: &Findings) -> Table {
-    let mut table = Table::new("grids", "Every grid", GRIDS);
     let row = |figures: &GridFigures| {
-        let mut row = vec![Value::from(words::grid(figures.grid))];
-        row.extend([figures.blocks, figures.zero_blocks].map(Value::from));
-        row.extend([
+        let [low, high] = ends(figures.reduction_ratio);
+        row![
+            words::grid(figures.grid),
+            figures.blocks,
+            figures.zero_blocks,
             known(figures.unique_blocks.value),
             known(figures.same_file_duplicates),
             known(figures.cross_file_duplicates),
             ratio(figures.dedup_ratio),
             ratio(figures.compression_ratio),
             ratio(figures.reduction_ratio),
-        ]);
-        row.extend(ends(figures.reduction_ratio));
-        row.push(figures.share.into());
-        row.extend([figures.contents_kept as f64, figures.contents_compressed as f64].map(known));
-        row
+            low,
+            high,
+            figures.share,
+            known(figures.contents_kept as f64),
+            known(figures.contents_compressed as f64)
+        ]
     };
-    findings.grids.iter().map(row).for_each(|row| table.push(row));
-    table
+    Table::new("grids", "Every grid", GRIDS).with(findings.grids.iter().map(row))
 }
 
 const COMPRESSION: &[Heading] = &[
@@ -178,16 +182,12 @@ const COMPRESSION: &[Heading] = &[
     count("contents", "contents", "How many were compressed."),
 ];
 
-/// Compressors by step and class.
 pub fn compression(findings: &Findings) -> Table {
     let mut table = Table::new("compression", "Compression of the model's blocks", COMPRESSION);
     for row in findings.compression.chunk_by(|a, b| key(a) == key(b)) {
         let ratio = |class: Class| {
             let found = row.iter().find(|figures| figures.class == class);
-            match found {
-                Some(figures) => Value::Number(figures.ratio),
-                None => Value::Missing(Missing::Nothing),
-            }
+            happened(found.map(|figures| figures.ratio))
         };
         let (codec, granule) = key(&row[0]);
         let mut cells = vec![Value::from(codec.to_string()), f64::from(granule).into()];
@@ -213,7 +213,6 @@ const FIELDS: &[Heading] = &[
     to_one("dedup_ratio_only_high", "to", "Likewise."),
 ];
 
-/// What each class of header fields costs.
 pub fn fields(findings: &Findings) -> Table {
     let costs = &findings.field_costs;
     let ratios = costs.iter().flat_map(|c| [c.dedup_ratio_without, c.dedup_ratio_only]);
@@ -244,21 +243,16 @@ const RUNS: &[Heading] = &[
     bytes("original_start_bytes", "begins at", "Where in it."),
 ];
 
-/// The longest copies.
 pub fn runs(findings: &Findings, scanned: &Scanned) -> Table {
-    let mut table = Table::new("runs", "The longest copies of consecutive blocks", RUNS);
     let block_bytes = u64::from(findings.model.block_bytes);
-    for run in &findings.runs {
-        table.push([
-            Value::from(words::name(scanned, run.file, NAME_WIDTH)),
-            (run.start * block_bytes).into(),
-            run.blocks.into(),
-            (run.blocks * block_bytes).into(),
-            words::name(scanned, run.original, NAME_WIDTH).into(),
-            (run.original_start * block_bytes).into(),
-        ]);
-    }
-    table
+    let name = |file| words::name(scanned, file, NAME_WIDTH);
+    let row = |run: &Run| {
+        let [start, bytes, original] =
+            [run.start, run.blocks, run.original_start].map(|blocks| blocks * block_bytes);
+        row![name(run.file), start, run.blocks, bytes, name(run.original), original]
+    };
+    let title = "The longest copies of consecutive blocks";
+    Table::new("runs", title, RUNS).with(findings.runs.iter().map(row))
 }
 
 const SHIFTS: &[Heading] = &[
@@ -269,21 +263,15 @@ const SHIFTS: &[Heading] = &[
     text("original", "original", "The file that was read first."),
 ];
 
-/// Copies between the blocks.
 pub fn shifts(findings: &Findings, scanned: &Scanned) -> Table {
     let title = "Copies that no block of 4K can match: they lie between the blocks";
-    let mut table = Table::new("shifts", title, SHIFTS);
-    for shift in &findings.shifts {
-        let displacement = &shift.displacement;
-        table.push([
-            Value::from(words::name(scanned, displacement.copy, NAME_WIDTH)),
-            (displacement.shift_bytes as f64).into(),
-            shift.bytes.into(),
-            shift.part_of_copy.into(),
-            words::name(scanned, displacement.original, NAME_WIDTH).into(),
-        ]);
-    }
-    table
+    let name = |file| words::name(scanned, file, NAME_WIDTH);
+    let row = |shift: &Shift| {
+        let it = &shift.displacement;
+        let moved = it.shift_bytes as f64;
+        row![name(it.copy), moved, shift.bytes, shift.part_of_copy, name(it.original)]
+    };
+    Table::new("shifts", title, SHIFTS).with(findings.shifts.iter().map(row))
 }
 
 const OCCURRENCES: &[Heading] = &[
@@ -292,15 +280,10 @@ const OCCURRENCES: &[Heading] = &[
     count("blocks", "blocks", "Blocks that these are."),
 ];
 
-/// How many contents occur how often.
 pub fn occurrences(findings: &Findings) -> Table {
-    let mut table = Table::new("occurrences", "How often contents occur", OCCURRENCES);
-    for occurrences in &findings.occurrences {
-        let counts = [occurrences.contents.round(), occurrences.blocks.round()].map(Value::from);
-        let [contents, blocks] = counts;
-        table.push([times(occurrences).into(), contents, blocks]);
-    }
-    table
+    let row = |it: &Occurrences| row![times(it), it.contents.round(), it.blocks.round()];
+    let title = "How often contents occur";
+    Table::new("occurrences", title, OCCURRENCES).with(findings.occurrences.iter().map(row))
 }
 
 /// `3–4`.
@@ -325,12 +308,12 @@ pub fn files(scanned: &Scanned) -> Table {
     let mut files: Vec<_> = scanned.files.iter().collect();
     files.sort_by_key(|file| !file.state.is_partial());
     for file in files.iter().take(FILES_MAX) {
-        table.push([
-            Value::from(file.path.as_str()),
-            file.bytes.into(),
-            file.hole_bytes.into(),
-            file.format.clone().unwrap_or_default().into(),
-            words::state(&file.state).into(),
+        table.push(row![
+            file.path.as_str(),
+            file.bytes,
+            file.hole_bytes,
+            file.format.clone().unwrap_or_default(),
+            words::state(&file.state)
         ]);
     }
     if files.len() > FILES_MAX {
@@ -343,11 +326,7 @@ pub fn files(scanned: &Scanned) -> Table {
 const SKIPPED: &[Heading] =
     &[text("path", "path", "What was not scanned."), text("why", "why", "The reason.")];
 
-/// What was not scanned.
 pub fn skipped(scanned: &Scanned) -> Table {
-    let mut table = Table::new("skipped", "Skipped", SKIPPED);
-    for skipped in &scanned.skipped {
-        table.push([skipped.path.as_str(), skipped.why.as_str()].map(Value::from));
-    }
-    table
+    let row = |skipped: &Skipped| row![&skipped.path, &skipped.why];
+    Table::new("skipped", "Skipped", SKIPPED).with(scanned.skipped.iter().map(row))
 }

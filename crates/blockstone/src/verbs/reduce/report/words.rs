@@ -91,7 +91,6 @@ pub fn files(count: usize) -> String {
     format!("{} file{plural}", thousands(count as i64))
 }
 
-/// How a file ended, in a few words.
 pub fn state(state: &FileState) -> String {
     match state {
         FileState::Complete => "complete".to_owned(),

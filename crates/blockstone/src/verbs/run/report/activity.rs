@@ -9,7 +9,7 @@ use blockstone_base::table::Measure;
 use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Group;
-use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
+use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Detail, Section};
 use blockstone_view::{History, Interval, Known};
 
@@ -41,18 +41,17 @@ const CLASSES: [(&str, Color); 12] = [
 /// Average active sessions by wait class, and below them reads, writes and commits.
 pub fn section(recording: &Recording, history: &History, findings: &RunFindings) -> Section {
     let lanes = Lanes::new(history, &recording.manifest);
-    let mut charts: Vec<Chart> =
-        active_sessions(&lanes, recording, history, findings).into_iter().collect();
+    let mut charts = vec![active_sessions(&lanes, recording, history, findings)];
     for (name, title, column, color) in [
         ("reads", "Reads a second", "read_ios", Color::UserIo),
         ("writes", "Writes a second", "write_ios", Color::SystemIo),
     ] {
         let lane = Lane::new(name, color, lanes.line(|slice| of_all(slice, "role", column)));
-        charts.extend(lanes.chart(name, title, Measure::Count, vec![lane]));
+        charts.push(lanes.chart(name, title, Measure::Count, vec![lane]));
     }
     let commits = lanes.rate("instance", "", "commits");
     let commits = vec![Lane::new("commits", Color::Commit, commits)];
-    charts.extend(lanes.chart("commits", "Commits a second", Measure::Count, commits));
+    charts.push(lanes.chart("commits", "Commits a second", Measure::Count, commits));
     Section::new("activity", "The database over time")
         .about(
             "Sessions by what they waited for; reads and writes as the database sent them, a \
@@ -73,7 +72,7 @@ fn active_sessions(
     recording: &Recording,
     history: &History,
     findings: &RunFindings,
-) -> Option<Chart> {
+) -> Chart {
     let classes = classes(recording, history, findings);
     let waits = |class: &'static str| classes.get(class).cloned().unwrap_or_default();
     let layers = CLASSES.iter().map(|(class, color)| {
@@ -87,15 +86,13 @@ fn active_sessions(
         };
         Lane::new(class, *color, points)
     });
-    let happened = |lane: &Lane| lane.points.iter().any(|p| p.y.is_some_and(|y| y > 0.0));
-    let layers: Vec<Lane> = layers.filter(happened).collect();
+    let layers = layers.filter(Lane::moved).collect();
     let title = "Average active sessions by wait class";
-    let chart = lanes.stacked("active-sessions", title, Measure::Count, layers)?;
+    let chart = lanes.chart("active-sessions", title, Measure::Count, layers).stacked();
     let cpus = recording.manifest.host.cpus;
-    let level = Level { y: f64::from(cpus), name: format!("{cpus} processors") };
     let about = "Above the line for processors, sessions wait for something whatever the host \
                  has left.";
-    Some(Chart { levels: vec![level], ..chart.about(about).wide(HEIGHT) })
+    chart.about(about).wide(HEIGHT).level(f64::from(cpus), format!("{cpus} processors"))
 }
 
 /// The sessions' events by class; those of windows that have no findings of their own are Other.
@@ -179,11 +176,11 @@ pub fn detail(recording: &Recording, history: &History, findings: &RunFindings) 
     let mut charts: Vec<Chart> = Vec::new();
     for (name, title, probe, objects, column) in all {
         let each = lanes.each(probe, objects, column);
-        charts.extend(lanes.chart(name, title, Measure::Count, each));
+        charts.push(lanes.chart(name, title, Measure::Count, each));
     }
-    charts.extend(latencies(recording)?);
+    charts.push(latencies(recording)?);
     charts.extend(lanes::processors(&lanes));
-    charts.extend(lanes::devices(&lanes));
+    charts.push(lanes::devices(&lanes));
     Ok(Section::new("time", "The run in time")
         .about("Counters of every tick; a window lies inside each phase after the load.")
         .detail(Detail::Page)
@@ -201,7 +198,7 @@ const LATENCIES: [(&str, &str, Color); 6] = [
 ];
 
 /// p50 and p99 of every second.
-fn latencies(recording: &Recording) -> Result<Option<Chart>> {
+fn latencies(recording: &Recording) -> Result<Chart> {
     let phases = &recording.manifest.phases;
     let mut seconds: BTreeMap<(usize, u32), LatencyHistogram> = BTreeMap::new();
     for row in recording.histograms()? {
@@ -226,11 +223,9 @@ fn latencies(recording: &Recording) -> Result<Option<Chart>> {
                 Point::from((middle_ns, Some(histogram.quantile_ns(quantile) as f64)))
             };
             let points: Vec<Point> = of.map(point).collect();
-            if !points.is_empty() {
-                let form = Form::Line { points, dashed, marks: false };
-                chart = chart.layer(format!("{name} {label}"), *color, form);
-            }
+            let form = Form::Line { points, dashed, marks: false };
+            chart = chart.layer(format!("{name} {label}"), *color, form);
         }
     }
-    Ok((!chart.layers.is_empty()).then_some(chart))
+    Ok(chart)
 }

@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
+use blockstone_base::row;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Row, Table, bytes, column, count, flow, ratio, share, text, time,
+    Heading, Measure, Merge, Table, bytes, column, count, flow, happened, ratio, share, text, time,
 };
 use blockstone_base::units::{format_ns, three_digits};
 use blockstone_figures::compare::Outcome;
-use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint};
+use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
 use blockstone_report::format::block_size;
 use blockstone_report::{Card, Detail, Section};
 
-use super::tables::{happened, measure};
+use super::tables::measure;
 
 fn sessions(count: u32) -> String {
     format!("{count} session{}", if count == 1 { "" } else { "s" })
@@ -29,15 +30,10 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
     })?;
     let with = format!("{} blocks a read, {}", point.multiblock, sessions(point.parallel));
     Some(Card {
-        name: "read_mbps".into(),
-        title: "Most megabytes read a second".into(),
-        group: "".into(),
-        prefix: "".into(),
-        estimate: point.mb_per_s,
-        unit: "MB/s".into(),
         words: format!("MB/s at most, {with}").into(),
         source: point.label.clone(),
         condemned_by: point.condemned_by.clone(),
+        ..Card::new("read_mbps", "Most megabytes read a second", point.mb_per_s, "MB/s")
     })
 }
 
@@ -63,8 +59,7 @@ pub fn scan(scan: &Scan) -> [Section; 3] {
         Section::new("scan-in-words", "")
             .detail(Detail::Terminal)
             .with(scan.effects.iter().map(effect_in_words).chain([spreads])),
-        Section::new("scan-in-detail", "Scans in detail")
-            .detail(Detail::Page)
+        Section::page("scan-in-detail", "Scans in detail")
             .with([throughput(scan), latencies(scan)])
             .with(details),
     ]
@@ -85,24 +80,26 @@ const POINTS: &[Heading] = &[
 ];
 
 fn points(scan: &Scan) -> Table {
-    let mut table = Table::new("scan", "Scans past the buffer cache", POINTS);
-    for point in &scan.points {
+    let row = |point: &ScanPoint| {
         let waits = &point.waits;
-        let row = Row::from([
-            point.multiblock.into(),
-            u64::from(point.parallel).into(),
-            point.mb_per_s.into(),
-            point.iops.value.into(),
-            point.io_ns_mean.value.into(),
-            point.io_ns_p50.value.into(),
-            point.io_ns_p99.value.into(),
-            (waits.count as f64 * 1e9 / point.window_ns.max(1) as f64).into(),
-            waits.count_ratio.into(),
+        let waits_per_s = waits.count as f64 * 1e9 / point.window_ns.max(1) as f64;
+        let cells = row![
+            point.multiblock,
+            point.parallel,
+            point.mb_per_s,
+            point.iops.value,
+            point.io_ns_mean.value,
+            point.io_ns_p50.value,
+            point.io_ns_p99.value,
+            waits_per_s,
+            waits.count_ratio,
             happened(waits.ns_mean),
-            happened(waits.mean_ratio),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
+            happened(waits.mean_ratio)
+        ];
+        cells.condemned_by(&point.condemned_by)
+    };
+    let title = "Scans past the buffer cache";
+    let mut table = Table::new("scan", title, POINTS).with(scan.points.iter().map(row));
     table.notes.push(
         "Up to p99 the reads themselves; from waits/s on what the wait interface of a database \
          reports of the same reads (direct path read): only those that a session had to wait for, \
@@ -124,22 +121,23 @@ const COUNTS: &[Heading] = &[
 ];
 
 fn counts(scan: &Scan) -> Table {
-    let mut table = Table::new("scan-counts", "Reads and waits in numbers", COUNTS);
-    for point in &scan.points {
-        let waits = &point.waits;
-        let row = Row::from([
-            point.multiblock.into(),
-            u64::from(point.parallel).into(),
-            point.iops.into(),
-            point.ios.into(),
-            point.outstanding.into(),
-            waits.count.into(),
-            happened(waits.ns_p99),
-            waits.time_ratio.into(),
-        ]);
-        table.push(row.condemned_by(&point.condemned_by));
-    }
-    table
+    let row = |point: &ScanPoint| {
+        let (waits, p99) = (&point.waits, happened(point.waits.ns_p99));
+        let reads = (point.iops, point.ios, point.outstanding);
+        let cells = row![
+            point.multiblock,
+            point.parallel,
+            reads.0,
+            reads.1,
+            reads.2,
+            waits.count,
+            p99,
+            waits.time_ratio
+        ];
+        cells.condemned_by(&point.condemned_by)
+    };
+    Table::new("scan-counts", "Reads and waits in numbers", COUNTS)
+        .with(scan.points.iter().map(row))
 }
 
 const EFFECTS: &[Heading] = &[
@@ -155,23 +153,21 @@ const EFFECTS: &[Heading] = &[
 
 fn effects(scan: &Scan) -> Table {
     let title = "The same bytes with more sessions: after ÷ before";
-    let mut table = Table::new("scan-effects", title, EFFECTS);
-    for effect in &scan.effects {
-        table.push([
-            effect.multiblock.into(),
-            u64::from(effect.from_parallel).into(),
-            u64::from(effect.to_parallel).into(),
+    let row = |effect: &ScanEffect| {
+        row![
+            effect.multiblock,
+            effect.from_parallel,
+            effect.to_parallel,
             happened(effect.mb_per_s),
             happened(effect.io_ns_mean),
             happened(effect.waits),
             happened(effect.wait_ns_mean),
-            happened(effect.wait_time),
-        ]);
-    }
-    table
+            happened(effect.wait_time)
+        ]
+    };
+    Table::new("scan-effects", title, EFFECTS).with(scan.effects.iter().map(row))
 }
 
-/// What changes for the same bytes.
 fn effect_in_words(effect: &ScanEffect) -> String {
     let times = |value: Option<f64>| {
         value.map_or_else(|| "–".to_owned(), |value| format!("{}×", three_digits(value)))
@@ -198,16 +194,10 @@ const SPREADS: &[Heading] = &[
 ];
 
 fn spreads(scan: &Scan) -> Table {
-    let mut table = Table::new("scan-spreads", "How far the sizes of reads differ", SPREADS);
-    for spread in &scan.spreads {
-        table.push([
-            u64::from(spread.parallel).into(),
-            spread.fastest_multiblock.into(),
-            spread.slowest_multiblock.into(),
-            spread.ratio.into(),
-        ]);
-    }
-    table
+    let row =
+        |it: &ScanSpread| row![it.parallel, it.fastest_multiblock, it.slowest_multiblock, it.ratio];
+    let title = "How far the sizes of reads differ";
+    Table::new("scan-spreads", title, SPREADS).with(scan.spreads.iter().map(row))
 }
 
 /// What is drawn of a point; none where it did not happen.
@@ -233,7 +223,6 @@ fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Dra
         let name = format!("{prefix}{}", sessions(parallel));
         chart = chart.layer(name, Color::Series(color), form);
     }
-    chart.layers.retain(|layer| !layer.form.points().is_empty());
     chart
 }
 
@@ -266,8 +255,7 @@ pub fn noise(noise: &Noise) -> [Section; 2] {
                  sections describe the first window.";
     [
         Section::new("noise", "Noise beside the sessions").about(about).with([effect(noise)]),
-        Section::new("noise-in-detail", "The noise itself")
-            .detail(Detail::Page)
+        Section::page("noise-in-detail", "The noise itself")
             .with([shares(noise)])
             .with([writers(noise)]),
     ]
@@ -290,21 +278,13 @@ fn effect(noise: &Noise) -> Table {
             other => other.words(),
         };
         let unit = if row.unit == "ns" { "" } else { &row.unit };
-        let cells = [
-            row.title.as_str().into(),
-            row.quiet.into(),
-            row.noisy.into(),
-            happened(row.ratio),
-            outcome.into(),
-            unit.into(),
-        ];
-        table.push(Row::from(cells).of(measure(&row.unit)).condemned_by(&row.condemned_by));
+        let cells = row![&row.title, row.quiet, row.noisy, happened(row.ratio), outcome, unit];
+        table.push(cells.of(measure(&row.unit)).condemned_by(&row.condemned_by));
     }
     table.notes.push(format!("{}. What follows is the window without it.", in_words(noise)));
     table
 }
 
-/// What the noise was.
 fn in_words(noise: &Noise) -> String {
     let latency = noise.latency.as_ref().map_or_else(
         || "–".to_owned(),
@@ -340,18 +320,18 @@ const WRITERS: &[Heading] = &[
 ];
 
 fn writers(noise: &Noise) -> Table {
-    let mut table = Table::new("noise-writers", "The writers beside the sessions", WRITERS);
     let latency = noise.latency.as_ref();
-    table.push([
-        u64::from(noise.writers).into(),
-        noise.write_bytes.into(),
-        happened(noise.mb_per_s.map(|rate| rate.scaled(1e6))),
+    let rate = happened(noise.mb_per_s.map(|rate| rate.scaled(1e6)));
+    let row = row![
+        noise.writers,
+        noise.write_bytes,
+        rate,
         happened(noise.iops),
-        happened(latency.map(|latency| latency.ns_mean)),
-        happened(latency.map(|latency| latency.ns_p50)),
-        happened(latency.map(|latency| latency.ns_p99)),
-    ]);
-    table.record()
+        happened(latency.map(|it| it.ns_mean)),
+        happened(latency.map(|it| it.ns_p50)),
+        happened(latency.map(|it| it.ns_p99))
+    ];
+    Table::new("noise-writers", "The writers beside the sessions", WRITERS).with([row]).record()
 }
 
 /// Every figure with noise as a share of that without.
@@ -384,9 +364,7 @@ fn shares(noise: &Noise) -> Chart {
                 condemned: !row.condemned_by.is_empty(),
             })
             .collect();
-        if !points.is_empty() {
-            chart = chart.layer(name, color, Form::Bars { points, stacked: true });
-        }
+        chart = chart.layer(name, color, Form::Bars { points, stacked: true });
     }
     chart
 }

@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{Heading, Measure, Row, Table, Value, text};
+use blockstone_base::table::{Heading, Measure, Row, Table, Value, happened, text};
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::render::json;
-use blockstone_report::{Detail, Headline, Report, Section};
+use blockstone_report::{Headline, Report, Section};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::tables::{happened, measure};
+use super::tables::measure;
 
-/// Figures that are drawn.
 const DRAWN: [&str; 3] = ["operations_per_s", "physical_reads_per_cpu_s", "commits_per_s"];
 
 /// The keys of the document.
@@ -30,7 +29,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
     let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
     let sections = vec![
         Section::new("grid", "Every combination").with([table(grid)]),
-        Section::new("grid-charts", "Every combination, drawn").detail(Detail::Page).with(charts),
+        Section::page("grid-charts", "Every combination, drawn").with(charts),
     ];
     Report {
         verb: "grid".into(),

@@ -2,13 +2,16 @@
 
 use blockstone_base::Estimate;
 use blockstone_base::column::Unmeasured;
+use blockstone_base::row;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row, Table, Value, bytes, column, count, ratio, share, text,
-    time,
+    Heading, Measure, Merge, Missing, Row, Table, Value, bytes, column, count, happened, ratio,
+    share, text, time,
 };
 use blockstone_base::units::{format_ns, three_digits};
 use blockstone_judge::RunFindings;
-use blockstone_judge::run::{DbTime, Efficiency, LedgerCell, Transfer, Transfers, Wait};
+use blockstone_judge::run::{
+    DbTime, Efficiency, LedgerCell, LittlesLaw, Transfer, Transfers, Wait,
+};
 use blockstone_report::format::{self, percent};
 
 use crate::recorded::identity::reason;
@@ -44,11 +47,6 @@ pub fn measure(unit: &str) -> Measure {
     }
 }
 
-/// What did not happen is no unknown.
-pub fn happened<T: Into<Value>>(value: Option<T>) -> Value {
-    value.map_or(Value::Missing(Missing::Nothing), Into::into)
-}
-
 const PROFILE_COLUMNS: &[Heading] = &[
     text("statistic", "statistic", "What is counted."),
     of_row("per_s", "per second", "Per second; of a time, so much of it in each second."),
@@ -63,8 +61,8 @@ pub fn profile(findings: &RunFindings) -> Table {
     let rest = rows.iter().filter(|row| !PROFILE.contains(&row.name));
     let shown = first.clone().count();
     for row in first.chain(rest) {
-        let cells = [row.title.into(), row.per_s.into(), happened(row.per_transaction)];
-        table.push(Row::from(cells).of(measure(row.unit)));
+        let row_of = row![row.title, row.per_s, happened(row.per_transaction)];
+        table.push(row_of.of(measure(row.unit)));
     }
     table.on_screen(shown)
 }
@@ -89,10 +87,8 @@ pub fn database_time(findings: &RunFindings) -> Table {
             ("remainder", db_time.remainder_ns, db_time.remainder_ratio),
         ];
         for (name, ns, ratio) in lines {
-            let none = || Value::Missing(Missing::Nothing);
             let active = ns / findings.window_ns.max(1) as f64;
-            let (name, active) = (name.into(), active.into());
-            table.push([name, none(), ns.into(), none(), ratio.into(), active, "".into()]);
+            table.push(row![name, Value::default(), ns, Value::default(), ratio, active, ""]);
         }
         table.notes.push(processor(db_time));
     }
@@ -102,16 +98,10 @@ pub fn database_time(findings: &RunFindings) -> Table {
     table.on_screen(WAITS)
 }
 
-fn wait_cells(wait: &Wait) -> Vec<Value> {
-    vec![
-        wait.event.as_str().into(),
-        happened((wait.count > 0).then_some(wait.count)),
-        wait.time_ns.into(),
-        happened(wait.ns_mean),
-        happened(wait.db_time_ratio),
-        wait.average_active.into(),
-        wait.class.into(),
-    ]
+fn wait_cells(wait: &Wait) -> Row {
+    let waits = happened((wait.count > 0).then_some(wait.count));
+    let (mean, share) = (happened(wait.ns_mean), happened(wait.db_time_ratio));
+    row![&wait.event, waits, wait.time_ns, mean, share, wait.average_active, wait.class]
 }
 
 /// What the processors gave, inside waits too: a wait for a read holds the processor time of the
@@ -134,7 +124,9 @@ pub fn background(findings: &RunFindings) -> Table {
     let columns: Vec<Heading> = [role].into_iter().chain(EVENTS.iter().cloned()).collect();
     let mut table = Table::new("background-events", "Events of background processes", columns);
     for wait in findings.waits.iter().filter(|w| w.db_time_ratio.is_none() && w.time_ns > 0) {
-        table.push([vec![wait.role.as_str().into()], wait_cells(wait)].concat());
+        let mut row = wait_cells(wait);
+        row.cells.insert(0, wait.role.as_str().into());
+        table.push(row);
     }
     table
 }
@@ -147,16 +139,11 @@ const CLASSES: &[Heading] = &[
 ];
 
 pub fn classes(findings: &RunFindings) -> Table {
-    let mut table = Table::new("classes", "Average active sessions by wait class", CLASSES);
-    for class in &findings.classes {
-        table.push([
-            class.class.into(),
-            class.time_ns.into(),
-            class.db_time_ratio.into(),
-            class.average_active_sessions.into(),
-        ]);
-    }
-    table
+    Table::new("classes", "Average active sessions by wait class", CLASSES).with(
+        findings.classes.iter().map(|class| {
+            row![class.class, class.time_ns, class.db_time_ratio, class.average_active_sessions]
+        }),
+    )
 }
 
 /// Requests in both directions, with the heading of what sent or got them.
@@ -281,8 +268,8 @@ pub fn latencies(findings: &RunFindings) -> Table {
         };
         let quantiles = row.quantiles().map(|(_, known)| happened(known.map(|ns| ns.value)));
         let [p50, p90, p99, p999, p9999] = quantiles;
-        let (count, mean, max) = (row.count.into(), row.ns_mean.into(), row.ns_max.into());
-        table.push([of.into(), count, mean, p50, p99, p999, max, p90, p9999]);
+        let (count, mean, max) = (row.count, row.ns_mean, row.ns_max);
+        table.push(row![of, count, mean, p50, p99, p999, max, p90, p9999]);
     }
     table.on_screen(LATENCIES)
 }
@@ -298,18 +285,10 @@ const LITTLES_LAW: &[Heading] = &[
 
 pub fn littles_law(findings: &RunFindings) -> Table {
     let title = "Little's law: sessions ÷ rate = latency";
-    let mut table = Table::new("littles-law", title, LITTLES_LAW);
-    for law in &findings.littles_law {
-        table.push([
-            law.what.into(),
-            law.sessions.into(),
-            law.per_s.into(),
-            law.expected_ns.into(),
-            law.measured_ns.into(),
-            law.ratio.into(),
-        ]);
-    }
-    table
+    let row = |law: &LittlesLaw| {
+        row![law.what, law.sessions, law.per_s, law.expected_ns, law.measured_ns, law.ratio]
+    };
+    Table::new("littles-law", title, LITTLES_LAW).with(findings.littles_law.iter().map(row))
 }
 
 const EFFICIENCY: &[Heading] = &[
@@ -322,18 +301,12 @@ const EFFICIENCY: &[Heading] = &[
 
 pub fn efficiency(findings: &RunFindings) -> Table {
     let title = "Against the calibration of this path";
-    let mut table = Table::new("efficiency", title, EFFICIENCY);
-    for row in &findings.efficiency {
-        let cells = [
-            row.figure.into(),
-            row.calibrated_figure.into(),
-            row.calibration.as_str().into(),
-            row.calibrated.into(),
-            row.ratio.into(),
-        ];
-        table.push(Row::from(cells).of(measure(&row.unit)));
-    }
-    table
+    let row = |row: &Efficiency| {
+        let cells =
+            row![row.figure, row.calibrated_figure, &row.calibration, row.calibrated, row.ratio];
+        cells.of(measure(&row.unit))
+    };
+    Table::new("efficiency", title, EFFICIENCY).with(findings.efficiency.iter().map(row))
 }
 
 /// Little's law, and efficiency against a calibration, for a terminal.

@@ -17,7 +17,6 @@ const NEAR: f64 = 3.0;
 /// Place, base and top of the points of a stacked layer.
 type Standing = Vec<(f64, f64, f64)>;
 
-/// Draws a chart's layers.
 pub struct Layers<'a, 'b> {
     pub chart: &'a Chart,
     pub x: &'a Ruler,
