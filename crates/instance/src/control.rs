@@ -20,7 +20,6 @@ use crate::spec::{InstanceSpec, TornProtection};
 pub(crate) const COPY_BYTES: usize = 4096;
 /// Bytes of a half: what is written at once.
 pub(crate) const HALF_BYTES: usize = 2 * COPY_BYTES;
-/// Bytes of the file.
 pub(crate) const CONTROL_BYTES: usize = 2 * HALF_BYTES;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"bstnctrl");
@@ -35,7 +34,6 @@ pub(crate) struct Identity {
     pub spec: InstanceSpec,
 }
 
-/// What changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     /// Writes of the control file so far.
@@ -52,7 +50,6 @@ pub(crate) struct State {
     pub writers: u32,
 }
 
-/// The control file of an open instance.
 #[derive(Debug)]
 pub(crate) struct Control {
     file: GroupFile,
@@ -69,7 +66,6 @@ impl Control {
         control.write(|_| {})
     }
 
-    /// Reads the newest state.
     pub fn open(file: GroupFile) -> Result<Self, InstanceError> {
         let mut memory = memory()?;
         let mut newest: Option<(Identity, State)> = None;
@@ -106,7 +102,6 @@ impl Control {
         self.state.lock().0
     }
 
-    /// Changes the state and makes it durable.
     pub fn write(&self, change: impl FnOnce(&mut State)) -> Result<(), InstanceError> {
         let mut guard = self.state.lock();
         let (state, memory) = &mut *guard;

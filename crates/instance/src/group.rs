@@ -56,13 +56,10 @@ pub const FINE_WIDTH: u64 = 8;
 pub enum Redundancy {
     /// One: the disks are safe by themselves.
     External,
-    /// Two.
     Normal,
-    /// Three.
     High,
 }
 
-/// A disk of a group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskSpec {
     /// A directory, a file that does not exist yet, or a block device that may be overwritten.
@@ -71,22 +68,18 @@ pub struct DiskSpec {
     pub failure_group: Option<String>,
 }
 
-/// A group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSpec {
     pub disks: Vec<DiskSpec>,
-    /// Copies of everything.
     pub redundancy: Redundancy,
     /// Size of an allocation unit: 1 MiB or 4 MiB.
     pub allocation_unit: Bytes,
-    /// Whether to bypass the page cache.
+    /// Bypass the page cache.
     pub direct: bool,
 }
 
-/// A file of a group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSpec {
-    /// Its name in the group.
     pub name: String,
     /// Its size, whole blocks.
     pub size: Bytes,
@@ -100,7 +93,6 @@ pub struct FileSpec {
 #[derive(Clone, Debug)]
 pub struct Member {
     pub disk: Arc<dyn Disk>,
-    /// What it fails together with.
     pub failure_group: String,
 }
 
@@ -118,7 +110,6 @@ pub struct GroupFile {
 /// One block, or several adjacent ones, of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchWrite<'a> {
-    /// First byte in the file.
     pub offset: u64,
     /// The data; aligned in memory to [`crate::disk::ALIGN_BYTES`] where the group is direct.
     pub data: &'a [u8],
@@ -126,7 +117,6 @@ pub struct BatchWrite<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadInfo {
-    /// I/Os at the disks.
     pub ios: u32,
     /// Whether another copy than the primary had to serve.
     pub degraded: bool,
@@ -134,7 +124,6 @@ pub struct ReadInfo {
     pub repaired_blocks: u32,
 }
 
-/// How a write or batch went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchInfo {
     /// I/Os at the disks: adjacent blocks are one, every copy is another.
@@ -149,7 +138,6 @@ pub struct BatchInfo {
 /// threads.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
-/// Progress that is ignored.
 pub fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
@@ -163,7 +151,6 @@ impl Redundancy {
         }
     }
 
-    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::External => "external",
@@ -266,7 +253,6 @@ impl DiskGroup {
         self.0.redundancy
     }
 
-    /// Size of an allocation unit.
     pub fn allocation_unit(&self) -> Bytes {
         Bytes(self.0.unit_bytes)
     }
@@ -276,7 +262,6 @@ impl DiskGroup {
         self.0.direct()
     }
 
-    /// The names of its disks, by disk number.
     pub fn disk_names(&self) -> Vec<String> {
         self.0.members.iter().map(|member| member.name.clone()).collect()
     }

@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 use crate::group::{DiskCounters, DiskState};
 use crate::shared::Shared;
 
-/// How often the states of the disks are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A disk that fails whenever it returns is tried this many times less often than at first, at
 /// most: each return costs the others a copy of what it missed.
 const PATIENCE_MOST: u32 = 16;
 
-/// What is known of one disk.
 struct Watched {
     online: bool,
     left: Instant,
@@ -20,7 +18,6 @@ struct Watched {
     pause: Duration,
 }
 
-/// Runs until the instance stops.
 pub(crate) fn run(shared: &Shared) {
     let now = Instant::now();
     let pause = shared.return_after;

@@ -20,7 +20,6 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..len` that `seed` names.
     pub fn new(len: u64, seed: u64) -> Self {
         let bits = (64 - len.saturating_sub(1).leading_zeros()).max(2);
         let low_bits = bits / 2;

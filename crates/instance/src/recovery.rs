@@ -21,14 +21,11 @@ use crate::redo::{Lsn, Record, records};
 use crate::spec::TornProtection;
 use reader::Reader;
 
-/// Memory for the blocks under recovery.
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// What recovery found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     pub from: Lsn,
-    /// The end of the redo.
     pub to: Lsn,
     /// Records behind the checkpoint.
     pub records: u64,
@@ -40,7 +37,6 @@ pub struct Recovery {
     /// Blocks that the redo changes and of which no whole copy is left. They stay as they are and
     /// every read of them fails.
     pub damaged: Vec<u64>,
-    /// How long it took, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -81,13 +77,11 @@ pub(crate) fn recover(files: &Files, control: &Control) -> Result<(Recovery, Mar
     Ok((recovery, Mark { first, place }))
 }
 
-/// The blocks under recovery.
 struct Replay<'a> {
     files: &'a Files,
     instance: u64,
     protection: TornProtection,
     slots: Vec<Slot>,
-    /// Block number to slot.
     held: HashMap<u64, usize>,
     damaged: BTreeSet<u64>,
     done: Recovery,

@@ -23,12 +23,9 @@ use crate::wait::{Direction, Event, Histograms, Ledger, Statistic};
 use direct::DirectReader;
 pub use scan::{SCAN_READ_MAX, Scan};
 
-/// How much redo an update writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedoStress {
-    /// Two columns of a row.
     Lite,
-    /// All of them.
     Heavy,
 }
 
@@ -352,17 +349,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// The number of its block.
     pub fn block_number(&self) -> u64 {
         self.number
     }
 
-    /// How often it was updated.
     pub fn version(&self) -> u64 {
         block::version(&self.block)
     }
 
-    /// The redo position of its last change.
     pub fn scn(&self) -> Lsn {
         Lsn(block::scn(&self.block))
     }

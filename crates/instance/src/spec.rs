@@ -11,7 +11,6 @@ use crate::redo::REDO_BLOCK_BYTES;
 /// Writers there can be: each has its part of the double-write area.
 pub const WRITERS_MAX: u32 = 16;
 
-/// Blocks of the cache needed for each session.
 const BLOCKS_PER_SESSION: usize = 8;
 const CACHE_BLOCKS_MIN: u64 = 64;
 const REDO_BYTES_MIN: u64 = 256 << 10;
@@ -30,7 +29,7 @@ pub struct InstanceSpec {
     pub scan_blocks: u64,
     /// Redo logs that are written in turn; at least two.
     pub redo_logs: u32,
-    /// Size of each.
+    /// Size of each redo log.
     pub redo: Bytes,
     /// Seed of the physical order of rows and of their content.
     pub seed: u64,
@@ -50,16 +49,12 @@ pub enum TornProtection {
     DoubleWrite = 2,
 }
 
-/// How an instance is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenSpec {
-    /// Size of the buffer cache.
     pub cache: Bytes,
-    /// Database writers.
     pub writers: u32,
     /// Size of the log buffer: half of it gathers while the other half is written.
     pub log_buffer: Bytes,
-    /// How torn writes are repaired.
     pub protection: TornProtection,
     /// Delay before the first attempt to bring back a disk that left the group; it grows with each
     /// attempt.
@@ -67,7 +62,6 @@ pub struct OpenSpec {
 }
 
 impl InstanceSpec {
-    /// Blocks of the data file.
     pub fn blocks(&self) -> u64 {
         u64::from(self.schemas) * self.schema_blocks()
     }
@@ -111,7 +105,6 @@ impl TornProtection {
         }
     }
 
-    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",

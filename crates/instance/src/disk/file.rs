@@ -85,7 +85,6 @@ impl FileDisk {
         Ok(())
     }
 
-    /// Whether [`FileDisk::create`] made a file for it.
     pub fn is_created(&self) -> bool {
         self.created
     }
@@ -95,7 +94,6 @@ impl FileDisk {
         &self.direct
     }
 
-    /// The file or device behind it.
     pub fn file(&self) -> &BlockFile {
         &self.file
     }
@@ -180,7 +178,6 @@ fn lock(file: &BlockFile) -> Result<(), FileError> {
     }
 }
 
-/// Where the bytes of the disk at `path` are.
 fn place(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(DISK_FILE) } else { path.to_owned() }
 }

@@ -13,17 +13,13 @@ use crate::disk::{Disk, DiskError};
 
 /// The longest write that adjacent blocks become.
 pub(super) const RUN_BYTES_MAX: usize = 1 << 20;
-/// The most blocks that it gathers.
 pub(super) const BATCH_PARTS_MAX: usize = PARTS_MAX;
 
-/// One copy of one piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
     pub place: Place,
-    /// First byte on the disk.
     pub offset: u64,
     pub data: &'a [u8],
-    /// Number of the piece that it is a copy of.
     pub piece: u32,
 }
 
@@ -32,7 +28,6 @@ impl Part<'_> {
         usize::from(self.place.disk)
     }
 }
-/// Writes in flight at once from one batch.
 const DEPTH: u32 = 256;
 
 impl Shared {
@@ -146,7 +141,6 @@ impl Shared {
         })
     }
 
-    /// One run by ordinary writes.
     fn perform_run(
         &self,
         present: &Present,

@@ -12,7 +12,6 @@ use crate::disk::{Disk, DiskError};
 /// How often a disk is asked whether it is still there.
 const LOOK_INTERVAL_NS: u64 = 200_000_000;
 
-/// The state of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskState {
     /// Read and written.
@@ -24,7 +23,6 @@ pub enum DiskState {
 }
 
 impl DiskState {
-    /// Its name in messages and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Online => "online",
@@ -38,26 +36,17 @@ impl DiskState {
 /// not counted, laying out, repair and resync are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskCounters {
-    /// The disk's path.
     pub name: String,
     pub state: DiskState,
-    /// Reads that ended well.
     pub reads: u64,
-    /// Their bytes.
     pub read_bytes: u64,
-    /// Their service times added up, in nanoseconds.
     pub read_ns: u64,
     /// Writes that ended well, of any copy; adjacent blocks in one write count once.
     pub writes: u64,
-    /// Their bytes.
     pub write_bytes: u64,
-    /// Their service times added up, in nanoseconds.
     pub write_ns: u64,
-    /// Syncs that ended well.
     pub syncs: u64,
-    /// Their times added up, in nanoseconds.
     pub sync_ns: u64,
-    /// Reads, writes and syncs that failed.
     pub errors: u64,
     /// Reads that it served because a disk before it could not.
     pub degraded_reads: u64,
@@ -88,14 +77,12 @@ pub(super) struct Counters {
     pub repaired_blocks: AtomicU64,
 }
 
-/// The place of one disk.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub name: String,
     pub header: Header,
     disk: RwLock<Option<Arc<dyn Disk>>>,
     state: AtomicU8,
-    /// Units that it missed.
     pub stale: Bitmap,
     /// Units written since its last sync: lost with it when it goes.
     pub unsynced: Bitmap,
@@ -203,7 +190,6 @@ impl Slot {
         }
     }
 
-    /// The disk, if it is there.
     #[inline]
     pub fn disk(&self) -> Option<Arc<dyn Disk>> {
         self.disk.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -237,20 +223,17 @@ impl Slot {
         self.absence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts and remembers a failure.
     pub fn failed(&self, error: &DiskError) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
         self.absence().last_error =
             Some(format!("{} at byte {}: {}", error.operation, error.offset, error.source));
     }
 
-    /// First byte of a unit on the disk.
     #[inline]
     pub fn offset(&self, unit: u32) -> u64 {
         u64::from(unit) * self.header.unit_bytes
     }
 
-    /// Reads, timed and counted.
     #[inline]
     pub fn read(&self, disk: &dyn Disk, offset: u64, out: &mut [u8]) -> Result<u64, DiskError> {
         let from_ns = clock::now_ns();

@@ -16,11 +16,9 @@ use super::setup::{check_blank, is_blank, lay_out};
 use super::state::Shared;
 use crate::disk::{Disk, FileDisk};
 
-/// Whether a resync goes on.
 type GoOn<'a> = &'a dyn Fn() -> bool;
 
 impl Shared {
-    /// Opens a disk again where it was, and takes it back.
     pub(super) fn return_from_path(
         &self,
         number: usize,
@@ -47,7 +45,6 @@ impl Shared {
         self.return_disk(number, &(Arc::new(disk) as Arc<dyn Disk>), go_on)
     }
 
-    /// Makes a new disk where one was, and gives it everything.
     pub(super) fn replace(&self, number: usize) -> Result<u64, GroupError> {
         self.expect_offline(number)?;
         let member = &self.members[number];
@@ -157,7 +154,6 @@ impl Shared {
         Ok(copied)
     }
 
-    /// Reads a unit from an online copy.
     fn copy_unit(&self, file: &FileMap, unit: u64, memory: &mut Arena) -> Result<(), GroupError> {
         let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
         let mut failure = None;
@@ -206,7 +202,6 @@ fn check_size(disk: &dyn Disk, header: &Header) -> Result<(), GroupError> {
     Err(GroupError::TooSmall { disk: disk.name().to_owned(), needed })
 }
 
-/// Makes an empty disk one of the group.
 fn make(disk: &mut FileDisk, header: &Header) -> Result<(), GroupError> {
     check_blank(disk)?;
     disk.reserve(header.disk_bytes())?;

@@ -23,7 +23,6 @@ pub(super) struct Shared {
     /// Held shared by every write, and alone by those that must see the copies of a block at rest:
     /// a repair, the copying of one unit, the change of a disk's state.
     io: RwLock<()>,
-    /// Rings that no batch is using.
     pub rings: Mutex<Rings>,
     pub resync: Mutex<()>,
     closed: AtomicBool,
@@ -32,11 +31,9 @@ pub(super) struct Shared {
 /// What was last written to the disks' headers.
 pub(super) struct Record {
     pub sequence: u64,
-    /// For each disk, since when it is offline.
     pub offline: Vec<Option<Offline>>,
 }
 
-/// Rings for batches, or why there are none.
 pub(super) enum Rings {
     Idle(Vec<BatchRing>),
     None,
@@ -72,13 +69,11 @@ impl Shared {
         }
     }
 
-    /// Held while writing.
     pub fn writing(&self) -> Result<RwLockReadGuard<'_, ()>, GroupError> {
         let guard = self.io.read().unwrap_or_else(PoisonError::into_inner);
         if self.closed.load(Ordering::Relaxed) { Err(GroupError::Closed) } else { Ok(guard) }
     }
 
-    /// Held by what must be alone.
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         self.io.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,12 +104,10 @@ impl Shared {
         })
     }
 
-    /// Counts every unit of a disk as missed.
     pub fn all_stale(&self, disk: usize) {
         self.units_on(disk).for_each(|(_, _, place)| self.members[disk].stale.insert(place.unit));
     }
 
-    /// Counts every unit of a disk as written and not synced.
     pub fn all_unsynced(&self, disk: usize) {
         let unsynced = &self.members[disk].unsynced;
         self.units_on(disk).for_each(|(_, _, place)| unsynced.insert(place.unit));
@@ -206,7 +199,6 @@ impl Shared {
         })
     }
 
-    /// The map as it is.
     fn map(&self, record: &Record) -> Map {
         let disk = |(member, offline): (&Slot, &Option<Offline>)| DiskMap {
             name: member.name.clone(),

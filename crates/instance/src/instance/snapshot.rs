@@ -21,7 +21,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A statistic of the whole instance.
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.statistics[statistic as usize]
     }
@@ -32,12 +31,10 @@ impl Snapshot {
         known.map(|&statistic| self.statistic(statistic))
     }
 
-    /// The waits of a role for an event.
     pub fn waits(&self, role: Role, event: Event) -> Waits {
         self.waits[role as usize][event as usize]
     }
 
-    /// The I/O of a role.
     pub fn transfers(&self, role: Role) -> Transfers {
         self.transfers[role as usize]
     }

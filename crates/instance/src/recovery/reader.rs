@@ -15,7 +15,6 @@ pub(super) struct Reader<'a> {
     logs: Logs,
     next: Mark,
     payload: Vec<u8>,
-    /// Memory for the longest read so far.
     memory: Option<Slot>,
 }
 
@@ -24,12 +23,10 @@ impl<'a> Reader<'a> {
         Self { files, instance, logs, next: start, payload: Vec::new(), memory: None }
     }
 
-    /// The end of the redo so far.
     pub fn end(&self) -> Lsn {
         self.next.first
     }
 
-    /// The last log that was read.
     pub fn sequence(&self) -> u64 {
         self.next.place.sequence
     }

@@ -12,25 +12,15 @@ use crate::cache::{Claim, Claimed, Found};
 use crate::error::InstanceError;
 use crate::wait::{Direction, Event, Statistic};
 
-/// The largest read of a scan.
 pub const SCAN_READ_MAX: Bytes = Bytes::mib(1);
 
-/// How a table is scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
     /// Through the cache, reading what is not in it up to `multiblock` blocks at a time.
-    Cached {
-        /// Blocks of a read, at most.
-        multiblock: u32,
-    },
+    Cached { multiblock: u32 },
     /// Past the cache, with `slots` reads of `multiblock` blocks outstanding. A database writes the
     /// changed blocks of the table first; the scanned table is never changed.
-    Direct {
-        /// Blocks of a read.
-        multiblock: u32,
-        /// Reads outstanding.
-        slots: u32,
-    },
+    Direct { multiblock: u32, slots: u32 },
 }
 
 impl Session {
