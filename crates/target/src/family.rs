@@ -19,17 +19,13 @@ pub struct Family {
 pub struct TargetOption {
     /// Its name, without the dashes.
     pub name: &'static str,
-    /// What it does, in one sentence.
     pub doc: &'static str,
-    /// What follows it.
     pub value: OptionValue,
 }
 
-/// What follows an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionValue {
     /// A setting of the database, as `NAME=VALUE`; it may be given several times.
     Setting,
-    /// The directory of the database's programs.
     Programs,
 }

@@ -32,14 +32,11 @@ const MULTIBLOCK: Bytes = Bytes::mib(1);
 /// The processor time of sessions is read from a file each; that takes at most one part in this
 /// many of the time.
 const PROCESSOR_SHARE: u32 = 200;
-/// How often progress of the layout is reported.
 const TELL: Duration = Duration::from_millis(50);
 
-/// The miniature instance, as a target.
 pub const FAMILY: Family =
     Family { name: "instance", in_process: true, options: &[], durable_settings: &[] };
 
-/// What it would take of each place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let (made, opened, group) = specs(spec);
     let files = made.files().map_err(own)?;
@@ -115,7 +112,6 @@ pub fn open(
     }))
 }
 
-/// What recovery did, if it had something to do.
 fn recovered(recovery: &Recovery) -> Option<String> {
     let redo = Bytes(recovery.to.0.saturating_sub(recovery.from.0));
     (recovery.records > 0).then(|| {
@@ -208,10 +204,8 @@ fn own(error: InstanceError) -> TargetError {
 struct InstanceTarget {
     /// None once it is shut down.
     instance: RwLock<Option<Instance>>,
-    /// What the user calls the disks.
     names: Vec<String>,
     direct: Capability,
-    /// What recovery did at the opening.
     recovered: Option<String>,
     redo_stress: RedoStress,
     multiblock: u32,

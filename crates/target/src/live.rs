@@ -76,7 +76,6 @@ impl Teller {
         Ok(teller)
     }
 
-    /// What was counted at a tick.
     pub fn tell(&self, rows: &[Reading]) {
         if self.shared.count.load(Ordering::Relaxed) > 0 {
             lock(&self.shared.rows).splice(.., rows.iter().cloned());

@@ -88,7 +88,6 @@ pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     Ok(Storage::Served(found().map_err(TargetError::own)?))
 }
 
-/// What it would take of its place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let unsuitable = |why: String, hint: &str| {
         let (server, hint) = ("InnoDB".to_owned(), hint.to_owned());
@@ -147,7 +146,6 @@ pub struct Address {
 }
 
 impl Address {
-    /// The address `mysql:{rest}`.
     pub fn parse(rest: &str) -> Result<Self, SqlError> {
         let name = format!("mysql:{}", without_password(rest));
         let refuse = |why: String| SqlError::Address {
@@ -470,7 +468,6 @@ fn make_tables(owner: &mut Conn, content: &Content, page_bytes: u64) -> Result<(
     Ok(())
 }
 
-/// Whether the schema is there, and whether a run made it.
 fn found_schema(owner: &mut Conn) -> Result<Option<bool>, SqlError> {
     let failed = |error: mysql::Error| statement("look for leftovers of a run", &error);
     let ask = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?";
@@ -569,7 +566,6 @@ fn said(error: &mysql::Error) -> String {
     }
 }
 
-/// An error of a statement.
 pub fn statement(what: &str, error: &mysql::Error) -> SqlError {
     const FULL: [u16; 3] = [1021, 1114, 3];
     const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];

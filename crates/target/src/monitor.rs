@@ -36,7 +36,6 @@ use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::host::without_password;
 
-/// What the sessions of monitors call themselves.
 pub const APPLICATION: &str = "blockstone watch";
 
 pub trait Monitor: Send {
@@ -61,7 +60,6 @@ pub trait Monitor: Send {
     /// Columns of its series that were not measured, as of the last call: probe, column, reason.
     fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)>;
 
-    /// What the server is, as of the last connection.
     fn describe(&self) -> Server;
 
     /// The server's processes, or its threads, with their roles; empty when it is not on this
@@ -83,13 +81,9 @@ pub struct Server {
     pub product: String,
     /// What stands before the roles of its processes.
     pub family: &'static str,
-    /// Its version, as it says it itself.
     pub version: String,
-    /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
-    /// Whether it runs on this machine.
     pub is_local: bool,
-    /// Its main process, if that is on this machine.
     pub pid: Option<u32>,
 }
 

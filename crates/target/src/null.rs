@@ -16,11 +16,9 @@ use crate::target::{
     Demand, Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession,
 };
 
-/// Nothing, as a target.
 pub const FAMILY: Family =
     Family { name: "null", in_process: true, options: &[], durable_settings: &[] };
 
-/// It needs nothing.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
 }

@@ -62,7 +62,6 @@ const PIN: &str = "
     SET max_parallel_workers_per_gather = 0; SET jit = off;
     SET plan_cache_mode = force_generic_plan; SET lock_timeout = 0; SET statement_timeout = 0";
 
-/// PostgreSQL, as targets.
 pub const FAMILY: Family = Family {
     name: "postgres",
     in_process: false,
@@ -85,7 +84,6 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-/// Where its data are.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address == SCRATCH {
         return Ok(Storage::Named);
@@ -97,7 +95,6 @@ pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     Ok(Storage::Served(dir.filter(|dir| address.local && dir.is_dir())))
 }
 
-/// What it would take of its place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     if spec.block != Bytes::kib(8) {
         return Err(TargetError::own(SqlError::Unsuitable {
@@ -158,7 +155,6 @@ struct Postgres {
     /// Holds the lock and cleans up; none once that is done.
     owner: Mutex<Option<Owner>>,
     cluster: Holder<Address>,
-    /// What a reader should know of how it began.
     notes: Vec<String>,
 }
 
@@ -473,7 +469,6 @@ fn schema_comment(owner: &mut Client) -> Result<Option<String>, SqlError> {
     Ok(found.map(|row| row.get(0)))
 }
 
-/// The session's process, if it is one of this machine.
 pub fn member(address: &Address, link: &mut Client) -> Option<Member> {
     let row = link.query_one("SELECT pg_backend_pid()", &[]).ok()?;
     let pid = row.get::<_, i32>(0) as u32;
@@ -535,7 +530,6 @@ fn said(error: &postgres::Error) -> String {
     }
 }
 
-/// An error of a statement.
 pub fn statement(what: &str, error: &postgres::Error) -> SqlError {
     let code = error.code();
     let is = |state: &SqlState| code == Some(state);

@@ -10,15 +10,11 @@ use crate::spec::{Kept, TargetSpec};
 use crate::target::{Demand, Progress, Target, TargetError};
 use crate::{instance, mariadb, null, postgres, sqlite};
 
-/// A target as it is registered.
 pub struct Entry {
-    /// Its name on the command line.
     pub name: &'static str,
     /// What follows its name and a colon, as help shows it; empty where nothing does.
     pub address: &'static str,
-    /// What it is, in one sentence.
     pub doc: &'static str,
-    /// The database that it is.
     pub family: &'static Family,
     /// Whether its rows take space in the places it is given.
     pub takes_space: bool,
@@ -39,13 +35,10 @@ pub struct Entry {
     pub open: Open,
 }
 
-/// Removes what a killed run left behind an address.
 pub type RemoveLeft = fn(&str) -> Result<bool, TargetError>;
 
-/// Sets up an empty target.
 pub type Open = fn(&TargetSpec, &mut Progress<'_>) -> Result<Arc<dyn Target>, TargetError>;
 
-/// Says what an earlier run kept in places.
 pub type Find = fn(&[PathBuf]) -> Result<Option<Kept>, TargetError>;
 
 impl fmt::Debug for Entry {
@@ -168,7 +161,6 @@ pub fn parts(text: &str) -> (&str, &str) {
 }
 
 impl Entry {
-    /// How it is written on the command line.
     pub fn form(&self) -> String {
         match self.address {
             "" => self.name.to_owned(),

@@ -34,7 +34,6 @@ pub fn removed_left(server: &str) -> String {
     format!("removed schema {SCHEMA} from {server}, left by a killed run")
 }
 
-/// The name of a table in [`SCHEMA`].
 pub fn table_name(schema: u32, table: Table) -> String {
     match table {
         Table::Rows => format!("{SCHEMA}.rows_{schema}"),
@@ -42,7 +41,6 @@ pub fn table_name(schema: u32, table: Table) -> String {
     }
 }
 
-/// Which table of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// Its rows are visited by key.
@@ -54,17 +52,14 @@ pub enum Table {
 /// Places of a table that are filled together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The schema, from 0.
     pub schema: u32,
     pub table: Table,
-    /// The first place.
     pub first: u64,
     pub rows: u64,
 }
 
 /// What differs between databases.
 pub trait Database: Send + Sync + Debug + 'static {
-    /// A connection of a session.
     type Link: Link;
 
     /// Connects a session. Called on its thread.
@@ -99,7 +94,6 @@ pub trait Database: Send + Sync + Debug + 'static {
     fn tear_down(&self) -> Result<(), SqlError>;
 }
 
-/// A session's connection.
 pub trait Link {
     /// Whether sessions hold counts back until they are asked for them.
     const HOLDS_COUNTS: bool = false;
@@ -156,18 +150,15 @@ impl From<SqlError> for Trouble {
     }
 }
 
-/// Looks at a database.
 pub trait Watcher: Send {
     /// Its counters now. `sessions` are those of this run.
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError>;
 }
 
-/// What a look at a database showed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Values of the series `instance` and `sql`, by column; what is missing was not measured.
     pub statistics: Vec<(&'static str, u64)>,
-    /// Rows of other series.
     pub readings: Vec<Reading>,
 }
 
@@ -189,9 +180,7 @@ pub fn columns(kind: &str) -> String {
 pub struct Texts {
     /// Visits rows by key.
     pub select: Vec<String>,
-    /// Changes rows by key.
     pub update: Vec<String>,
-    /// Reads the second table.
     pub scan: Vec<String>,
 }
 

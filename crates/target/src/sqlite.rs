@@ -47,7 +47,6 @@ const BUSY_MS: u64 = 10_000;
 /// Space beside the rows: the index, the log at its usual size, half-filled pages.
 const ASIDE: u64 = 16 << 20;
 
-/// SQLite, as a target.
 pub const FAMILY: Family = Family {
     name: "sqlite",
     in_process: true,
@@ -59,7 +58,6 @@ pub const FAMILY: Family = Family {
     durable_settings: &[("synchronous", &["2", "3"])],
 };
 
-/// Where it is.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {
         return Err(TargetError::own(SqlError::Address {
@@ -71,7 +69,6 @@ pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     Ok(Storage::At(PathBuf::from(&spec.address)))
 }
 
-/// What it would take of its place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let page = spec.block.get();
     if !PAGES.contains(&page) {
@@ -305,7 +302,6 @@ impl Database for Sqlite {
     }
 }
 
-/// What SQLite keeps no count of.
 fn unmeasured() -> Vec<(&'static str, &'static str, Unmeasured)> {
     let why = || Unmeasured::NotInVersion("SQLite keeps no count of it".to_owned());
     let known = ["physical_reads", "commits", "db_time_ns", "retries", "commit_ns"];

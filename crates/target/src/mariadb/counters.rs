@@ -41,7 +41,6 @@ pub const STATISTICS: [(&str, &[&str]); 9] = [
     ("dirty_blocks", &["Innodb_buffer_pool_pages_dirty"]),
     ("flushes", &["Innodb_data_fsyncs"]),
 ];
-/// Pages of the double-write area.
 pub const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
 /// Requests of all kinds, for the server as a whole.
 pub const TRANSFERS: [&str; 4] =
@@ -65,7 +64,6 @@ pub const SETTINGS: [&str; 14] = [
     "performance_schema",
 ];
 
-/// Looks at the status variables.
 pub struct Counters {
     link: Conn,
     pid: Option<u32>,

@@ -13,7 +13,6 @@ use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
 
-/// MariaDB and MySQL, as targets.
 pub const FAMILY: Family = Family {
     name: "mariadb",
     in_process: false,
@@ -39,7 +38,6 @@ const MORE_CONNECTIONS: u32 = 20;
 /// What lets us see what sessions wait for; of waits, files and locks are watched.
 const WAITS_SAMPLED: [&str; 2] =
     ["--performance-schema=ON", "--performance-schema-consumer-events-waits-current=ON"];
-/// The socket within its home.
 const SOCKET: &str = "server.sock";
 
 /// The programs that make a server's data and serve them.

@@ -37,7 +37,6 @@ const THREADS: &str = include_str!("../../sql/monitor/mariadb/threads.sql");
 const SESSIONS: &str = "SELECT TID AS blockstone_watch, 'one_connection', ID
     FROM information_schema.PROCESSLIST WHERE TID > 0 AND COMMAND <> 'Daemon'";
 
-/// Connects to `mysql:{rest}`.
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let address = Address::parse(rest)?.named(APPLICATION);
     let link = Link::open(&address)?;

@@ -42,7 +42,6 @@ const HAND_OVER: &Forms = &[(15, "SELECT pg_stat_force_next_flush()")];
 
 const UNTIMED: &str = "track_io_timing is off";
 
-/// Connects to `postgres:{rest}`.
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let mut address = address::parse(rest)?;
     address.config.application_name(APPLICATION);
@@ -125,7 +124,6 @@ impl Queries {
 }
 
 impl Postgres {
-    /// The counters of the server as a whole.
     fn look(&mut self) -> Result<(), SqlError> {
         let (link, queries) = (&mut self.link, &mut self.queries);
         link.ask(&mut queries.hand_over, &[])?;

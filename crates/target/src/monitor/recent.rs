@@ -10,7 +10,6 @@ use crate::sql::Member;
 
 /// For how many looks a session is reported after it was last seen active.
 const LOOKS: u32 = 60;
-/// The most sessions that are reported.
 const SESSIONS_MAX: usize = 200;
 
 /// The sessions, by the number that the database gives them.

@@ -18,7 +18,6 @@ impl Reported {
         !self.knows(id) && self.0.insert(id.to_owned())
     }
 
-    /// Whether the text of statement `id` was reported.
     pub fn knows(&self, id: &str) -> bool {
         self.0.contains(id)
     }

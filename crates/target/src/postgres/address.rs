@@ -9,7 +9,6 @@ use postgres::config::{Host, SslMode};
 use crate::sql::error::SqlError;
 use crate::sql::host::{NAME_HINT, resolve, without_password};
 
-/// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the network may be silent before a connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -19,13 +18,11 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub struct Address {
     /// For messages; without the password.
     pub name: String,
-    /// Where it is and who asks.
     pub config: Config,
     /// Whether it can only be on this machine.
     pub local: bool,
 }
 
-/// The address `postgres:{rest}`.
 pub fn parse(rest: &str) -> Result<Address, SqlError> {
     let text = format!("postgres:{rest}");
     let refuse = |why: String| SqlError::Address {

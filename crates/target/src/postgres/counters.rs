@@ -46,11 +46,9 @@ const USUAL_WAITS: [&str; 14] = [
     "Lock/tuple",
 ];
 
-/// Looks at the views.
 pub struct Counters {
     link: Client,
     version: u32,
-    /// The server's main process, where it is on this machine.
     postmaster: Option<u32>,
     own: Option<Member>,
     processes: Processes,

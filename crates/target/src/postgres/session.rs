@@ -8,7 +8,6 @@ use crate::sql::content::Change;
 use crate::sql::error::SqlError;
 use crate::sql::{Link, Member, Texts, Trouble};
 
-/// A connection and its prepared statements.
 pub struct Session {
     pub(super) link: Client,
     pub(super) member: Option<Member>,

@@ -22,7 +22,6 @@ pub const CHECKPOINTS: &Forms = &[
     (17, include_str!("../../sql/postgres/checkpoints_17.sql")),
     (18, include_str!("../../sql/postgres/checkpoints_18.sql")),
 ];
-/// Redo.
 pub const WAL: &Forms = &[
     (14, include_str!("../../sql/postgres/wal_14.sql")),
     (16, include_str!("../../sql/postgres/wal_16.sql")),

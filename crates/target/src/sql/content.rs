@@ -13,7 +13,6 @@ pub const ROW_BYTES: usize = COLUMNS * COLUMN_BYTES;
 /// Columns that a light update changes.
 const LITE_COLUMNS: usize = 2;
 
-/// The content of a run's tables.
 #[derive(Clone, Debug)]
 pub struct Content {
     seed: u64,
@@ -25,7 +24,6 @@ pub struct Content {
 }
 
 impl Content {
-    /// The content that `spec` asks for.
     pub fn new(spec: &TargetSpec) -> Self {
         Self {
             seed: spec.seed,
@@ -44,7 +42,6 @@ impl Content {
         self.schemas
     }
 
-    /// Rows of a table of this kind.
     pub fn rows(&self, table: Table) -> u64 {
         match table {
             Table::Rows => self.rows,
@@ -52,12 +49,10 @@ impl Content {
         }
     }
 
-    /// Rows of all tables.
     pub fn all_rows(&self) -> u64 {
         u64::from(self.schemas) * (self.rows + self.scan_rows)
     }
 
-    /// Columns that an update changes.
     pub fn changed(&self) -> usize {
         self.changed
     }
@@ -119,7 +114,6 @@ pub struct Change {
 }
 
 impl Change {
-    /// One value a column.
     pub fn columns(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.chunks(COLUMN_BYTES)
     }

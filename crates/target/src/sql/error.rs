@@ -4,73 +4,30 @@ use std::path::PathBuf;
 
 use super::SCHEMA;
 
-/// An error of a database, with what it is about and what helps.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// The address is invalid.
     #[error("use target `{address}`: {why}\nhint: {hint}")]
     Address {
         /// As it was given, without its password.
         address: String,
-        /// What is wrong with it.
         why: String,
-        /// An address that would work.
         hint: &'static str,
     },
     #[error("connect to {server}: {why}\nhint: {hint}")]
-    Connect {
-        /// The server, as the user named it.
-        server: String,
-        /// Its answer, or the system's.
-        why: String,
-        hint: String,
-    },
-    /// The server is there but cannot be used.
+    Connect { server: String, why: String, hint: String },
     #[error("use {server}: {why}\nhint: {hint}")]
-    Unsuitable {
-        server: String,
-        /// What is in the way.
-        why: String,
-        hint: String,
-    },
+    Unsuitable { server: String, why: String, hint: String },
     #[error("{what}: {why}\nhint: {hint}")]
-    Statement {
-        /// What it was to do.
-        what: String,
-        /// The database's answer, with its code.
-        why: String,
-        hint: String,
-    },
-    /// The rows do not lie as they must.
+    Statement { what: String, why: String, hint: String },
     #[error(
         "load {table}: {rows} rows lie in {pages} pages, not one per page\n\
          hint: please report it, with the version of the database"
     )]
-    Layout {
-        table: String,
-        /// Rows loaded.
-        rows: u64,
-        /// Pages that hold them.
-        pages: u64,
-    },
-    /// A program that makes or runs a server is not there, or ended.
+    Layout { table: String, rows: u64, pages: u64 },
     #[error("{what}: {why}\nhint: {hint}")]
-    Program {
-        /// The program, and what it was to do.
-        what: String,
-        why: String,
-        hint: String,
-    },
-    /// A file or directory could not be made, read or removed.
+    Program { what: String, why: String, hint: String },
     #[error("{what} {}: {source}\nhint: {hint}", path.display())]
-    File {
-        /// What was to be done.
-        what: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-        hint: &'static str,
-    },
-    /// A load was ended before its end.
+    File { what: &'static str, path: PathBuf, source: std::io::Error, hint: &'static str },
     #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
     Interrupted,
 }

@@ -10,7 +10,6 @@ use super::content::Content;
 use super::error::SqlError;
 use crate::target::{Loading, Progress};
 
-/// How often progress is reported.
 const TELL: Duration = Duration::from_millis(50);
 
 /// Fills all tables of `content`.

@@ -8,10 +8,8 @@ use super::error::SqlError;
 use super::scratch::{Home, Server};
 use crate::spec::TargetSpec;
 
-/// A server that runs and is reached at `address`.
 #[derive(Debug)]
 pub struct PrivateServer<A> {
-    /// How to reach it.
     pub address: A,
     home: Home,
     server: Server,
@@ -20,7 +18,6 @@ pub struct PrivateServer<A> {
 
 /// What differs between the servers of databases.
 pub trait Recipe {
-    /// How a server is reached.
     type Address;
     /// The user it runs as where this program is the superuser: the first that exists.
     const USERS: &'static [&'static str];
@@ -30,10 +27,8 @@ pub trait Recipe {
     /// Makes what it needs in its home, and starts it.
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError>;
 
-    /// How to reach the one in `home`.
     fn address(home: &Home) -> Self::Address;
 
-    /// Whether it answers.
     fn answers(address: &Self::Address) -> bool;
 }
 

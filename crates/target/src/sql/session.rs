@@ -54,7 +54,6 @@ pub struct SqlSession<L: Link> {
 }
 
 impl<L: Link> SqlSession<L> {
-    /// Session `index` over `link`.
     pub fn new(link: L, index: u32, content: Arc<Content>, counts: Arc<Counts>) -> Self {
         counts.connected.fetch_add(1, Ordering::Relaxed);
         if let Some(member) = link.member() {

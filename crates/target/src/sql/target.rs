@@ -22,7 +22,6 @@ const COMMIT: &str = "session/commit";
 /// How long sessions are waited for to hand over the counts they hold back.
 const HAND_OVER: Duration = Duration::from_millis(100);
 
-/// A database with the tables of a run.
 #[derive(Debug)]
 pub struct SqlTarget<D: Database> {
     database: D,

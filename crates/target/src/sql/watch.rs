@@ -13,7 +13,6 @@ use super::{Seen, Watcher};
 const PATIENCE: Duration = Duration::from_secs(3);
 const HASTE: Duration = Duration::from_millis(50);
 
-/// The thread, from outside.
 #[derive(Debug)]
 pub struct Watch {
     exchange: Mutex<Exchange>,

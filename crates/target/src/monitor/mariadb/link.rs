@@ -14,14 +14,10 @@ const SESSION: [&str; 3] = [
     "SET SESSION TRANSACTION READ ONLY",
 ];
 
-/// A connection to a server, and what it is.
 pub struct Link {
     client: Conn,
-    /// As the server says it.
     pub release: String,
-    /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
-    /// Who asks.
     pub user: String,
     /// Whether the user sees what other users do.
     pub sees_all: bool,
@@ -33,11 +29,9 @@ pub struct Link {
     pub own_thread: Option<u32>,
 }
 
-/// What is known of the performance schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
     pub is_on: bool,
-    /// It may be read.
     pub is_readable: bool,
     /// It tells what sessions wait for.
     pub has_waits: bool,
@@ -53,7 +47,6 @@ impl Schema {
 }
 
 impl Link {
-    /// Connects, and asks what is there.
     pub fn open(address: &Address) -> Result<Self, SqlError> {
         const ASK: &str = "SELECT @@version, CURRENT_USER(), @@performance_schema,
             (SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID())";

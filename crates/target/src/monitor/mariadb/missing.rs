@@ -50,7 +50,6 @@ const NOT_OF_SESSIONS: [&str; 10] = [
     "full_page_images",
 ];
 
-/// All of it, as of the last look.
 pub fn missing(monitor: &Mariadb) -> Missing {
     let mut missing = of_the_whole(monitor);
     if let Some(why) = without_schema(monitor) {

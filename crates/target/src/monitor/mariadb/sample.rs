@@ -48,7 +48,6 @@ pub struct Sample {
     pub blind: bool,
 }
 
-/// A session at one moment.
 #[derive(Clone)]
 struct Seen {
     number: u32,

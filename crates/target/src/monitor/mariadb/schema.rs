@@ -20,7 +20,6 @@ const STATEMENTS: &str = include_str!("../../../sql/monitor/mariadb/statements.s
 /// Files of data, as the server calls their I/O.
 const DATA: &str = "innodb/innodb_data_file";
 
-/// Asks for what is counted there.
 #[derive(Debug, Default)]
 pub struct Counted {
     pace: Pace,
@@ -33,7 +32,6 @@ pub struct Counted {
 pub type Times = Option<[u64; 2]>;
 
 impl Counted {
-    /// Database time of all sessions but ours.
     pub fn db_time_ns(&mut self, link: &mut Link) -> Result<Option<u64>, SqlError> {
         let rows: Vec<(Option<u64>, Option<u64>)> = link.ask(TIME)?;
         let Some((Some(all), own)) = rows.into_iter().next() else { return Ok(None) };

@@ -39,20 +39,16 @@ const MORE: [Known; 21] = [
 /// Seconds since the server began.
 const UPTIME: &str = "uptime";
 
-/// Asks for the variables.
 #[derive(Debug, Default)]
 pub struct Status {
     /// What earlier sessions of ours did on the same server, by column.
     before: Values,
-    /// What this session did.
     own: Values,
     uptime_s: u64,
 }
 
-/// What was asked for.
 #[derive(Debug, Default)]
 pub struct Reported {
-    /// By column.
     pub values: Values,
     /// Requests of the server: reads, their bytes, writes, their bytes.
     pub transfers: [Option<u64>; 4],

@@ -28,18 +28,13 @@ const SETTINGS: [&str; 6] = [
     "search_path = pg_catalog",
 ];
 
-/// A connection to a server, and what it is.
 pub struct Link {
     client: Client,
-    /// The major version.
     pub version: u32,
-    /// As the server says it.
     pub release: String,
-    /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
     /// The user, and the database.
     pub user: String,
-    /// The database that is connected to.
     pub database: String,
     /// Whether the user sees what other users do.
     pub sees_all: bool,
@@ -47,7 +42,6 @@ pub struct Link {
     pub own_process: Option<Member>,
     /// The server's main process, likewise.
     pub postmaster: Option<u32>,
-    /// What this session did.
     pub own: Own,
 }
 
@@ -80,7 +74,6 @@ impl Query {
 }
 
 impl Link {
-    /// Connects, and asks what is there.
     pub fn open(address: &Address) -> Result<Self, SqlError> {
         const ASK: &str = "SELECT current_setting('server_version_num')::int,
             current_user::text, current_database()::text,
@@ -116,7 +109,6 @@ impl Link {
         })
     }
 
-    /// The bytes of its blocks.
     pub fn block_bytes(&self) -> u64 {
         let known = self.settings.iter().find(|(name, _)| name == "block_size");
         known.and_then(|(_, value)| value.parse().ok()).unwrap_or(8192)

@@ -49,7 +49,6 @@ const SINCE: [(u32, &[&str]); 2] = [
     ),
     (18, &["redo_written_bytes"]),
 ];
-/// What no version counts.
 const UNKNOWN: [&str; 18] = [
     "single_block_reads",
     "multiblock_reads",
@@ -96,7 +95,6 @@ pub fn off(name: &str, tracked: Tracked) -> Option<&'static str> {
     found.map(|(.., why)| *why)
 }
 
-/// All of it, as of the last look.
 pub fn missing(monitor: &Postgres) -> Missing {
     let mut missing = of_the_whole(monitor);
     missing.extend(of_io(monitor));

@@ -24,7 +24,6 @@ const TEXTS: &str = include_str!("../../../sql/monitor/postgres/texts.sql");
 const SCHEMA: &str = "SELECT quote_ident(nspname)::text
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
     WHERE extname = 'pg_stat_statements'";
-/// The columns that are times of I/O.
 pub const TIMED: [&str; 2] = ["read_ns", "write_ns"];
 
 pub struct Statements {
@@ -116,7 +115,6 @@ impl Statements {
         Ok(())
     }
 
-    /// What it does not tell, and why.
     pub fn missing(&self, link: &Link, timed: bool) -> Missing {
         if let Some(why) = &self.counts.unanswered {
             return all(&STATEMENT, why);
