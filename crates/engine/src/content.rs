@@ -19,7 +19,6 @@ pub trait Content: Send + Sync {
     fn verify(&self, offset_bytes: u64, data: &[u8], sample_checksum: bool) -> Check;
 }
 
-/// What a verification looked at and found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Check {
     /// Blocks whose stamp was checked.
@@ -28,16 +27,13 @@ pub struct Check {
     pub checksums: u32,
     /// Blocks that are not what was written.
     pub mismatches: u32,
-    /// The first of those.
     pub first: Option<Mismatch>,
 }
 
-/// A block that is not what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block at offset {offset_bytes}: {fault}")]
 pub struct Mismatch {
     pub offset_bytes: u64,
-    /// What is wrong with it.
     pub fault: Fault,
 }
 

@@ -22,7 +22,6 @@ const EIO: i32 = 5;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
 
-/// How a simulated disk behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimSpec {
     /// Its size in bytes, a multiple of [`SECTOR_BYTES`].
@@ -41,7 +40,6 @@ pub struct SimSpec {
 /// What goes wrong, and when. Requests count from 1, over all engines of the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// This request fails with EIO.
     pub eio_at: Option<u64>,
     /// Any request fails with EIO with this probability.
     pub eio_probability: f64,
@@ -49,7 +47,6 @@ pub struct Faults {
     pub short_at: Option<u64>,
     /// Any read or write does so with this probability.
     pub short_probability: f64,
-    /// This request never completes.
     pub stuck_at: Option<u64>,
     /// Nothing is served between these instants, in nanoseconds.
     pub stall: Option<(u64, u64)>,
@@ -122,11 +119,9 @@ pub(crate) struct Flight {
     epoch: u64,
 }
 
-/// What a completion changes on the disk.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
     Nothing,
-    /// This write becomes durable.
     Durable {
         version: u64,
     },
@@ -193,7 +188,6 @@ impl SimDisk {
         self.lock().platter.write(offset_bytes, data, 0);
     }
 
-    /// Makes durable what has completed so far.
     pub fn sync(&self) {
         let mut state = self.lock();
         let now_ns = state.seats.iter().map(|seat| seat.now_ns).max().unwrap_or(0);
@@ -210,7 +204,6 @@ impl SimDisk {
         state.platter.power_loss(lost_probability, torn_probability, &mut state.power_rng)
     }
 
-    /// Replaces the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().spec.faults = faults;
     }

@@ -11,7 +11,6 @@ use blockstone_base::load::{Op, SERIES};
 /// Counters of a load since its start, summed over its workers: the columns of
 /// [`blockstone_base::load::SERIES`], where each is described.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-// Described once, in `SERIES`.
 pub struct Totals {
     pub completed_ops: u64,
     pub completed_bytes: u64,
@@ -28,7 +27,6 @@ pub struct Totals {
 const COLUMNS: usize = SERIES.columns.len();
 
 impl Totals {
-    /// The values in the order of [`SERIES`]' columns.
     pub fn values(&self) -> [u64; COLUMNS] {
         [
             self.completed_ops,
@@ -72,7 +70,6 @@ pub struct SecondHistogram {
     pub service: Option<LatencyHistogram>,
 }
 
-/// What all workers of a load and its owner share.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub stop: AtomicBool,
@@ -98,7 +95,6 @@ pub(crate) struct Station {
     page: Mutex<Page>,
 }
 
-/// The histograms a worker is filling.
 #[derive(Debug)]
 pub(crate) struct Page {
     end_ns: u64,

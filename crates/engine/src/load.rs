@@ -8,16 +8,13 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 use crate::content::{Content, NoContent};
 use crate::engine::{EngineError, Medium};
 
-/// A load, ready to start.
 #[derive(Clone)]
 pub struct Load {
     /// What is sent. `span_bytes` is visited in whole blocks; a remainder at its end is not
     /// visited.
     pub spec: LoadSpec,
     pub medium: Medium,
-    /// What blocks hold.
     pub content: Arc<dyn Content>,
-    /// When the load is done by itself.
     pub length: Length,
     /// Sequence of the first write; every write of the load gets one of its own, upwards.
     pub first_sequence: u64,
@@ -27,7 +24,6 @@ pub struct Load {
     pub origin_ns: u64,
 }
 
-/// When a load is done by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// Never: it runs until stopped. A sequential worker begins its part of the span again. An

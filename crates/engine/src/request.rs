@@ -14,7 +14,6 @@ pub enum RequestOp {
 }
 
 impl RequestOp {
-    /// Its name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -38,11 +37,9 @@ pub struct Request {
     pub offset_bytes: u64,
     /// How much, in bytes; ignored by syncs.
     pub len_bytes: u32,
-    /// The slot that holds the data.
     pub slot: usize,
 }
 
-/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Its slot, free again.
@@ -53,10 +50,8 @@ pub struct Completion {
     pub completed_ns: u64,
 }
 
-/// How long a reap waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Until at least one completion is there.
     One,
     /// Until at least one completion is there or the engine's clock shows this instant, also when
     /// nothing is in flight.

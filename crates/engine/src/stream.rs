@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
 
-/// A file to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub path: PathBuf,
@@ -40,13 +39,10 @@ pub struct Claim {
     pub start_bytes: u64,
     /// Bytes, never more than a segment unless they are a hole. An empty file is one empty claim.
     pub len_bytes: u64,
-    /// What lies there.
     pub kind: ClaimKind,
-    /// Whether the file ends here.
     pub is_last: bool,
 }
 
-/// What a claim is of.
 #[derive(Debug)]
 pub enum ClaimKind {
     Data(Arc<Open>),
@@ -56,7 +52,6 @@ pub enum ClaimKind {
     Failed(FileError),
 }
 
-/// A file while its segments are being read.
 #[derive(Debug)]
 pub struct Open {
     file: BlockFile,
@@ -64,7 +59,6 @@ pub struct Open {
     drops: bool,
 }
 
-/// Files on their way through.
 #[derive(Debug)]
 pub struct Stream {
     sources: Vec<Source>,
