@@ -10,7 +10,6 @@ use blockstone_target::RedoStress;
 use crate::parameters::{Every, Scale, Think};
 use crate::wanted::{HotspotWanted, Wanted};
 
-/// What a file asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conf {
     pub dialect: Dialect,
@@ -19,7 +18,6 @@ pub struct Conf {
     pub without_counterpart: Vec<String>,
 }
 
-/// The tools whose files are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SLOB, for Oracle.
@@ -28,27 +26,12 @@ pub enum Dialect {
     Pgio,
 }
 
-/// Why a file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfError {
-    /// A line is no setting.
     #[error("read line {line}: `{text}` is not NAME=value\nhint: remove it, or comment it out")]
-    Line {
-        /// The line, from 1.
-        line: usize,
-        text: String,
-    },
-    /// A value cannot be understood.
+    Line { line: usize, text: String },
     #[error("read line {line}: {name}={value} cannot be used: {why}\nhint: {hint}")]
-    Value {
-        /// The line, from 1.
-        line: usize,
-        name: String,
-        value: String,
-        why: String,
-        hint: String,
-    },
-    /// No setting of either tool was found.
+    Value { line: usize, name: String, value: String, why: String, hint: String },
     #[error(
         "read settings: no setting of slob.conf or pgio.conf is in it\n\
          hint: name one of these files"
@@ -83,7 +66,6 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
     Ok(reader.finish(dialect))
 }
 
-/// A line `NAME=value`.
 #[derive(Clone, Copy, Debug)]
 struct Assignment<'a> {
     line: usize,

@@ -18,7 +18,6 @@ const COLUMNS: usize = OPERATION.columns.len();
 /// Counters of one kind of operation, summed over all sessions since they started: the columns of
 /// [`OPERATION`], where each is described.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-// Described once, in `OPERATION`.
 pub struct KindTotals {
     pub completed_ops: u64,
     pub failed_ops: u64,
@@ -34,10 +33,8 @@ pub struct KindTotals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals(pub [KindTotals; KINDS]);
 
-/// Latencies of one kind of operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionLatencies {
-    /// The kind, as in [`Operation::KINDS`].
     pub name: &'static str,
     /// The direction: an update ends with a commit.
     pub op: Op,
@@ -48,7 +45,6 @@ pub struct SessionLatencies {
 }
 
 impl KindTotals {
-    /// The values in the order of [`OPERATION`]'s columns.
     pub fn values(&self) -> [u64; COLUMNS] {
         [
             self.completed_ops,
@@ -88,7 +84,6 @@ impl Totals {
     }
 }
 
-/// One operation, timed.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names, reason = "the unit stands last in a name")]
 pub(crate) struct Timed {
@@ -176,7 +171,6 @@ fn add(counter: &AtomicU64, value: u64) {
     counter.store(counter.load(Ordering::Relaxed) + value, Ordering::Relaxed);
 }
 
-/// What all sessions count together.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub sessions: Box<[SessionCounters]>,

@@ -18,14 +18,11 @@ use blockstone_sys::file::{BlockFile, FileError};
 pub const WRITE: Bytes = Bytes::kib(128);
 /// Bytes of a write that lays an area out.
 const LAY_OUT: Bytes = Bytes::mib(1);
-/// Bytes of a stamped block.
 const STAMPED: u64 = 8192;
-/// How often progress of the layout is reported.
 const TELL: Duration = Duration::from_millis(50);
 /// How long an interrupted layout may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What the noise consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoiseSpec {
     pub writers: u32,
@@ -33,27 +30,18 @@ pub struct NoiseSpec {
     pub area: Bytes,
     /// One new file a path, over which the writers are spread.
     pub paths: Vec<PathBuf>,
-    /// Bypass the page cache.
     pub direct: bool,
-    /// Seed of the data.
     pub seed: u64,
 }
 
-/// Why there could be no noise.
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
-    /// An area could not be made.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The writers could not start.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// An area could not be written.
     #[error("prepare the noise file: {why}\nhint: check free space and the kernel's log (dmesg)")]
-    LayOut {
-        /// Operation, offset and cause.
-        why: String,
-    },
+    LayOut { why: String },
     #[error("prepare the noise file: interrupted\nhint: nothing was measured; run it again")]
     Interrupted,
 }
@@ -87,13 +75,11 @@ impl NoiseSpec {
         (0..self.paths.len()).map(of).collect()
     }
 
-    /// Writers on the file of path `index`.
     fn writers_of(&self, index: usize) -> u32 {
         let paths = self.paths.len() as u32;
         self.writers / paths + u32::from((index as u32) < self.writers % paths)
     }
 
-    /// The load of all writers together.
     pub fn load(&self) -> LoadSpec {
         self.of(self.writers)
     }
@@ -176,7 +162,6 @@ impl Areas {
         }
     }
 
-    /// The load of all writers together.
     pub fn load(&self) -> LoadSpec {
         self.spec.load()
     }
@@ -229,17 +214,14 @@ impl Noise {
         sum
     }
 
-    /// From now on completions count as inside the window.
     pub fn open_window(&self) {
         self.running.iter().for_each(Running::open_window);
     }
 
-    /// From now on completions count as outside the window.
     pub fn close_window(&self) {
         self.running.iter().for_each(Running::close_window);
     }
 
-    /// The first failure so far.
     pub fn first_error(&self) -> Option<String> {
         self.running.iter().find_map(Running::first_error)
     }

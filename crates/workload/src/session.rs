@@ -14,7 +14,6 @@ use crate::counters::{Counters, Timed};
 use crate::parameters::Parameters;
 use crate::schedule::Schedule;
 
-/// What all sessions and their owner share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub counters: Counters,
@@ -68,7 +67,6 @@ impl Shared {
         }
     }
 
-    /// Lets all sessions start at this moment.
     pub fn open(&self) {
         self.gate().start = Some(Instant::now());
         self.moved.notify_all();

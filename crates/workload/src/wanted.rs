@@ -115,18 +115,15 @@ const MIX: [&str; 4] = ["schemas", "threads", "sessions", "update_pct"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HotspotWanted {
     pub size: Scale,
-    /// Where it begins.
     pub offset: Scale,
     /// One of how many operations visits it.
     pub every: u32,
 }
 
-/// The defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// Schemas and sessions on each.
     pub population: (u32, u32),
-    /// Size of each schema.
     pub scale: Scale,
 }
 
