@@ -29,7 +29,6 @@ const WARM_UP_SHARE: u64 = 2;
 const WARM_UP_MOST: Nanos = Nanos::millis(15_000);
 /// Progress shows rates over this long.
 const SHOW_NS: u64 = 900_000_000;
-/// What the noise is called in series and histograms.
 const BACKGROUND: &str = "background";
 /// Rows go to disk this often: a crash costs no more.
 const SEGMENT_NS: u64 = 30_000_000_000;
@@ -44,7 +43,6 @@ pub struct Load<'a> {
     pub teller: Option<&'a Teller>,
 }
 
-/// One window of the same sessions.
 pub struct Step<'a> {
     pub label: String,
     pub group: Group,
@@ -124,7 +122,6 @@ pub fn hold(
     Ok(())
 }
 
-/// A step that is over.
 struct Ended<'a> {
     step: &'a Step<'a>,
     start_ns: u64,
@@ -135,7 +132,6 @@ struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    /// Records it as a phase.
     fn push(self, session: &mut Session) -> Result<(), RunError> {
         let Self { step, start_ns, window, outcome, noise } = self;
         let failure = failure(outcome.as_ref(), &noise);
@@ -189,7 +185,6 @@ fn record_noise(session: &mut Session, noise: &NoiseOutcome) -> Result<(), Recor
     Ok(())
 }
 
-/// What was counted at an instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     t_ns: u64,
@@ -198,7 +193,6 @@ struct Moment {
     physical_writes: u64,
 }
 
-/// The sessions during one step.
 struct Held<'a, 'b> {
     label: &'a str,
     running: &'a Running,

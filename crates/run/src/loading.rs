@@ -12,7 +12,6 @@ use blockstone_target::{Loading, Target, TargetSpec};
 use crate::error::RunError;
 use crate::files::Files;
 
-/// Progress is shown at most this often.
 const SHOW_NS: u64 = 100_000_000;
 
 /// Opens the target and fills its schemas, as the next phase of the recording. What it puts on the

@@ -14,7 +14,6 @@ use blockstone_workload::{Parameters, Population, checksum};
 
 use crate::prepare::Prepared;
 
-/// The manifest of a run that starts now.
 pub fn begin(prepared: &Prepared<'_>) -> Manifest {
     Opening {
         id: &prepared.settings.recording.id,

@@ -35,17 +35,14 @@ const REDO_LIMITS: (Bytes, Bytes) = (Bytes::mib(8), Bytes::mib(256));
 /// Without `--scale`, schemas take at most one part in this many of the free space.
 const FREE_SHARE: u64 = 4;
 
-/// What asks for less space.
 const LESS: &str = "--scale or --schemas";
 
-/// A run that can start.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) parameters: Parameters,
     /// The direct-path matrix, where that is what is measured.
     pub(crate) scan: Option<scan::Plan>,
-    /// What is written beside the sessions.
     pub(crate) noise: Option<NoiseSpec>,
     pub(crate) spec: TargetSpec,
     pub(crate) entry: &'static Entry,
@@ -192,7 +189,6 @@ fn method(
     Ok(settings.wanted.settle(defaults, settings.block, seed)?)
 }
 
-/// The direct-path matrix, if it is asked for.
 fn scan_plan(
     settings: &Settings,
     entry: &Entry,
@@ -252,7 +248,6 @@ fn space_of(survey: &StorageTarget) -> &str {
     survey.file_system.as_ref().map_or(&survey.path, |fs| &fs.mount_point)
 }
 
-/// Free bytes over all file systems.
 fn free_bytes(surveys: &[StorageTarget]) -> u64 {
     let by_space: BTreeMap<&str, u64> =
         surveys.iter().map(|survey| (space_of(survey), survey.free_bytes)).collect();

@@ -88,12 +88,10 @@ impl Plan {
         self.parallel.iter().copied().max().unwrap_or(1)
     }
 
-    /// Bytes of the whole table.
     pub fn bytes(&self, block: Bytes) -> Bytes {
         Bytes(u64::from(self.schemas()) * self.part * block.get())
     }
 
-    /// What is loaded; also the parameters of the point with most sessions.
     pub fn parameters(&self, block: Bytes) -> Parameters {
         self.point(1, self.schemas(), block)
     }
@@ -145,7 +143,6 @@ impl Plan {
     }
 }
 
-/// The lists of the matrix.
 struct Matrix {
     multiblock: Vec<u32>,
     parallel: Vec<u32>,
