@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use blockstone_instance::wait::{Event, Role, Transfers};
 use blockstone_instance::{
     Instance, InstanceError, InstanceSpec, OpenSpec, Recovery, RedoStress, Scan, Session, Snapshot,
 };
+use parking_lot::{Mutex, RwLock};
 
 use crate::family::Family;
 use crate::spec::{Kept, TargetSpec};
@@ -39,12 +40,12 @@ pub const FAMILY: Family =
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let (made, opened, group) = specs(spec);
-    let files = made.files().map_err(own)?;
-    opened.check(&made, spec.sessions).map_err(own)?;
+    let files = made.files()?;
+    opened.check(&made, spec.sessions)?;
     if spec.reuse {
         return Ok(Demand { places: vec![Bytes(0); spec.places.len()] });
     }
-    let places = DiskGroup::requirements(&group, &files).map_err(TargetError::own)?;
+    let places = DiskGroup::requirements(&group, &files)?;
     Ok(Demand { places })
 }
 
@@ -53,9 +54,9 @@ pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
     let group = match DiskGroup::open(places, true) {
         Ok(group) => group,
         Err(GroupError::NotADisk { .. }) => return Ok(None),
-        Err(error) => return Err(TargetError::own(error)),
+        Err(error) => return Err(error.into()),
     };
-    let (made, loaded) = Instance::inspect(&group).map_err(own)?;
+    let (made, loaded) = Instance::inspect(&group)?;
     Ok(Some(Kept {
         schemas: loaded,
         rows: made.rows,
@@ -77,11 +78,11 @@ pub fn open(
     let (made, opened, group) = specs(spec);
     let paths: Vec<PathBuf> = spec.places.iter().map(|place| place.path.clone()).collect();
     let (group, instance) = if spec.reuse {
-        let group = DiskGroup::open(&paths, spec.direct).map_err(TargetError::own)?;
-        let instance = Instance::open(&group, &opened).map_err(own)?;
+        let group = DiskGroup::open(&paths, spec.direct)?;
+        let instance = Instance::open(&group, &opened)?;
         (group, instance)
     } else {
-        let files = made.files().map_err(own)?;
+        let files = made.files()?;
         let group = lay_out(&group, &files, spec.block, progress)?;
         let instance =
             Instance::create(&made, &group).and_then(|()| Instance::open(&group, &opened));
@@ -91,7 +92,7 @@ pub fn open(
                 // A target that fails to open leaves its places as they were.
                 drop(group);
                 let _ = DiskGroup::remove(&paths);
-                return Err(own(error));
+                return Err(error.into());
             }
         }
     };
@@ -182,22 +183,15 @@ fn lay_out(
             }
         }
         let group = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let group = match group {
-            Err(GroupError::Aborted) => return Err(TargetError::Interrupted),
-            group => group.map_err(TargetError::own)?,
-        };
+        let group = group?;
         if !given_up.load(Ordering::Relaxed) {
             return Ok(group);
         }
         drop(group);
         let paths: Vec<_> = spec.disks.iter().map(|disk| disk.path.clone()).collect();
-        DiskGroup::remove(&paths).map_err(TargetError::own)?;
+        DiskGroup::remove(&paths)?;
         Err(TargetError::Interrupted)
     })
-}
-
-fn own(error: InstanceError) -> TargetError {
-    TargetError::own(error)
 }
 
 #[derive(Debug)]
@@ -221,17 +215,8 @@ struct Processor {
 }
 
 impl InstanceTarget {
-    /// A panic under this lock cannot leave it half changed: the only change is one `take`.
-    fn instance(&self) -> RwLockReadGuard<'_, Option<Instance>> {
-        self.instance.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn processor(&self) -> MutexGuard<'_, Processor> {
-        self.processor.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn sample_processor(&self, instance: &Instance, exact: bool, readings: &mut Vec<Reading>) {
-        let mut processor = self.processor();
+        let mut processor = self.processor.lock();
         let started = Instant::now();
         if exact || started >= processor.due {
             processor.readings.clear();
@@ -268,7 +253,7 @@ impl InstanceTarget {
 
 impl Target for InstanceTarget {
     fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError> {
-        let instance = self.instance();
+        let instance = self.instance.read();
         let instance = instance.as_ref().ok_or_else(stopped)?;
         let mut flow = ControlFlow::Continue(());
         let mut told = |done, total| {
@@ -280,18 +265,18 @@ impl Target for InstanceTarget {
             }
         };
         let loaded = instance.load(instance.spec().schemas, &mut told);
-        if flow.is_break() { Err(TargetError::Interrupted) } else { loaded.map_err(own) }
+        if flow.is_break() { Err(TargetError::Interrupted) } else { Ok(loaded?) }
     }
 
     fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
-        let instance = self.instance();
-        let session = instance.as_ref().ok_or_else(stopped)?.session(index).map_err(own)?;
+        let instance = self.instance.read();
+        let session = instance.as_ref().ok_or_else(stopped)?.session(index)?;
         let scan = Scan::Cached { multiblock: self.multiblock };
         Ok(Box::new(InstanceSession { session, redo_stress: self.redo_stress, scan }))
     }
 
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
-        let instance = self.instance();
+        let instance = self.instance.read();
         let Some(instance) = instance.as_ref() else { return };
         let snapshot = instance.snapshot();
         readings.push(statistics(&snapshot));
@@ -312,7 +297,7 @@ impl Target for InstanceTarget {
     }
 
     fn take_latencies(&self) -> Vec<Latencies> {
-        let instance = self.instance();
+        let instance = self.instance.read();
         let Some(instance) = instance.as_ref() else { return Vec::new() };
         let latencies = instance.take_histograms().into_iter().map(|(role, event, histogram)| {
             let name = format!("{}/{}", role.name(), event.name());
@@ -329,25 +314,25 @@ impl Target for InstanceTarget {
     }
 
     fn take_news(&self) -> Vec<String> {
-        self.instance().as_ref().map_or_else(Vec::new, Instance::take_news)
+        self.instance.read().as_ref().map_or_else(Vec::new, Instance::take_news)
     }
 
     fn capabilities(&self) -> Vec<(&'static str, Capability)> {
         let mut capabilities = vec![("direct-io", self.direct.clone())];
-        if let Some(instance) = self.instance().as_ref() {
+        if let Some(instance) = self.instance.read().as_ref() {
             capabilities.push(("background-priority", instance.favoured()));
         }
         capabilities
     }
 
     fn shutdown(&self) -> Result<(), TargetError> {
-        let instance = self.instance.write().unwrap_or_else(PoisonError::into_inner).take();
-        instance.map_or(Ok(()), |instance| instance.shutdown().map_err(own))
+        let instance = self.instance.write().take();
+        instance.map_or(Ok(()), |instance| Ok(instance.shutdown()?))
     }
 }
 
 fn stopped() -> TargetError {
-    own(InstanceError::Stopped)
+    InstanceError::Stopped.into()
 }
 
 fn statistics(snapshot: &Snapshot) -> Reading {
@@ -397,17 +382,17 @@ impl TargetSession for InstanceSession {
         let session = &mut self.session;
         match *operation {
             Operation::Select { schema, first_key, rows } => {
-                let rows = session.select(schema, first_key, rows.into()).map_err(own)?;
+                let rows = session.select(schema, first_key, rows.into())?;
                 Ok(Executed { rows, commits: 0 })
             }
             Operation::Update { schema, first_key, rows } => {
                 let stress = self.redo_stress;
-                let rows = session.update(schema, first_key, rows.into(), stress).map_err(own)?;
-                session.commit().map_err(own)?;
+                let rows = session.update(schema, first_key, rows.into(), stress)?;
+                session.commit()?;
                 Ok(Executed { rows, commits: 1 })
             }
             Operation::Scan { schema } => {
-                let rows = session.scan(schema, self.scan).map_err(own)?;
+                let rows = session.scan(schema, self.scan)?;
                 Ok(Executed { rows, commits: 0 })
             }
         }

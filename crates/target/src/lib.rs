@@ -38,6 +38,7 @@ mod spec;
 mod sql;
 mod sqlite;
 mod target;
+mod unmeasured;
 
 pub use blockstone_instance::SCAN_READ_MAX;
 pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};

@@ -18,6 +18,7 @@
 //! # Ok::<(), blockstone_target::SqlError>(())
 //! ```
 
+mod accounts;
 mod mariadb;
 mod own;
 mod pace;
@@ -30,11 +31,12 @@ mod steady;
 mod text;
 mod values;
 
-use blockstone_base::column::{Reading, Schema, Unmeasured};
+use blockstone_base::column::{Reading, Schema};
 
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::host::without_password;
+use crate::unmeasured::Missing;
 
 pub const APPLICATION: &str = "blockstone watch";
 
@@ -58,7 +60,7 @@ pub trait Monitor: Send {
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Columns of its series that were not measured, as of the last call: probe, column, reason.
-    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)>;
+    fn unmeasured(&self) -> Missing;
 
     fn describe(&self) -> Server;
 

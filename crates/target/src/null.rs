@@ -5,16 +5,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use blockstone_base::Capability;
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::INSTANCE;
 use blockstone_base::units::Bytes;
 
 use crate::family::Family;
 use crate::spec::TargetSpec;
-use crate::target::{
-    Demand, Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession,
-};
+use crate::target::{Demand, Executed, Operation, Progress, Target, TargetError, TargetSession};
 
 pub const FAMILY: Family =
     Family { name: "null", in_process: true, options: &[], durable_settings: &[] };
@@ -61,14 +58,6 @@ impl Target for Null {
         });
         let cells = cells.collect();
         readings.push(Reading { probe: INSTANCE.probe, object: String::new(), cells });
-    }
-
-    fn take_latencies(&self) -> Vec<Latencies> {
-        Vec::new()
-    }
-
-    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
-        Vec::new()
     }
 
     fn shutdown(&self) -> Result<(), TargetError> {

@@ -84,6 +84,13 @@ pub struct Place {
     pub failure_group: Option<String>,
 }
 
+impl TargetSpec {
+    /// Where a database with a single place keeps its data.
+    pub fn first_place(&self) -> PathBuf {
+        self.places.first().map(|place| place.path.clone()).unwrap_or_default()
+    }
+}
+
 impl Default for TargetSpec {
     fn default() -> Self {
         Self {

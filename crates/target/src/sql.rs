@@ -12,6 +12,7 @@ pub mod load;
 pub mod private;
 pub mod processes;
 pub mod scratch;
+pub mod server;
 pub mod session;
 pub mod target;
 pub mod waits;
@@ -22,12 +23,11 @@ use std::ops::ControlFlow;
 
 use blockstone_base::column::Reading;
 
+use crate::spec::TargetSpec;
 use crate::target::Description;
-use content::Change;
-use error::SqlError;
-
-/// All that a run makes on a server lies in this schema.
-pub const SCHEMA: &str = "blockstone";
+use content::{Change, Content};
+use error::{DriverError, During, SqlError};
+pub use error::{SCHEMA, Trouble};
 
 /// A note that what a killed run left on `server` is gone.
 pub fn removed_left(server: &str) -> String {
@@ -59,8 +59,11 @@ pub struct Chunk {
 }
 
 /// What differs between databases.
-pub trait Database: Send + Sync + Debug + 'static {
+pub trait Database: Send + Sync + Debug + Sized + 'static {
     type Link: Link;
+
+    /// Connects to the database, or makes one, and makes its empty tables.
+    fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError>;
 
     /// Connects a session. Called on its thread.
     fn link(&self) -> Result<Self::Link, SqlError>;
@@ -136,20 +139,6 @@ pub struct Member {
     pub thread: Option<u32>,
 }
 
-/// Why a statement did not do what it was sent for.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The database rolled the transaction back to resolve a conflict: it may be retried.
-    Again,
-    Failed(SqlError),
-}
-
-impl From<SqlError> for Trouble {
-    fn from(error: SqlError) -> Self {
-        Self::Failed(error)
-    }
-}
-
 pub trait Watcher: Send {
     /// Its counters now. `sessions` are those of this run.
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError>;
@@ -212,5 +201,41 @@ impl Texts {
     pub fn first(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [("select", &self.select), ("update", &self.update), ("scan", &self.scan)];
         all.into_iter().filter_map(|(kind, texts)| Some((kind, texts.first()?.as_str())))
+    }
+}
+
+/// The statements of a session, each prepared when it is first sent.
+pub struct Prepared<S> {
+    texts: Texts,
+    sent: [Vec<Option<S>>; 3],
+}
+
+/// Of a statement, in the order of [`Texts`].
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Select,
+    Update,
+    Scan,
+}
+
+impl<S: Clone> Prepared<S> {
+    pub fn new(texts: Texts) -> Self {
+        let none = || vec![None; texts.select.len()];
+        Self { sent: [none(), none(), none()], texts }
+    }
+
+    pub fn get<E: DriverError>(
+        &mut self,
+        kind: Kind,
+        schema: u32,
+        prepare: impl FnOnce(&str) -> Result<S, E>,
+    ) -> Result<S, Trouble> {
+        let Texts { select, update, scan } = &self.texts;
+        let text = &[select, update, scan][kind as usize][schema as usize];
+        let sent = &mut self.sent[kind as usize][schema as usize];
+        if let Some(statement) = sent {
+            return Ok(statement.clone());
+        }
+        Ok(sent.insert(prepare(text).attempting("prepare")?).clone())
     }
 }

@@ -7,10 +7,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use blockstone_base::column::{Reading, Unmeasured};
+use blockstone_base::column::Reading;
 use blockstone_base::load::Op;
 use blockstone_base::units::Bytes;
 use blockstone_base::{Capability, LatencyHistogram};
+use blockstone_instance::InstanceError;
+use blockstone_instance::group::GroupError;
+
+use crate::sql::error::SqlError;
+use crate::unmeasured::Missing;
 
 /// A statement of a session. Schemas and keys count from 0; each row is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +91,7 @@ pub struct Description {
     /// Settings of it that decide what a run shows.
     pub settings: Vec<(String, String)>,
     /// Columns of its series that were not measured: probe, column, reason.
-    pub unmeasured: Vec<(&'static str, &'static str, Unmeasured)>,
+    pub unmeasured: Missing,
     pub notes: Vec<String>,
     /// Where the rows that are visited lie, as far as that is on this machine.
     pub files: Vec<PathBuf>,
@@ -112,10 +117,14 @@ pub trait Target: Send + Sync + Debug {
     /// all of it now.
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>);
 
-    fn take_latencies(&self) -> Vec<Latencies>;
+    fn take_latencies(&self) -> Vec<Latencies> {
+        Vec::new()
+    }
 
     /// What it can do here, by name, and what not and why.
-    fn capabilities(&self) -> Vec<(&'static str, Capability)>;
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        Vec::new()
+    }
 
     /// What it is and how it executes statements, as of now: asked after the load and again after
     /// the window.
@@ -182,5 +191,29 @@ pub enum TargetError {
 impl TargetError {
     pub fn own(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Own(Box::new(error))
+    }
+}
+
+impl From<SqlError> for TargetError {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::Interrupted => Self::Interrupted,
+            error => Self::own(error),
+        }
+    }
+}
+
+impl From<InstanceError> for TargetError {
+    fn from(error: InstanceError) -> Self {
+        Self::own(error)
+    }
+}
+
+impl From<GroupError> for TargetError {
+    fn from(error: GroupError) -> Self {
+        match error {
+            GroupError::Aborted => Self::Interrupted,
+            error => Self::own(error),
+        }
     }
 }

@@ -1,23 +1,15 @@
 //! All monitors. Adding one is a file and a line here.
 
-use std::fmt;
-
 use super::{Monitor, mariadb, postgres, run};
 use crate::sql::error::SqlError;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub schemes: &'static [&'static str],
     /// What follows the scheme and a colon, as help shows it.
     pub address: &'static str,
     pub doc: &'static str,
     pub open: fn(&str) -> Result<Box<dyn Monitor>, SqlError>,
-}
-
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("schemes", &self.schemes).finish_non_exhaustive()
-    }
 }
 
 pub const ALL: &[Entry] = &[

@@ -1,10 +1,12 @@
 //! What rows hold, and where they lie: derived from the seed, so that each loader knows its part.
 
 use blockstone_base::rng;
+use blockstone_base::units::Bytes;
 use blockstone_instance::{Permutation, RedoStress};
 
 use super::{Chunk, Table};
 use crate::spec::TargetSpec;
+use crate::target::Demand;
 
 /// Columns of a row beside its key.
 pub const COLUMNS: usize = 19;
@@ -51,6 +53,15 @@ impl Content {
 
     pub fn all_rows(&self) -> u64 {
         u64::from(self.schemas) * (self.rows + self.scan_rows)
+    }
+
+    /// `row_bytes` a row and `aside` in the first place of `spec`, nothing in the others.
+    pub fn demand(&self, spec: &TargetSpec, row_bytes: u64, aside: u64) -> Demand {
+        let mut places = vec![Bytes(0); spec.places.len()];
+        if let Some(first) = places.first_mut() {
+            *first = Bytes(self.all_rows().saturating_mul(row_bytes).saturating_add(aside));
+        }
+        Demand { places }
     }
 
     pub fn changed(&self) -> usize {

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::SCHEMA;
+/// All that a run makes on a server lies in this schema.
+pub const SCHEMA: &str = "blockstone";
 
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
@@ -32,26 +33,88 @@ pub enum SqlError {
     Interrupted,
 }
 
+/// Why a statement did not do what it was sent for.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The database rolled the transaction back to resolve a conflict: it may be retried.
+    Again,
+    Failed(SqlError),
+}
+
+impl From<SqlError> for Trouble {
+    fn from(error: SqlError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// An error of a database's driver.
+pub trait DriverError {
+    /// What the database or the system said, with its code.
+    fn said(&self) -> String;
+
+    /// What helps when a statement failed with it.
+    fn hint(&self) -> &'static str;
+
+    /// Whether the database rolled the transaction back to resolve a conflict.
+    fn is_conflict(&self) -> bool;
+}
+
+/// Names what a call of a driver was to do, for the case that it fails.
+pub trait During<T> {
+    fn during(self, what: &str) -> Result<T, SqlError>;
+
+    /// As `during`, of a call in a transaction that may be retried.
+    fn attempting(self, what: &str) -> Result<T, Trouble>;
+}
+
+impl<T, E: DriverError> During<T> for Result<T, E> {
+    fn during(self, what: &str) -> Result<T, SqlError> {
+        self.map_err(|error| SqlError::statement(what, &error))
+    }
+
+    fn attempting(self, what: &str) -> Result<T, Trouble> {
+        self.map_err(|error| {
+            if error.is_conflict() {
+                return Trouble::Again;
+            }
+            Trouble::Failed(SqlError::statement(what, &error))
+        })
+    }
+}
+
+/// What helps when a disk is full.
+pub const FREE_SPACE: &str = "free some space, or ask for less with --scale or --schemas";
+
 impl SqlError {
+    pub fn unsuitable(
+        server: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Unsuitable { server: server.into(), why: why.into(), hint: hint.into() }
+    }
+
+    pub fn statement(what: &str, error: &impl DriverError) -> Self {
+        Self::Statement { what: what.to_owned(), why: error.said(), hint: error.hint().to_owned() }
+    }
+
     /// There is a schema of our name on `server` that this program did not make.
     pub fn not_ours(server: &str) -> Self {
-        Self::Unsuitable {
-            server: server.to_owned(),
-            why: format!("it has a schema {SCHEMA} that this run did not make"),
-            hint: format!("`blockstone teardown {server}` removes it with all that is in it"),
-        }
+        Self::unsuitable(
+            server,
+            format!("it has a schema {SCHEMA} that this run did not make"),
+            format!("`blockstone teardown {server}` removes it with all that is in it"),
+        )
     }
 
     /// What the run made on `server` is still there, because of `error`.
     pub fn remains(server: &str, error: &Self) -> Self {
         let said = error.to_string();
         let why = said.lines().next().unwrap_or_default();
-        Self::Unsuitable {
-            server: server.to_owned(),
-            why: format!("the schema {SCHEMA} could not be removed: {why}"),
-            hint: format!(
-                "once it is back, `blockstone teardown {server}` or the next run removes it"
-            ),
-        }
+        Self::unsuitable(
+            server,
+            format!("the schema {SCHEMA} could not be removed: {why}"),
+            format!("once it is back, `blockstone teardown {server}` or the next run removes it"),
+        )
     }
 }

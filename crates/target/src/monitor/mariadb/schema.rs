@@ -4,12 +4,11 @@
 use std::time::Instant;
 
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::{EVENT, IO, STATEMENT, STATEMENT_TEXT};
+use blockstone_base::database::{EVENT, IO, STATEMENT};
 
 use super::link::Link;
 use crate::monitor::pace::Pace;
 use crate::monitor::reported::Reported;
-use crate::monitor::text::one_line;
 use crate::monitor::values::row;
 use crate::sql::error::SqlError;
 
@@ -91,10 +90,7 @@ fn statements(
     for (id, text, calls, total_ns, rows) in
         link.ask::<(String, Option<String>, u64, u64, u64)>(STATEMENTS)?
     {
-        if reported.is_new(&id) {
-            let said = Cell::Text(one_line(&text.unwrap_or_default()));
-            readings.push(row(&STATEMENT_TEXT, id.clone(), |_| said.clone()));
-        }
+        reported.tell(&id, &text.unwrap_or_default(), readings);
         readings.push(row(&STATEMENT, id, |column| {
             Cell::from(match column {
                 "calls" => Some(calls),

@@ -6,12 +6,13 @@ use std::process::Command;
 use blockstone_sys::child::Signal;
 use mysql::OptsBuilder;
 
-use super::{Address, SCRATCH, usual};
+use super::{Address, usual};
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
+use crate::sql::server::SCRATCH;
 
 pub const FAMILY: Family = Family {
     name: "mariadb",
@@ -46,18 +47,16 @@ pub struct Programs {
     daemon: PathBuf,
 }
 
-impl Programs {
-    pub fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
-        let programs = spec.programs.as_deref();
-        let find = |name| scratch::find(name, programs, &PROGRAMS);
-        Ok(Self { install: find("mariadb-install-db")?, daemon: find("mariadbd")? })
-    }
-}
-
 impl Recipe for Programs {
     type Address = Address;
     const USERS: &'static [&'static str] = &["mysql", "nobody"];
     const END: Signal = Signal::KILL;
+
+    fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
+        let programs = spec.programs.as_deref();
+        let find = |name| scratch::find(name, programs, &PROGRAMS);
+        Ok(Self { install: find("mariadb-install-db")?, daemon: find("mariadbd")? })
+    }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
         let data = home.path().join("data");
@@ -86,9 +85,5 @@ impl Recipe for Programs {
         let opts = OptsBuilder::new().user(Some("root")).socket(Some(socket));
         let name = format!("mariadb:{SCRATCH}");
         Address { name, opts: usual(opts).into(), local: true }
-    }
-
-    fn answers(address: &Address) -> bool {
-        address.connect().is_ok()
     }
 }
