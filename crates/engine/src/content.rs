@@ -1,11 +1,13 @@
 //! What blocks hold: nothing in particular, or stamped data that are verified on reading.
 
+use std::fmt::Debug;
+
 use blockstone_base::rng;
 
 use crate::stamp::{self, Expected, Fault};
 
 /// Makes the data of writes and judges the data of reads. Shared by all workers of a load.
-pub trait Content: Send + Sync {
+pub trait Content: Send + Sync + Debug {
     /// Whether there is anything to do. When not, the loop calls neither of the others and saves
     /// the clock read that would keep their time out of the latency.
     fn is_active(&self) -> bool {

@@ -8,11 +8,12 @@
 
 mod platter;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
 use blockstone_base::dist::Distribution;
 use blockstone_base::rng::Rng;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::request::{Request, RequestOp};
 use platter::Platter;
@@ -225,7 +226,7 @@ impl SimDisk {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Waits until the event of `seat` at `event_ns` is the next of all. An event at the end of
@@ -239,7 +240,7 @@ impl SimDisk {
         state.seat(seat).event_ns = Some(event_ns);
         self.0.turn.notify_all();
         while !state.is_next(seat, event_ns) {
-            state = self.0.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.0.turn.wait(&mut state);
         }
         let mine = state.seat(seat);
         mine.event_ns = None;

@@ -85,6 +85,17 @@ impl Medium {
             Self::Nothing => "nothing".to_owned(),
         }
     }
+
+    /// The file that `engine` works on.
+    pub(crate) fn file(self, engine: &'static str) -> Result<Arc<BlockFile>, EngineError> {
+        match self {
+            Self::File(file) => Ok(file),
+            other => {
+                let (medium, needs) = (other.name(), "a file or block device");
+                Err(EngineError::Medium { engine, medium, needs })
+            }
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,5 @@
 //! A load: what is sent, where to, and when it is done.
 
-use std::fmt;
 use std::sync::Arc;
 
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
@@ -8,7 +7,7 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 use crate::content::{Content, NoContent};
 use crate::engine::{EngineError, Medium};
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Load {
     /// What is sent. `span_bytes` is visited in whole blocks; a remainder at its end is not
     /// visited.
@@ -105,15 +104,5 @@ impl Load {
                 hint,
             }),
         }
-    }
-}
-
-impl fmt::Debug for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Load")
-            .field("spec", &self.spec)
-            .field("medium", &self.medium)
-            .field("length", &self.length)
-            .finish_non_exhaustive()
     }
 }

@@ -1,34 +1,7 @@
 //! What passes between a worker and its engine: requests, and their completions.
 
 /// What to do with a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestOp {
-    Read,
-    Write,
-    /// Write from the slot, complete when durable.
-    WriteDsync,
-    /// Make all completed writes durable, and the metadata needed to read them.
-    Fdatasync,
-    /// Make all completed writes and all metadata durable.
-    Fsync,
-}
-
-impl RequestOp {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::WriteDsync => "durable write",
-            Self::Fdatasync => "fdatasync",
-            Self::Fsync => "fsync",
-        }
-    }
-
-    /// Whether the request moves no data of its own.
-    pub const fn is_sync(self) -> bool {
-        matches!(self, Self::Fdatasync | Self::Fsync)
-    }
-}
+pub use blockstone_sys::ring::Transfer as RequestOp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {

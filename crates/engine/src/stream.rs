@@ -5,10 +5,11 @@
 //! which order they belong. Holes are not read: they are claimed as such.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
+use blockstone_sys::file::{Access, BlockFile, FileError, FileState, open_direct};
+use parking_lot::{Condvar, Mutex};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -92,7 +93,7 @@ impl Stream {
     /// Nothing more is to be read: threads that wait for the rate are woken now. At a low rate that
     /// would be minutes later.
     pub fn end(&self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.ended.lock() = true;
         self.end.notify_all();
     }
 
@@ -100,7 +101,7 @@ impl Stream {
     /// [`Self::end`] was called meanwhile.
     pub fn claim(&self) -> Option<Claim> {
         let (claim, due) = {
-            let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cursor = self.cursor.lock();
             let claim = self.next(&mut cursor)?;
             let due = self.due(&mut cursor, &claim);
             (claim, due)
@@ -112,9 +113,9 @@ impl Stream {
     }
 
     fn ends_within(&self, wait: Duration) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.end.wait_timeout_while(ended, wait, |ended| !*ended);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let mut ended = self.ended.lock();
+        self.end.wait_while_for(&mut ended, |ended| !*ended, wait);
+        *ended
     }
 
     fn next(&self, cursor: &mut Cursor) -> Option<Claim> {
@@ -167,14 +168,9 @@ impl Stream {
     }
 
     fn open(&self, source: &Source) -> Result<Open, FileError> {
-        let (file, drops) = match BlockFile::open(&source.path, Access::Read, self.how.direct) {
-            Err(FileError::Open { source: error, .. })
-                if self.how.direct && error.kind() == std::io::ErrorKind::InvalidInput =>
-            {
-                (BlockFile::open(&source.path, Access::Read, false)?, true)
-            }
-            other => (other?, false),
-        };
+        let open = |direct| BlockFile::open(&source.path, Access::Read, direct);
+        let (file, capability) = open_direct(self.how.direct, "not asked for", open)?;
+        let drops = self.how.direct && !capability.is_full();
         let found = file.state()?;
         Ok(Open { file, found, drops })
     }
@@ -209,7 +205,7 @@ impl Open {
                         break;
                     }
                 }
-                Err(errno) if errno == INTERRUPTED => {}
+                Err(INTERRUPTED) => {}
                 Err(errno) => {
                     return Err(self.file.error("read", std::io::Error::from_raw_os_error(errno)));
                 }
@@ -221,7 +217,6 @@ impl Open {
         Ok(done)
     }
 
-    /// Whether reads go past the page cache.
     pub fn is_direct(&self) -> bool {
         self.file.is_direct()
     }
