@@ -147,7 +147,6 @@ pub fn check(block: &[u8], instance: u64, number: u64) -> Result<(), Fault> {
     }
 }
 
-/// The number a block says it has.
 pub fn number(block: &[u8]) -> u64 {
     get(block, AT_NUMBER)
 }

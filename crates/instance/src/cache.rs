@@ -70,9 +70,7 @@ struct Frame {
     body: RwLock<Slot>,
 }
 
-/// A block in the cache, to be read.
 pub(crate) type Shared<'a> = RwLockReadGuard<'a, Slot>;
-/// A block in the cache, to be changed.
 pub(crate) type Exclusive<'a> = RwLockWriteGuard<'a, Slot>;
 pub(crate) type Waits<'a> = (&'a Ledger, &'a Histograms);
 
@@ -348,7 +346,6 @@ impl Cache {
 }
 
 pub(crate) enum Claim<'a> {
-    /// A frame is linked for the block and latched.
     Frame(Claimed<'a>),
     /// The block is in the cache meanwhile.
     Present,

@@ -38,7 +38,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use blockstone_base::{Bytes, Capability};
+use blockstone_base::{Bytes, Capability, named};
 
 use crate::disk::Disk;
 pub use error::GroupError;
@@ -51,13 +51,14 @@ pub const FINE_STRIPE: Bytes = Bytes::kib(128);
 /// Allocation units between which a fine file deals its stripes.
 pub const FINE_WIDTH: u64 = 8;
 
-/// How many copies of everything a group keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Redundancy {
-    /// One: the disks are safe by themselves.
-    External,
-    Normal,
-    High,
+named! {
+    /// How many copies of everything a group keeps: one, as the disks are safe by themselves, two
+    /// or three.
+    Redundancy {
+        External = "external",
+        Normal = "normal",
+        High = "high",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,23 +145,11 @@ pub fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
 
 impl Redundancy {
     pub const fn copies(self) -> usize {
-        match self {
-            Self::External => 1,
-            Self::Normal => 2,
-            Self::High => 3,
-        }
-    }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::External => "external",
-            Self::Normal => "normal",
-            Self::High => "high",
-        }
+        self as usize + 1
     }
 
     fn from_copies(copies: usize) -> Option<Self> {
-        [Self::External, Self::Normal, Self::High].into_iter().find(|r| r.copies() == copies)
+        Self::ALL.iter().copied().find(|redundancy| redundancy.copies() == copies)
     }
 }
 
@@ -250,11 +239,11 @@ impl DiskGroup {
     }
 
     pub fn redundancy(&self) -> Redundancy {
-        self.0.redundancy
+        self.0.identity.redundancy
     }
 
     pub fn allocation_unit(&self) -> Bytes {
-        Bytes(self.0.unit_bytes)
+        Bytes(self.0.identity.unit_bytes)
     }
 
     /// Whether all disks bypass the page cache, and if not, why.
@@ -288,20 +277,13 @@ impl DiskGroup {
     }
 
     /// Opens an offline disk again where it was, gives it the units that it missed while reads and
-    /// writes go on, reads back what it took, and takes it back. Returns the number of units
-    /// copied.
+    /// writes go on, reads back what it took, and takes it back, for as long as `go_on` says so.
+    /// Returns the number of units copied.
     ///
     /// # Errors
-    /// When the disk is not offline, cannot be opened, belongs elsewhere, or fails again.
-    pub fn online_and_resync(&self, disk: usize) -> Result<u64, GroupError> {
-        self.online_and_resync_while(disk, &|| true)
-    }
-
-    /// As [`DiskGroup::online_and_resync`], for as long as `go_on` says so.
-    ///
-    /// # Errors
-    /// As there, and when it was aborted.
-    pub fn online_and_resync_while(
+    /// When the disk is not offline, cannot be opened, belongs elsewhere, or fails again, and when
+    /// it was aborted.
+    pub fn online_and_resync(
         &self,
         disk: usize,
         go_on: &dyn Fn() -> bool,
@@ -388,6 +370,23 @@ impl GroupFile {
         verify: &dyn Fn(u64, &[u8]) -> bool,
     ) -> Result<ReadInfo, GroupError> {
         self.shared.read(self.map(), offset, out, verify)
+    }
+
+    /// As [`GroupFile::read`]; false when no copy of some block is accepted.
+    ///
+    /// # Errors
+    /// When no copy of some block can be read.
+    pub fn read_if_whole(
+        &self,
+        offset: u64,
+        out: &mut [u8],
+        verify: &dyn Fn(u64, &[u8]) -> bool,
+    ) -> Result<bool, GroupError> {
+        match self.read(offset, out, verify) {
+            Ok(_) => Ok(true),
+            Err(GroupError::Corrupt { .. }) => Ok(false),
+            Err(other) => Err(other),
+        }
     }
 
     /// Writes `data` at `offset` to all copies at once; durably when `durable`.

@@ -59,7 +59,7 @@ fn watch(
         return;
     }
     let name = &disk.name;
-    match shared.group.online_and_resync_while(number, &|| shared.health.is_running()) {
+    match shared.group.online_and_resync(number, &|| shared.health.is_running()) {
         Ok(units) => {
             watched.online = true;
             watched.pause = shared.return_after;

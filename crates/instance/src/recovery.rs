@@ -15,7 +15,7 @@ use crate::block;
 use crate::control::Control;
 use crate::error::InstanceError;
 use crate::files::{BATCH_BLOCKS, Files};
-use crate::group::{BatchWrite, GroupError};
+use crate::group::BatchWrite;
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, Record, records};
 use crate::spec::TornProtection;
@@ -116,10 +116,8 @@ impl<'a> Replay<'a> {
             let instance = self.instance;
             let is_whole =
                 |_, bytes: &[u8]| block::check(bytes, instance, block::number(bytes)).is_ok();
-            match area.read(offset, copy, &is_whole) {
-                Ok(_) => {}
-                Err(GroupError::Corrupt { .. }) => continue,
-                Err(other) => return Err(other.into()),
+            if !area.read_if_whole(offset, copy, &is_whole)? {
+                continue;
             }
             let number = block::number(copy);
             match self.held.get(&number) {
@@ -186,11 +184,7 @@ impl<'a> Replay<'a> {
         let instance = self.instance;
         let is_whole = |_, bytes: &[u8]| block::check(bytes, instance, number).is_ok();
         let offset = number * self.files.data.block_bytes();
-        match self.files.data.read(offset, &mut self.slots[slot], &is_whole) {
-            Ok(_) => Ok(true),
-            Err(GroupError::Corrupt { .. }) => Ok(false),
-            Err(other) => Err(other.into()),
-        }
+        Ok(self.files.data.read_if_whole(offset, &mut self.slots[slot], &is_whole)?)
     }
 
     fn free_slot(&mut self) -> Result<usize, InstanceError> {

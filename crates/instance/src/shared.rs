@@ -61,7 +61,6 @@ impl Shared {
         self.log.stop();
     }
 
-    /// Does the work of a background process, whose failure is that of the instance.
     pub fn guarded(&self, role: &str, work: impl FnOnce() -> Result<(), InstanceError>) {
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(()) | Err(InstanceError::Stopped | InstanceError::Failed { .. })) => {}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use blockstone_base::Bytes;
+use blockstone_base::{Bytes, named};
 
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use crate::error::InstanceError;
@@ -37,16 +37,17 @@ pub struct InstanceSpec {
     pub random_percent: u8,
 }
 
-/// How a torn block write is repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TornProtection {
-    /// Not at all, as Oracle does: a torn block is detected by its checksum and is lost.
-    None = 0,
-    /// Before the first change since a block was last written, the whole block goes into the redo,
-    /// as `PostgreSQL` does after each checkpoint.
-    FullPage = 1,
-    /// Blocks are written to a double-write area first, as `InnoDB` does.
-    DoubleWrite = 2,
+named! {
+    /// How a torn block write is repaired. The order is that of the numbers in the control file.
+    TornProtection {
+        /// Not at all, as Oracle does: a torn block is detected by its checksum and is lost.
+        None = "none",
+        /// Before the first change since a block was last written, the whole block goes into the
+        /// redo, as `PostgreSQL` does after each checkpoint.
+        FullPage = "full-page",
+        /// Blocks are written to a double-write area first, as `InnoDB` does.
+        DoubleWrite = "double-write",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,19 +99,7 @@ impl InstanceSpec {
 
 impl TornProtection {
     pub(crate) fn from_number(number: u64) -> Self {
-        match number {
-            1 => Self::FullPage,
-            2 => Self::DoubleWrite,
-            _ => Self::None,
-        }
-    }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::FullPage => "full-page",
-            Self::DoubleWrite => "double-write",
-        }
+        Self::ALL.get(number as usize).copied().unwrap_or(Self::None)
     }
 }
 

@@ -18,7 +18,7 @@
 use std::array;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use blockstone_base::{LatencyHistogram, rng};
+use blockstone_base::{LatencyHistogram, counters, named, rng};
 use blockstone_sys::clock;
 use blockstone_sys::usage::{CpuUsage, ThreadId, ThreadUsage};
 use parking_lot::Mutex;
@@ -27,26 +27,6 @@ use parking_lot::Mutex;
 const SAMPLE: u64 = 16;
 /// The longest between two charges of processor time to a running thread.
 const TICK_NS: u64 = 10_000_000;
-
-/// Declares an enum whose variants have a name and an order.
-macro_rules! named {
-    (
-        $(#[$doc:meta])*
-        $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)* }
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $type { $($(#[$variant_doc])* $variant,)* }
-
-        impl $type {
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-        }
-    };
-}
 
 named! {
     Role {
@@ -129,23 +109,26 @@ named! {
 pub const EVENTS: usize = Event::ALL.len();
 pub const STATISTICS: usize = Statistic::ALL.len();
 
+counters! {
 /// Waits of one event: cumulative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    pub count: u64,
+    pub count,
     /// Their wall time in nanoseconds, and that of those under way.
-    pub time_ns: u64,
+    pub time_ns,
+}
 }
 
-/// I/O requests of a role: cumulative; a mirrored write counts once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+counters! {
+/// I/O requests of a role: cumulative; a mirrored write counts once. These are the columns of
+/// [`blockstone_base::database::ROLE`], where each is described.
 pub struct Transfers {
-    pub read_ios: u64,
-    pub read_bytes: u64,
-    pub read_ns: u64,
-    pub write_ios: u64,
-    pub write_bytes: u64,
-    pub write_ns: u64,
+    pub read_ios,
+    pub read_bytes,
+    pub read_ns,
+    pub write_ios,
+    pub write_bytes,
+    pub write_ns,
+}
 }
 
 /// What one thread counted. Only that thread adds to it, so adding is a load and a store.
@@ -156,7 +139,7 @@ pub(crate) struct Ledger {
     stripe: usize,
     statistics: [AtomicU64; STATISTICS],
     waits: [[AtomicU64; 2]; EVENTS],
-    transfers: [AtomicU64; 6],
+    transfers: [AtomicU64; Transfers::COUNT],
     /// The state of the draw of samples.
     draws: AtomicU64,
     /// The stretch that is looked at, and whether there is one.
@@ -250,9 +233,7 @@ impl Ledger {
     }
 
     pub fn transfers(&self) -> Transfers {
-        let [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns] =
-            array::from_fn(|at| self.transfers[at].load(Relaxed));
-        Transfers { read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns }
+        Transfers::from(array::from_fn(|at| self.transfers[at].load(Relaxed)))
     }
 
     /// Counts I/O requests that took `elapsed_ns` together.
@@ -361,7 +342,6 @@ impl Histograms {
         events[event as usize].get_or_insert_default().record(elapsed_ns);
     }
 
-    /// Takes the latencies of reads past the cache since the last time.
     pub fn take_direct_reads(&self) -> LatencyHistogram {
         let mut sum = LatencyHistogram::new();
         for stripe in &self.direct_reads {

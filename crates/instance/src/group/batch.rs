@@ -3,7 +3,6 @@
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
 
@@ -160,7 +159,7 @@ impl Shared {
 
     /// An idle ring; none where the kernel has no io_uring.
     fn take_ring(&self) -> Option<BatchRing> {
-        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rings = self.rings.lock();
         let Rings::Idle(idle) = &mut *rings else { return None };
         if let Some(ring) = idle.pop() {
             return Some(ring);
@@ -173,7 +172,7 @@ impl Shared {
     }
 
     fn return_ring(&self, ring: BatchRing) {
-        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rings = self.rings.lock();
         if let Rings::Idle(idle) = &mut *rings {
             idle.push(ring);
         }
@@ -202,7 +201,7 @@ mod tests {
         let (size, block) = (Bytes::mib(3), Bytes(512));
         let files = [FileSpec { name: "data".into(), size, block, fine: false }];
         let group = DiskGroup::create(&spec, &files, &unwatched).unwrap();
-        *group.0.rings.lock().unwrap() = Rings::None;
+        *group.0.rings.lock() = Rings::None;
         let data = group.file("data").unwrap();
         let content = vec![7; 3 << 20];
         let writes: Vec<BatchWrite<'_>> = (0..)

@@ -2,7 +2,7 @@
 //! is written once.
 
 use crate::disk::{ALIGN_BYTES, Disk, DiskError};
-use blockstone_sys::buffer::Arena;
+use blockstone_sys::buffer::Slot;
 
 use super::codec::{Decoder, Encoder, Refusal};
 use super::error::GroupError;
@@ -110,19 +110,20 @@ fn last_header(disk: &dyn Disk) -> u64 {
 }
 
 pub(super) fn read_aligned(disk: &dyn Disk, offset: u64, len: u64) -> Result<Vec<u8>, GroupError> {
-    let mut arena = arena(disk, len)?;
-    disk.read_at(offset, arena.slot(0))?;
-    Ok(arena.slot(0).to_vec())
+    let mut memory = memory(disk, len)?;
+    disk.read_at(offset, &mut memory)?;
+    Ok(memory.to_vec())
 }
 
 pub(super) fn write_aligned(disk: &dyn Disk, offset: u64, data: &[u8]) -> Result<(), GroupError> {
-    let mut arena = arena(disk, data.len() as u64)?;
-    arena.slot(0).copy_from_slice(data);
-    Ok(disk.write_dsync_at(offset, arena.slot(0))?)
+    let mut memory = memory(disk, data.len() as u64)?;
+    memory.copy_from_slice(data);
+    Ok(disk.write_dsync_at(offset, &memory)?)
 }
 
-pub(super) fn arena(disk: &dyn Disk, len: u64) -> Result<Arena, DiskError> {
+/// Memory that is aligned as disks ask for.
+pub(super) fn memory(disk: &dyn Disk, len: u64) -> Result<Slot, DiskError> {
     // The kernel's refusal is the only one, and it is this one's errno.
     const ENOMEM: i32 = 12;
-    Arena::new(1, len as usize).map_err(|_| DiskError::new(disk, "map memory for", 0, ENOMEM))
+    Slot::new(len as usize).map_err(|_| DiskError::new(disk, "map memory for", 0, ENOMEM))
 }

@@ -1,10 +1,12 @@
 //! A disk's place in an open group: the disk while it is there, its state, what it missed, and what
 //! it did.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use blockstone_base::named;
 use blockstone_sys::clock;
+use parking_lot::{Mutex, RwLock};
 
 use super::header::Header;
 use crate::disk::{Disk, DiskError};
@@ -12,23 +14,14 @@ use crate::disk::{Disk, DiskError};
 /// How often a disk is asked whether it is still there.
 const LOOK_INTERVAL_NS: u64 = 200_000_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiskState {
-    /// Read and written.
-    Online,
-    /// Neither; what it misses is remembered.
-    Offline,
-    /// Written but not read, while it gets what it missed.
-    Resyncing,
-}
-
-impl DiskState {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Online => "online",
-            Self::Offline => "offline",
-            Self::Resyncing => "resyncing",
-        }
+named! {
+    DiskState {
+        /// Read and written.
+        Online = "online",
+        /// Neither; what it misses is remembered.
+        Offline = "offline",
+        /// Written but not read, while it gets what it missed.
+        Resyncing = "resyncing",
     }
 }
 
@@ -192,24 +185,20 @@ impl Slot {
 
     #[inline]
     pub fn disk(&self) -> Option<Arc<dyn Disk>> {
-        self.disk.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.disk.read().clone()
     }
 
     pub fn set_disk(&self, disk: Option<Arc<dyn Disk>>) {
-        *self.disk.write().unwrap_or_else(PoisonError::into_inner) = disk;
+        *self.disk.write() = disk;
     }
 
     #[inline]
     pub fn state(&self) -> DiskState {
-        match self.state.load(Ordering::Acquire) {
-            0 => DiskState::Online,
-            1 => DiskState::Offline,
-            _ => DiskState::Resyncing,
-        }
+        DiskState::ALL[usize::from(self.state.load(Ordering::Acquire))]
     }
 
     pub fn set_state(&self, state: DiskState) {
-        self.absence().follow(state);
+        self.absence.lock().follow(state);
         self.state.store(state as u8, Ordering::Release);
     }
 
@@ -219,13 +208,9 @@ impl Slot {
         self.set_state(DiskState::Offline);
     }
 
-    fn absence(&self) -> MutexGuard<'_, Absence> {
-        self.absence.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn failed(&self, error: &DiskError) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
-        self.absence().last_error =
+        self.absence.lock().last_error =
             Some(format!("{} at byte {}: {}", error.operation, error.offset, error.source));
     }
 
@@ -237,20 +222,12 @@ impl Slot {
     #[inline]
     pub fn read(&self, disk: &dyn Disk, offset: u64, out: &mut [u8]) -> Result<u64, DiskError> {
         let from_ns = clock::now_ns();
-        let result = disk.read_at(offset, out);
+        disk.read_at(offset, out).inspect_err(|error| self.failed(error))?;
         let now_ns = clock::now_ns();
-        match result {
-            Ok(()) => {
-                self.counters.reads.fetch_add(1, Ordering::Relaxed);
-                self.counters.read_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
-                self.counters.read_ns.fetch_add(now_ns - from_ns, Ordering::Relaxed);
-                Ok(now_ns)
-            }
-            Err(error) => {
-                self.failed(&error);
-                Err(error)
-            }
-        }
+        self.counters.reads.fetch_add(1, Ordering::Relaxed);
+        self.counters.read_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.counters.read_ns.fetch_add(now_ns - from_ns, Ordering::Relaxed);
+        Ok(now_ns)
     }
 
     /// Writes, timed and counted; returns how long it took in nanoseconds.
@@ -264,12 +241,10 @@ impl Slot {
         let from_ns = clock::now_ns();
         let result =
             if durable { disk.write_dsync_at(offset, data) } else { disk.write_at(offset, data) };
+        result.inspect_err(|error| self.failed(error))?;
         let elapsed_ns = clock::now_ns() - from_ns;
-        match &result {
-            Ok(()) => self.count_write(data.len() as u64, elapsed_ns),
-            Err(error) => self.failed(error),
-        }
-        result.map(|()| elapsed_ns)
+        self.count_write(data.len() as u64, elapsed_ns);
+        Ok(elapsed_ns)
     }
 
     /// Counts a write that ended well and was timed elsewhere.
@@ -286,18 +261,13 @@ impl Slot {
             return Ok(());
         };
         let from_ns = clock::now_ns();
-        match disk.sync() {
-            Ok(()) => {
-                self.counters.syncs.fetch_add(1, Ordering::Relaxed);
-                self.counters.sync_ns.fetch_add(clock::now_ns() - from_ns, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(error) => {
-                self.failed(&error);
-                self.unsynced.insert_all(&pending);
-                Err(error)
-            }
-        }
+        disk.sync().inspect_err(|error| {
+            self.failed(error);
+            self.unsynced.insert_all(&pending);
+        })?;
+        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+        self.counters.sync_ns.fetch_add(clock::now_ns() - from_ns, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether the disk went away unnoticed; looks at most once in [`LOOK_INTERVAL_NS`].
@@ -324,7 +294,7 @@ impl Slot {
             DiskState::Offline | DiskState::Resyncing => self.stale.len(),
         };
         let (offline_ns, last_error) = {
-            let absence = self.absence();
+            let absence = self.absence.lock();
             (absence.so_far_ns(), absence.last_error.clone())
         };
         DiskCounters {

@@ -3,13 +3,12 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use blockstone_base::Bytes;
-use blockstone_sys::buffer::Arena;
 
 use super::error::GroupError;
-use super::header::{Header, arena};
+use super::header::{self, Header};
 use super::map::{FileMap, Map, Offline, Place};
 use super::member::DiskState;
 use super::setup::{check_blank, is_blank, lay_out};
@@ -77,7 +76,7 @@ impl Shared {
         disk: &Arc<dyn Disk>,
         go_on: GoOn<'_>,
     ) -> Result<u64, GroupError> {
-        let _one_at_a_time = self.resync.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.resync.lock();
         self.expect_offline(number)?;
         self.recognise(number, &**disk)?;
         let member = &self.members[number];
@@ -127,8 +126,8 @@ impl Shared {
         go_on: GoOn<'_>,
     ) -> Result<u64, GroupError> {
         let member = &self.members[number];
-        let mut memory = arena(disk, self.unit_bytes)?;
-        let mut again = arena(disk, self.unit_bytes)?;
+        let mut memory = header::memory(disk, self.identity.unit_bytes)?;
+        let mut again = header::memory(disk, self.identity.unit_bytes)?;
         let mut copied = 0;
         for (file, unit, place) in self.units_on(number) {
             if !member.stale.contains(place.unit) {
@@ -141,10 +140,10 @@ impl Shared {
             let _alone = self.alone();
             self.copy_unit(file, unit, &mut memory)?;
             let offset = member.offset(place.unit);
-            member.write(disk, offset, memory.slot(0), false)?;
+            member.write(disk, offset, &memory, false)?;
             // A disk that was away is not believed: what it says it has taken is read back.
-            member.read(disk, offset, again.slot(0))?;
-            if memory.slot(0) != again.slot(0) {
+            member.read(disk, offset, &mut again)?;
+            if memory[..] != again[..] {
                 return Err(GroupError::FailedAgain { disk: member.name.clone() });
             }
             member.unsynced.insert(place.unit);
@@ -154,13 +153,13 @@ impl Shared {
         Ok(copied)
     }
 
-    fn copy_unit(&self, file: &FileMap, unit: u64, memory: &mut Arena) -> Result<(), GroupError> {
+    fn copy_unit(&self, file: &FileMap, unit: u64, memory: &mut [u8]) -> Result<(), GroupError> {
         let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
         let mut failure = None;
         for place in file.copies_of(unit).iter().filter(online) {
             let member = self.slot(*place);
             let Some(disk) = member.disk() else { continue };
-            match member.read(&*disk, member.offset(place.unit), memory.slot(0)) {
+            match member.read(&*disk, member.offset(place.unit), memory) {
                 Ok(_) => return Ok(()),
                 Err(error) => failure = Some(error),
             }

@@ -14,7 +14,7 @@ use blockstone_sys::survey;
 
 use super::alloc::{Allocator, Room};
 use super::error::GroupError;
-use super::header::{HEADER_BYTES, Header, arena, read_aligned};
+use super::header::{self, HEADER_BYTES, Header, read_aligned};
 use super::map::{FileMap, Map};
 use super::member::{DiskState, Slot};
 use super::open::is_absent;
@@ -174,10 +174,10 @@ fn discard(disk: &FileDisk) {
     if disk.file().is_device() {
         let size = disk.size_bytes() / ALIGN_BYTES * ALIGN_BYTES;
         let len = CHUNK_BYTES.min(size);
-        if let Ok(mut zeros) = arena(disk, len) {
+        if let Ok(zeros) = header::memory(disk, len) {
             for offset in [0, size - len] {
                 // A device that fails here fails again at its next use.
-                let _ = disk.write_dsync_at(offset, zeros.slot(0));
+                let _ = disk.write_dsync_at(offset, &zeros);
             }
         }
     }
@@ -189,13 +189,13 @@ pub(super) fn lay_out(
     header: &Header,
     told: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<(), GroupError> {
-    let mut memory = arena(disk, CHUNKS as u64 * CHUNK_BYTES)?;
+    let mut memory = header::memory(disk, CHUNKS as u64 * CHUNK_BYTES)?;
     let mut ring = disk.raw().and_then(|_| BatchRing::open(CHUNKS as u32).ok());
     let end = u64::from(header.units) * header.unit_bytes;
     let mut offset = HEADER_BYTES;
     while offset < end {
         let mut chunks = Vec::with_capacity(CHUNKS);
-        for room in memory.slot(0).chunks_mut(CHUNK_BYTES as usize) {
+        for room in memory.chunks_mut(CHUNK_BYTES as usize) {
             let len = (CHUNK_BYTES - offset % CHUNK_BYTES).min(end - offset);
             if len == 0 {
                 break;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use blockstone_base::Bytes;
-use blockstone_sys::buffer::{Arena, Slot};
+use blockstone_sys::buffer::Slot;
 
 use super::Session;
 use super::direct::DirectReader;
@@ -60,7 +60,7 @@ impl Session {
         let bytes = multiblock as usize * self.shared.block_bytes as usize;
         let mut memory = match self.scan_memory.take() {
             Some(memory) if memory.len() >= bytes => memory,
-            _ => one_slot(bytes)?,
+            _ => Slot::new(bytes)?,
         };
         let (mut at, end) = (first, first + blocks);
         while at < end && !self.stopped() {
@@ -97,8 +97,7 @@ impl Session {
         }
         if run.is_empty() {
             if let Some(since) = wait {
-                self.shared.writer_bell.ring();
-                self.shared.cache.wait_for_frame(since, self.waits());
+                self.wait_for_frame(since);
             }
             return Ok(0);
         }
@@ -161,9 +160,4 @@ impl Session {
         }
         Ok(done)
     }
-}
-
-fn one_slot(bytes: usize) -> Result<Slot, InstanceError> {
-    let mut slots = Arena::new(1, bytes)?.into_slots();
-    Ok(slots.pop().expect("an arena of one slot has one"))
 }
