@@ -1,6 +1,5 @@
 //! What the targets of one database have in common: its options, and when its commits are durable.
 
-/// What all targets of one database have in common.
 #[derive(Debug)]
 pub struct Family {
     /// Its name, which also stands before the roles of its processes.

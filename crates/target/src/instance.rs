@@ -23,7 +23,7 @@ use crate::family::Family;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
-    TargetError, TargetSession,
+    TargetError, TargetSession, unless,
 };
 
 /// Redo logs that are written in turn.
@@ -162,29 +162,25 @@ fn lay_out(
     progress: &mut Progress<'_>,
 ) -> Result<DiskGroup, TargetError> {
     let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
-    let given_up = AtomicBool::new(false);
-    let told = |bytes: u64, of: u64| {
+    let aborted = AtomicBool::new(false);
+    let report = |bytes: u64, of: u64| {
         done.fetch_max(bytes, Ordering::Relaxed);
         total.store(of, Ordering::Relaxed);
-        if given_up.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        unless(aborted.load(Ordering::Relaxed))
     };
     thread::scope(|scope| {
-        let worker = scope.spawn(|| DiskGroup::create(spec, files, &told));
+        let worker = scope.spawn(|| DiskGroup::create(spec, files, &report));
         while !worker.is_finished() {
             thread::sleep(TELL);
             let blocks = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed) / block.get();
             let loading = Loading { done: blocks(&done), total: blocks(&total) };
             if progress(loading).is_break() {
-                given_up.store(true, Ordering::Relaxed);
+                aborted.store(true, Ordering::Relaxed);
             }
         }
         let group = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let group = group?;
-        if !given_up.load(Ordering::Relaxed) {
+        if !aborted.load(Ordering::Relaxed) {
             return Ok(group);
         }
         drop(group);
@@ -344,9 +340,7 @@ fn statistics(snapshot: &Snapshot) -> Reading {
 }
 
 fn transfers(probe: &'static str, object: &str, transfers: &Transfers) -> Reading {
-    let Transfers { read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns } = *transfers;
-    let values = [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns];
-    let cells = values.map(Cell::from).into();
+    let cells = transfers.values().map(Cell::from).into();
     Reading { probe, object: object.to_owned(), cells }
 }
 

@@ -46,5 +46,5 @@ pub use sql::Member;
 pub use sql::error::SqlError;
 pub use target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
-    TargetError, TargetSession,
+    TargetError, TargetSession, unless,
 };

@@ -79,10 +79,8 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     server::demand(spec, &FAMILY, page + page / 8, ASIDE)
 }
 
-/// A server, as the user names it, and how to connect to it.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// For messages; without the password.
     pub name: String,
     opts: Opts,
     local: bool,

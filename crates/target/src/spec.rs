@@ -65,12 +65,10 @@ pub struct Kept {
     pub rows: u64,
     pub scan_rows: u64,
     pub block: Bytes,
-    /// The part of each row that does not compress, 0 to 1.
     pub obfuscate: f64,
     pub redo: Bytes,
     pub redundancy: Redundancy,
     pub allocation_unit: Bytes,
-    /// Seed of the data and of the order of the rows.
     pub seed: u64,
 }
 

@@ -35,10 +35,7 @@ pub fn removed_left(server: &str) -> String {
 }
 
 pub fn table_name(schema: u32, table: Table) -> String {
-    match table {
-        Table::Rows => format!("{SCHEMA}.rows_{schema}"),
-        Table::Scan => format!("{SCHEMA}.scan_{schema}"),
-    }
+    format!("{SCHEMA}.{}", table.name(schema))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +44,15 @@ pub enum Table {
     Rows,
     /// It has no index and is scanned.
     Scan,
+}
+
+impl Table {
+    pub fn name(self, schema: u32) -> String {
+        match self {
+            Self::Rows => format!("rows_{schema}"),
+            Self::Scan => format!("scan_{schema}"),
+        }
+    }
 }
 
 /// Places of a table that are filled together.
@@ -185,16 +191,18 @@ impl Texts {
     ) -> Self {
         let one = |index: usize| format!("c{} = {}", index + 1, placeholder(index));
         let assignments = (0..changed).map(one).collect::<Vec<_>>().join(", ");
-        let [select, update, scan] =
-            [(0, Table::Rows), (1, Table::Rows), (2, Table::Scan)].map(|(index, table)| {
-                let text = |schema| {
-                    let values =
-                        [("table", name(schema, table)), ("assignments", assignments.clone())];
-                    with(texts[index], &values.each_ref().map(|(name, v)| (*name, v.as_str())))
-                };
-                (0..schemas).map(text).collect()
-            });
-        Self { select, update, scan }
+        let [select, update, scan] = texts;
+        let of_each = |text: &str, table| {
+            let of = |schema| {
+                with(text, &[("table", &name(schema, table)), ("assignments", &assignments)])
+            };
+            (0..schemas).map(of).collect()
+        };
+        Self {
+            select: of_each(select, Table::Rows),
+            update: of_each(update, Table::Rows),
+            scan: of_each(scan, Table::Scan),
+        }
     }
 
     /// Those of the first schema, with their kind.

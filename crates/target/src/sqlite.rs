@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use blockstone_base::column::Unmeasured;
 use blockstone_base::database::{INSTANCE, SQL};
 use blockstone_sys::account;
-use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_iter};
 
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::{Storage, TargetSpec};
@@ -93,7 +94,7 @@ impl Sqlite {
         let link = self.connect()?;
         for schema in 0..self.content.schemas() {
             for table in [Table::Rows, Table::Scan] {
-                let values = [("table", name(schema, table)), ("columns", columns("BLOB"))];
+                let values = [("table", table.name(schema)), ("columns", columns("BLOB"))];
                 let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
                 let made = link.execute(&with(CREATE, &values), []);
                 made.during("create a table")?;
@@ -123,21 +124,16 @@ impl Sqlite {
         ];
         let asked = self.pragmas.iter().map(|(name, value)| (name.as_str(), value.clone()));
         for (name, value) in given.into_iter().chain(asked) {
-            let set = link.pragma_update_and_check(None, name, &value, |_| Ok(()));
-            match set {
-                // Some answer with their new value, some with nothing.
-                Ok(()) | Err(rusqlite::Error::QueryReturnedNoRows) => {}
-                Err(error) => {
-                    let what = format!("set pragma {name} to {value}");
-                    return Err(SqlError::statement(&what, &error));
-                }
-            }
+            // Some answer with their new value, some with nothing.
+            let set = link.pragma_update_and_check(None, name, &value, |_| Ok(())).optional();
+            set.during(&format!("set pragma {name} to {value}"))?;
         }
         Ok(link)
     }
 
     fn texts(&self) -> Texts {
         let texts = [SELECT, UPDATE, SCAN];
+        let name = |schema, table: Table| table.name(schema);
         Texts::new(texts, self.content.schemas(), self.content.changed(), name, placeholder)
     }
 
@@ -192,7 +188,7 @@ impl Database for Sqlite {
     ) -> Result<(), SqlError> {
         let mut link = self.connect()?;
         let ballast = (self.page_bytes as usize).saturating_sub(ROW_BYTES + OVERHEAD_BYTES);
-        let table = name(chunk.schema, chunk.table);
+        let table = chunk.table.name(chunk.schema);
         let values = vec!["?"; COLUMNS + 3].join(", ");
         let insert = format!("INSERT INTO {table} VALUES ({values})");
         for first in (chunk.first..chunk.first + chunk.rows).step_by(ROWS_AT_ONCE as usize) {
@@ -224,7 +220,7 @@ impl Database for Sqlite {
     fn settle(&self) -> Result<(), SqlError> {
         let link = self.connect()?;
         for schema in 0..self.content.schemas() {
-            let table = name(schema, Table::Rows);
+            let table = Table::Rows.name(schema);
             let made = link.execute(&with(INDEX, &[("table", &table)]), []);
             made.during(&format!("index {table}"))?;
         }
@@ -233,7 +229,7 @@ impl Database for Sqlite {
             .during("analyse and checkpoint")?;
         for schema in 0..self.content.schemas() {
             for kind in [Table::Rows, Table::Scan] {
-                let (table, rows) = (name(schema, kind), self.content.rows(kind));
+                let (table, rows) = (kind.name(schema), self.content.rows(kind));
                 let found = link.query_row(VERIFY, [&table], |row| Ok((row.get(0)?, row.get(1)?)));
                 let (held, pages): (u64, u64) = found.during(&format!("verify {table}"))?;
                 // The leaf of a table of one row or none is its root.
@@ -257,12 +253,11 @@ impl Database for Sqlite {
         }
         let mut settings = Vec::new();
         for name in ["page_size", "journal_mode", "synchronous", "cache_size", "mmap_size"] {
-            let value =
-                link.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
+            let value = link.pragma_query_value(None, name, |row| row.get::<_, Value>(0));
             let value = value.during(&format!("read pragma {name}"))?;
             let text = match value {
-                rusqlite::types::Value::Integer(number) => number.to_string(),
-                rusqlite::types::Value::Text(text) => text,
+                Value::Integer(number) => number.to_string(),
+                Value::Text(text) => text,
                 other => format!("{other:?}"),
             };
             settings.push((name.to_owned(), text));
@@ -287,14 +282,6 @@ fn unmeasured() -> Missing {
     let known = |name: &str| name == "physical_reads" || COUNTED_BY_SESSIONS.contains(&name);
     let why = |_: &str| Unmeasured::NotInVersion("SQLite keeps no count of it".to_owned());
     absent(&[&INSTANCE, &SQL], known, why)
-}
-
-/// The file's table of one kind of a schema.
-fn name(schema: u32, table: Table) -> String {
-    match table {
-        Table::Rows => format!("rows_{schema}"),
-        Table::Scan => format!("scan_{schema}"),
-    }
 }
 
 /// The first two parameters are the keys.

@@ -67,6 +67,11 @@ pub struct Loading {
 /// Receives progress, and may end the work.
 pub type Progress<'a> = dyn FnMut(Loading) -> ControlFlow<()> + 'a;
 
+/// Goes on, unless the work is to end.
+pub fn unless(ends: bool) -> ControlFlow<()> {
+    if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 /// Latencies that a target measured itself since it was last asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latencies {

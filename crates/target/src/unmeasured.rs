@@ -36,7 +36,6 @@ pub fn numbers(schema: &'static Schema, why: &Unmeasured) -> Missing {
     counted.map(|column| (schema.probe, column.name, why.clone())).collect()
 }
 
-/// Columns of `schema` by name, for one reason.
 pub fn some(schema: &'static Schema, names: &[&str], why: &Unmeasured) -> Missing {
     let wanted = schema.columns.iter().filter(|column| names.contains(&column.name));
     wanted.map(|column| (schema.probe, column.name, why.clone())).collect()

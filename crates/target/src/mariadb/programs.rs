@@ -32,7 +32,6 @@ pub const FAMILY: Family = Family {
     durable_settings: &[("innodb_flush_log_at_trx_commit", &["1"])],
 };
 
-/// Where distributions put the programs.
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin"];
 /// Connections beside those of the sessions.
 const MORE_CONNECTIONS: u32 = 20;
@@ -41,7 +40,6 @@ const WAITS_SAMPLED: [&str; 2] =
     ["--performance-schema=ON", "--performance-schema-consumer-events-waits-current=ON"];
 const SOCKET: &str = "server.sock";
 
-/// The programs that make a server's data and serve them.
 pub struct Programs {
     install: PathBuf,
     daemon: PathBuf,

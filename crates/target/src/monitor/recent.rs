@@ -30,7 +30,6 @@ impl Recent {
         }
     }
 
-    /// The sessions to tell now.
     pub fn take(&mut self) -> Vec<(u32, Option<Member>)> {
         self.0.retain(|_, seen| {
             seen.left = seen.left.saturating_sub(1);

@@ -29,7 +29,6 @@ pub struct Rising {
 }
 
 impl Rising {
-    /// From its first value on.
     pub fn new(first: i64) -> Self {
         Self { last: first, total: first }
     }

@@ -26,7 +26,6 @@ pub fn whole(schema: &'static Schema, values: &Values) -> Reading {
     row(schema, String::new(), |name| Cell::from(values.get(name).copied()))
 }
 
-/// A row of `schema` on `object`, whose cells `cell` gives by column.
 pub fn row(
     schema: &'static Schema,
     object: String,

@@ -21,13 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the network may be silent before a connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// A server, as the user names it, and how to connect to it.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// For messages; without the password.
     pub name: String,
     pub config: Config,
-    /// Whether it can only be on this machine.
     pub local: bool,
 }
 
@@ -91,28 +88,31 @@ impl ServerAddress for Address {
     }
 
     fn connect(&self) -> Result<Client, SqlError> {
+        const OTHERWISE: &str = "check that the server is running and listens there; see \
+                                 listen_addresses and port";
+        let hints = [
+            (SqlState::INVALID_PASSWORD, "give the password in the address or in PGPASSWORD"),
+            (
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                "see pg_hba.conf of the server: it must allow this user from here without TLS",
+            ),
+            (
+                SqlState::TOO_MANY_CONNECTIONS,
+                "raise max_connections of the server, or ask for fewer sessions",
+            ),
+            (
+                SqlState::INVALID_CATALOG_NAME,
+                "name a database that exists: postgres://user@host/database",
+            ),
+            (
+                SqlState::CANNOT_CONNECT_NOW,
+                "the server starts, stops or recovers; wait until it is ready",
+            ),
+        ];
         self.config.connect(NoTls).map_err(|error| {
-            let hint = match error.code() {
-                Some(code) if *code == SqlState::INVALID_PASSWORD => {
-                    "give the password in the address or in PGPASSWORD"
-                }
-                Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-                    "see pg_hba.conf of the server: it must allow this user from here without TLS"
-                }
-                Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
-                    "raise max_connections of the server, or ask for fewer sessions"
-                }
-                Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
-                    "name a database that exists: postgres://user@host/database"
-                }
-                Some(code) if *code == SqlState::CANNOT_CONNECT_NOW => {
-                    "the server starts, stops or recovers; wait until it is ready"
-                }
-                _ => {
-                    "check that the server is running and listens there; see listen_addresses and port"
-                }
-            };
-            SqlError::Connect { server: self.name.clone(), why: error.said(), hint: hint.to_owned() }
+            let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
+            let hint = known.map_or(OTHERWISE, |(_, hint)| hint).to_owned();
+            SqlError::Connect { server: self.name.clone(), why: error.said(), hint }
         })
     }
 

@@ -21,7 +21,6 @@ const NAME: &str = "blockstone";
 /// Connections beside those of the sessions: owner, watcher, loaders, some to spare.
 const MORE_CONNECTIONS: u32 = 20;
 
-/// The programs that make a cluster and serve it.
 pub struct Cluster {
     initdb: PathBuf,
     postgres: PathBuf,

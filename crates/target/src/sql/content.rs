@@ -118,7 +118,6 @@ impl Content {
     }
 }
 
-/// New values of the columns of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     bytes: Vec<u8>,

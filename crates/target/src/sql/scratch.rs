@@ -180,15 +180,18 @@ impl Server {
         }
     }
 
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Ends it with `signal`, and by force when that takes too long.
     pub fn stop(&mut self, signal: Signal) {
         let until = Instant::now() + STOP;
         let _ = child::signal(self.pid(), signal);
         while matches!(self.child.try_wait(), Ok(None)) {
             if Instant::now() > until {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
+                return self.kill();
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -198,8 +201,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.kill();
         }
     }
 }

@@ -36,7 +36,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What the operating system knows the sessions as.
     pub fn members(&self) -> Vec<Member> {
         self.members.lock().iter().copied().collect()
     }

@@ -26,7 +26,6 @@ pub struct Link {
     pub schema: Schema,
     /// The server's process, where it is on this machine.
     pub pid: Option<u32>,
-    /// The thread of our own session.
     pub own_thread: Option<u32>,
 }
 

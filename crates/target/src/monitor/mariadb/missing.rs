@@ -6,43 +6,22 @@ use blockstone_base::database::{
 };
 
 use super::Mariadb;
+use super::schema::{OF_STATEMENTS, of_file};
 use crate::monitor::values::PER_SESSION;
 use crate::unmeasured::{Missing, absent, all, numbers, others, some};
 
 /// Times of data files, which only the performance schema takes.
 const TIMES: [&str; 2] = ["read_ns", "write_ns"];
-/// What the performance schema does not tell of files.
-const NOT_OF_FILES: [&str; 10] = [
-    "extend_ios",
-    "extend_bytes",
-    "extend_ns",
-    "writeback_ios",
-    "writeback_ns",
-    "flushes",
-    "flush_ns",
-    "hits",
-    "evictions",
-    "reuses",
-];
-/// What it does not tell of statements.
-const NOT_OF_STATEMENTS: [&str; 8] = [
-    "blocks_hit",
-    "blocks_read",
-    "blocks_dirtied",
-    "blocks_written",
-    "temp_blocks_written",
-    "read_ns",
-    "write_ns",
-    "redo_bytes",
-];
+
 pub fn missing(monitor: &Mariadb) -> Missing {
     let mut missing = of_the_whole(monitor);
     if let Some(why) = without_schema(monitor) {
         missing.extend([all(&IO, &why), all(&STATEMENT, &why)].concat());
         missing.extend(some(&ROLE, &TIMES, &why));
     } else {
-        missing.extend(some(&IO, &NOT_OF_FILES, &uncounted()));
-        missing.extend(some(&STATEMENT, &NOT_OF_STATEMENTS, &uncounted()));
+        missing.extend(absent(&[&IO], |name| of_file(name).is_some(), |_| uncounted()));
+        let counted = |name| OF_STATEMENTS.contains(&name);
+        missing.extend(absent(&[&STATEMENT], counted, |_| uncounted()));
     }
     missing.extend(of_sessions(monitor));
     missing.extend(of_threads(monitor));

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::{EVENT, IO, STATEMENT};
+use blockstone_base::database::{EVENT, IO, ROLE, STATEMENT};
 
 use super::link::Link;
 use crate::monitor::pace::Pace;
@@ -18,6 +18,14 @@ const WAITS: &str = include_str!("../../../sql/monitor/mariadb/waits.sql");
 const STATEMENTS: &str = include_str!("../../../sql/monitor/mariadb/statements.sql");
 /// Files of data, as the server calls their I/O.
 const DATA: &str = "innodb/innodb_data_file";
+
+/// What is counted of a statement.
+pub const OF_STATEMENTS: [&str; 3] = ["calls", "total_ns", "rows"];
+
+/// The place of a column among those that are counted of a file: they are those of a role.
+pub fn of_file(column: &str) -> Option<usize> {
+    ROLE.columns.iter().position(|known| known.name == column)
+}
 
 #[derive(Debug, Default)]
 pub struct Counted {
@@ -57,16 +65,9 @@ impl Counted {
             if name == DATA {
                 times = Some([read_ns, write_ns]);
             }
+            let values = [reads, read_bytes, read_ns, writes, write_bytes, write_ns];
             readings.push(row(&IO, format!("server/{name}"), |column| {
-                Cell::from(match column {
-                    "read_ios" => Some(reads),
-                    "read_bytes" => Some(read_bytes),
-                    "read_ns" => Some(read_ns),
-                    "write_ios" => Some(writes),
-                    "write_bytes" => Some(write_bytes),
-                    "write_ns" => Some(write_ns),
-                    _ => None,
-                })
+                Cell::from(of_file(column).map(|at| values[at]))
             }));
         }
         for (event, waits, ns) in link.ask::<(String, u64, u64)>(WAITS)? {
@@ -91,13 +92,10 @@ fn statements(
         link.ask::<(String, Option<String>, u64, u64, u64)>(STATEMENTS)?
     {
         reported.tell(&id, &text.unwrap_or_default(), readings);
+        let values = [calls, total_ns, rows];
         readings.push(row(&STATEMENT, id, |column| {
-            Cell::from(match column {
-                "calls" => Some(calls),
-                "total_ns" => Some(total_ns),
-                "rows" => Some(rows),
-                _ => None,
-            })
+            let at = OF_STATEMENTS.iter().position(|known| *known == column);
+            Cell::from(at.map(|at| values[at]))
         }));
     }
     Ok(())

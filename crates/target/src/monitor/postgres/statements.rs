@@ -48,7 +48,6 @@ impl Statements {
         Ok(Self { counts, texts, ours: BTreeSet::new(), pace: Pace::default() })
     }
 
-    /// Whether it tells what statements say.
     pub fn has_texts(&self) -> bool {
         self.counts.is_answered() && self.texts.is_answered()
     }
