@@ -53,6 +53,7 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
     let dialect = if pgio { Dialect::Pgio } else { Dialect::Slob };
     let mut reader = Reader {
         wanted: Wanted::default(),
+        has_hotspot: false,
         hotspot: HOTSPOT_SHIPPED,
         think: THINK_SHIPPED,
         without: Vec::new(),
@@ -85,29 +86,20 @@ const SLOB: [&str; 8] = [
     "THREADS_PER_SCHEMA",
 ];
 
-/// Hot range and pauses of a slob.conf, each switched by a name of its own.
-struct HotspotSettings {
-    on: bool,
-    size_mb: u64,
-    offset_mb: u64,
-    every: u32,
-}
-
-struct ThinkSettings {
-    min: Nanos,
-    max: Nanos,
-    every: u32,
-}
-
-const HOTSPOT_SHIPPED: HotspotSettings =
-    HotspotSettings { on: false, size_mb: 8, offset_mb: 16, every: 3 };
-const THINK_SHIPPED: ThinkSettings =
-    ThinkSettings { min: Nanos::millis(100), max: Nanos::millis(500), every: 0 };
+/// The hot range and the pauses of a slob.conf as it is shipped, each switched by another name.
+const HOTSPOT_SHIPPED: HotspotWanted = HotspotWanted {
+    size: Scale::Bytes(Bytes::mib(8)),
+    offset: Scale::Bytes(Bytes::mib(16)),
+    every: 3,
+};
+const THINK_SHIPPED: Think =
+    Think { min: Nanos::millis(100), max: Nanos::millis(500), every: Every(0) };
 
 struct Reader {
     wanted: Wanted,
-    hotspot: HotspotSettings,
-    think: ThinkSettings,
+    has_hotspot: bool,
+    hotspot: HotspotWanted,
+    think: Think,
     without: Vec<String>,
 }
 
@@ -146,15 +138,15 @@ impl Reader {
             "OBFUSCATE_COLUMNS" => {
                 self.wanted.obfuscate = Some(if line.flag()? { 1.0 } else { 0.0 });
             }
-            "DO_HOTSPOT" => self.hotspot.on = line.flag()?,
-            "HOTSPOT_MB" => self.hotspot.size_mb = line.number(u32::MAX)?.into(),
-            "HOTSPOT_OFFSET_MB" => self.hotspot.offset_mb = line.number(u32::MAX)?.into(),
+            "DO_HOTSPOT" => self.has_hotspot = line.flag()?,
+            "HOTSPOT_MB" => self.hotspot.size = line.mebibytes()?,
+            "HOTSPOT_OFFSET_MB" => self.hotspot.offset = line.mebibytes()?,
             "HOTSPOT_FREQUENCY" => self.hotspot.every = line.number(u32::MAX)?,
             "HOT_SCHEMA_FREQUENCY" => {
                 let every = line.number(u32::MAX)?;
                 self.wanted.hot_schema = (every > 0).then_some(every);
             }
-            "THINK_TM_FREQUENCY" => self.think.every = line.number(u32::MAX)?,
+            "THINK_TM_FREQUENCY" => self.think.every = Every(line.number(u32::MAX)?),
             "THINK_TM_MIN" => self.think.min = line.seconds()?,
             "THINK_TM_MAX" => self.think.max = line.seconds()?,
             _ => self.no_counterpart(line, slob_reason(line.name)),
@@ -184,18 +176,9 @@ impl Reader {
     }
 
     fn finish(self, dialect: Dialect) -> Conf {
-        let Self { mut wanted, hotspot, think, without } = self;
-        if hotspot.on {
-            wanted.hotspot = Some(HotspotWanted {
-                size: Scale::Bytes(Bytes::mib(hotspot.size_mb)),
-                offset: Scale::Bytes(Bytes::mib(hotspot.offset_mb)),
-                every: hotspot.every,
-            });
-        }
-        if think.every > 0 {
-            let ThinkSettings { min, max, every } = think;
-            wanted.think = Some(Think { min, max, every: Every(every) });
-        }
+        let Self { mut wanted, has_hotspot, hotspot, think, without } = self;
+        wanted.hotspot = has_hotspot.then_some(hotspot);
+        wanted.think = (think.every.0 > 0).then_some(think);
         Conf { dialect, wanted, without_counterpart: without }
     }
 }
@@ -292,6 +275,10 @@ impl Assignment<'_> {
 
     fn scale(&self) -> Result<Scale, ConfError> {
         self.value.parse().map_err(|why: String| self.unusable(why))
+    }
+
+    fn mebibytes(&self) -> Result<Scale, ConfError> {
+        Ok(Scale::Bytes(Bytes::mib(self.number(u32::MAX)?.into())))
     }
 
     fn flag(&self) -> Result<bool, ConfError> {

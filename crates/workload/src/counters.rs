@@ -15,18 +15,19 @@ use blockstone_target::{Executed, Operation};
 const KINDS: usize = Operation::KINDS.len();
 const COLUMNS: usize = OPERATION.columns.len();
 
+blockstone_base::counters! {
 /// Counters of one kind of operation, summed over all sessions since they started: the columns of
 /// [`OPERATION`], where each is described.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindTotals {
-    pub completed_ops: u64,
-    pub failed_ops: u64,
-    pub rows: u64,
-    pub commits: u64,
-    pub latency_ns_sum: u64,
-    pub service_ns_sum: u64,
-    pub lag_ns_sum: u64,
-    pub think_ns_sum: u64,
+    pub completed_ops,
+    pub failed_ops,
+    pub rows,
+    pub commits,
+    pub latency_ns_sum,
+    pub service_ns_sum,
+    pub lag_ns_sum,
+    pub think_ns_sum,
+}
 }
 
 /// Counters of all kinds, in the order of [`Operation::KINDS`].
@@ -42,21 +43,6 @@ pub struct SessionLatencies {
     pub latency: LatencyHistogram,
     /// From the sending; only in an open loop, where the two differ.
     pub service: Option<LatencyHistogram>,
-}
-
-impl KindTotals {
-    pub fn values(&self) -> [u64; COLUMNS] {
-        [
-            self.completed_ops,
-            self.failed_ops,
-            self.rows,
-            self.commits,
-            self.latency_ns_sum,
-            self.service_ns_sum,
-            self.lag_ns_sum,
-            self.think_ns_sum,
-        ]
-    }
 }
 
 impl Totals {
@@ -152,15 +138,7 @@ impl SessionCounters {
 
     fn add_to(&self, totals: &mut Totals) {
         for (kind, sum) in self.read().into_iter().zip(&mut totals.0) {
-            let [completed, failed, rows, commits, latency, service, lag, think] = kind;
-            sum.completed_ops += completed;
-            sum.failed_ops += failed;
-            sum.rows += rows;
-            sum.commits += commits;
-            sum.latency_ns_sum += latency;
-            sum.service_ns_sum += service;
-            sum.lag_ns_sum += lag;
-            sum.think_ns_sum += think;
+            *sum += kind.into();
         }
     }
 }

@@ -54,7 +54,6 @@ pub struct Areas {
     areas: Vec<Area>,
 }
 
-/// A file that goes with its value.
 #[derive(Debug)]
 struct Area {
     file: Arc<BlockFile>,
@@ -78,10 +77,6 @@ impl NoiseSpec {
     fn writers_of(&self, index: usize) -> u32 {
         let paths = self.paths.len() as u32;
         self.writers / paths + u32::from((index as u32) < self.writers % paths)
-    }
-
-    pub fn load(&self) -> LoadSpec {
-        self.of(self.writers)
     }
 
     fn of(&self, writers: u32) -> LoadSpec {
@@ -163,7 +158,7 @@ impl Areas {
     }
 
     pub fn load(&self) -> LoadSpec {
-        self.spec.load()
+        self.spec.of(self.spec.writers)
     }
 
     /// Starts the writers. Seconds of their latencies count from `origin_ns`.
@@ -193,7 +188,6 @@ pub struct Noise {
 
 #[derive(Debug, Default)]
 pub struct NoiseOutcome {
-    /// Every latency, by second and window.
     pub histograms: Vec<SecondHistogram>,
     pub first_error: Option<String>,
     /// Writers that still wait for their write.
@@ -201,16 +195,9 @@ pub struct NoiseOutcome {
 }
 
 impl Noise {
-    /// Counters since the start, summed over the writers.
     pub fn totals(&self) -> Totals {
         let mut sum = Totals::default();
-        for totals in self.running.iter().map(Running::totals) {
-            sum.completed_ops += totals.completed_ops;
-            sum.completed_bytes += totals.completed_bytes;
-            sum.failed_ops += totals.failed_ops;
-            sum.latency_ns_sum += totals.latency_ns_sum;
-            sum.service_ns_sum += totals.service_ns_sum;
-        }
+        self.running.iter().for_each(|running| sum.add(running.totals()));
         sum
     }
 
@@ -226,7 +213,6 @@ impl Noise {
         self.running.iter().find_map(Running::first_error)
     }
 
-    /// Ends the writers and collects what they did.
     pub fn stop(self, grace: Duration) -> NoiseOutcome {
         let outcomes = self.running.into_iter().map(|running| running.stop(grace));
         outcomes.fold(NoiseOutcome::default(), |mut all, outcome: Outcome| {

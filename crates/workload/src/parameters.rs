@@ -159,10 +159,14 @@ impl Parameters {
     /// The first contradiction.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.check_population()?;
-        for (parameter, value) in
-            [("--work-unit", self.work_unit), ("--update-work-unit", self.update_work_unit)]
-        {
-            nonzero(parameter, value.into())?;
+        for (parameter, value) in [
+            ("--work-unit", self.work_unit.into()),
+            ("--update-work-unit", self.update_work_unit.into()),
+            ("--loops", self.loops.unwrap_or(1)),
+            ("--scan-size", self.scan_rows),
+            ("the frequency of --hot-schema", self.hot_schema.map_or(1, |every| every.0.into())),
+        ] {
+            nonzero(parameter, value)?;
         }
         for (parameter, value) in [("--update-pct", self.update_pct), ("--scan-pct", self.scan_pct)]
         {
@@ -170,12 +174,6 @@ impl Parameters {
                 return Err(ParameterError::Percentage { parameter, value });
             }
         }
-        nonzero("--loops", self.loops.unwrap_or(1))?;
-        nonzero("--scan-size", self.scan_rows)?;
-        nonzero(
-            "the frequency of --hot-schema",
-            self.hot_schema.map_or(1, |every| every.0.into()),
-        )?;
         self.check_range("schema", self.rows, "--scale")?;
         self.check_hotspot()?;
         self.check_pauses()

@@ -253,9 +253,10 @@ impl FromStr for Think {
 }
 
 fn redo_stress() -> impl TypedValueParser<Value = RedoStress> {
-    PossibleValuesParser::new(["lite", "heavy"]).map(|text| match text.as_str() {
-        "heavy" => RedoStress::Heavy,
-        _ => RedoStress::Lite,
+    let all = RedoStress::ALL;
+    PossibleValuesParser::new(all.iter().map(|stress| stress.name())).map(|text| {
+        let found = all.iter().find(|stress| stress.name() == text);
+        *found.unwrap_or(&RedoStress::Lite)
     })
 }
 
