@@ -168,7 +168,6 @@ fn failure(outcome: Option<&Outcome>, noise: &NoiseOutcome) -> Option<RunError> 
     (sessions > 0).then(|| ClaimError::Stuck { waiting }.into())
 }
 
-/// The latencies of the noise, under the name that its series has.
 fn record_noise(session: &mut Session, noise: &NoiseOutcome) -> Result<(), RecordError> {
     let phase = session.phase();
     for part in &noise.histograms {
@@ -336,21 +335,16 @@ impl Loaded for Held<'_, '_> {
     }
 }
 
-/// What the noise has completed, as a row of its series.
 fn noise_reading(noise: &Noise) -> Reading {
     let cells = noise.totals().values().map(Cell::from).into();
     Reading { probe: load::SERIES.probe, object: BACKGROUND.to_owned(), cells }
 }
 
-/// A statistic among the target's readings.
 fn counted(readings: &[Reading], name: &str) -> u64 {
     let column = INSTANCE.columns.iter().position(|column| column.name == name);
     let row = readings.iter().find(|reading| reading.probe == INSTANCE.probe);
-    match (row, column) {
-        (Some(row), Some(column)) => match row.cells[column] {
-            Cell::Value(value) => value as u64,
-            Cell::Text(_) | Cell::Unmeasured => 0,
-        },
+    match row.zip(column).map(|(row, column)| &row.cells[column]) {
+        Some(Cell::Value(value)) => *value as u64,
         _ => 0,
     }
 }

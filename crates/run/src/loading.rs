@@ -7,7 +7,7 @@ use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
 use blockstone_target::registry::Entry;
-use blockstone_target::{Loading, Target, TargetSpec};
+use blockstone_target::{Loading, Target, TargetSpec, unless};
 
 use crate::error::RunError;
 use crate::files::Files;
@@ -91,9 +91,6 @@ impl LoadProgress<'_> {
                 left: Nanos(total.saturating_sub(done) * per_block_ns),
             });
         }
-        match self.observer.interrupted() {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
-        }
+        unless(self.observer.interrupted().is_some())
     }
 }

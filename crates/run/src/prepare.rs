@@ -95,13 +95,10 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         .iter()
         .map(|disk| survey::target(root, &disk.path))
         .collect::<Result<_, _>>()?;
-    let kept = match kept(settings, entry, &surveys)? {
-        None => {
-            check_disks(settings, &surveys)?;
-            None
-        }
-        kept => kept,
-    };
+    let kept = kept(settings, entry, &surveys)?;
+    if kept.is_none() {
+        check_disks(settings, &surveys)?;
+    }
     if settings.run_time.get() == 0 && settings.wanted.loops.is_none() {
         return Err(RunError::NoTime);
     }
@@ -195,8 +192,8 @@ fn scan_plan(
     surveys: &[StorageTarget],
 ) -> Result<Option<scan::Plan>, RunError> {
     let Some(matrix) = &settings.scan else { return Ok(None) };
-    let room = free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64;
-    let size = settings.wanted.scan_size.unwrap_or(Scale::Bytes(scan::SIZE.min(Bytes(room))));
+    let most = scan::SIZE.min(Bytes(room(settings, surveys)));
+    let size = settings.wanted.scan_size.unwrap_or(Scale::Bytes(most));
     let seed = settings.wanted.seed.unwrap_or(settings.seed);
     scan::Plan::new(matrix, entry, size, settings.block, seed).map(Some)
 }
@@ -236,10 +233,14 @@ fn check_disks(settings: &Settings, surveys: &[StorageTarget]) -> Result<(), Run
     Ok(())
 }
 
+/// What data may take without `--scale`.
+fn room(settings: &Settings, surveys: &[StorageTarget]) -> u64 {
+    free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64
+}
+
 /// A scale that leaves most of the free space free.
 fn default_scale(settings: &Settings, surveys: &[StorageTarget], schemas: u32) -> Scale {
-    let room = free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64;
-    let share = room.min(ALL_SCHEMAS.get()) / u64::from(schemas.max(1));
+    let share = room(settings, surveys).min(ALL_SCHEMAS.get()) / u64::from(schemas.max(1));
     Scale::Bytes(SCALE.min(Bytes(share)))
 }
 

@@ -15,9 +15,7 @@ pub struct Settings {
     pub destroy: Vec<PathBuf>,
     /// The target: its name in the registry, and its address if it has one, `name:address`.
     pub target: String,
-    /// Database settings to start or open the target with.
     pub target_settings: Vec<(String, String)>,
-    /// Where the programs of a database server are; none searches the usual places.
     pub programs: Option<PathBuf>,
     /// What is sent; options not given get defaults that suit the storage.
     pub wanted: Wanted,
