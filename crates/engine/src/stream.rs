@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub path: PathBuf,
-    /// Bytes of it, as it was found; what comes behind is not read.
+    /// Its bytes when it was found; what is appended later is not read.
     pub bytes: u64,
     /// Where to begin, in bytes; a multiple of the segment.
     pub from_bytes: u64,
@@ -145,7 +145,7 @@ impl Stream {
         let segment = self.how.segment_bytes as u64;
         let data = match open.file.next_data(at) {
             _ if left == 0 => Some(at),
-            // Behind the end of a file that became shorter there is no hole: reading tells.
+            // Past the end of a file that was truncated there is no hole: the read reports it.
             None if open.file.state().is_ok_and(|now| now.bytes < source.bytes) => Some(at),
             data => data,
         };

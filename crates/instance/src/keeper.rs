@@ -48,7 +48,7 @@ fn watch(
             return;
         }
         watched.left = Instant::now();
-        // One that is found offline when the group is opened may be back for long.
+        // A disk that is offline when the group is opened may have returned long ago.
         watched.due = if opening { watched.left } else { watched.left + watched.pause };
         if !opening {
             let why = disk.last_error.as_ref().map_or(String::new(), |why| format!(" ({why})"));

@@ -70,7 +70,7 @@ pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
     }))
 }
 
-/// Lays the disk group out and opens an instance without data in it, or the one that is there.
+/// Creates a disk group with an empty instance and opens it, or opens the one that is there.
 pub fn open(
     spec: &TargetSpec,
     progress: &mut Progress<'_>,
@@ -154,7 +154,7 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
     (made, opened, group)
 }
 
-/// Creates the group on a thread of its own and tells of it from here.
+/// Creates the group on a thread of its own and reports progress from this one.
 fn lay_out(
     spec: &GroupSpec,
     files: &[FileSpec],

@@ -36,7 +36,7 @@ pub struct Answer {
     pub rows: Vec<(String, String, Vec<Cell>)>,
 }
 
-/// Tells until it goes out of scope.
+/// Answers clients until it is dropped.
 #[derive(Debug)]
 pub struct Teller {
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ struct Shared {
     rows: Mutex<Vec<Reading>>,
     ticked: Condvar,
     listeners: Mutex<HashMap<u64, UnixStream>>,
-    /// As many as there are of them, to be read without their lock.
+    /// Their number, to be read without the lock.
     count: AtomicU64,
     over: AtomicBool,
 }

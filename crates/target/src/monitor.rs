@@ -1,7 +1,7 @@
 //! Monitoring a database that others use: its counters at each tick, samples of its sessions in
 //! between.
 //!
-//! A [`Monitor`] is opened from an address through the [`registry`]. It makes nothing in the
+//! A [`Monitor`] is opened from an address through the [`registry`]. It creates nothing in the
 //! server and needs no schema there; what its user may not see, or the server does not count, is
 //! unmeasured and says why. Its own session is in nothing that it tells, as far as a server tells
 //! the sessions apart: what its queries visit in the catalogue is not taken off.

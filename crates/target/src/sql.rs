@@ -125,7 +125,7 @@ pub trait Link {
     /// Ends the transaction durably.
     fn commit(&mut self) -> Result<(), Trouble>;
 
-    /// Ends the transaction as if it had not been.
+    /// Undoes what the transaction changed.
     fn roll_back(&mut self) -> Result<(), SqlError>;
 
     /// Reads the schema's second table from its first row to its last, and says how many.

@@ -167,7 +167,7 @@ impl Reader {
         Ok(())
     }
 
-    /// An empty value asks for nothing.
+    /// Notes a setting without a counterpart; an empty value asks for nothing.
     fn no_counterpart(&mut self, line: &Assignment<'_>, why: &str) {
         if !line.value.is_empty() {
             let Assignment { name, value, .. } = line;

@@ -62,7 +62,7 @@ struct Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // Gone already is as good as removed now.
+        // It may have been removed already.
         drop(std::fs::remove_file(self.file.path()));
     }
 }

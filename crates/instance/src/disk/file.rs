@@ -101,7 +101,7 @@ impl FileDisk {
     /// Removes the file of a disk that was created; a device stays as it is.
     pub fn remove(&self) {
         if !self.file.is_device() {
-            // Gone already is as good as removed now.
+            // It may have been removed already.
             let _ = std::fs::remove_file(self.file.path());
         }
     }

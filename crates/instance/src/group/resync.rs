@@ -31,14 +31,14 @@ impl Shared {
         }
         let (path, direct) = (Path::new(&member.name), self.direct().is_full());
         if !path.exists() {
-            // The one that left may come back yet, and then it is known what it missed.
+            // The disk that left may still return, and what it missed is known.
             return Err(GroupError::StillAway { disk: member.name.clone() });
         }
         if held.is_some_and(|disk| disk.raw().is_some_and(|file| !file.is_device())) {
             // Another file than the one that left may have any age.
             self.all_stale(number);
         }
-        // Its lock goes with the disk that is no more.
+        // Drops the lock on the disk that is gone.
         member.set_disk(None);
         let disk = FileDisk::open(path, direct)?;
         self.return_disk(number, &(Arc::new(disk) as Arc<dyn Disk>), go_on)
@@ -141,7 +141,7 @@ impl Shared {
             self.copy_unit(file, unit, &mut memory)?;
             let offset = member.offset(place.unit);
             member.write(disk, offset, &memory, false)?;
-            // A disk that was away is not believed: what it says it has taken is read back.
+            // A disk that was away is not trusted: what it acknowledged is read back.
             member.read(disk, offset, &mut again)?;
             if memory[..] != again[..] {
                 return Err(GroupError::FailedAgain { disk: member.name.clone() });

@@ -8,8 +8,8 @@ use blockstone_base::database::STATEMENT_TEXT;
 use super::text::one_line;
 use super::values::row;
 
-/// More statements than these are not remembered, but reported again.
-const TOLD_MAX: usize = 50_000;
+/// The most statements that are remembered; with more, all are reported again.
+const REPORTED_MAX: usize = 50_000;
 
 /// The statements, by their identities.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub struct Reported(HashSet<String>);
 impl Reported {
     /// Appends the text of statement `id`, unless it was reported before.
     pub fn tell(&mut self, id: &str, text: &str, readings: &mut Vec<Reading>) {
-        if self.0.len() > TOLD_MAX {
+        if self.0.len() > REPORTED_MAX {
             self.0.clear();
         }
         if !self.knows(id) {

@@ -13,7 +13,7 @@ use super::error::SqlError;
 use super::{Link, Member, Trouble};
 use crate::target::{Executed, Operation, TargetError, TargetSession};
 
-/// A transaction is sent again at most so often.
+/// How often a transaction is sent at most.
 const ATTEMPTS_MAX: u32 = 1000;
 
 /// The columns of [`Counts`], which the server is not asked for.

@@ -37,8 +37,8 @@ impl Watch {
         let (answer, seen) = sync_channel(1);
         let thread = thread::spawn(move || {
             while let Ok(exact) = asked.recv() {
-                // A database that is gone is found out by the sessions, which say so. Here its
-                // counters are no longer measured.
+                // That a database is gone is reported by the sessions. Here its counters are no
+                // longer measured.
                 let seen = watcher.look(&counts.members(), exact).unwrap_or_default();
                 if answer.send(seen).is_err() {
                     break;

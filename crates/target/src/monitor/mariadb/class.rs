@@ -52,7 +52,7 @@ pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
     }
 }
 
-/// The class of a wait of the performance schema; none of what is no wait by itself.
+/// The class of an event of the performance schema; none where the event is not a wait.
 fn wait_class(wait: &str) -> Option<&'static str> {
     const CLASSES: [(&str, &str); 7] = [
         ("wait/io/file/", "IO"),
