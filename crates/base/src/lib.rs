@@ -21,6 +21,7 @@ pub mod capability;
 pub mod clock;
 pub mod column;
 pub mod database;
+mod declare;
 pub mod dist;
 pub mod histogram;
 pub mod identity;

@@ -10,9 +10,13 @@ use blockstone_base::Capability;
 use blockstone_base::units::Bytes;
 use blockstone_engine::stamp::{self, Identity};
 use blockstone_measure::scratch;
-use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::file::{Access, BlockFile, FileError, open_direct};
 
 use crate::error::CalibrateError;
+
+/// Why the page cache is used where that was asked for; the verdict `not-direct` then condemns the
+/// figures, as it does where the file system does not support `O_DIRECT`.
+const BUFFERED: &str = "--buffered asks for the page cache";
 
 #[derive(Debug)]
 pub struct TestFile {
@@ -47,7 +51,8 @@ impl TestFile {
     /// When the directory cannot be written.
     pub fn create(dir: &Path, run_id: u64, direct: bool) -> Result<Self, FileError> {
         let path = dir.join(scratch::name(run_id, ""));
-        let (main, direct) = with_fallback(direct, |direct| BlockFile::create_new(&path, direct))?;
+        let (main, direct) =
+            open_direct(direct, BUFFERED, |direct| BlockFile::create_new(&path, direct))?;
         main.lock_exclusive()?;
         let main = Arc::new(main);
         Ok(Self { main, kind: Kind::Created, direct, file_id: run_id, run_id })
@@ -71,7 +76,8 @@ impl TestFile {
             return Err(CalibrateError::OtherBlocks { path: path.to_owned(), written, block });
         }
         let access = if writable { Access::ReadWrite } else { Access::Read };
-        let (main, direct) = with_fallback(direct, |direct| BlockFile::open(path, access, direct))?;
+        let (main, direct) =
+            open_direct(direct, BUFFERED, |direct| BlockFile::open(path, access, direct))?;
         main.lock_exclusive()?;
         let (main, file_id) = (Arc::new(main), identity.file_id);
         Ok(Self { main, kind: Kind::Reused, direct, file_id, run_id })
@@ -83,7 +89,7 @@ impl TestFile {
     /// When it cannot be opened or is in use.
     pub fn device(path: &Path, run_id: u64, direct: bool) -> Result<Self, CalibrateError> {
         let open = |direct| BlockFile::open_device(path, direct);
-        let (main, direct) = with_fallback(direct, open)?;
+        let (main, direct) = open_direct(direct, BUFFERED, open)?;
         main.lock_exclusive()?;
         let main = Arc::new(main);
         Ok(Self { main, kind: Kind::Device, direct, file_id: run_id, run_id })
@@ -95,7 +101,7 @@ impl TestFile {
     /// When it cannot be opened.
     pub fn foreign(path: &Path, direct: bool) -> Result<Self, CalibrateError> {
         let open = |direct| BlockFile::open(path, Access::Read, direct);
-        let (main, direct) = with_fallback(direct, open)?;
+        let (main, direct) = open_direct(direct, BUFFERED, open)?;
         Ok(Self { main: Arc::new(main), kind: Kind::Foreign, direct, file_id: 0, run_id: 0 })
     }
 
@@ -195,27 +201,6 @@ pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
         .read_at(0, &mut head)
         .map_err(|errno| file.error("read", std::io::Error::from_raw_os_error(errno)))?;
     Ok(stamp::identify(&head[..length]))
-}
-
-/// Opens the file with `O_DIRECT` if asked to. Where the file system does not support it, falls
-/// back to the page cache and reports that; the verdict `not-direct` then condemns the figures.
-fn with_fallback(
-    direct: bool,
-    open: impl Fn(bool) -> Result<BlockFile, FileError>,
-) -> Result<(BlockFile, Capability), FileError> {
-    if !direct {
-        return Ok((open(false)?, Capability::degraded("--buffered asks for the page cache")));
-    }
-    match open(true) {
-        Ok(file) => Ok((file, Capability::Full)),
-        Err(FileError::Open { source, .. } | FileError::Create { source, .. })
-            if source.kind() == std::io::ErrorKind::InvalidInput =>
-        {
-            let why = "the file system refuses O_DIRECT; every I/O goes through the page cache";
-            Ok((open(false)?, Capability::degraded(why)))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Whether the ends of a device hold nothing but zeros and the blocks of one killed calibration.

@@ -1,11 +1,13 @@
 //! What blocks hold: nothing in particular, or stamped data that are verified on reading.
 
+use std::fmt::Debug;
+
 use blockstone_base::rng;
 
 use crate::stamp::{self, Expected, Fault};
 
 /// Makes the data of writes and judges the data of reads. Shared by all workers of a load.
-pub trait Content: Send + Sync {
+pub trait Content: Send + Sync + Debug {
     /// Whether there is anything to do. When not, the loop calls neither of the others and saves
     /// the clock read that would keep their time out of the latency.
     fn is_active(&self) -> bool {
@@ -19,7 +21,6 @@ pub trait Content: Send + Sync {
     fn verify(&self, offset_bytes: u64, data: &[u8], sample_checksum: bool) -> Check;
 }
 
-/// What a verification looked at and found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Check {
     /// Blocks whose stamp was checked.
@@ -28,16 +29,13 @@ pub struct Check {
     pub checksums: u32,
     /// Blocks that are not what was written.
     pub mismatches: u32,
-    /// The first of those.
     pub first: Option<Mismatch>,
 }
 
-/// A block that is not what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block at offset {offset_bytes}: {fault}")]
 pub struct Mismatch {
     pub offset_bytes: u64,
-    /// What is wrong with it.
     pub fault: Fault,
 }
 

@@ -8,11 +8,12 @@
 
 mod platter;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
 use blockstone_base::dist::Distribution;
 use blockstone_base::rng::Rng;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::request::{Request, RequestOp};
 use platter::Platter;
@@ -22,7 +23,6 @@ const EIO: i32 = 5;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
 
-/// How a simulated disk behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimSpec {
     /// Its size in bytes, a multiple of [`SECTOR_BYTES`].
@@ -41,7 +41,6 @@ pub struct SimSpec {
 /// What goes wrong, and when. Requests count from 1, over all engines of the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// This request fails with EIO.
     pub eio_at: Option<u64>,
     /// Any request fails with EIO with this probability.
     pub eio_probability: f64,
@@ -49,7 +48,6 @@ pub struct Faults {
     pub short_at: Option<u64>,
     /// Any read or write does so with this probability.
     pub short_probability: f64,
-    /// This request never completes.
     pub stuck_at: Option<u64>,
     /// Nothing is served between these instants, in nanoseconds.
     pub stall: Option<(u64, u64)>,
@@ -122,11 +120,9 @@ pub(crate) struct Flight {
     epoch: u64,
 }
 
-/// What a completion changes on the disk.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
     Nothing,
-    /// This write becomes durable.
     Durable {
         version: u64,
     },
@@ -193,7 +189,6 @@ impl SimDisk {
         self.lock().platter.write(offset_bytes, data, 0);
     }
 
-    /// Makes durable what has completed so far.
     pub fn sync(&self) {
         let mut state = self.lock();
         let now_ns = state.seats.iter().map(|seat| seat.now_ns).max().unwrap_or(0);
@@ -210,7 +205,6 @@ impl SimDisk {
         state.platter.power_loss(lost_probability, torn_probability, &mut state.power_rng)
     }
 
-    /// Replaces the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().spec.faults = faults;
     }
@@ -232,7 +226,7 @@ impl SimDisk {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Waits until the event of `seat` at `event_ns` is the next of all. An event at the end of
@@ -246,7 +240,7 @@ impl SimDisk {
         state.seat(seat).event_ns = Some(event_ns);
         self.0.turn.notify_all();
         while !state.is_next(seat, event_ns) {
-            state = self.0.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.0.turn.wait(&mut state);
         }
         let mine = state.seat(seat);
         mine.event_ns = None;

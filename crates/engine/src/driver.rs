@@ -33,7 +33,6 @@ pub struct Running {
 
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its counters at the end.
     pub totals: Totals,
     /// Every latency, by second and window.
     pub histograms: Vec<SecondHistogram>,
@@ -122,7 +121,6 @@ impl Running {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// The first failure so far.
     pub fn first_error(&self) -> Option<String> {
         self.ledger.first_error()
     }

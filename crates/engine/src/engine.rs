@@ -23,7 +23,6 @@ pub trait Engine {
     where
         Self: Sized;
 
-    /// The memory of a free slot.
     fn buffer(&mut self, slot: usize) -> &mut [u8];
 
     /// Queues a request on a free slot. Nothing is sent before the next [`Engine::reap`], so that
@@ -58,7 +57,6 @@ pub trait Engine {
     }
 }
 
-/// What an engine is opened with.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub medium: Medium,
@@ -70,10 +68,8 @@ pub struct Setup {
     pub slot_bytes: usize,
 }
 
-/// Where requests go.
 #[derive(Clone, Debug)]
 pub enum Medium {
-    /// A file or block device.
     File(Arc<BlockFile>),
     Simulated(SimDisk),
     /// Nowhere: for the null engine.
@@ -89,40 +85,35 @@ impl Medium {
             Self::Nothing => "nothing".to_owned(),
         }
     }
+
+    /// The file that `engine` works on.
+    pub(crate) fn file(self, engine: &'static str) -> Result<Arc<BlockFile>, EngineError> {
+        match self {
+            Self::File(file) => Ok(file),
+            other => {
+                let (medium, needs) = (other.name(), "a file or block device");
+                Err(EngineError::Medium { engine, medium, needs })
+            }
+        }
+    }
 }
 
-/// A load that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// No engine has this name.
     #[error("find engine `{name}`: no such engine\nhint: choose one of {known}")]
     Unknown { name: String, known: String },
     #[error("start load on {medium}: {problem}\nhint: {hint}")]
-    Contradiction {
-        /// What it was to run on.
-        medium: String,
-        problem: String,
-        hint: &'static str,
-    },
-    /// The engine cannot work on this medium.
+    Contradiction { medium: String, problem: String, hint: &'static str },
     #[error("open engine {engine} on {medium}: it needs {needs}\nhint: choose another engine")]
     Medium { engine: &'static str, medium: String, needs: &'static str },
-    /// No memory for the slots.
     #[error(transparent)]
     Memory(#[from] ArenaError),
-    /// No ring, or one that broke.
     #[error(transparent)]
     Ring(#[from] RingError),
     #[error(
         "start worker {worker} of {workers}: {source}\nhint: raise ulimit -u or use fewer workers"
     )]
-    Thread {
-        worker: u32,
-        /// How many were asked for.
-        workers: u32,
-        source: std::io::Error,
-    },
-    /// A worker ended before it was ready.
+    Thread { worker: u32, workers: u32, source: std::io::Error },
     #[error(
         "start worker {worker}: it panicked while opening its engine\n\
          hint: this is a bug; please report it"

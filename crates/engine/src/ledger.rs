@@ -2,59 +2,38 @@
 //! lines of their own. Histograms are a worker's own for one second and then handed over.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::load::{Op, SERIES};
+use parking_lot::{Mutex, MutexGuard};
 
+blockstone_base::counters! {
 /// Counters of a load since its start, summed over its workers: the columns of
 /// [`blockstone_base::load::SERIES`], where each is described.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-// Described once, in `SERIES`.
 pub struct Totals {
-    pub completed_ops: u64,
-    pub completed_bytes: u64,
-    pub failed_ops: u64,
-    pub latency_ns_sum: u64,
-    pub service_ns_sum: u64,
-    pub lag_ns_sum: u64,
-    pub lag_ns_max: u64,
-    pub stamps_verified: u64,
-    pub checksums_verified: u64,
-    pub mismatches: u64,
+    pub completed_ops,
+    pub completed_bytes,
+    pub failed_ops,
+    pub latency_ns_sum,
+    pub service_ns_sum,
+    pub lag_ns_sum,
+    pub lag_ns_max,
+    pub stamps_verified,
+    pub checksums_verified,
+    pub mismatches,
+}
 }
 
 const COLUMNS: usize = SERIES.columns.len();
 
 impl Totals {
-    /// The values in the order of [`SERIES`]' columns.
-    pub fn values(&self) -> [u64; COLUMNS] {
-        [
-            self.completed_ops,
-            self.completed_bytes,
-            self.failed_ops,
-            self.latency_ns_sum,
-            self.service_ns_sum,
-            self.lag_ns_sum,
-            self.lag_ns_max,
-            self.stamps_verified,
-            self.checksums_verified,
-            self.mismatches,
-        ]
-    }
-
-    fn add(&mut self, other: &[u64; COLUMNS]) {
-        self.completed_ops += other[0];
-        self.completed_bytes += other[1];
-        self.failed_ops += other[2];
-        self.latency_ns_sum += other[3];
-        self.service_ns_sum += other[4];
-        self.lag_ns_sum += other[5];
-        self.lag_ns_max = self.lag_ns_max.max(other[6]);
-        self.stamps_verified += other[7];
-        self.checksums_verified += other[8];
-        self.mismatches += other[9];
+    /// Adds what others counted; the longest lag stays the longest.
+    pub fn add(&mut self, other: Self) {
+        let lag_ns_max = self.lag_ns_max.max(other.lag_ns_max);
+        *self += other;
+        self.lag_ns_max = lag_ns_max;
     }
 }
 
@@ -72,7 +51,6 @@ pub struct SecondHistogram {
     pub service: Option<LatencyHistogram>,
 }
 
-/// What all workers of a load and its owner share.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub stop: AtomicBool,
@@ -98,7 +76,6 @@ pub(crate) struct Station {
     page: Mutex<Page>,
 }
 
-/// The histograms a worker is filling.
 #[derive(Debug)]
 pub(crate) struct Page {
     end_ns: u64,
@@ -145,25 +122,25 @@ impl Ledger {
         let mut totals = Totals::default();
         for station in &self.stations {
             let values = station.counters.each_ref().map(|counter| counter.load(Ordering::Relaxed));
-            totals.add(&values);
+            totals.add(values.into());
         }
         totals
     }
 
     pub fn note_error(&self, message: impl FnOnce() -> String) {
-        lock(&self.first_error).get_or_insert_with(message);
+        self.first_error.lock().get_or_insert_with(message);
     }
 
     pub fn note_mismatch(&self, message: impl FnOnce() -> String) {
-        lock(&self.first_mismatch).get_or_insert_with(message);
+        self.first_mismatch.lock().get_or_insert_with(message);
     }
 
     pub fn first_error(&self) -> Option<String> {
-        lock(&self.first_error).clone()
+        self.first_error.lock().clone()
     }
 
     pub fn first_mismatch(&self) -> Option<String> {
-        lock(&self.first_mismatch).clone()
+        self.first_mismatch.lock().clone()
     }
 
     /// Makes `page` the one for an operation that completed at `completed_ns`; hands the filled
@@ -187,7 +164,7 @@ impl Ledger {
         if page.pair.latency.count() == 0 {
             return;
         }
-        let mut seconds = lock(&self.seconds);
+        let mut seconds = self.seconds.lock();
         let open_loop = page.pair.service.is_some();
         let key = (page.second, page.windowed);
         let merged = seconds.entry(key).or_insert_with(|| Pair::new(open_loop));
@@ -199,7 +176,7 @@ impl Ledger {
         for station in &self.stations {
             self.hand_over(&mut station.page());
         }
-        let seconds = std::mem::take(&mut *lock(&self.seconds));
+        let seconds = std::mem::take(&mut *self.seconds.lock());
         let histogram = |((second, windowed), pair): (_, Pair)| SecondHistogram {
             second,
             op: self.op,
@@ -223,7 +200,7 @@ impl Station {
     /// The worker's histograms. Its own lock, taken by others only once the load is being stopped.
     #[inline]
     pub fn page(&self) -> MutexGuard<'_, Page> {
-        lock(&self.page)
+        self.page.lock()
     }
 }
 
@@ -252,21 +229,16 @@ impl Pair {
     }
 }
 
-/// A worker that panicked leaves counters that are still true.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn totals_are_the_columns_of_the_series_in_their_order() {
-        let values: Vec<u64> = (1..=COLUMNS as u64).collect();
+        let values: [u64; COLUMNS] = std::array::from_fn(|index| index as u64 + 1);
         let mut totals = Totals::default();
-        totals.add(&values.clone().try_into().unwrap());
-        assert_eq!(totals.values().to_vec(), values);
+        totals.add(values.into());
+        assert_eq!(totals.values(), values);
         let names: Vec<&str> = SERIES.columns.iter().map(|column| column.name).collect();
         let debug = format!("{totals:?}");
         let at: Vec<usize> = names.iter().map(|name| debug.find(name).unwrap()).collect();

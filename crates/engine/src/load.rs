@@ -1,6 +1,5 @@
 //! A load: what is sent, where to, and when it is done.
 
-use std::fmt;
 use std::sync::Arc;
 
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
@@ -8,16 +7,13 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 use crate::content::{Content, NoContent};
 use crate::engine::{EngineError, Medium};
 
-/// A load, ready to start.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Load {
     /// What is sent. `span_bytes` is visited in whole blocks; a remainder at its end is not
     /// visited.
     pub spec: LoadSpec,
     pub medium: Medium,
-    /// What blocks hold.
     pub content: Arc<dyn Content>,
-    /// When the load is done by itself.
     pub length: Length,
     /// Sequence of the first write; every write of the load gets one of its own, upwards.
     pub first_sequence: u64,
@@ -27,7 +23,6 @@ pub struct Load {
     pub origin_ns: u64,
 }
 
-/// When a load is done by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// Never: it runs until stopped. A sequential worker begins its part of the span again. An
@@ -109,15 +104,5 @@ impl Load {
                 hint,
             }),
         }
-    }
-}
-
-impl fmt::Debug for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Load")
-            .field("spec", &self.spec)
-            .field("medium", &self.medium)
-            .field("length", &self.length)
-            .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,6 @@ use blockstone_sys::clock;
 use crate::engine::{Engine, EngineError, Setup};
 use crate::request::{Completion, Request, Wait};
 
-/// The null engine; its medium is ignored.
 #[derive(Debug)]
 pub struct Null {
     arena: Arena,

@@ -7,7 +7,6 @@ use blockstone_base::dist::Distribution;
 use blockstone_base::load::Pacing;
 use blockstone_base::rng::Rng;
 
-/// The instants at which one worker's operations are due.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     start_ns: u64,
@@ -35,7 +34,6 @@ impl Schedule {
         Some(Self { start_ns, next_ns, gap, rng })
     }
 
-    /// When the next operation is due.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.start_ns + self.next_ns as u64

@@ -8,7 +8,6 @@ use blockstone_base::rng::Rng;
 
 use crate::load::Length;
 
-/// The offsets one worker visits.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     order: Order,

@@ -7,7 +7,7 @@ use blockstone_sys::buffer::Arena;
 use blockstone_sys::clock;
 use blockstone_sys::file::BlockFile;
 
-use crate::engine::{Engine, EngineError, Medium, Setup};
+use crate::engine::{Engine, EngineError, Setup};
 use crate::request::{Completion, Request, RequestOp, Wait};
 
 /// The blocking engine. It has one request in flight: the thread itself.
@@ -20,13 +20,7 @@ pub struct Psync {
 
 impl Engine for Psync {
     fn open(setup: Setup) -> Result<Self, EngineError> {
-        let Medium::File(file) = setup.medium else {
-            return Err(EngineError::Medium {
-                engine: "psync",
-                medium: setup.medium.name(),
-                needs: "a file or block device",
-            });
-        };
+        let file = setup.medium.file("psync")?;
         let arena = Arena::new(setup.slots, setup.slot_bytes)?;
         Ok(Self { file, arena, queued: None })
     }

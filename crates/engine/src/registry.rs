@@ -12,13 +12,10 @@ use crate::worker::{self, Worker};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name in settings and recordings.
     pub name: &'static str,
-    /// What it does, in one sentence.
     pub doc: &'static str,
     /// Most requests a worker can have in flight.
     pub depth_max: u32,
-    /// Whether this machine has it.
     pub capability: fn() -> Capability,
     pub(crate) run: fn(Worker),
 }

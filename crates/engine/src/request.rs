@@ -1,35 +1,7 @@
 //! What passes between a worker and its engine: requests, and their completions.
 
 /// What to do with a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestOp {
-    Read,
-    Write,
-    /// Write from the slot, complete when durable.
-    WriteDsync,
-    /// Make all completed writes durable, and the metadata needed to read them.
-    Fdatasync,
-    /// Make all completed writes and all metadata durable.
-    Fsync,
-}
-
-impl RequestOp {
-    /// Its name in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::WriteDsync => "durable write",
-            Self::Fdatasync => "fdatasync",
-            Self::Fsync => "fsync",
-        }
-    }
-
-    /// Whether the request moves no data of its own.
-    pub const fn is_sync(self) -> bool {
-        matches!(self, Self::Fdatasync | Self::Fsync)
-    }
-}
+pub use blockstone_sys::ring::Transfer as RequestOp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -38,11 +10,9 @@ pub struct Request {
     pub offset_bytes: u64,
     /// How much, in bytes; ignored by syncs.
     pub len_bytes: u32,
-    /// The slot that holds the data.
     pub slot: usize,
 }
 
-/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Its slot, free again.
@@ -53,10 +23,8 @@ pub struct Completion {
     pub completed_ns: u64,
 }
 
-/// How long a reap waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Until at least one completion is there.
     One,
     /// Until at least one completion is there or the engine's clock shows this instant, also when
     /// nothing is in flight.

@@ -7,7 +7,6 @@ pub use crate::disk::{Faults, PowerLoss, SECTOR_BYTES, SimDisk, SimSpec};
 use crate::engine::{Engine, EngineError, Medium, Setup};
 use crate::request::{Completion, Request, Wait};
 
-/// The engine of one worker on a [`SimDisk`].
 #[derive(Debug)]
 pub struct Sim {
     disk: SimDisk,

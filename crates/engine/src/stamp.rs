@@ -26,56 +26,34 @@ const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 48;
 const TRAILER_BYTES: usize = 16;
 
-/// What a block must say of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The file it belongs to.
     pub file_id: u64,
-    /// Its byte offset in that file.
     pub offset_bytes: u64,
     /// The writes it may come from. Lower is a lost write, higher one that was never made.
     pub sequence: RangeInclusive<u64>,
 }
 
-/// How a block is not what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It reads as zeros only.
     #[error("never written: the block is all zeros")]
     Zeros,
-    /// Something else than a stamped block.
     #[error("it carries no stamp")]
     NoStamp,
-    /// Stamped by a version with another layout.
     #[error("its stamp has version {found}, not {VERSION}")]
     Version { found: u32 },
     /// A block of another length, so the beginning of another write.
     #[error("its stamp says {found_bytes} bytes")]
     Length { found_bytes: u32 },
-    /// A block of another file.
     #[error("it belongs to file {found:#x}")]
     File { found: u64 },
-    /// A block of another place.
     #[error("it belongs to offset {found_bytes}")]
     Address { found_bytes: u64 },
-    /// Beginning and end come from different writes.
     #[error("it is torn: it begins with write {head} and ends with write {tail}")]
-    Torn {
-        /// Sequence at the beginning.
-        head: u64,
-        /// Sequence at the end.
-        tail: u64,
-    },
+    Torn { head: u64, tail: u64 },
     /// A complete block of a write that should have been overwritten, or was never made.
     #[error("it is from write {found}, expected {low} to {high}")]
-    Sequence {
-        found: u64,
-        /// Lowest expected.
-        low: u64,
-        /// Highest expected.
-        high: u64,
-    },
-    /// The stamp is right, the content is not.
+    Sequence { found: u64, low: u64, high: u64 },
     #[error("its checksum does not match its content")]
     Checksum,
 }

@@ -5,16 +5,16 @@
 //! which order they belong. Holes are not read: they are claimed as such.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
+use blockstone_sys::file::{Access, BlockFile, FileError, FileState, open_direct};
+use parking_lot::{Condvar, Mutex};
 
-/// A file to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub path: PathBuf,
-    /// Bytes of it, as it was found; what comes behind is not read.
+    /// Its bytes when it was found; what is appended later is not read.
     pub bytes: u64,
     /// Where to begin, in bytes; a multiple of the segment.
     pub from_bytes: u64,
@@ -40,13 +40,10 @@ pub struct Claim {
     pub start_bytes: u64,
     /// Bytes, never more than a segment unless they are a hole. An empty file is one empty claim.
     pub len_bytes: u64,
-    /// What lies there.
     pub kind: ClaimKind,
-    /// Whether the file ends here.
     pub is_last: bool,
 }
 
-/// What a claim is of.
 #[derive(Debug)]
 pub enum ClaimKind {
     Data(Arc<Open>),
@@ -56,7 +53,6 @@ pub enum ClaimKind {
     Failed(FileError),
 }
 
-/// A file while its segments are being read.
 #[derive(Debug)]
 pub struct Open {
     file: BlockFile,
@@ -64,7 +60,6 @@ pub struct Open {
     drops: bool,
 }
 
-/// Files on their way through.
 #[derive(Debug)]
 pub struct Stream {
     sources: Vec<Source>,
@@ -98,7 +93,7 @@ impl Stream {
     /// Nothing more is to be read: threads that wait for the rate are woken now. At a low rate that
     /// would be minutes later.
     pub fn end(&self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.ended.lock() = true;
         self.end.notify_all();
     }
 
@@ -106,7 +101,7 @@ impl Stream {
     /// [`Self::end`] was called meanwhile.
     pub fn claim(&self) -> Option<Claim> {
         let (claim, due) = {
-            let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cursor = self.cursor.lock();
             let claim = self.next(&mut cursor)?;
             let due = self.due(&mut cursor, &claim);
             (claim, due)
@@ -118,9 +113,9 @@ impl Stream {
     }
 
     fn ends_within(&self, wait: Duration) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.end.wait_timeout_while(ended, wait, |ended| !*ended);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let mut ended = self.ended.lock();
+        self.end.wait_while_for(&mut ended, |ended| !*ended, wait);
+        *ended
     }
 
     fn next(&self, cursor: &mut Cursor) -> Option<Claim> {
@@ -150,7 +145,7 @@ impl Stream {
         let segment = self.how.segment_bytes as u64;
         let data = match open.file.next_data(at) {
             _ if left == 0 => Some(at),
-            // Behind the end of a file that became shorter there is no hole: reading tells.
+            // Past the end of a file that was truncated there is no hole: the read reports it.
             None if open.file.state().is_ok_and(|now| now.bytes < source.bytes) => Some(at),
             data => data,
         };
@@ -173,14 +168,9 @@ impl Stream {
     }
 
     fn open(&self, source: &Source) -> Result<Open, FileError> {
-        let (file, drops) = match BlockFile::open(&source.path, Access::Read, self.how.direct) {
-            Err(FileError::Open { source: error, .. })
-                if self.how.direct && error.kind() == std::io::ErrorKind::InvalidInput =>
-            {
-                (BlockFile::open(&source.path, Access::Read, false)?, true)
-            }
-            other => (other?, false),
-        };
+        let open = |direct| BlockFile::open(&source.path, Access::Read, direct);
+        let (file, capability) = open_direct(self.how.direct, "not asked for", open)?;
+        let drops = self.how.direct && !capability.is_full();
         let found = file.state()?;
         Ok(Open { file, found, drops })
     }
@@ -215,7 +205,7 @@ impl Open {
                         break;
                     }
                 }
-                Err(errno) if errno == INTERRUPTED => {}
+                Err(INTERRUPTED) => {}
                 Err(errno) => {
                     return Err(self.file.error("read", std::io::Error::from_raw_os_error(errno)));
                 }
@@ -227,7 +217,6 @@ impl Open {
         Ok(done)
     }
 
-    /// Whether reads go past the page cache.
     pub fn is_direct(&self) -> bool {
         self.file.is_direct()
     }

@@ -4,10 +4,10 @@
 use blockstone_base::Capability;
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::clock;
-use blockstone_sys::ring::{Ring, Transfer};
+use blockstone_sys::ring::Ring;
 
-use crate::engine::{Engine, EngineError, Medium, Setup};
-use crate::request::{Completion, Request, RequestOp, Wait};
+use crate::engine::{Engine, EngineError, Setup};
+use crate::request::{Completion, Request, Wait};
 
 pub struct Uring {
     ring: Ring,
@@ -15,13 +15,7 @@ pub struct Uring {
 
 impl Engine for Uring {
     fn open(setup: Setup) -> Result<Self, EngineError> {
-        let Medium::File(file) = setup.medium else {
-            return Err(EngineError::Medium {
-                engine: "uring",
-                medium: setup.medium.name(),
-                needs: "a file or block device",
-            });
-        };
+        let file = setup.medium.file("uring")?;
         let arena = Arena::new(setup.slots, setup.slot_bytes)?;
         Ok(Self { ring: Ring::open(file, arena)? })
     }
@@ -33,14 +27,8 @@ impl Engine for Uring {
 
     #[inline]
     fn submit(&mut self, request: Request) -> Result<(), EngineError> {
-        let transfer = match request.op {
-            RequestOp::Read => Transfer::Read,
-            RequestOp::Write => Transfer::Write,
-            RequestOp::WriteDsync => Transfer::WriteDsync,
-            RequestOp::Fdatasync => Transfer::Fdatasync,
-            RequestOp::Fsync => Transfer::Fsync,
-        };
-        self.ring.push(transfer, request.slot, request.offset_bytes, request.len_bytes);
+        let Request { op, slot, offset_bytes, len_bytes } = request;
+        self.ring.push(op, slot, offset_bytes, len_bytes);
         Ok(())
     }
 

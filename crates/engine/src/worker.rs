@@ -22,10 +22,8 @@ const FAILURES_IN_A_ROW: u32 = 16;
 /// How often an idle worker of an open loop checks whether it was told to stop.
 const STOP_POLL_NS: u64 = 20_000_000;
 
-/// What a worker reports when it is ready to start.
 pub(crate) type Ready = Result<Vec<(&'static str, Capability)>, EngineError>;
 
-/// What a worker thread is started with.
 #[derive(Debug)]
 pub struct Worker {
     pub(crate) index: u32,
@@ -90,7 +88,6 @@ struct Loop<'a, E> {
     active: bool,
     flights: Vec<Flight>,
     free: Vec<usize>,
-    /// Slots filled since the last reap.
     filled: Vec<usize>,
     totals: Totals,
     operations: u64,

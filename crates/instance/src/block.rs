@@ -14,7 +14,6 @@
 use blockstone_base::rng;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Bytes before the first column.
 pub const HEADER_BYTES: usize = 64;
 /// Columns of a row beside its key.
 pub const COLUMNS: usize = 19;
@@ -32,7 +31,6 @@ const AT_INSTANCE: usize = 40;
 const AT_KEY: usize = 48;
 const AT_VERSION: usize = 56;
 
-/// Which table of a schema a block belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// The table whose rows are visited by key.
@@ -41,32 +39,25 @@ pub enum Table {
     Scan,
 }
 
-/// What a block says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The instance it belongs to.
     pub instance: u64,
     /// Its number in the data file.
     pub number: u64,
     pub schema: u32,
     pub table: Table,
-    /// The key of its row.
     pub key: u64,
 }
 
-/// How a block is not what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Nothing was ever written there.
     #[error("it is all zeros")]
     Zeros,
-    /// Something else than a block.
     #[error("it is not a block of an instance")]
     NoBlock,
-    /// A block of another instance.
     #[error("it belongs to instance {found:#x}")]
     Instance { found: u64 },
-    /// A block of another place.
     #[error("it claims to be block {found}")]
     Number { found: u64 },
     /// Torn, or altered since it was written.
@@ -156,7 +147,6 @@ pub fn check(block: &[u8], instance: u64, number: u64) -> Result<(), Fault> {
     }
 }
 
-/// The number a block says it has.
 pub fn number(block: &[u8]) -> u64 {
     get(block, AT_NUMBER)
 }
@@ -166,12 +156,10 @@ pub fn scn(block: &[u8]) -> u64 {
     get(block, AT_SCN)
 }
 
-/// Stamps the redo position of its last change.
 pub fn set_scn(block: &mut [u8], scn: u64) {
     put(block, AT_SCN, scn);
 }
 
-/// The key of its row.
 #[inline]
 pub fn key(block: &[u8]) -> u64 {
     get(block, AT_KEY)
@@ -183,19 +171,16 @@ pub fn version(block: &[u8]) -> u64 {
     get(block, AT_VERSION)
 }
 
-/// Sets how often its row was updated.
 pub fn set_version(block: &mut [u8], version: u64) {
     put(block, AT_VERSION, version);
 }
 
-/// Column `index` of its row.
 #[inline]
 pub fn column(block: &[u8], index: usize) -> &[u8] {
     let start = HEADER_BYTES + index * COLUMN_BYTES;
     &block[start..start + COLUMN_BYTES]
 }
 
-/// Column `index` of its row, to be changed.
 pub fn column_mut(block: &mut [u8], index: usize) -> &mut [u8] {
     let start = HEADER_BYTES + index * COLUMN_BYTES;
     &mut block[start..start + COLUMN_BYTES]

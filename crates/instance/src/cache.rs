@@ -46,9 +46,7 @@ pub(crate) struct Cache {
     partitions: Box<[Partition]>,
     hand: AtomicUsize,
     dirty: AtomicUsize,
-    /// Sessions that wait for a free frame.
     waiting: AtomicUsize,
-    /// Times that frames were freed.
     freed: AtomicU64,
     queue: Mutex<VecDeque<Arc<Seat>>>,
     relay: Relay,
@@ -66,22 +64,18 @@ struct Frame {
     tag: AtomicU64,
     /// Position of its first change since it was last written, or zero.
     first_change: AtomicU64,
-    /// The next frame of its chain.
     next: AtomicU32,
     state: AtomicU8,
     used: AtomicBool,
     body: RwLock<Slot>,
 }
 
-/// A block in the cache, to be read.
 pub(crate) type Shared<'a> = RwLockReadGuard<'a, Slot>;
-/// A block in the cache, to be changed.
 pub(crate) type Exclusive<'a> = RwLockWriteGuard<'a, Slot>;
 pub(crate) type Waits<'a> = (&'a Ledger, &'a Histograms);
 
 /// What a search for a block to change, or to read into a frame, came to.
 pub(crate) enum Found<T> {
-    /// It is in the cache.
     Here(T),
     Absent,
 }
@@ -96,7 +90,6 @@ pub(crate) struct Claimed<'a> {
 }
 
 impl Cache {
-    /// A cache of `frames` frames of `block_bytes`.
     pub fn new(frames: usize, block_bytes: usize) -> Result<Self, InstanceError> {
         let arena = Arena::new(frames, block_bytes)?;
         let chains = (frames * 2).next_power_of_two();
@@ -130,7 +123,6 @@ impl Cache {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Whether sessions wait for a free frame.
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
@@ -353,9 +345,7 @@ impl Cache {
     }
 }
 
-/// What a claim came to.
 pub(crate) enum Claim<'a> {
-    /// A frame is linked for the block and latched.
     Frame(Claimed<'a>),
     /// The block is in the cache meanwhile.
     Present,
@@ -363,7 +353,6 @@ pub(crate) enum Claim<'a> {
     NoFrame(Freed),
 }
 
-/// How often frames had been freed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freed(u64);
 
@@ -401,7 +390,6 @@ impl Frame {
 }
 
 impl<'a> Claimed<'a> {
-    /// The memory to read the block into.
     pub fn memory(&mut self) -> &mut [u8] {
         self.body.as_mut().expect("a claim has its body until it ends")
     }

@@ -11,7 +11,6 @@ use crate::wait::{Direction, Event, Ledger, Statistic};
 /// Without reason to hurry, a checkpoint advances this often.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Runs until the instance stops.
 pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError> {
     while shared.health.is_running() {
         shared.checkpoint_bell.wait(EVERY);

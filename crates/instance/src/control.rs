@@ -5,13 +5,13 @@
 //! an older state back, whose redo may have been written over.
 
 use blockstone_base::Bytes;
-use blockstone_sys::buffer::{Arena, Slot};
+use blockstone_sys::buffer::Slot;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::block::{get, put};
 use crate::error::InstanceError;
-use crate::group::{GroupError, GroupFile};
+use crate::group::GroupFile;
 use crate::redo::Lsn;
 use crate::redo::buffer::{Mark, Place};
 use crate::spec::{InstanceSpec, TornProtection};
@@ -20,7 +20,6 @@ use crate::spec::{InstanceSpec, TornProtection};
 pub(crate) const COPY_BYTES: usize = 4096;
 /// Bytes of a half: what is written at once.
 pub(crate) const HALF_BYTES: usize = 2 * COPY_BYTES;
-/// Bytes of the file.
 pub(crate) const CONTROL_BYTES: usize = 2 * HALF_BYTES;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"bstnctrl");
@@ -35,7 +34,6 @@ pub(crate) struct Identity {
     pub spec: InstanceSpec,
 }
 
-/// What changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     /// Writes of the control file so far.
@@ -52,7 +50,6 @@ pub(crate) struct State {
     pub writers: u32,
 }
 
-/// The control file of an open instance.
 #[derive(Debug)]
 pub(crate) struct Control {
     file: GroupFile,
@@ -61,25 +58,21 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Writes both halves of a new control file.
     pub fn create(file: GroupFile, identity: Identity, state: State) -> Result<(), InstanceError> {
         // Both halves: that of an earlier instance in the same group could look newer.
-        let control = Self { file, identity, state: Mutex::new((state, memory()?)) };
+        let control = Self { file, identity, state: Mutex::new((state, Slot::new(HALF_BYTES)?)) };
         control.write(|_| {})?;
         control.write(|_| {})
     }
 
-    /// Reads the newest state.
     pub fn open(file: GroupFile) -> Result<Self, InstanceError> {
-        let mut memory = memory()?;
+        let mut memory = Slot::new(HALF_BYTES)?;
         let mut newest: Option<(Identity, State)> = None;
         let mut other_version = None;
         for offset in (0..CONTROL_BYTES).step_by(COPY_BYTES) {
             let copy = &mut memory[..COPY_BYTES];
-            match file.read(offset as u64, copy, &|_, bytes| is_whole(bytes)) {
-                Ok(_) => {}
-                Err(GroupError::Corrupt { .. }) => continue,
-                Err(other) => return Err(other.into()),
+            if !file.read_if_whole(offset as u64, copy, &|_, bytes| is_whole(bytes))? {
+                continue;
             }
             match decode(copy) {
                 Ok(found) if newest.is_none_or(|(_, state)| state.sequence < found.1.sequence) => {
@@ -106,7 +99,6 @@ impl Control {
         self.state.lock().0
     }
 
-    /// Changes the state and makes it durable.
     pub fn write(&self, change: impl FnOnce(&mut State)) -> Result<(), InstanceError> {
         let mut guard = self.state.lock();
         let (state, memory) = &mut *guard;
@@ -119,11 +111,6 @@ impl Control {
         *state = next;
         Ok(())
     }
-}
-
-fn memory() -> Result<Slot, InstanceError> {
-    let mut slots = Arena::new(1, HALF_BYTES)?.into_slots();
-    Ok(slots.pop().expect("an arena of one slot has one"))
 }
 
 fn encode(identity: &Identity, state: &State, out: &mut [u8]) {

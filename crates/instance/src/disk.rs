@@ -61,20 +61,16 @@ pub trait Disk: Send + Sync + fmt::Debug {
     }
 }
 
-/// A disk operation that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} disk {disk} at byte {offset}: {source}\nhint: {}", hint(source))]
 pub struct DiskError {
     pub disk: String,
-    /// What was tried, as a verb.
     pub operation: &'static str,
-    /// Where, in bytes from the start of the disk.
     pub offset: u64,
     pub source: io::Error,
 }
 
 impl DiskError {
-    /// The failure of `disk` with this errno.
     pub fn new(disk: &dyn Disk, operation: &'static str, offset: u64, errno: i32) -> Self {
         let source = io::Error::from_raw_os_error(errno);
         Self { disk: disk.name().to_owned(), operation, offset, source }

@@ -10,7 +10,6 @@ use crate::spec::{InstanceSpec, TornProtection, WRITERS_MAX};
 
 pub(crate) const BATCH_BLOCKS: usize = 128;
 
-/// The files of an instance in its disk group.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub data: GroupFile,

@@ -38,7 +38,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use blockstone_base::{Bytes, Capability};
+use blockstone_base::{Bytes, Capability, named};
 
 use crate::disk::Disk;
 pub use error::GroupError;
@@ -51,18 +51,16 @@ pub const FINE_STRIPE: Bytes = Bytes::kib(128);
 /// Allocation units between which a fine file deals its stripes.
 pub const FINE_WIDTH: u64 = 8;
 
-/// How many copies of everything a group keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Redundancy {
-    /// One: the disks are safe by themselves.
-    External,
-    /// Two.
-    Normal,
-    /// Three.
-    High,
+named! {
+    /// How many copies of everything a group keeps: one, as the disks are safe by themselves, two
+    /// or three.
+    Redundancy {
+        External = "external",
+        Normal = "normal",
+        High = "high",
+    }
 }
 
-/// A disk of a group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskSpec {
     /// A directory, a file that does not exist yet, or a block device that may be overwritten.
@@ -71,22 +69,18 @@ pub struct DiskSpec {
     pub failure_group: Option<String>,
 }
 
-/// A group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSpec {
     pub disks: Vec<DiskSpec>,
-    /// Copies of everything.
     pub redundancy: Redundancy,
     /// Size of an allocation unit: 1 MiB or 4 MiB.
     pub allocation_unit: Bytes,
-    /// Whether to bypass the page cache.
+    /// Bypass the page cache.
     pub direct: bool,
 }
 
-/// A file of a group that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSpec {
-    /// Its name in the group.
     pub name: String,
     /// Its size, whole blocks.
     pub size: Bytes,
@@ -100,7 +94,6 @@ pub struct FileSpec {
 #[derive(Clone, Debug)]
 pub struct Member {
     pub disk: Arc<dyn Disk>,
-    /// What it fails together with.
     pub failure_group: String,
 }
 
@@ -118,7 +111,6 @@ pub struct GroupFile {
 /// One block, or several adjacent ones, of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchWrite<'a> {
-    /// First byte in the file.
     pub offset: u64,
     /// The data; aligned in memory to [`crate::disk::ALIGN_BYTES`] where the group is direct.
     pub data: &'a [u8],
@@ -126,7 +118,6 @@ pub struct BatchWrite<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadInfo {
-    /// I/Os at the disks.
     pub ios: u32,
     /// Whether another copy than the primary had to serve.
     pub degraded: bool,
@@ -134,7 +125,6 @@ pub struct ReadInfo {
     pub repaired_blocks: u32,
 }
 
-/// How a write or batch went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchInfo {
     /// I/Os at the disks: adjacent blocks are one, every copy is another.
@@ -149,31 +139,17 @@ pub struct BatchInfo {
 /// threads.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
-/// Progress that is ignored.
 pub fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 impl Redundancy {
     pub const fn copies(self) -> usize {
-        match self {
-            Self::External => 1,
-            Self::Normal => 2,
-            Self::High => 3,
-        }
-    }
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::External => "external",
-            Self::Normal => "normal",
-            Self::High => "high",
-        }
+        self as usize + 1
     }
 
     fn from_copies(copies: usize) -> Option<Self> {
-        [Self::External, Self::Normal, Self::High].into_iter().find(|r| r.copies() == copies)
+        Self::ALL.iter().copied().find(|redundancy| redundancy.copies() == copies)
     }
 }
 
@@ -263,12 +239,11 @@ impl DiskGroup {
     }
 
     pub fn redundancy(&self) -> Redundancy {
-        self.0.redundancy
+        self.0.identity.redundancy
     }
 
-    /// Size of an allocation unit.
     pub fn allocation_unit(&self) -> Bytes {
-        Bytes(self.0.unit_bytes)
+        Bytes(self.0.identity.unit_bytes)
     }
 
     /// Whether all disks bypass the page cache, and if not, why.
@@ -276,7 +251,6 @@ impl DiskGroup {
         self.0.direct()
     }
 
-    /// The names of its disks, by disk number.
     pub fn disk_names(&self) -> Vec<String> {
         self.0.members.iter().map(|member| member.name.clone()).collect()
     }
@@ -303,20 +277,13 @@ impl DiskGroup {
     }
 
     /// Opens an offline disk again where it was, gives it the units that it missed while reads and
-    /// writes go on, reads back what it took, and takes it back. Returns the number of units
-    /// copied.
+    /// writes go on, reads back what it took, and takes it back, for as long as `go_on` says so.
+    /// Returns the number of units copied.
     ///
     /// # Errors
-    /// When the disk is not offline, cannot be opened, belongs elsewhere, or fails again.
-    pub fn online_and_resync(&self, disk: usize) -> Result<u64, GroupError> {
-        self.online_and_resync_while(disk, &|| true)
-    }
-
-    /// As [`DiskGroup::online_and_resync`], for as long as `go_on` says so.
-    ///
-    /// # Errors
-    /// As there, and when it was aborted.
-    pub fn online_and_resync_while(
+    /// When the disk is not offline, cannot be opened, belongs elsewhere, or fails again, and when
+    /// it was aborted.
+    pub fn online_and_resync(
         &self,
         disk: usize,
         go_on: &dyn Fn() -> bool,
@@ -403,6 +370,23 @@ impl GroupFile {
         verify: &dyn Fn(u64, &[u8]) -> bool,
     ) -> Result<ReadInfo, GroupError> {
         self.shared.read(self.map(), offset, out, verify)
+    }
+
+    /// As [`GroupFile::read`]; false when no copy of some block is accepted.
+    ///
+    /// # Errors
+    /// When no copy of some block can be read.
+    pub fn read_if_whole(
+        &self,
+        offset: u64,
+        out: &mut [u8],
+        verify: &dyn Fn(u64, &[u8]) -> bool,
+    ) -> Result<bool, GroupError> {
+        match self.read(offset, out, verify) {
+            Ok(_) => Ok(true),
+            Err(GroupError::Corrupt { .. }) => Ok(false),
+            Err(other) => Err(other),
+        }
     }
 
     /// Writes `data` at `offset` to all copies at once; durably when `durable`.

@@ -27,13 +27,11 @@ impl Health {
         self.state.load(Ordering::Acquire) == RUNNING
     }
 
-    /// An error unless the instance runs.
     #[inline]
     pub fn check(&self) -> Result<(), InstanceError> {
         if self.is_running() { Ok(()) } else { Err(self.error()) }
     }
 
-    /// Ends the instance, as asked.
     pub fn stop(&self) {
         let _ = self.state.compare_exchange(RUNNING, STOPPED, Ordering::AcqRel, Ordering::Acquire);
     }

@@ -154,17 +154,14 @@ impl Instance {
         Ok(Session::new(Arc::clone(&self.shared), ledger, number))
     }
 
-    /// What it was made as.
     pub fn spec(&self) -> InstanceSpec {
         self.shared.control.identity().spec
     }
 
-    /// What recovery did when it was opened.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// The disk group it lives in.
     pub fn group(&self) -> &DiskGroup {
         &self.shared.group
     }

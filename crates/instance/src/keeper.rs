@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 use crate::group::{DiskCounters, DiskState};
 use crate::shared::Shared;
 
-/// How often the states of the disks are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A disk that fails whenever it returns is tried this many times less often than at first, at
 /// most: each return costs the others a copy of what it missed.
 const PATIENCE_MOST: u32 = 16;
 
-/// What is known of one disk.
 struct Watched {
     online: bool,
     left: Instant,
@@ -20,7 +18,6 @@ struct Watched {
     pause: Duration,
 }
 
-/// Runs until the instance stops.
 pub(crate) fn run(shared: &Shared) {
     let now = Instant::now();
     let pause = shared.return_after;
@@ -51,7 +48,7 @@ fn watch(
             return;
         }
         watched.left = Instant::now();
-        // One that is found offline when the group is opened may be back for long.
+        // A disk that is offline when the group is opened may have returned long ago.
         watched.due = if opening { watched.left } else { watched.left + watched.pause };
         if !opening {
             let why = disk.last_error.as_ref().map_or(String::new(), |why| format!(" ({why})"));
@@ -62,7 +59,7 @@ fn watch(
         return;
     }
     let name = &disk.name;
-    match shared.group.online_and_resync_while(number, &|| shared.health.is_running()) {
+    match shared.group.online_and_resync(number, &|| shared.health.is_running()) {
         Ok(units) => {
             watched.online = true;
             watched.pause = shared.return_after;

@@ -20,7 +20,6 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..len` that `seed` names.
     pub fn new(len: u64, seed: u64) -> Self {
         let bits = (64 - len.saturating_sub(1).leading_zeros()).max(2);
         let low_bits = bits / 2;
@@ -35,26 +34,22 @@ impl Permutation {
     /// Where `index` goes.
     #[inline]
     pub fn at(&self, index: u64) -> u64 {
-        debug_assert!(index < self.len, "{index} of {}", self.len);
-        let mut value = index;
-        loop {
-            value = self.step(value);
-            if value < self.len {
-                return value;
-            }
-        }
+        self.walk(index, Self::step)
     }
 
     /// What goes to `place`: the permutation backwards.
     pub fn origin(&self, place: u64) -> u64 {
-        debug_assert!(place < self.len, "{place} of {}", self.len);
-        let mut value = place;
-        loop {
-            value = self.step_back(value);
-            if value < self.len {
-                return value;
-            }
+        self.walk(place, Self::step_back)
+    }
+
+    #[inline]
+    fn walk(&self, from: u64, step: impl Fn(&Self, u64) -> u64) -> u64 {
+        debug_assert!(from < self.len, "{from} of {}", self.len);
+        let mut value = step(self, from);
+        while value >= self.len {
+            value = step(self, value);
         }
+        value
     }
 
     fn step_back(&self, value: u64) -> u64 {

@@ -7,7 +7,6 @@ use crate::redo::{REDO_BLOCK_BYTES, REDO_HEADER_BYTES, REDO_PAYLOAD_BYTES, RedoH
 use crate::shared::Shared;
 use crate::wait::{Direction, Event, Ledger, Statistic};
 
-/// Runs until the instance stops.
 pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError> {
     while let Some(mut chunk) = shared.log.take() {
         let bytes = seal(shared, &mut chunk);

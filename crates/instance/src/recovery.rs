@@ -15,20 +15,17 @@ use crate::block;
 use crate::control::Control;
 use crate::error::InstanceError;
 use crate::files::{BATCH_BLOCKS, Files};
-use crate::group::{BatchWrite, GroupError};
+use crate::group::BatchWrite;
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, Record, records};
 use crate::spec::TornProtection;
 use reader::Reader;
 
-/// Memory for the blocks under recovery.
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// What recovery found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     pub from: Lsn,
-    /// The end of the redo.
     pub to: Lsn,
     /// Records behind the checkpoint.
     pub records: u64,
@@ -40,7 +37,6 @@ pub struct Recovery {
     /// Blocks that the redo changes and of which no whole copy is left. They stay as they are and
     /// every read of them fails.
     pub damaged: Vec<u64>,
-    /// How long it took, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -81,13 +77,11 @@ pub(crate) fn recover(files: &Files, control: &Control) -> Result<(Recovery, Mar
     Ok((recovery, Mark { first, place }))
 }
 
-/// The blocks under recovery.
 struct Replay<'a> {
     files: &'a Files,
     instance: u64,
     protection: TornProtection,
     slots: Vec<Slot>,
-    /// Block number to slot.
     held: HashMap<u64, usize>,
     damaged: BTreeSet<u64>,
     done: Recovery,
@@ -122,10 +116,8 @@ impl<'a> Replay<'a> {
             let instance = self.instance;
             let is_whole =
                 |_, bytes: &[u8]| block::check(bytes, instance, block::number(bytes)).is_ok();
-            match area.read(offset, copy, &is_whole) {
-                Ok(_) => {}
-                Err(GroupError::Corrupt { .. }) => continue,
-                Err(other) => return Err(other.into()),
+            if !area.read_if_whole(offset, copy, &is_whole)? {
+                continue;
             }
             let number = block::number(copy);
             match self.held.get(&number) {
@@ -192,11 +184,7 @@ impl<'a> Replay<'a> {
         let instance = self.instance;
         let is_whole = |_, bytes: &[u8]| block::check(bytes, instance, number).is_ok();
         let offset = number * self.files.data.block_bytes();
-        match self.files.data.read(offset, &mut self.slots[slot], &is_whole) {
-            Ok(_) => Ok(true),
-            Err(GroupError::Corrupt { .. }) => Ok(false),
-            Err(other) => Err(other.into()),
-        }
+        Ok(self.files.data.read_if_whole(offset, &mut self.slots[slot], &is_whole)?)
     }
 
     fn free_slot(&mut self) -> Result<usize, InstanceError> {

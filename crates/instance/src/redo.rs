@@ -28,9 +28,7 @@ use crate::block::{self, COLUMN_BYTES, COLUMNS, get, put};
 
 /// Bytes of a redo block: the unit of log writes, and what the strictest device writes at once.
 pub const REDO_BLOCK_BYTES: usize = 4096;
-/// Bytes of a redo block before its records.
 pub const REDO_HEADER_BYTES: usize = 48;
-/// Bytes of records that fit into a redo block.
 pub const REDO_PAYLOAD_BYTES: usize = REDO_BLOCK_BYTES - REDO_HEADER_BYTES;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"bstnredo");
@@ -51,17 +49,17 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// One entry of the redo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// Columns of a row were given new values.
     Change(Change<'a>),
     /// What a block held before its first change since it was last written.
-    Image { block: u64, data: &'a [u8] },
-    /// A session's transaction ended.
+    Image {
+        block: u64,
+        data: &'a [u8],
+    },
+    /// A session's transaction ended; `number` counts its commits, this one included.
     Commit {
         session: u64,
-        /// Its commits so far, this one included.
         number: u64,
     },
 }
@@ -70,7 +68,6 @@ pub enum Record<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
     pub block: u64,
-    /// The row's version from now on.
     pub version: u64,
     /// Bit *i* is set when column *i* changes.
     columns: u64,
@@ -78,23 +75,17 @@ pub struct Change<'a> {
     old: &'a [u8],
 }
 
-/// Bytes that are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not a redo record")]
 pub struct Malformed;
 
-/// Where a redo block lies and what it continues.
+/// Where a redo block lies, and which of the `blocks` of its chunk it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedoHeader {
-    /// Sequence of the log × its size + offset in it.
     pub address: u64,
-    /// Position of the first byte of records in its chunk.
     pub first: Lsn,
-    /// Its number in its chunk.
     pub index: u32,
-    /// Redo blocks of the chunk.
     pub blocks: u32,
-    /// Bytes of records in it.
     pub payload_bytes: usize,
 }
 
@@ -172,7 +163,6 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Appends the image of `data` (a block).
 pub fn encode_image(data: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + RECORD_HEADER_BYTES, 0);
@@ -180,7 +170,6 @@ pub fn encode_image(data: &[u8], out: &mut Vec<u8>) {
     header(&mut out[start..], KIND_IMAGE, block::number(data));
 }
 
-/// Appends the end of a transaction.
 pub fn encode_commit(session: u64, number: u64, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + RECORD_HEADER_BYTES + 8, 0);

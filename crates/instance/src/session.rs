@@ -8,11 +8,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use blockstone_base::named;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::usage::ThreadId;
 
 use crate::block::{self, COLUMNS};
-use crate::cache::{Claim, Exclusive, Found};
+use crate::cache::{Claim, Exclusive, Found, Freed};
 use crate::error::InstanceError;
 use crate::group::GroupError;
 use crate::redo::buffer::Append;
@@ -23,26 +24,16 @@ use crate::wait::{Direction, Event, Histograms, Ledger, Statistic};
 use direct::DirectReader;
 pub use scan::{SCAN_READ_MAX, Scan};
 
-/// How much redo an update writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RedoStress {
-    /// Two columns of a row.
-    Lite,
-    /// All of them.
-    Heavy,
+named! {
+    /// Which columns of a row an update changes: two, or all.
+    RedoStress {
+        Lite = "lite",
+        Heavy = "heavy",
+    }
 }
 
 /// The first and the last column, as SLOB's light update changes them.
 const LITE: [usize; 2] = [0, COLUMNS - 1];
-const HEAVY: [usize; COLUMNS] = {
-    let mut all = [0; COLUMNS];
-    let mut index = 0;
-    while index < COLUMNS {
-        all[index] = index;
-        index += 1;
-    }
-    all
-};
 
 /// A foreground session. It belongs to the thread that makes its calls.
 #[derive(Debug)]
@@ -250,8 +241,7 @@ impl Session {
                 Claim::Frame(claimed) => claimed,
                 Claim::Present => return Ok(None),
                 Claim::NoFrame(since) => {
-                    shared.writer_bell.ring();
-                    shared.cache.wait_for_frame(since, self.waits());
+                    self.wait_for_frame(since);
                     continue;
                 }
             };
@@ -259,6 +249,11 @@ impl Session {
             self.ledger.add(Statistic::SingleBlockReads, 1);
             return Ok(Some(claimed.filled()));
         }
+    }
+
+    fn wait_for_frame(&self, since: Freed) {
+        self.shared.writer_bell.ring();
+        self.shared.cache.wait_for_frame(since, self.waits());
     }
 
     /// Reads adjacent blocks from block `number` on, all of them whole or an error.
@@ -284,9 +279,10 @@ impl Session {
 
     /// Updates one row: redo first, under the latch of its block, then the block.
     fn change(&mut self, schema: u32, key: u64, stress: RedoStress) -> Result<(), InstanceError> {
+        let all: [usize; COLUMNS] = std::array::from_fn(|index| index);
         let columns: &[usize] = match stress {
             RedoStress::Lite => &LITE,
-            RedoStress::Heavy => &HEAVY,
+            RedoStress::Heavy => &all,
         };
         let number = self.shared.row_block(schema, key);
         let mut records = std::mem::take(&mut self.records);
@@ -352,17 +348,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// The number of its block.
     pub fn block_number(&self) -> u64 {
         self.number
     }
 
-    /// How often it was updated.
     pub fn version(&self) -> u64 {
         block::version(&self.block)
     }
 
-    /// The redo position of its last change.
     pub fn scn(&self) -> Lsn {
         Lsn(block::scn(&self.block))
     }

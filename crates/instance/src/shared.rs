@@ -25,7 +25,6 @@ use crate::wait::{Histograms, Ledger, Role};
 const LOG_WRITER_NICE: i32 = -20;
 const BACKGROUND_NICE: i32 = -10;
 
-/// What sessions and background processes share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub files: Files,
@@ -38,16 +37,13 @@ pub(crate) struct Shared {
     pub checkpoint_bell: Bell,
     pub keeper_bell: Bell,
     pub group: DiskGroup,
-    /// News that were not yet taken.
     pub news: Mutex<Vec<String>>,
     /// Delay before the first attempt to bring back a disk that left.
     pub return_after: Duration,
     pub protection: TornProtection,
     pub fill: Fill,
     pub block_bytes: u64,
-    /// Copies that the group keeps of everything.
     pub copies: u64,
-    /// Changed blocks that may stay in the cache.
     pub dirty_limit: usize,
     /// Whether every changed block is to be written, however young.
     pub flushing: AtomicBool,
@@ -65,7 +61,6 @@ impl Shared {
         self.log.stop();
     }
 
-    /// Does the work of a background process, whose failure is that of the instance.
     pub fn guarded(&self, role: &str, work: impl FnOnce() -> Result<(), InstanceError>) {
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(()) | Err(InstanceError::Stopped | InstanceError::Failed { .. })) => {}
@@ -74,7 +69,6 @@ impl Shared {
         }
     }
 
-    /// Ends the instance, as asked.
     pub fn stop(&self) {
         self.health.stop();
         self.writer_bell.ring();
@@ -83,7 +77,6 @@ impl Shared {
         self.log.stop();
     }
 
-    /// Keeps news until they are taken.
     pub fn tell(&self, news: String) {
         self.news.lock().push(news);
     }
@@ -146,14 +139,12 @@ impl Shared {
         })
     }
 
-    /// The block of a row.
     #[inline]
     pub fn row_block(&self, schema: u32, key: u64) -> u64 {
         let order = &self.orders[schema as usize];
         u64::from(schema) * self.control.identity().spec.schema_blocks() + order.at(key)
     }
 
-    /// A block of the table that is scanned.
     pub fn scan_block(&self, schema: u32, index: u64) -> u64 {
         let spec = &self.control.identity().spec;
         u64::from(schema) * spec.schema_blocks() + spec.rows + index
@@ -170,7 +161,6 @@ impl Shared {
         }
     }
 
-    /// Blocks of the table that is scanned.
     pub fn check_scan(&self, schema: u32) -> Result<u64, InstanceError> {
         self.health.check()?;
         self.check_loaded(schema)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use blockstone_base::Bytes;
+use blockstone_base::{Bytes, named};
 
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use crate::error::InstanceError;
@@ -11,7 +11,6 @@ use crate::redo::REDO_BLOCK_BYTES;
 /// Writers there can be: each has its part of the double-write area.
 pub const WRITERS_MAX: u32 = 16;
 
-/// Blocks of the cache needed for each session.
 const BLOCKS_PER_SESSION: usize = 8;
 const CACHE_BLOCKS_MIN: u64 = 64;
 const REDO_BYTES_MIN: u64 = 256 << 10;
@@ -30,7 +29,7 @@ pub struct InstanceSpec {
     pub scan_blocks: u64,
     /// Redo logs that are written in turn; at least two.
     pub redo_logs: u32,
-    /// Size of each.
+    /// Size of each redo log.
     pub redo: Bytes,
     /// Seed of the physical order of rows and of their content.
     pub seed: u64,
@@ -38,28 +37,25 @@ pub struct InstanceSpec {
     pub random_percent: u8,
 }
 
-/// How a torn block write is repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TornProtection {
-    /// Not at all, as Oracle does: a torn block is detected by its checksum and is lost.
-    None = 0,
-    /// Before the first change since a block was last written, the whole block goes into the redo,
-    /// as `PostgreSQL` does after each checkpoint.
-    FullPage = 1,
-    /// Blocks are written to a double-write area first, as `InnoDB` does.
-    DoubleWrite = 2,
+named! {
+    /// How a torn block write is repaired. The order is that of the numbers in the control file.
+    TornProtection {
+        /// Not at all, as Oracle does: a torn block is detected by its checksum and is lost.
+        None = "none",
+        /// Before the first change since a block was last written, the whole block goes into the
+        /// redo, as `PostgreSQL` does after each checkpoint.
+        FullPage = "full-page",
+        /// Blocks are written to a double-write area first, as `InnoDB` does.
+        DoubleWrite = "double-write",
+    }
 }
 
-/// How an instance is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenSpec {
-    /// Size of the buffer cache.
     pub cache: Bytes,
-    /// Database writers.
     pub writers: u32,
     /// Size of the log buffer: half of it gathers while the other half is written.
     pub log_buffer: Bytes,
-    /// How torn writes are repaired.
     pub protection: TornProtection,
     /// Delay before the first attempt to bring back a disk that left the group; it grows with each
     /// attempt.
@@ -67,7 +63,6 @@ pub struct OpenSpec {
 }
 
 impl InstanceSpec {
-    /// Blocks of the data file.
     pub fn blocks(&self) -> u64 {
         u64::from(self.schemas) * self.schema_blocks()
     }
@@ -104,20 +99,7 @@ impl InstanceSpec {
 
 impl TornProtection {
     pub(crate) fn from_number(number: u64) -> Self {
-        match number {
-            1 => Self::FullPage,
-            2 => Self::DoubleWrite,
-            _ => Self::None,
-        }
-    }
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::FullPage => "full-page",
-            Self::DoubleWrite => "double-write",
-        }
+        Self::ALL.get(number as usize).copied().unwrap_or(Self::None)
     }
 }
 

@@ -23,7 +23,6 @@ const GONE: u8 = 3;
 /// Threads woken and not yet running, for each processor.
 const UNDER_WAY: usize = 8;
 
-/// The place of one thread that waits.
 #[derive(Debug)]
 pub(crate) struct Seat {
     thread: Thread,
@@ -129,7 +128,6 @@ impl Relay {
         due.under_way -= 1;
     }
 
-    /// Dismisses all that are still to be called.
     pub fn dismiss(&self) {
         let seats = std::mem::take(&mut self.due.lock().seats);
         for seat in seats {

@@ -18,7 +18,7 @@
 use std::array;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use blockstone_base::{LatencyHistogram, rng};
+use blockstone_base::{LatencyHistogram, counters, named, rng};
 use blockstone_sys::clock;
 use blockstone_sys::usage::{CpuUsage, ThreadId, ThreadUsage};
 use parking_lot::Mutex;
@@ -28,44 +28,16 @@ const SAMPLE: u64 = 16;
 /// The longest between two charges of processor time to a running thread.
 const TICK_NS: u64 = 10_000_000;
 
-/// Declares an enum whose variants have a name and an order.
-macro_rules! named {
-    (
-        $(#[$doc:meta])*
-        $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)* }
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $type { $($(#[$variant_doc])* $variant,)* }
-
-        impl $type {
-            /// All of them, in order.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Its name in reports and recordings.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-        }
-    };
-}
-
 named! {
-    /// The role of a thread.
     Role {
-        /// A foreground session.
         Session = "session",
-        /// A database writer.
         Dbwr = "dbwr",
-        /// The log writer.
         Lgwr = "lgwr",
-        /// The checkpoint process.
         Ckpt = "ckpt",
     }
 }
 
 named! {
-    /// What a thread waits for.
     Event {
         /// A blocking read of one block into the cache.
         DbFileSequentialRead = "db file sequential read",
@@ -73,13 +45,11 @@ named! {
         DbFileScatteredRead = "db file scattered read",
         /// The next of the reads past the cache that are outstanding.
         DirectPathRead = "direct path read",
-        /// A batch of block writes.
         DbFileParallelWrite = "db file parallel write",
         /// A write of redo to all copies of the log.
         LogFileParallelWrite = "log file parallel write",
         /// The redo of a commit to become durable.
         LogFileSync = "log file sync",
-        /// A write of the control file.
         ControlFileParallelWrite = "control file parallel write",
         /// A block of the cache that can be reused.
         FreeBufferWaits = "free buffer waits",
@@ -89,7 +59,6 @@ named! {
         BufferBusyWaits = "buffer busy waits",
         /// A block that another session is reading.
         ReadByOtherSession = "read by other session",
-        /// Room in the log buffer.
         LogBufferSpace = "log buffer space",
         /// The next redo log, until the checkpoint no longer needs what is in it.
         LogFileSwitch = "log file switch (checkpoint incomplete)",
@@ -102,58 +71,37 @@ named! {
 
 named! {
     /// What is counted beside waits; all are cumulative since the instance was opened. Those that
-    /// a recording keeps have its column's name.
+    /// a recording keeps have the name of its column, where they are described.
     Statistic {
-        /// Blocks visited, in the cache or not.
         LogicalReads = "logical_reads",
         /// Blocks visited that were in the cache, possibly after a wait.
         CacheHits = "cache_hits",
-        /// Blocks read from storage by sessions.
         PhysicalReads = "physical_reads",
-        /// Read requests of one block into the cache.
         SingleBlockReads = "single_block_reads",
-        /// Read requests of several blocks into the cache.
         MultiblockReads = "multiblock_reads",
-        /// Read requests past the cache.
         DirectReads = "direct_reads",
-        /// Blocks read past the cache.
         DirectBlocks = "direct_blocks",
         /// Time that those reads took in nanoseconds, whether or not a session waited.
         DirectReadNs = "direct_read_ns",
-        /// Blocks changed by updates.
         BlockChanges = "block_changes",
-        /// Blocks written by the database writers.
         PhysicalWrites = "physical_writes",
-        /// Requests in which they were written; adjacent blocks are one, copies not counted.
+        /// Adjacent blocks are one; copies are not counted.
         WriteRequests = "write_requests",
-        /// Bytes of redo records.
         RedoBytes = "redo_bytes",
-        /// Writes by the log writer.
         RedoWrites = "redo_writes",
-        /// Bytes of those writes, headers and padding included, copies not counted.
+        /// Headers and padding included; copies are not counted.
         RedoWrittenBytes = "redo_written_bytes",
-        /// Bytes written only to protect against torn writes.
         ProtectionBytes = "protection_bytes",
-        /// Commits acknowledged.
         Commits = "commits",
-        /// Changes to the next redo log.
         LogSwitches = "log_switches",
-        /// Checkpoints completed.
         Checkpoints = "checkpoints",
-        /// Bad copies of blocks that were rewritten from a good one.
         BlocksRepaired = "blocks_repaired",
-        /// Reads answered by a mirror.
         DegradedReads = "degraded_reads",
         /// Frames that a search for a free one looked at.
         FramesInspected = "frames_inspected",
-        /// Wall time inside calls of sessions, those under way included: the database time, in
-        /// nanoseconds.
         DbTimeNs = "db_time_ns",
-        /// Stretches of calls outside of waits that were looked at, in nanoseconds.
         OutsideSampledNs = "outside_sampled_ns",
-        /// Processor time within them.
         OutsideSampledCpuNs = "outside_sampled_cpu_ns",
-        /// Time off the processor in those of them that blocked, in nanoseconds.
         OutsideSampledBlockedNs = "outside_sampled_blocked_ns",
     }
 }
@@ -161,28 +109,26 @@ named! {
 pub const EVENTS: usize = Event::ALL.len();
 pub const STATISTICS: usize = Statistic::ALL.len();
 
+counters! {
 /// Waits of one event: cumulative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How many ended.
-    pub count: u64,
+    pub count,
     /// Their wall time in nanoseconds, and that of those under way.
-    pub time_ns: u64,
+    pub time_ns,
+}
 }
 
-/// I/O requests of a role: cumulative; a mirrored write counts once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+counters! {
+/// I/O requests of a role: cumulative; a mirrored write counts once. These are the columns of
+/// [`blockstone_base::database::ROLE`], where each is described.
 pub struct Transfers {
-    /// Read requests completed.
-    pub read_ios: u64,
-    pub read_bytes: u64,
-    /// Time from sending these reads to their completion, in nanoseconds.
-    pub read_ns: u64,
-    /// Write requests completed.
-    pub write_ios: u64,
-    pub write_bytes: u64,
-    /// Time from sending these writes to their completion, in nanoseconds.
-    pub write_ns: u64,
+    pub read_ios,
+    pub read_bytes,
+    pub read_ns,
+    pub write_ios,
+    pub write_bytes,
+    pub write_ns,
+}
 }
 
 /// What one thread counted. Only that thread adds to it, so adding is a load and a store.
@@ -193,7 +139,7 @@ pub(crate) struct Ledger {
     stripe: usize,
     statistics: [AtomicU64; STATISTICS],
     waits: [[AtomicU64; 2]; EVENTS],
-    transfers: [AtomicU64; 6],
+    transfers: [AtomicU64; Transfers::COUNT],
     /// The state of the draw of samples.
     draws: AtomicU64,
     /// The stretch that is looked at, and whether there is one.
@@ -230,7 +176,6 @@ pub(crate) enum Direction {
 }
 
 impl Ledger {
-    /// The ledger of the `number`th thread of `role`.
     pub fn new(role: Role, number: usize) -> Self {
         let stripe = match role {
             Role::Session => number % SESSION_STRIPES,
@@ -288,9 +233,7 @@ impl Ledger {
     }
 
     pub fn transfers(&self) -> Transfers {
-        let [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns] =
-            array::from_fn(|at| self.transfers[at].load(Relaxed));
-        Transfers { read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns }
+        Transfers::from(array::from_fn(|at| self.transfers[at].load(Relaxed)))
     }
 
     /// Counts I/O requests that took `elapsed_ns` together.
@@ -399,7 +342,6 @@ impl Histograms {
         events[event as usize].get_or_insert_default().record(elapsed_ns);
     }
 
-    /// Takes the latencies of reads past the cache since the last time.
     pub fn take_direct_reads(&self) -> LatencyHistogram {
         let mut sum = LatencyHistogram::new();
         for stripe in &self.direct_reads {
@@ -430,14 +372,12 @@ impl Histograms {
     }
 }
 
-/// The beginning of a stretch that is looked at.
 #[derive(Debug)]
 struct Sample {
     before: CpuUsage,
     start_ns: u64,
 }
 
-/// How a stretch that was looked at went.
 #[allow(clippy::struct_field_names, reason = "a unit is part of each name")]
 struct Stretch {
     elapsed_ns: u64,

@@ -38,7 +38,6 @@ pub(crate) fn run(shared: &Shared, ledger: &Ledger, number: u32) -> Result<(), I
     Ok(())
 }
 
-/// Writes the blocks of claimed frames and makes them clean.
 fn write(
     shared: &Shared,
     ledger: &Ledger,

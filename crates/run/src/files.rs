@@ -36,7 +36,6 @@ impl Files {
         dir.join(scratch::name(self.id, &format!("noise{}", self.noises - 1)))
     }
 
-    /// A device that will be overwritten.
     pub fn device(&mut self, path: &Path) -> PathBuf {
         self.devices.push(path.to_owned());
         path.to_owned()

@@ -29,7 +29,6 @@ const WARM_UP_SHARE: u64 = 2;
 const WARM_UP_MOST: Nanos = Nanos::millis(15_000);
 /// Progress shows rates over this long.
 const SHOW_NS: u64 = 900_000_000;
-/// What the noise is called in series and histograms.
 const BACKGROUND: &str = "background";
 /// Rows go to disk this often: a crash costs no more.
 const SEGMENT_NS: u64 = 30_000_000_000;
@@ -44,7 +43,6 @@ pub struct Load<'a> {
     pub teller: Option<&'a Teller>,
 }
 
-/// One window of the same sessions.
 pub struct Step<'a> {
     pub label: String,
     pub group: Group,
@@ -124,7 +122,6 @@ pub fn hold(
     Ok(())
 }
 
-/// A step that is over.
 struct Ended<'a> {
     step: &'a Step<'a>,
     start_ns: u64,
@@ -135,7 +132,6 @@ struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    /// Records it as a phase.
     fn push(self, session: &mut Session) -> Result<(), RunError> {
         let Self { step, start_ns, window, outcome, noise } = self;
         let failure = failure(outcome.as_ref(), &noise);
@@ -172,7 +168,6 @@ fn failure(outcome: Option<&Outcome>, noise: &NoiseOutcome) -> Option<RunError> 
     (sessions > 0).then(|| ClaimError::Stuck { waiting }.into())
 }
 
-/// The latencies of the noise, under the name that its series has.
 fn record_noise(session: &mut Session, noise: &NoiseOutcome) -> Result<(), RecordError> {
     let phase = session.phase();
     for part in &noise.histograms {
@@ -189,7 +184,6 @@ fn record_noise(session: &mut Session, noise: &NoiseOutcome) -> Result<(), Recor
     Ok(())
 }
 
-/// What was counted at an instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     t_ns: u64,
@@ -198,7 +192,6 @@ struct Moment {
     physical_writes: u64,
 }
 
-/// The sessions during one step.
 struct Held<'a, 'b> {
     label: &'a str,
     running: &'a Running,
@@ -342,21 +335,16 @@ impl Loaded for Held<'_, '_> {
     }
 }
 
-/// What the noise has completed, as a row of its series.
 fn noise_reading(noise: &Noise) -> Reading {
     let cells = noise.totals().values().map(Cell::from).into();
     Reading { probe: load::SERIES.probe, object: BACKGROUND.to_owned(), cells }
 }
 
-/// A statistic among the target's readings.
 fn counted(readings: &[Reading], name: &str) -> u64 {
     let column = INSTANCE.columns.iter().position(|column| column.name == name);
     let row = readings.iter().find(|reading| reading.probe == INSTANCE.probe);
-    match (row, column) {
-        (Some(row), Some(column)) => match row.cells[column] {
-            Cell::Value(value) => value as u64,
-            Cell::Text(_) | Cell::Unmeasured => 0,
-        },
+    match row.zip(column).map(|(row, column)| &row.cells[column]) {
+        Some(Cell::Value(value)) => *value as u64,
         _ => 0,
     }
 }

@@ -8,7 +8,6 @@ use blockstone_workload::{Running, SessionLatencies};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Collects them during a phase.
 #[derive(Debug, Default)]
 pub struct Collector {
     /// The current second, counted from the start of the recording.
@@ -29,7 +28,6 @@ impl Taken {
 }
 
 impl Collector {
-    /// A collector for a phase that starts now.
     pub fn new(now_ns: u64) -> Self {
         Self { second: now_ns / SECOND_NS }
     }

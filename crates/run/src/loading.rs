@@ -7,12 +7,11 @@ use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
 use blockstone_target::registry::Entry;
-use blockstone_target::{Loading, Target, TargetSpec};
+use blockstone_target::{Loading, Target, TargetSpec, unless};
 
 use crate::error::RunError;
 use crate::files::Files;
 
-/// Progress is shown at most this often.
 const SHOW_NS: u64 = 100_000_000;
 
 /// Opens the target and fills its schemas, as the next phase of the recording. What it puts on the
@@ -92,9 +91,6 @@ impl LoadProgress<'_> {
                 left: Nanos(total.saturating_sub(done) * per_block_ns),
             });
         }
-        match self.observer.interrupted() {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
-        }
+        unless(self.observer.interrupted().is_some())
     }
 }

@@ -7,14 +7,12 @@ use blockstone_measure::Opening;
 use blockstone_record::Parameters as _;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::{DiskParameter, RunParameters};
-use blockstone_target::RedoStress;
 use blockstone_target::registry::Family;
 use blockstone_workload::noise::WRITE;
 use blockstone_workload::{Parameters, Population, checksum};
 
 use crate::prepare::Prepared;
 
-/// The manifest of a run that starts now.
 pub fn begin(prepared: &Prepared<'_>) -> Manifest {
     Opening {
         id: &prepared.settings.recording.id,
@@ -57,7 +55,7 @@ fn parameters(prepared: &Prepared<'_>) -> RunParameters {
         update_work_unit: Some(parameters.update_work_unit),
         scan_pct: Some(parameters.scan_pct),
         scan_rows: Some(parameters.scan_rows),
-        redo_stress: Some(redo_stress(spec.redo_stress).to_owned()),
+        redo_stress: Some(spec.redo_stress.name().to_owned()),
         obfuscate: Some(spec.obfuscate),
         schedule_checksum: Some(format!("{:016x}", checksum(parameters))),
         loops: parameters.loops,
@@ -109,12 +107,5 @@ fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
         noise_area_bytes: noise.map(|noise| noise.area),
         noise_write_bytes: noise.map(|_| WRITE),
         ..run
-    }
-}
-
-fn redo_stress(redo_stress: RedoStress) -> &'static str {
-    match redo_stress {
-        RedoStress::Lite => "lite",
-        RedoStress::Heavy => "heavy",
     }
 }

@@ -35,17 +35,14 @@ const REDO_LIMITS: (Bytes, Bytes) = (Bytes::mib(8), Bytes::mib(256));
 /// Without `--scale`, schemas take at most one part in this many of the free space.
 const FREE_SHARE: u64 = 4;
 
-/// What asks for less space.
 const LESS: &str = "--scale or --schemas";
 
-/// A run that can start.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) parameters: Parameters,
     /// The direct-path matrix, where that is what is measured.
     pub(crate) scan: Option<scan::Plan>,
-    /// What is written beside the sessions.
     pub(crate) noise: Option<NoiseSpec>,
     pub(crate) spec: TargetSpec,
     pub(crate) entry: &'static Entry,
@@ -98,13 +95,10 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         .iter()
         .map(|disk| survey::target(root, &disk.path))
         .collect::<Result<_, _>>()?;
-    let kept = match kept(settings, entry, &surveys)? {
-        None => {
-            check_disks(settings, &surveys)?;
-            None
-        }
-        kept => kept,
-    };
+    let kept = kept(settings, entry, &surveys)?;
+    if kept.is_none() {
+        check_disks(settings, &surveys)?;
+    }
     if settings.run_time.get() == 0 && settings.wanted.loops.is_none() {
         return Err(RunError::NoTime);
     }
@@ -192,15 +186,14 @@ fn method(
     Ok(settings.wanted.settle(defaults, settings.block, seed)?)
 }
 
-/// The direct-path matrix, if it is asked for.
 fn scan_plan(
     settings: &Settings,
     entry: &Entry,
     surveys: &[StorageTarget],
 ) -> Result<Option<scan::Plan>, RunError> {
     let Some(matrix) = &settings.scan else { return Ok(None) };
-    let room = free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64;
-    let size = settings.wanted.scan_size.unwrap_or(Scale::Bytes(scan::SIZE.min(Bytes(room))));
+    let most = scan::SIZE.min(Bytes(room(settings, surveys)));
+    let size = settings.wanted.scan_size.unwrap_or(Scale::Bytes(most));
     let seed = settings.wanted.seed.unwrap_or(settings.seed);
     scan::Plan::new(matrix, entry, size, settings.block, seed).map(Some)
 }
@@ -240,10 +233,14 @@ fn check_disks(settings: &Settings, surveys: &[StorageTarget]) -> Result<(), Run
     Ok(())
 }
 
+/// What data may take without `--scale`.
+fn room(settings: &Settings, surveys: &[StorageTarget]) -> u64 {
+    free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64
+}
+
 /// A scale that leaves most of the free space free.
 fn default_scale(settings: &Settings, surveys: &[StorageTarget], schemas: u32) -> Scale {
-    let room = free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64;
-    let share = room.min(ALL_SCHEMAS.get()) / u64::from(schemas.max(1));
+    let share = room(settings, surveys).min(ALL_SCHEMAS.get()) / u64::from(schemas.max(1));
     Scale::Bytes(SCALE.min(Bytes(share)))
 }
 
@@ -252,7 +249,6 @@ fn space_of(survey: &StorageTarget) -> &str {
     survey.file_system.as_ref().map_or(&survey.path, |fs| &fs.mount_point)
 }
 
-/// Free bytes over all file systems.
 fn free_bytes(surveys: &[StorageTarget]) -> u64 {
     let by_space: BTreeMap<&str, u64> =
         surveys.iter().map(|survey| (space_of(survey), survey.free_bytes)).collect();

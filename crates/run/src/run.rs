@@ -24,7 +24,6 @@ use crate::prepare::Prepared;
 use crate::scan::Plan;
 use crate::{loading, manifest, noise};
 
-/// The series of a run with noise.
 static SERIES_WITH_NOISE: LazyLock<Vec<&Schema>> =
     LazyLock::new(|| database::ALL.iter().copied().chain([&load::SERIES]).collect());
 
@@ -36,7 +35,6 @@ const MANY: u32 = 1000;
 /// Files of a database whose content is looked at.
 const DATA_FILES: usize = 8;
 
-/// What the sessions of a run work with.
 #[derive(Clone, Copy)]
 struct RunContext<'a> {
     target: &'a Arc<dyn Target>,

@@ -56,8 +56,8 @@ impl Plan {
         let most = (SCAN_READ_MAX.get() / block.get()).max(1) as u32;
         let usual = || MULTIBLOCK.into_iter().filter(|&blocks| blocks < most).chain([most]);
         let multiblock = matrix.multiblock.clone().unwrap_or_else(|| usual().collect());
-        let Matrix { multiblock, parallel } =
-            Matrix { multiblock, parallel: matrix.parallel.clone() }.checked(most, block)?;
+        let parallel = matrix.parallel.clone();
+        check(&multiblock, &parallel, most, block)?;
         let slots = matrix.slots;
         let sessions = parallel.iter().copied().max().unwrap_or(1);
         let outstanding = u64::from(slots) * u64::from(sessions);
@@ -88,12 +88,10 @@ impl Plan {
         self.parallel.iter().copied().max().unwrap_or(1)
     }
 
-    /// Bytes of the whole table.
     pub fn bytes(&self, block: Bytes) -> Bytes {
         Bytes(u64::from(self.schemas()) * self.part * block.get())
     }
 
-    /// What is loaded; also the parameters of the point with most sessions.
     pub fn parameters(&self, block: Bytes) -> Parameters {
         self.point(1, self.schemas(), block)
     }
@@ -145,39 +143,31 @@ impl Plan {
     }
 }
 
-/// The lists of the matrix.
-struct Matrix {
-    multiblock: Vec<u32>,
-    parallel: Vec<u32>,
-}
-
-impl Matrix {
-    fn checked(self, most: u32, block: Bytes) -> Result<Self, RunError> {
-        let lists = [
-            ("--multiblock", &self.multiblock, "write it as in --multiblock 4,8,16"),
-            ("--parallel", &self.parallel, "write it as in --parallel 1,16"),
-        ];
-        for (option, list, hint) in lists {
-            let text: Vec<String> = list.iter().map(ToString::to_string).collect();
-            let refuse = |why: String| {
-                let what = format!("{option} {}", text.join(","));
-                Err(RunError::Matrix { what, why, hint })
-            };
-            if list.is_empty() || list.contains(&0) {
-                return refuse("nothing would be read".to_owned());
-            }
-            if list.iter().collect::<BTreeSet<_>>().len() < list.len() {
-                return refuse("a number is listed twice".to_owned());
-            }
+fn check(multiblock: &[u32], parallel: &[u32], most: u32, block: Bytes) -> Result<(), RunError> {
+    let lists = [
+        ("--multiblock", multiblock, "write it as in --multiblock 4,8,16"),
+        ("--parallel", parallel, "write it as in --parallel 1,16"),
+    ];
+    for (option, list, hint) in lists {
+        let text: Vec<String> = list.iter().map(ToString::to_string).collect();
+        let refuse = |why: &str| {
+            let (what, why) = (format!("{option} {}", text.join(",")), why.to_owned());
+            Err(RunError::Matrix { what, why, hint })
+        };
+        if list.is_empty() || list.contains(&0) {
+            return refuse("nothing would be read");
         }
-        match self.multiblock.iter().find(|&&blocks| blocks > most) {
-            Some(blocks) => Err(RunError::Matrix {
-                what: format!("--multiblock {blocks} in blocks of {block}"),
-                why: format!("a read is at most {SCAN_READ_MAX}, which is {most} blocks"),
-                hint: "use fewer blocks per read, or a smaller --block-size",
-            }),
-            None => Ok(self),
+        if list.iter().collect::<BTreeSet<_>>().len() < list.len() {
+            return refuse("a number is listed twice");
         }
+    }
+    match multiblock.iter().find(|&&blocks| blocks > most) {
+        Some(blocks) => Err(RunError::Matrix {
+            what: format!("--multiblock {blocks} in blocks of {block}"),
+            why: format!("a read is at most {SCAN_READ_MAX}, which is {most} blocks"),
+            hint: "use fewer blocks per read, or a smaller --block-size",
+        }),
+        None => Ok(()),
     }
 }
 

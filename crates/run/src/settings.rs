@@ -7,7 +7,6 @@ use blockstone_record::RunDir;
 use blockstone_target::{Redundancy, TornProtection};
 use blockstone_workload::Wanted;
 
-/// Everything a run needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Where the target keeps its data.
@@ -16,9 +15,7 @@ pub struct Settings {
     pub destroy: Vec<PathBuf>,
     /// The target: its name in the registry, and its address if it has one, `name:address`.
     pub target: String,
-    /// Database settings to start or open the target with.
     pub target_settings: Vec<(String, String)>,
-    /// Where the programs of a database server are; none searches the usual places.
     pub programs: Option<PathBuf>,
     /// What is sent; options not given get defaults that suit the storage.
     pub wanted: Wanted,
@@ -26,23 +23,19 @@ pub struct Settings {
     pub run_time: Nanos,
     /// The direct-path matrix in place of what is wanted.
     pub scan: Option<ScanMatrix>,
-    /// The number of noise writers, which run in a second window.
+    /// Noise writers, in a second window.
     pub noise: Option<u32>,
     pub block: Bytes,
     pub cache: Bytes,
     pub database_writers: u32,
-    /// Copies of every block.
     pub redundancy: Redundancy,
-    /// Allocation unit of the disk group.
     pub allocation_unit: Bytes,
-    /// What protects blocks against torn writes.
     pub torn_protection: TornProtection,
     /// Size of each redo log; none derives it from the size of the data.
     pub redo: Option<Bytes>,
     pub keep: bool,
     /// Seed of all random choices and data, unless `wanted` has one.
     pub seed: u64,
-    /// The command line, for the manifest.
     pub argv: Vec<String>,
     /// Where the recording goes: a directory that does not exist or is empty.
     pub recording: RunDir,

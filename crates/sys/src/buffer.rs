@@ -50,6 +50,19 @@ pub struct Slot {
     index: usize,
 }
 
+impl Slot {
+    /// Memory of `bytes` bytes, by itself.
+    ///
+    /// # Errors
+    /// When it cannot be mapped.
+    ///
+    /// # Panics
+    /// When `bytes` is zero.
+    pub fn new(bytes: usize) -> Result<Self, ArenaError> {
+        Ok(Self { arena: Arc::new(Arena::new(1, bytes)?), index: 0 })
+    }
+}
+
 impl Deref for Slot {
     type Target = [u8];
 

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use blockstone_base::Capability;
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
@@ -250,6 +251,31 @@ impl BlockFile {
 
     pub fn error(&self, operation: &'static str, source: io::Error) -> FileError {
         FileError::Io { operation, path: self.path.clone(), source }
+    }
+}
+
+/// Opens a file past the page cache if asked to; `buffered` says why it is not. A file system that
+/// does not know `O_DIRECT` is used through the page cache, and says so.
+///
+/// # Errors
+/// When it cannot be opened either way.
+pub fn open_direct(
+    direct: bool,
+    buffered: &str,
+    open: impl Fn(bool) -> Result<BlockFile, FileError>,
+) -> Result<(BlockFile, Capability), FileError> {
+    if !direct {
+        return Ok((open(false)?, Capability::degraded(buffered)));
+    }
+    match open(true) {
+        Ok(file) => Ok((file, Capability::Full)),
+        Err(FileError::Open { source, .. } | FileError::Create { source, .. })
+            if source.kind() == io::ErrorKind::InvalidInput =>
+        {
+            let why = "the file system refuses O_DIRECT; every I/O goes through the page cache";
+            Ok((open(false)?, Capability::degraded(why)))
+        }
+        Err(error) => Err(error),
     }
 }
 

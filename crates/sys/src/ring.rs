@@ -62,6 +62,23 @@ pub struct Ring {
     thread_bound: PhantomData<*const ()>,
 }
 
+impl Transfer {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::WriteDsync => "durable write",
+            Self::Fdatasync => "fdatasync",
+            Self::Fsync => "fsync",
+        }
+    }
+
+    /// Whether it moves no data of its own.
+    pub const fn is_sync(self) -> bool {
+        matches!(self, Self::Fdatasync | Self::Fsync)
+    }
+}
+
 impl Ring {
     /// A ring over `file` that can have every slot of `arena` in flight at once.
     ///

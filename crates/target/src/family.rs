@@ -1,6 +1,5 @@
 //! What the targets of one database have in common: its options, and when its commits are durable.
 
-/// What all targets of one database have in common.
 #[derive(Debug)]
 pub struct Family {
     /// Its name, which also stands before the roles of its processes.
@@ -19,17 +18,13 @@ pub struct Family {
 pub struct TargetOption {
     /// Its name, without the dashes.
     pub name: &'static str,
-    /// What it does, in one sentence.
     pub doc: &'static str,
-    /// What follows it.
     pub value: OptionValue,
 }
 
-/// What follows an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionValue {
     /// A setting of the database, as `NAME=VALUE`; it may be given several times.
     Setting,
-    /// The directory of the database's programs.
     Programs,
 }

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,12 +17,13 @@ use blockstone_instance::wait::{Event, Role, Transfers};
 use blockstone_instance::{
     Instance, InstanceError, InstanceSpec, OpenSpec, Recovery, RedoStress, Scan, Session, Snapshot,
 };
+use parking_lot::{Mutex, RwLock};
 
 use crate::family::Family;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
-    TargetError, TargetSession,
+    TargetError, TargetSession, unless,
 };
 
 /// Redo logs that are written in turn.
@@ -32,22 +33,19 @@ const MULTIBLOCK: Bytes = Bytes::mib(1);
 /// The processor time of sessions is read from a file each; that takes at most one part in this
 /// many of the time.
 const PROCESSOR_SHARE: u32 = 200;
-/// How often progress of the layout is reported.
 const TELL: Duration = Duration::from_millis(50);
 
-/// The miniature instance, as a target.
 pub const FAMILY: Family =
     Family { name: "instance", in_process: true, options: &[], durable_settings: &[] };
 
-/// What it would take of each place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let (made, opened, group) = specs(spec);
-    let files = made.files().map_err(own)?;
-    opened.check(&made, spec.sessions).map_err(own)?;
+    let files = made.files()?;
+    opened.check(&made, spec.sessions)?;
     if spec.reuse {
         return Ok(Demand { places: vec![Bytes(0); spec.places.len()] });
     }
-    let places = DiskGroup::requirements(&group, &files).map_err(TargetError::own)?;
+    let places = DiskGroup::requirements(&group, &files)?;
     Ok(Demand { places })
 }
 
@@ -56,9 +54,9 @@ pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
     let group = match DiskGroup::open(places, true) {
         Ok(group) => group,
         Err(GroupError::NotADisk { .. }) => return Ok(None),
-        Err(error) => return Err(TargetError::own(error)),
+        Err(error) => return Err(error.into()),
     };
-    let (made, loaded) = Instance::inspect(&group).map_err(own)?;
+    let (made, loaded) = Instance::inspect(&group)?;
     Ok(Some(Kept {
         schemas: loaded,
         rows: made.rows,
@@ -72,7 +70,7 @@ pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
     }))
 }
 
-/// Lays the disk group out and opens an instance without data in it, or the one that is there.
+/// Creates a disk group with an empty instance and opens it, or opens the one that is there.
 pub fn open(
     spec: &TargetSpec,
     progress: &mut Progress<'_>,
@@ -80,11 +78,11 @@ pub fn open(
     let (made, opened, group) = specs(spec);
     let paths: Vec<PathBuf> = spec.places.iter().map(|place| place.path.clone()).collect();
     let (group, instance) = if spec.reuse {
-        let group = DiskGroup::open(&paths, spec.direct).map_err(TargetError::own)?;
-        let instance = Instance::open(&group, &opened).map_err(own)?;
+        let group = DiskGroup::open(&paths, spec.direct)?;
+        let instance = Instance::open(&group, &opened)?;
         (group, instance)
     } else {
-        let files = made.files().map_err(own)?;
+        let files = made.files()?;
         let group = lay_out(&group, &files, spec.block, progress)?;
         let instance =
             Instance::create(&made, &group).and_then(|()| Instance::open(&group, &opened));
@@ -94,7 +92,7 @@ pub fn open(
                 // A target that fails to open leaves its places as they were.
                 drop(group);
                 let _ = DiskGroup::remove(&paths);
-                return Err(own(error));
+                return Err(error.into());
             }
         }
     };
@@ -115,7 +113,6 @@ pub fn open(
     }))
 }
 
-/// What recovery did, if it had something to do.
 fn recovered(recovery: &Recovery) -> Option<String> {
     let redo = Bytes(recovery.to.0.saturating_sub(recovery.from.0));
     (recovery.records > 0).then(|| {
@@ -157,7 +154,7 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
     (made, opened, group)
 }
 
-/// Creates the group on a thread of its own and tells of it from here.
+/// Creates the group on a thread of its own and reports progress from this one.
 fn lay_out(
     spec: &GroupSpec,
     files: &[FileSpec],
@@ -165,53 +162,40 @@ fn lay_out(
     progress: &mut Progress<'_>,
 ) -> Result<DiskGroup, TargetError> {
     let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
-    let given_up = AtomicBool::new(false);
-    let told = |bytes: u64, of: u64| {
+    let aborted = AtomicBool::new(false);
+    let report = |bytes: u64, of: u64| {
         done.fetch_max(bytes, Ordering::Relaxed);
         total.store(of, Ordering::Relaxed);
-        if given_up.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        unless(aborted.load(Ordering::Relaxed))
     };
     thread::scope(|scope| {
-        let worker = scope.spawn(|| DiskGroup::create(spec, files, &told));
+        let worker = scope.spawn(|| DiskGroup::create(spec, files, &report));
         while !worker.is_finished() {
             thread::sleep(TELL);
             let blocks = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed) / block.get();
             let loading = Loading { done: blocks(&done), total: blocks(&total) };
             if progress(loading).is_break() {
-                given_up.store(true, Ordering::Relaxed);
+                aborted.store(true, Ordering::Relaxed);
             }
         }
         let group = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let group = match group {
-            Err(GroupError::Aborted) => return Err(TargetError::Interrupted),
-            group => group.map_err(TargetError::own)?,
-        };
-        if !given_up.load(Ordering::Relaxed) {
+        let group = group?;
+        if !aborted.load(Ordering::Relaxed) {
             return Ok(group);
         }
         drop(group);
         let paths: Vec<_> = spec.disks.iter().map(|disk| disk.path.clone()).collect();
-        DiskGroup::remove(&paths).map_err(TargetError::own)?;
+        DiskGroup::remove(&paths)?;
         Err(TargetError::Interrupted)
     })
-}
-
-fn own(error: InstanceError) -> TargetError {
-    TargetError::own(error)
 }
 
 #[derive(Debug)]
 struct InstanceTarget {
     /// None once it is shut down.
     instance: RwLock<Option<Instance>>,
-    /// What the user calls the disks.
     names: Vec<String>,
     direct: Capability,
-    /// What recovery did at the opening.
     recovered: Option<String>,
     redo_stress: RedoStress,
     multiblock: u32,
@@ -227,17 +211,8 @@ struct Processor {
 }
 
 impl InstanceTarget {
-    /// A panic under this lock cannot leave it half changed: the only change is one `take`.
-    fn instance(&self) -> RwLockReadGuard<'_, Option<Instance>> {
-        self.instance.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn processor(&self) -> MutexGuard<'_, Processor> {
-        self.processor.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn sample_processor(&self, instance: &Instance, exact: bool, readings: &mut Vec<Reading>) {
-        let mut processor = self.processor();
+        let mut processor = self.processor.lock();
         let started = Instant::now();
         if exact || started >= processor.due {
             processor.readings.clear();
@@ -274,7 +249,7 @@ impl InstanceTarget {
 
 impl Target for InstanceTarget {
     fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError> {
-        let instance = self.instance();
+        let instance = self.instance.read();
         let instance = instance.as_ref().ok_or_else(stopped)?;
         let mut flow = ControlFlow::Continue(());
         let mut told = |done, total| {
@@ -286,18 +261,18 @@ impl Target for InstanceTarget {
             }
         };
         let loaded = instance.load(instance.spec().schemas, &mut told);
-        if flow.is_break() { Err(TargetError::Interrupted) } else { loaded.map_err(own) }
+        if flow.is_break() { Err(TargetError::Interrupted) } else { Ok(loaded?) }
     }
 
     fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
-        let instance = self.instance();
-        let session = instance.as_ref().ok_or_else(stopped)?.session(index).map_err(own)?;
+        let instance = self.instance.read();
+        let session = instance.as_ref().ok_or_else(stopped)?.session(index)?;
         let scan = Scan::Cached { multiblock: self.multiblock };
         Ok(Box::new(InstanceSession { session, redo_stress: self.redo_stress, scan }))
     }
 
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
-        let instance = self.instance();
+        let instance = self.instance.read();
         let Some(instance) = instance.as_ref() else { return };
         let snapshot = instance.snapshot();
         readings.push(statistics(&snapshot));
@@ -318,7 +293,7 @@ impl Target for InstanceTarget {
     }
 
     fn take_latencies(&self) -> Vec<Latencies> {
-        let instance = self.instance();
+        let instance = self.instance.read();
         let Some(instance) = instance.as_ref() else { return Vec::new() };
         let latencies = instance.take_histograms().into_iter().map(|(role, event, histogram)| {
             let name = format!("{}/{}", role.name(), event.name());
@@ -335,25 +310,25 @@ impl Target for InstanceTarget {
     }
 
     fn take_news(&self) -> Vec<String> {
-        self.instance().as_ref().map_or_else(Vec::new, Instance::take_news)
+        self.instance.read().as_ref().map_or_else(Vec::new, Instance::take_news)
     }
 
     fn capabilities(&self) -> Vec<(&'static str, Capability)> {
         let mut capabilities = vec![("direct-io", self.direct.clone())];
-        if let Some(instance) = self.instance().as_ref() {
+        if let Some(instance) = self.instance.read().as_ref() {
             capabilities.push(("background-priority", instance.favoured()));
         }
         capabilities
     }
 
     fn shutdown(&self) -> Result<(), TargetError> {
-        let instance = self.instance.write().unwrap_or_else(PoisonError::into_inner).take();
-        instance.map_or(Ok(()), |instance| instance.shutdown().map_err(own))
+        let instance = self.instance.write().take();
+        instance.map_or(Ok(()), |instance| Ok(instance.shutdown()?))
     }
 }
 
 fn stopped() -> TargetError {
-    own(InstanceError::Stopped)
+    InstanceError::Stopped.into()
 }
 
 fn statistics(snapshot: &Snapshot) -> Reading {
@@ -365,9 +340,7 @@ fn statistics(snapshot: &Snapshot) -> Reading {
 }
 
 fn transfers(probe: &'static str, object: &str, transfers: &Transfers) -> Reading {
-    let Transfers { read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns } = *transfers;
-    let values = [read_ios, read_bytes, read_ns, write_ios, write_bytes, write_ns];
-    let cells = values.map(Cell::from).into();
+    let cells = transfers.values().map(Cell::from).into();
     Reading { probe, object: object.to_owned(), cells }
 }
 
@@ -403,17 +376,17 @@ impl TargetSession for InstanceSession {
         let session = &mut self.session;
         match *operation {
             Operation::Select { schema, first_key, rows } => {
-                let rows = session.select(schema, first_key, rows.into()).map_err(own)?;
+                let rows = session.select(schema, first_key, rows.into())?;
                 Ok(Executed { rows, commits: 0 })
             }
             Operation::Update { schema, first_key, rows } => {
                 let stress = self.redo_stress;
-                let rows = session.update(schema, first_key, rows.into(), stress).map_err(own)?;
-                session.commit().map_err(own)?;
+                let rows = session.update(schema, first_key, rows.into(), stress)?;
+                session.commit()?;
                 Ok(Executed { rows, commits: 1 })
             }
             Operation::Scan { schema } => {
-                let rows = session.scan(schema, self.scan).map_err(own)?;
+                let rows = session.scan(schema, self.scan)?;
                 Ok(Executed { rows, commits: 0 })
             }
         }

@@ -38,6 +38,7 @@ mod spec;
 mod sql;
 mod sqlite;
 mod target;
+mod unmeasured;
 
 pub use blockstone_instance::SCAN_READ_MAX;
 pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
@@ -45,5 +46,5 @@ pub use sql::Member;
 pub use sql::error::SqlError;
 pub use target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
-    TargetError, TargetSession,
+    TargetError, TargetSession, unless,
 };

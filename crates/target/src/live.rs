@@ -9,12 +9,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
+use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
 /// The socket's name in the directory of a recording.
@@ -35,7 +36,7 @@ pub struct Answer {
     pub rows: Vec<(String, String, Vec<Cell>)>,
 }
 
-/// Tells until it goes out of scope.
+/// Answers clients until it is dropped.
 #[derive(Debug)]
 pub struct Teller {
     shared: Arc<Shared>,
@@ -48,7 +49,7 @@ struct Shared {
     rows: Mutex<Vec<Reading>>,
     ticked: Condvar,
     listeners: Mutex<HashMap<u64, UnixStream>>,
-    /// As many as there are of them, to be read without their lock.
+    /// Their number, to be read without the lock.
     count: AtomicU64,
     over: AtomicBool,
 }
@@ -76,10 +77,9 @@ impl Teller {
         Ok(teller)
     }
 
-    /// What was counted at a tick.
     pub fn tell(&self, rows: &[Reading]) {
         if self.shared.count.load(Ordering::Relaxed) > 0 {
-            lock(&self.shared.rows).splice(.., rows.iter().cloned());
+            self.shared.rows.lock().splice(.., rows.iter().cloned());
             self.shared.ticked.notify_all();
         }
     }
@@ -91,7 +91,7 @@ impl Drop for Teller {
         // Wakes the thread that waits for listeners, if the socket is still there.
         let _ = UnixStream::connect(&self.path);
         let _ = std::fs::remove_file(&self.path);
-        for listener in lock(&self.shared.listeners).values() {
+        for listener in self.shared.listeners.lock().values() {
             let _ = listener.shutdown(Shutdown::Both);
         }
         self.shared.ticked.notify_all();
@@ -106,7 +106,7 @@ impl Shared {
             }
             let Ok(stream) = stream else { continue };
             let Ok(kept) = stream.try_clone() else { continue };
-            lock(&self.listeners).insert(id, kept);
+            self.listeners.lock().insert(id, kept);
             self.count.fetch_add(1, Ordering::Relaxed);
             let shared = Arc::clone(self);
             let answering = thread::Builder::new().name("teller".to_owned()).spawn(move || {
@@ -121,10 +121,10 @@ impl Shared {
     }
 
     fn leave(&self, id: u64) {
-        lock(&self.listeners).remove(&id);
+        self.listeners.lock().remove(&id);
         if self.count.fetch_sub(1, Ordering::Relaxed) == 1 {
             // They are no longer kept up to date.
-            lock(&self.rows).clear();
+            self.rows.lock().clear();
         }
     }
 
@@ -141,16 +141,11 @@ impl Shared {
 
     fn last_rows(&self) -> Vec<(String, String, Vec<Cell>)> {
         let none = |rows: &mut Vec<Reading>| rows.is_empty() && !self.over.load(Ordering::Relaxed);
-        let waited = self.ticked.wait_timeout_while(lock(&self.rows), FIRST_TICK, none);
-        let (rows, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut rows = self.rows.lock();
+        self.ticked.wait_while_for(&mut rows, none, FIRST_TICK);
         let row = |row: &Reading| (row.probe.to_owned(), row.object.clone(), row.cells.clone());
         rows.iter().map(row).collect()
     }
-}
-
-/// A panic under these locks cannot leave what they protect half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The other end: asks one run.

@@ -7,13 +7,11 @@
 //! neighbours have none.
 
 pub mod counters;
-mod server;
+mod programs;
 mod session;
 
-use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use blockstone_base::units::Bytes;
@@ -22,18 +20,17 @@ use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
 
-use crate::spec::{Storage, TargetSpec};
+use crate::spec::TargetSpec;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
-use crate::sql::error::SqlError;
-use crate::sql::host::{NAME_HINT, resolve, without_password};
-use crate::sql::private::{Holder, PrivateServer};
-use crate::sql::target::SqlTarget;
+use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
+use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
+use crate::sql::server::{self, Owned};
 use crate::sql::{
-    Chunk, Database, Member, SCHEMA, Table, Texts, Watcher, columns, removed_left, table_name, with,
+    Chunk, Database, Member, Prepared, SCHEMA, Table, Texts, Watcher, columns, table_name, with,
 };
-use crate::target::{Demand, Description, Progress, Target, TargetError};
-pub use server::FAMILY;
-use server::Programs;
+use crate::target::{Demand, Description, TargetError};
+pub use programs::FAMILY;
+use programs::Programs;
 use session::Session;
 
 const CREATE: &str = include_str!("../sql/mariadb/create.sql");
@@ -45,8 +42,6 @@ const VERIFY: &str = include_str!("../sql/mariadb/verify.sql");
 
 /// A table by which the schema is known as a run's.
 const MARK: &str = "made_by_a_run";
-/// The private server, in place of an address.
-pub const SCRATCH: &str = "scratch";
 /// The oldest versions that are supported, of either product.
 pub const MARIADB_MIN: (u16, u16) = (10, 11);
 const MYSQL_MIN: (u16, u16) = (8, 0);
@@ -75,80 +70,36 @@ const PIN: [&str; 2] = [
 /// changed under a snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
 
-pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
-    if spec.address == SCRATCH {
-        return Ok(Storage::Named);
-    }
-    let found = || -> Result<Option<PathBuf>, SqlError> {
-        let address = Address::parse(&spec.address)?;
-        let mut link = address.connect()?;
-        let known: Option<String> = link.query_first("SELECT @@datadir").ok().flatten();
-        Ok(known.map(PathBuf::from).filter(|dir| address.local && dir.is_dir()))
-    };
-    Ok(Storage::Served(found().map_err(TargetError::own)?))
-}
-
-/// What it would take of its place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
-    let unsuitable = |why: String, hint: &str| {
-        let (server, hint) = ("InnoDB".to_owned(), hint.to_owned());
-        TargetError::own(SqlError::Unsuitable { server, why, hint })
-    };
     let page = spec.block.get();
     if !PAGES.contains(&page) {
         let why = format!("two rows do not fit into pages of {page} bytes");
-        return Err(unsuitable(why, "--block-size is 8K, 16K or 32K"));
+        Err(SqlError::unsuitable("InnoDB", why, "--block-size is 8K, 16K or 32K"))?;
     }
-    let mut places = vec![Bytes(0); spec.places.len()];
-    if spec.address == SCRATCH {
-        if let Some(first) = places.first_mut() {
-            let rows = Content::new(spec).all_rows();
-            *first = Bytes(rows.saturating_mul(page + page / 8).saturating_add(ASIDE));
-        }
-    } else if !spec.settings.is_empty() {
-        let why = "settings cannot be given to a running server".to_owned();
-        return Err(unsuitable(why, "--mariadb-conf is for mariadb:scratch"));
-    }
-    Ok(Demand { places })
+    server::demand(spec, &FAMILY, page + page / 8, ASIDE)
 }
 
-/// Connects to the server, or makes one, and makes the empty tables.
-pub fn open(
-    spec: &TargetSpec,
-    _progress: &mut Progress<'_>,
-) -> Result<Arc<dyn Target>, TargetError> {
-    let content = Content::new(spec);
-    let database = Mariadb::open(spec, content.clone()).map_err(TargetError::own)?;
-    Ok(Arc::new(SqlTarget::new(database, content)))
-}
-
-/// Removes the schema that a run left on the server; says whether there was one.
-pub fn remove_left(address: &str) -> Result<bool, TargetError> {
-    let removed = || -> Result<bool, SqlError> {
-        let address = Address::parse(address)?;
-        let mut owner = address.connect()?;
-        take(&address, &mut owner)?;
-        let found = found_schema(&mut owner)?.is_some();
-        if found {
-            drop_schema(&mut owner)?;
-        }
-        Ok(found)
-    };
-    removed().map_err(TargetError::own)
-}
-
-/// A server, as the user names it, and how to connect to it.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// For messages; without the password.
     pub name: String,
     opts: Opts,
     local: bool,
 }
 
 impl Address {
-    /// The address `mysql:{rest}`.
-    pub fn parse(rest: &str) -> Result<Self, SqlError> {
+    /// The same, for a client that calls itself `application`.
+    pub fn named(self, application: &str) -> Self {
+        let attributes = [("program_name".to_owned(), application.to_owned())];
+        let opts = OptsBuilder::from_opts(self.opts.clone());
+        let opts = opts.connect_attrs(Some(attributes.into_iter().collect()));
+        Self { opts: opts.into(), ..self }
+    }
+}
+
+impl ServerAddress for Address {
+    type Connection = Conn;
+
+    fn parse(rest: &str) -> Result<Self, SqlError> {
         let name = format!("mysql:{}", without_password(rest));
         let refuse = |why: String| SqlError::Address {
             address: name.clone(),
@@ -174,15 +125,15 @@ impl Address {
         Ok(Self { opts: usual(opts).into(), name, local })
     }
 
-    /// The same, for a client that calls itself `application`.
-    pub fn named(self, application: &str) -> Self {
-        let attributes = [("program_name".to_owned(), application.to_owned())];
-        let opts = OptsBuilder::from_opts(self.opts.clone());
-        let opts = opts.connect_attrs(Some(attributes.into_iter().collect()));
-        Self { opts: opts.into(), ..self }
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    pub fn connect(&self) -> Result<Conn, SqlError> {
+    fn is_local(&self) -> bool {
+        self.local
+    }
+
+    fn connect(&self) -> Result<Conn, SqlError> {
         Conn::new(self.opts.clone()).map_err(|error| {
             let hint = match &error {
                 mysql::Error::MySqlError(said) if said.code == 1045 => {
@@ -197,8 +148,40 @@ impl Address {
                 _ => "check that the server is running and listens there",
             };
             let (server, hint) = (self.name.clone(), hint.to_owned());
-            SqlError::Connect { server, why: said(&error), hint }
+            SqlError::Connect { server, why: error.said(), hint }
         })
+    }
+
+    fn data_directory(link: &mut Conn) -> Option<PathBuf> {
+        link.query_first::<String, _>("SELECT @@datadir").ok().flatten().map(PathBuf::from)
+    }
+
+    fn take(&self, owner: &mut Conn) -> Result<(), SqlError> {
+        let taken = owner.query_first("SELECT GET_LOCK('blockstone', 0)");
+        let taken: Option<u32> = taken.during("take the lock of a run")?;
+        if taken == Some(1) {
+            return Ok(());
+        }
+        Err(SqlError::unsuitable(&self.name, "another run uses it", "wait for its end"))
+    }
+
+    fn found_schema(owner: &mut Conn) -> Result<Option<bool>, SqlError> {
+        const LOOK: &str = "look for leftovers of a run";
+        let ask = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?";
+        let found: Option<u32> = owner.exec_first(ask, (SCHEMA,)).during(LOOK)?;
+        if found.is_none() {
+            return Ok(None);
+        }
+        let ask = "SELECT count(*), coalesce(sum(table_name = ?), 0) FROM information_schema.tables
+            WHERE table_schema = ?";
+        let known: Option<(u64, u64)> = owner.exec_first(ask, (MARK, SCHEMA)).during(LOOK)?;
+        // Killed between the first two statements, a run leaves an empty schema.
+        Ok(known.map(|(tables, marks)| tables == 0 || marks > 0))
+    }
+
+    fn drop_schema(owner: &mut Conn) -> Result<(), SqlError> {
+        let drop = format!("DROP DATABASE IF EXISTS {SCHEMA}");
+        owner.query_drop(drop).during("remove the schema blockstone")
     }
 }
 
@@ -212,62 +195,18 @@ fn usual(opts: OptsBuilder) -> OptsBuilder {
         .stmt_cache_size(0)
 }
 
-struct Mariadb {
-    address: Address,
+#[derive(Debug)]
+pub struct Mariadb {
+    server: Owned<Address>,
     content: Content,
     page_bytes: u64,
-    /// Holds the lock and cleans up; none once that is done.
-    owner: Mutex<Option<Conn>>,
-    scratch: Holder<Address>,
     /// The server's process, where it is on this machine.
     pid: Option<u32>,
     /// Whether its process list shows the threads of the system: MariaDB's does.
     knows_tid: bool,
-    notes: Vec<String>,
-}
-
-impl fmt::Debug for Mariadb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mariadb").field("address", &self.address.name).finish_non_exhaustive()
-    }
 }
 
 impl Mariadb {
-    fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
-        let scratch = if spec.address == SCRATCH {
-            Some(PrivateServer::make(&Programs::find(spec)?, spec)?)
-        } else {
-            None
-        };
-        let address = match &scratch {
-            Some(scratch) => scratch.address.clone(),
-            None => Address::parse(&spec.address)?,
-        };
-        let mut owner = address.connect()?;
-        let knows_tid = check(&address, &mut owner, spec)?;
-        take(&address, &mut owner)?;
-        let mut notes = Vec::new();
-        match found_schema(&mut owner)? {
-            None => {}
-            Some(true) => {
-                drop_schema(&mut owner)?;
-                notes.push(removed_left(&address.name));
-            }
-            Some(false) => return Err(SqlError::not_ours(&address.name)),
-        }
-        let pid = match &scratch {
-            Some(scratch) => Some(scratch.pid()),
-            None => process_of(&address, &mut owner),
-        };
-        let page_bytes = spec.block.get();
-        if let Err(error) = make_tables(&mut owner, &content, page_bytes) {
-            let _ = drop_schema(&mut owner);
-            return Err(error);
-        }
-        let (owner, scratch) = (Mutex::new(Some(owner)), Holder::new(scratch));
-        Ok(Self { address, content, page_bytes, owner, scratch, pid, knows_tid, notes })
-    }
-
     fn texts(&self) -> Texts {
         let texts = [SELECT, UPDATE, SCAN];
         Texts::new(texts, self.content.schemas(), self.content.changed(), table_name, |_| {
@@ -276,9 +215,9 @@ impl Mariadb {
     }
 
     fn pinned(&self) -> Result<Conn, SqlError> {
-        let mut link = self.address.connect()?;
+        let mut link = self.server.address.connect()?;
         for set in PIN {
-            link.query_drop(set).map_err(|error| statement("pin the plans", &error))?;
+            link.query_drop(set).during("pin the plans")?;
         }
         Ok(link)
     }
@@ -297,7 +236,7 @@ impl Mariadb {
             ],
         );
         let found: Option<(u64, u64, u64, u64)> =
-            link.query_first(text).map_err(|e| statement(&format!("verify {table}"), &e))?;
+            link.query_first(text).during(&format!("verify {table}"))?;
         let (held, neighbours, least, data_bytes) = found.unwrap_or_default();
         let apart = 3 * (least + ROW_BYTES as u64) > self.page_bytes;
         let pages = data_bytes / self.page_bytes;
@@ -311,11 +250,22 @@ impl Mariadb {
 impl Database for Mariadb {
     type Link = Session;
 
+    fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
+        let page_bytes = spec.block.get();
+        let (server, (knows_tid, found)) = Owned::open::<Programs, _>(
+            spec,
+            |address, link| Ok((check(address, link, spec)?, process_of(address, link))),
+            |owner| make_tables(owner, &content, page_bytes),
+        )?;
+        let pid = server.pid.or(found);
+        Ok(Self { server, content, page_bytes, pid, knows_tid })
+    }
+
     fn link(&self) -> Result<Session, SqlError> {
         let mut link = self.pinned()?;
         // By it, the server's views tell our sessions from those of others.
         let used = link.query_drop(format!("USE {SCHEMA}"));
-        used.map_err(|error| statement("use the schema blockstone", &error))?;
+        used.during("use the schema blockstone")?;
         let ask = if self.knows_tid {
             "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()"
         } else {
@@ -324,9 +274,7 @@ impl Database for Mariadb {
         };
         let thread: Option<u32> = link.query_first(ask).ok().flatten();
         let member = self.pid.zip(thread).map(|(pid, tid)| Member { pid, thread: Some(tid) });
-        let schemas = self.content.schemas() as usize;
-        let prepared = [vec![None; schemas], vec![None; schemas], vec![None; schemas]];
-        Ok(Session { link, member, texts: self.texts(), prepared })
+        Ok(Session { link, member, prepared: Prepared::new(self.texts()) })
     }
 
     fn loaders(&self) -> (usize, u64) {
@@ -340,17 +288,17 @@ impl Database for Mariadb {
         tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), SqlError> {
         let table = table_name(chunk.schema, chunk.table);
-        let failed = |error: mysql::Error| statement(&format!("load {table}"), &error);
-        let mut link = self.address.connect()?;
+        let load = &format!("load {table}");
+        let mut link = self.server.address.connect()?;
         let one = format!("({})", vec!["?"; COLUMNS + 3].join(","));
         let insert = |pairs: u64| {
             let rows = vec![one.as_str(); 2 * pairs as usize].join(",");
             format!("INSERT INTO {table} VALUES {rows}")
         };
-        let whole = link.prep(insert(PAIRS)).map_err(failed)?;
+        let whole = link.prep(insert(PAIRS)).during(load)?;
         let ballast = ballast_bytes(self.page_bytes) as usize;
         let mut rows = self.content.rows_of(chunk, ballast).peekable();
-        link.query_drop("BEGIN").map_err(failed)?;
+        link.query_drop("BEGIN").during(load)?;
         let mut statements = 0;
         while rows.peek().is_some() {
             let mut values = Vec::with_capacity(2 * PAIRS as usize * (COLUMNS + 3));
@@ -360,33 +308,32 @@ impl Database for Mariadb {
                 pairs += 1;
             }
             if pairs == PAIRS {
-                link.exec_drop(&whole, values).map_err(failed)?;
+                link.exec_drop(&whole, values).during(load)?;
             } else {
-                link.exec_drop(insert(pairs), values).map_err(failed)?;
+                link.exec_drop(insert(pairs), values).during(load)?;
             }
             statements += 1;
             if statements % STATEMENTS == 0 {
-                link.query_drop("COMMIT").map_err(failed)?;
-                link.query_drop("BEGIN").map_err(failed)?;
+                link.query_drop("COMMIT").during(load)?;
+                link.query_drop("BEGIN").during(load)?;
             }
             if tell(pairs).is_break() {
                 return Err(SqlError::Interrupted);
             }
         }
-        link.query_drop("COMMIT").map_err(failed)
+        link.query_drop("COMMIT").during(load)
     }
 
     fn settle(&self) -> Result<(), SqlError> {
-        let mut link = self.address.connect()?;
+        let mut link = self.server.address.connect()?;
         let mut tables = Vec::new();
         for schema in 0..self.content.schemas() {
             let table = table_name(schema, Table::Rows);
-            link.query_drop(with(INDEX, &[("table", &table)]))
-                .map_err(|error| statement(&format!("index {table}"), &error))?;
+            link.query_drop(with(INDEX, &[("table", &table)])).during(&format!("index {table}"))?;
             for kind in [Table::Rows, Table::Scan] {
                 let table = table_name(schema, kind);
                 let analysed = link.query_drop(format!("ANALYZE TABLE {table}"));
-                analysed.map_err(|error| statement(&format!("analyse {table}"), &error))?;
+                analysed.during(&format!("analyse {table}"))?;
                 self.verify(&mut link, schema, kind)?;
                 tables.push(table);
             }
@@ -395,7 +342,7 @@ impl Database for Mariadb {
     }
 
     fn watcher(&self) -> Result<Box<dyn Watcher>, SqlError> {
-        let link = self.address.connect()?;
+        let link = self.server.address.connect()?;
         Ok(Box::new(counters::Counters::new(link, self.pid, self.page_bytes)))
     }
 
@@ -406,12 +353,11 @@ impl Database for Mariadb {
             // A plan does not depend on the keys: the index is forced.
             let text = text.replacen("BETWEEN ? AND ?", "BETWEEN 0 AND 63", 1).replace('?', "''");
             let explained = link.query_first(format!("EXPLAIN {text}"));
-            let row: Option<mysql::Row> =
-                explained.map_err(|error| statement(&format!("explain the {kind}"), &error))?;
+            let row: Option<mysql::Row> = explained.during(&format!("explain the {kind}"))?;
             description.plans.push((kind, row.map(|row| plan(&row)).unwrap_or_default()));
         }
-        description.notes.extend_from_slice(&self.notes);
-        if self.address.local {
+        description.notes.extend_from_slice(&self.server.notes);
+        if self.server.address.local {
             let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));
             description.files = counters::files(&mut link, tables);
         }
@@ -419,21 +365,11 @@ impl Database for Mariadb {
     }
 
     fn explained(&self, error: SqlError) -> SqlError {
-        self.scratch.explained(error)
+        self.server.explained(error)
     }
 
     fn tear_down(&self) -> Result<(), SqlError> {
-        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if self.scratch.end() {
-            return Ok(());
-        }
-        let Some(mut owner) = owner else { return Ok(()) };
-        if drop_schema(&mut owner).is_ok() {
-            return Ok(());
-        }
-        // The server may have come back since.
-        let again = self.address.connect().and_then(|mut owner| drop_schema(&mut owner));
-        again.map_err(|error| SqlError::remains(&self.address.name, &error))
+        self.server.tear_down()
     }
 }
 
@@ -453,86 +389,48 @@ fn push_pair(values: &mut Vec<Value>, place: u64, key: u64, bytes: &[u8]) {
 }
 
 fn make_tables(owner: &mut Conn, content: &Content, page_bytes: u64) -> Result<(), SqlError> {
-    let failed = |error: mysql::Error| statement("create the schema blockstone", &error);
-    owner.query_drop(format!("CREATE DATABASE {SCHEMA}")).map_err(failed)?;
-    owner.query_drop(format!("CREATE TABLE {SCHEMA}.{MARK} (n int)")).map_err(failed)?;
+    const CREATE_SCHEMA: &str = "create the schema blockstone";
+    owner.query_drop(format!("CREATE DATABASE {SCHEMA}")).during(CREATE_SCHEMA)?;
+    owner.query_drop(format!("CREATE TABLE {SCHEMA}.{MARK} (n int)")).during(CREATE_SCHEMA)?;
     let ballast = ballast_bytes(page_bytes).to_string();
     for schema in 0..content.schemas() {
         for table in [Table::Rows, Table::Scan] {
             let (name, columns) = (table_name(schema, table), columns("varbinary(128)"));
             let values = [("table", &name), ("columns", &columns), ("ballast", &ballast)];
             let create = with(CREATE, &values.map(|(name, value)| (name, value.as_str())));
-            owner
-                .query_drop(create)
-                .map_err(|error| statement(&format!("create table {name}"), &error))?;
+            owner.query_drop(create).during(&format!("create table {name}"))?;
         }
     }
     Ok(())
 }
 
-/// Whether the schema is there, and whether a run made it.
-fn found_schema(owner: &mut Conn) -> Result<Option<bool>, SqlError> {
-    let failed = |error: mysql::Error| statement("look for leftovers of a run", &error);
-    let ask = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?";
-    let found: Option<u32> = owner.exec_first(ask, (SCHEMA,)).map_err(failed)?;
-    if found.is_none() {
-        return Ok(None);
-    }
-    let ask = "SELECT count(*), coalesce(sum(table_name = ?), 0) FROM information_schema.tables
-        WHERE table_schema = ?";
-    let known: Option<(u64, u64)> = owner.exec_first(ask, (MARK, SCHEMA)).map_err(failed)?;
-    // Killed between the first two statements, a run leaves an empty schema.
-    Ok(known.map(|(tables, marks)| tables == 0 || marks > 0))
-}
-
-fn drop_schema(owner: &mut Conn) -> Result<(), SqlError> {
-    let dropped = owner.query_drop(format!("DROP DATABASE IF EXISTS {SCHEMA}"));
-    dropped.map_err(|error| statement("remove the schema blockstone", &error))
-}
-
 /// Whether this server can be used, and is MariaDB.
 fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, SqlError> {
     let asked = link.query_first("SELECT @@version, @@read_only, @@innodb_page_size");
-    let asked: Option<(String, u32, u64)> =
-        asked.map_err(|error| statement("query its version", &error))?;
+    let asked: Option<(String, u32, u64)> = asked.during("query its version")?;
     let (version, read_only, page) = asked.unwrap_or_default();
-    let unsuitable = |why: String, hint: String| {
-        Err(SqlError::Unsuitable { server: address.name.clone(), why, hint })
-    };
-    let is_mariadb = version.to_lowercase().contains("mariadb");
-    let mut numbers = version.split('.').map(|number| number.parse::<u16>().unwrap_or(0));
-    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if (major, minor) < if is_mariadb { MARIADB_MIN } else { MYSQL_MIN } {
-        let hint = "MariaDB 10.11 and MySQL 8.0 and later are supported".to_owned();
+    let unsuitable = |why: String, hint: &str| Err(SqlError::unsuitable(&address.name, why, hint));
+    let (is_mariadb, numbers) = product(&version);
+    if numbers < if is_mariadb { MARIADB_MIN } else { MYSQL_MIN } {
+        let hint = "MariaDB 10.11 and MySQL 8.0 and later are supported";
         return unsuitable(format!("it is version {version}"), hint);
     }
     if read_only != 0 {
-        return unsuitable(
-            "it is read-only: a replica, or in recovery".to_owned(),
-            "name the primary server".to_owned(),
-        );
+        let why = "it is read-only: a replica, or in recovery";
+        return unsuitable(why.to_owned(), "name the primary server");
     }
     if page != spec.block.get() {
-        return unsuitable(
-            format!("its pages are {}", Bytes(page)),
-            format!("use --block-size {page}"),
-        );
+        let hint = format!("use --block-size {page}");
+        return unsuitable(format!("its pages are {}", Bytes(page)), &hint);
     }
     Ok(is_mariadb)
 }
 
-/// Takes the lock that one run at a time holds.
-fn take(address: &Address, owner: &mut Conn) -> Result<(), SqlError> {
-    let taken = owner.query_first("SELECT GET_LOCK('blockstone', 0)");
-    let taken: Option<u32> = taken.map_err(|error| statement("take the lock of a run", &error))?;
-    if taken == Some(1) {
-        return Ok(());
-    }
-    Err(SqlError::Unsuitable {
-        server: address.name.clone(),
-        why: "another run uses it".to_owned(),
-        hint: "wait for its end".to_owned(),
-    })
+/// Whether a version is MariaDB's, with its first two numbers.
+pub fn product(version: &str) -> (bool, (u16, u16)) {
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    let numbers = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    (version.to_lowercase().contains("mariadb"), numbers)
 }
 
 /// The server's process, if it is one of this machine and says which.
@@ -559,29 +457,30 @@ fn plan(row: &mysql::Row) -> String {
     if extra.is_empty() { how } else { format!("{how}; {extra}") }
 }
 
-/// What the server or the system said, with the error's number.
-fn said(error: &mysql::Error) -> String {
-    match error {
-        mysql::Error::MySqlError(said) => {
-            format!("{} (error {}, SQLSTATE {})", said.message, said.code, said.state)
+impl DriverError for mysql::Error {
+    fn said(&self) -> String {
+        match self {
+            Self::MySqlError(said) => {
+                format!("{} (error {}, SQLSTATE {})", said.message, said.code, said.state)
+            }
+            error => error.to_string(),
         }
-        error => error.to_string(),
     }
-}
 
-/// An error of a statement.
-pub fn statement(what: &str, error: &mysql::Error) -> SqlError {
-    const FULL: [u16; 3] = [1021, 1114, 3];
-    const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
-    let hint = match error {
-        mysql::Error::MySqlError(said) if FULL.contains(&said.code) => {
-            "free some space, or ask for less with --scale or --schemas"
+    fn hint(&self) -> &'static str {
+        const FULL: [u16; 3] = [1021, 1114, 3];
+        const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
+        match self {
+            Self::MySqlError(said) if FULL.contains(&said.code) => FREE_SPACE,
+            Self::MySqlError(said) if DENIED.contains(&said.code) => {
+                "GRANT ALL ON blockstone.* TO this user"
+            }
+            Self::MySqlError(_) => "see the server's log",
+            _ => "the server ended or closed the connection; see its log",
         }
-        mysql::Error::MySqlError(said) if DENIED.contains(&said.code) => {
-            "GRANT ALL ON blockstone.* TO this user"
-        }
-        mysql::Error::MySqlError(_) => "see the server's log",
-        _ => "the server ended or closed the connection; see its log",
-    };
-    SqlError::Statement { what: what.to_owned(), why: said(error), hint: hint.to_owned() }
+    }
+
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::MySqlError(said) if AGAIN.contains(&said.code))
+    }
 }

@@ -1,7 +1,7 @@
 //! Monitoring a database that others use: its counters at each tick, samples of its sessions in
 //! between.
 //!
-//! A [`Monitor`] is opened from an address through the [`registry`]. It makes nothing in the
+//! A [`Monitor`] is opened from an address through the [`registry`]. It creates nothing in the
 //! server and needs no schema there; what its user may not see, or the server does not count, is
 //! unmeasured and says why. Its own session is in nothing that it tells, as far as a server tells
 //! the sessions apart: what its queries visit in the catalogue is not taken off.
@@ -18,6 +18,7 @@
 //! # Ok::<(), blockstone_target::SqlError>(())
 //! ```
 
+mod accounts;
 mod mariadb;
 mod own;
 mod pace;
@@ -30,13 +31,13 @@ mod steady;
 mod text;
 mod values;
 
-use blockstone_base::column::{Reading, Schema, Unmeasured};
+use blockstone_base::column::{Reading, Schema};
 
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::host::without_password;
+use crate::unmeasured::Missing;
 
-/// What the sessions of monitors call themselves.
 pub const APPLICATION: &str = "blockstone watch";
 
 pub trait Monitor: Send {
@@ -59,9 +60,8 @@ pub trait Monitor: Send {
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Columns of its series that were not measured, as of the last call: probe, column, reason.
-    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)>;
+    fn unmeasured(&self) -> Missing;
 
-    /// What the server is, as of the last connection.
     fn describe(&self) -> Server;
 
     /// The server's processes, or its threads, with their roles; empty when it is not on this
@@ -83,13 +83,9 @@ pub struct Server {
     pub product: String,
     /// What stands before the roles of its processes.
     pub family: &'static str,
-    /// Its version, as it says it itself.
     pub version: String,
-    /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
-    /// Whether it runs on this machine.
     pub is_local: bool,
-    /// Its main process, if that is on this machine.
     pub pid: Option<u32>,
 }
 

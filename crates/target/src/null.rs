@@ -5,22 +5,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use blockstone_base::Capability;
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::INSTANCE;
 use blockstone_base::units::Bytes;
 
 use crate::family::Family;
 use crate::spec::TargetSpec;
-use crate::target::{
-    Demand, Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession,
-};
+use crate::target::{Demand, Executed, Operation, Progress, Target, TargetError, TargetSession};
 
-/// Nothing, as a target.
 pub const FAMILY: Family =
     Family { name: "null", in_process: true, options: &[], durable_settings: &[] };
 
-/// It needs nothing.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
 }
@@ -63,14 +58,6 @@ impl Target for Null {
         });
         let cells = cells.collect();
         readings.push(Reading { probe: INSTANCE.probe, object: String::new(), cells });
-    }
-
-    fn take_latencies(&self) -> Vec<Latencies> {
-        Vec::new()
-    }
-
-    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
-        Vec::new()
     }
 
     fn shutdown(&self) -> Result<(), TargetError> {

@@ -1,24 +1,22 @@
 //! All targets. Adding one is a file and a line here.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use crate::family::{Family, OptionValue, TargetOption};
 pub use crate::spec::Storage;
 use crate::spec::{Kept, TargetSpec};
+use crate::sql::server;
+use crate::sql::target::SqlTarget;
 use crate::target::{Demand, Progress, Target, TargetError};
 use crate::{instance, mariadb, null, postgres, sqlite};
 
-/// A target as it is registered.
+#[derive(Debug)]
 pub struct Entry {
-    /// Its name on the command line.
     pub name: &'static str,
     /// What follows its name and a colon, as help shows it; empty where nothing does.
     pub address: &'static str,
-    /// What it is, in one sentence.
     pub doc: &'static str,
-    /// The database that it is.
     pub family: &'static Family,
     /// Whether its rows take space in the places it is given.
     pub takes_space: bool,
@@ -39,100 +37,85 @@ pub struct Entry {
     pub open: Open,
 }
 
-/// Removes what a killed run left behind an address.
 pub type RemoveLeft = fn(&str) -> Result<bool, TargetError>;
-
-/// Sets up an empty target.
+pub type Find = fn(&[PathBuf]) -> Result<Option<Kept>, TargetError>;
 pub type Open = fn(&TargetSpec, &mut Progress<'_>) -> Result<Arc<dyn Target>, TargetError>;
 
-/// Says what an earlier run kept in places.
-pub type Find = fn(&[PathBuf]) -> Result<Option<Kept>, TargetError>;
+/// What most targets have in common.
+const ORDINARY: Entry = Entry {
+    name: "",
+    address: "",
+    doc: "",
+    family: &null::FAMILY,
+    takes_space: true,
+    direct_scans: false,
+    storage: named,
+    demand: null::demand,
+    remove_left: None,
+    kept: None,
+    open: null::open,
+};
 
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+/// A server of MariaDB or MySQL.
+const MARIADB: Entry = Entry {
+    family: &mariadb::FAMILY,
+    storage: server::storage::<mariadb::Address>,
+    demand: mariadb::demand,
+    remove_left: Some(server::remove_left::<mariadb::Address>),
+    open: SqlTarget::<mariadb::Mariadb>::open,
+    ..ORDINARY
+};
 
 /// Every target; the first is the default.
 pub const ALL: &[Entry] = &[
     Entry {
         name: "instance",
-        address: "",
         doc: "The miniature database instance inside this process.",
         family: &instance::FAMILY,
-        takes_space: true,
         direct_scans: true,
-        storage: named,
         demand: instance::demand,
-        remove_left: None,
         kept: Some(instance::kept),
         open: instance::open,
+        ..ORDINARY
     },
     Entry {
         name: "null",
-        address: "",
         doc: "Nothing: what remains is the cost of the workload itself.",
-        family: &null::FAMILY,
         takes_space: false,
-        direct_scans: false,
-        storage: named,
-        demand: null::demand,
-        remove_left: None,
-        kept: None,
-        open: null::open,
+        ..ORDINARY
     },
     Entry {
         name: "sqlite",
         address: "DIRECTORY",
         doc: "SQLite inside this process, with a write-ahead log, in a file in that directory.",
         family: &sqlite::FAMILY,
-        takes_space: true,
-        direct_scans: false,
         storage: sqlite::storage,
         demand: sqlite::demand,
-        remove_left: None,
-        kept: None,
-        open: sqlite::open,
+        open: SqlTarget::<sqlite::Sqlite>::open,
+        ..ORDINARY
     },
     Entry {
         name: "postgres",
         address: "//user@host/db, scratch",
         doc: "PostgreSQL 13 or later: a server, or a private cluster made for the run.",
         family: &postgres::FAMILY,
-        takes_space: true,
-        direct_scans: false,
-        storage: postgres::storage,
+        storage: server::storage::<postgres::Address>,
         demand: postgres::demand,
-        remove_left: Some(postgres::remove_left),
-        kept: None,
-        open: postgres::open,
+        remove_left: Some(server::remove_left::<postgres::Address>),
+        open: SqlTarget::<postgres::Postgres>::open,
+        ..ORDINARY
     },
     Entry {
         name: "mariadb",
         address: "//user@host, scratch",
         doc: "MariaDB 10.11 or later: a server, or a private one made for the run.",
-        family: &mariadb::FAMILY,
-        takes_space: true,
-        direct_scans: false,
-        storage: mariadb::storage,
-        demand: mariadb::demand,
-        remove_left: Some(mariadb::remove_left),
-        kept: None,
-        open: mariadb::open,
+        ..MARIADB
     },
     Entry {
         name: "mysql",
         address: "//user@host",
         doc: "MySQL 8 or MariaDB: a server.",
-        family: &mariadb::FAMILY,
-        takes_space: true,
-        direct_scans: false,
-        storage: mariadb::storage,
-        demand: mariadb::demand,
-        remove_left: Some(mariadb::remove_left),
-        kept: None,
-        open: mariadb::open,
+        ..MARIADB
     },
 ];
 
@@ -168,7 +151,6 @@ pub fn parts(text: &str) -> (&str, &str) {
 }
 
 impl Entry {
-    /// How it is written on the command line.
     pub fn form(&self) -> String {
         match self.address {
             "" => self.name.to_owned(),

@@ -6,7 +6,6 @@ use blockstone_base::units::Bytes;
 pub use blockstone_instance::group::Redundancy;
 pub use blockstone_instance::{RedoStress, TornProtection};
 
-/// Everything a target needs to be opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetSpec {
     /// What follows the name of the target on the command line: a path, or the address of a server
@@ -28,24 +27,18 @@ pub struct TargetSpec {
     pub sessions: u32,
     /// The most rows that one operation visits.
     pub work_unit: u32,
-    /// The database block size.
     pub block: Bytes,
-    /// How much an update changes.
     pub redo_stress: RedoStress,
     /// The part of each row that does not compress, 0 to 1.
     pub obfuscate: f64,
     pub cache: Bytes,
-    /// Copies of every block.
     pub redundancy: Redundancy,
-    /// Allocation unit of the disk group.
     pub allocation_unit: Bytes,
     /// What protects a block against a write that was cut off.
     pub torn_protection: TornProtection,
     /// Size of each redo log.
     pub redo: Bytes,
-    /// Database writers.
     pub writers: u32,
-    /// Bypass the page cache.
     pub direct: bool,
     /// Seed of the data and of the order of the rows.
     pub seed: u64,
@@ -70,23 +63,15 @@ pub struct Kept {
     /// Schemas that are loaded.
     pub schemas: u32,
     pub rows: u64,
-    /// Rows of the second table of each.
     pub scan_rows: u64,
-    /// The database block size.
     pub block: Bytes,
-    /// The part of each row that does not compress, 0 to 1.
     pub obfuscate: f64,
-    /// Size of each redo log.
     pub redo: Bytes,
-    /// Copies of every block.
     pub redundancy: Redundancy,
-    /// Allocation unit of the disk group.
     pub allocation_unit: Bytes,
-    /// Seed of the data and of the order of the rows.
     pub seed: u64,
 }
 
-/// A place for data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// A file that does not exist yet, or a block device.
@@ -95,6 +80,13 @@ pub struct Place {
     pub name: String,
     /// Places that fail together; none makes each place a group of its own.
     pub failure_group: Option<String>,
+}
+
+impl TargetSpec {
+    /// Where a database with a single place keeps its data.
+    pub fn first_place(&self) -> PathBuf {
+        self.places.first().map(|place| place.path.clone()).unwrap_or_default()
+    }
 }
 
 impl Default for TargetSpec {

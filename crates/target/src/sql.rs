@@ -12,6 +12,7 @@ pub mod load;
 pub mod private;
 pub mod processes;
 pub mod scratch;
+pub mod server;
 pub mod session;
 pub mod target;
 pub mod waits;
@@ -22,27 +23,21 @@ use std::ops::ControlFlow;
 
 use blockstone_base::column::Reading;
 
+use crate::spec::TargetSpec;
 use crate::target::Description;
-use content::Change;
-use error::SqlError;
-
-/// All that a run makes on a server lies in this schema.
-pub const SCHEMA: &str = "blockstone";
+use content::{Change, Content};
+use error::{DriverError, During, SqlError};
+pub use error::{SCHEMA, Trouble};
 
 /// A note that what a killed run left on `server` is gone.
 pub fn removed_left(server: &str) -> String {
     format!("removed schema {SCHEMA} from {server}, left by a killed run")
 }
 
-/// The name of a table in [`SCHEMA`].
 pub fn table_name(schema: u32, table: Table) -> String {
-    match table {
-        Table::Rows => format!("{SCHEMA}.rows_{schema}"),
-        Table::Scan => format!("{SCHEMA}.scan_{schema}"),
-    }
+    format!("{SCHEMA}.{}", table.name(schema))
 }
 
-/// Which table of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// Its rows are visited by key.
@@ -51,21 +46,30 @@ pub enum Table {
     Scan,
 }
 
+impl Table {
+    pub fn name(self, schema: u32) -> String {
+        match self {
+            Self::Rows => format!("rows_{schema}"),
+            Self::Scan => format!("scan_{schema}"),
+        }
+    }
+}
+
 /// Places of a table that are filled together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The schema, from 0.
     pub schema: u32,
     pub table: Table,
-    /// The first place.
     pub first: u64,
     pub rows: u64,
 }
 
 /// What differs between databases.
-pub trait Database: Send + Sync + Debug + 'static {
-    /// A connection of a session.
+pub trait Database: Send + Sync + Debug + Sized + 'static {
     type Link: Link;
+
+    /// Connects to the database, or makes one, and makes its empty tables.
+    fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError>;
 
     /// Connects a session. Called on its thread.
     fn link(&self) -> Result<Self::Link, SqlError>;
@@ -99,7 +103,6 @@ pub trait Database: Send + Sync + Debug + 'static {
     fn tear_down(&self) -> Result<(), SqlError>;
 }
 
-/// A session's connection.
 pub trait Link {
     /// Whether sessions hold counts back until they are asked for them.
     const HOLDS_COUNTS: bool = false;
@@ -122,7 +125,7 @@ pub trait Link {
     /// Ends the transaction durably.
     fn commit(&mut self) -> Result<(), Trouble>;
 
-    /// Ends the transaction as if it had not been.
+    /// Undoes what the transaction changed.
     fn roll_back(&mut self) -> Result<(), SqlError>;
 
     /// Reads the schema's second table from its first row to its last, and says how many.
@@ -142,32 +145,15 @@ pub struct Member {
     pub thread: Option<u32>,
 }
 
-/// Why a statement did not do what it was sent for.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The database rolled the transaction back to resolve a conflict: it may be retried.
-    Again,
-    Failed(SqlError),
-}
-
-impl From<SqlError> for Trouble {
-    fn from(error: SqlError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// Looks at a database.
 pub trait Watcher: Send {
     /// Its counters now. `sessions` are those of this run.
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError>;
 }
 
-/// What a look at a database showed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Values of the series `instance` and `sql`, by column; what is missing was not measured.
     pub statistics: Vec<(&'static str, u64)>,
-    /// Rows of other series.
     pub readings: Vec<Reading>,
 }
 
@@ -189,9 +175,7 @@ pub fn columns(kind: &str) -> String {
 pub struct Texts {
     /// Visits rows by key.
     pub select: Vec<String>,
-    /// Changes rows by key.
     pub update: Vec<String>,
-    /// Reads the second table.
     pub scan: Vec<String>,
 }
 
@@ -207,21 +191,59 @@ impl Texts {
     ) -> Self {
         let one = |index: usize| format!("c{} = {}", index + 1, placeholder(index));
         let assignments = (0..changed).map(one).collect::<Vec<_>>().join(", ");
-        let [select, update, scan] =
-            [(0, Table::Rows), (1, Table::Rows), (2, Table::Scan)].map(|(index, table)| {
-                let text = |schema| {
-                    let values =
-                        [("table", name(schema, table)), ("assignments", assignments.clone())];
-                    with(texts[index], &values.each_ref().map(|(name, v)| (*name, v.as_str())))
-                };
-                (0..schemas).map(text).collect()
-            });
-        Self { select, update, scan }
+        let [select, update, scan] = texts;
+        let of_each = |text: &str, table| {
+            let of = |schema| {
+                with(text, &[("table", &name(schema, table)), ("assignments", &assignments)])
+            };
+            (0..schemas).map(of).collect()
+        };
+        Self {
+            select: of_each(select, Table::Rows),
+            update: of_each(update, Table::Rows),
+            scan: of_each(scan, Table::Scan),
+        }
     }
 
     /// Those of the first schema, with their kind.
     pub fn first(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [("select", &self.select), ("update", &self.update), ("scan", &self.scan)];
         all.into_iter().filter_map(|(kind, texts)| Some((kind, texts.first()?.as_str())))
+    }
+}
+
+/// The statements of a session, each prepared when it is first sent.
+pub struct Prepared<S> {
+    texts: Texts,
+    sent: [Vec<Option<S>>; 3],
+}
+
+/// Of a statement, in the order of [`Texts`].
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Select,
+    Update,
+    Scan,
+}
+
+impl<S: Clone> Prepared<S> {
+    pub fn new(texts: Texts) -> Self {
+        let none = || vec![None; texts.select.len()];
+        Self { sent: [none(), none(), none()], texts }
+    }
+
+    pub fn get<E: DriverError>(
+        &mut self,
+        kind: Kind,
+        schema: u32,
+        prepare: impl FnOnce(&str) -> Result<S, E>,
+    ) -> Result<S, Trouble> {
+        let Texts { select, update, scan } = &self.texts;
+        let text = &[select, update, scan][kind as usize][schema as usize];
+        let sent = &mut self.sent[kind as usize][schema as usize];
+        if let Some(statement) = sent {
+            return Ok(statement.clone());
+        }
+        Ok(sent.insert(prepare(text).attempting("prepare")?).clone())
     }
 }

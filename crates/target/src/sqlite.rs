@@ -7,24 +7,24 @@
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::database::{INSTANCE, SQL};
-use blockstone_base::units::Bytes;
 use blockstone_sys::account;
-use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_iter};
 
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, ROW_BYTES};
-use crate::sql::error::SqlError;
+use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::processes::{Processes, SESSION};
-use crate::sql::target::SqlTarget;
+use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::{
     Chunk, Database, Link, Member, Seen, Table, Texts, Trouble, Watcher, columns, with,
 };
-use crate::target::{Demand, Description, Progress, Target, TargetError};
+use crate::target::{Demand, Description, TargetError};
+use crate::unmeasured::{Missing, absent};
 
 const CREATE: &str = include_str!("../sql/sqlite/create.sql");
 const INDEX: &str = include_str!("../sql/sqlite/index.sql");
@@ -47,7 +47,6 @@ const BUSY_MS: u64 = 10_000;
 /// Space beside the rows: the index, the log at its usual size, half-filled pages.
 const ASIDE: u64 = 16 << 20;
 
-/// SQLite, as a target.
 pub const FAMILY: Family = Family {
     name: "sqlite",
     in_process: true,
@@ -59,47 +58,28 @@ pub const FAMILY: Family = Family {
     durable_settings: &[("synchronous", &["2", "3"])],
 };
 
-/// Where it is.
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {
-        return Err(TargetError::own(SqlError::Address {
+        Err(SqlError::Address {
             address: "sqlite".to_owned(),
             why: "it does not name a directory for the database".to_owned(),
             hint: "sqlite:DIRECTORY makes it in that directory",
-        }));
+        })?;
     }
     Ok(Storage::At(PathBuf::from(&spec.address)))
 }
 
-/// What it would take of its place.
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let page = spec.block.get();
     if !PAGES.contains(&page) {
-        return Err(TargetError::own(SqlError::Unsuitable {
-            server: "SQLite".to_owned(),
-            why: format!("its pages cannot be {page} bytes"),
-            hint: "--block-size is 4K, 8K, 16K, 32K or 64K".to_owned(),
-        }));
+        let why = format!("its pages cannot be {page} bytes");
+        Err(SqlError::unsuitable("SQLite", why, "--block-size is 4K, 8K, 16K, 32K or 64K"))?;
     }
-    let rows = Content::new(spec).all_rows();
-    let mut places = vec![Bytes(0); spec.places.len()];
-    if let Some(first) = places.first_mut() {
-        *first = Bytes(rows.saturating_mul(page + 64).saturating_add(ASIDE));
-    }
-    Ok(Demand { places })
-}
-
-pub fn open(
-    spec: &TargetSpec,
-    _progress: &mut Progress<'_>,
-) -> Result<Arc<dyn Target>, TargetError> {
-    let content = Content::new(spec);
-    let sqlite = Sqlite::create(spec, content.clone()).map_err(TargetError::own)?;
-    Ok(Arc::new(SqlTarget::new(sqlite, content)))
+    Ok(Content::new(spec).demand(spec, page + 64, ASIDE))
 }
 
 #[derive(Debug)]
-struct Sqlite {
+pub struct Sqlite {
     file: PathBuf,
     page_bytes: u64,
     cache_bytes: u64,
@@ -110,34 +90,14 @@ struct Sqlite {
 }
 
 impl Sqlite {
-    fn create(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
-        let place = spec.places.first().map(|place| place.path.clone()).unwrap_or_default();
-        let directory = crate::sql::scratch::directory(&place)?;
-        let sqlite = Self {
-            file: place.join(FILE),
-            page_bytes: spec.block.get(),
-            // Each connection has a cache of its own.
-            cache_bytes: spec.cache.get() / u64::from(spec.sessions.max(1)),
-            pragmas: spec.settings.clone(),
-            content,
-            _directory: directory,
-        };
-        let made = sqlite.make_tables();
-        if made.is_err() {
-            // A target that fails to open leaves its place as it was.
-            let _ = std::fs::remove_dir_all(&place);
-        }
-        made.map(|()| sqlite)
-    }
-
     fn make_tables(&self) -> Result<(), SqlError> {
         let link = self.connect()?;
         for schema in 0..self.content.schemas() {
             for table in [Table::Rows, Table::Scan] {
-                let values = [("table", name(schema, table)), ("columns", columns("BLOB"))];
+                let values = [("table", table.name(schema)), ("columns", columns("BLOB"))];
                 let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
                 let made = link.execute(&with(CREATE, &values), []);
-                made.map_err(|error| statement("create a table", &error))?;
+                made.during("create a table")?;
             }
         }
         Ok(())
@@ -164,34 +124,50 @@ impl Sqlite {
         ];
         let asked = self.pragmas.iter().map(|(name, value)| (name.as_str(), value.clone()));
         for (name, value) in given.into_iter().chain(asked) {
-            let set = link.pragma_update_and_check(None, name, &value, |_| Ok(()));
-            match set {
-                // Some answer with their new value, some with nothing.
-                Ok(()) | Err(rusqlite::Error::QueryReturnedNoRows) => {}
-                Err(error) => {
-                    return Err(statement(&format!("set pragma {name} to {value}"), &error));
-                }
-            }
+            // Some answer with their new value, some with nothing.
+            let set = link.pragma_update_and_check(None, name, &value, |_| Ok(())).optional();
+            set.during(&format!("set pragma {name} to {value}"))?;
         }
         Ok(link)
     }
 
     fn texts(&self) -> Texts {
         let texts = [SELECT, UPDATE, SCAN];
+        let name = |schema, table: Table| table.name(schema);
         Texts::new(texts, self.content.schemas(), self.content.changed(), name, placeholder)
     }
 
     fn plan(link: &Connection, text: &str) -> Result<String, SqlError> {
-        let failed = |error| statement("explain a statement", &error);
         // Parameters may stay unbound: the plan does not depend on them.
-        let mut explain = link.prepare(&format!("EXPLAIN QUERY PLAN {text}")).map_err(failed)?;
+        let mut explain =
+            link.prepare(&format!("EXPLAIN QUERY PLAN {text}")).during("explain a statement")?;
         let lines = explain.raw_query().mapped(|row| row.get::<_, String>(3));
-        Ok(lines.collect::<Result<Vec<_>, _>>().map_err(failed)?.join("\n"))
+        Ok(lines.collect::<Result<Vec<_>, _>>().during("explain a statement")?.join("\n"))
     }
 }
 
 impl Database for Sqlite {
     type Link = Session;
+
+    fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
+        let place = spec.first_place();
+        let directory = crate::sql::scratch::directory(&place)?;
+        let sqlite = Self {
+            file: place.join(FILE),
+            page_bytes: spec.block.get(),
+            // Each connection has a cache of its own.
+            cache_bytes: spec.cache.get() / u64::from(spec.sessions.max(1)),
+            pragmas: spec.settings.clone(),
+            content,
+            _directory: directory,
+        };
+        let made = sqlite.make_tables();
+        if made.is_err() {
+            // A target that fails to open leaves its place as it was.
+            let _ = std::fs::remove_dir_all(&place);
+        }
+        made.map(|()| sqlite)
+    }
 
     fn link(&self) -> Result<Session, SqlError> {
         let link = self.connect()?;
@@ -210,31 +186,30 @@ impl Database for Sqlite {
         chunk: &Chunk,
         tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), SqlError> {
-        let failed = |error: rusqlite::Error| statement("load rows", &error);
         let mut link = self.connect()?;
         let ballast = (self.page_bytes as usize).saturating_sub(ROW_BYTES + OVERHEAD_BYTES);
-        let table = name(chunk.schema, chunk.table);
+        let table = chunk.table.name(chunk.schema);
         let values = vec!["?"; COLUMNS + 3].join(", ");
         let insert = format!("INSERT INTO {table} VALUES ({values})");
         for first in (chunk.first..chunk.first + chunk.rows).step_by(ROWS_AT_ONCE as usize) {
             let rows = ROWS_AT_ONCE.min(chunk.first + chunk.rows - first);
-            let transaction = link.transaction().map_err(failed)?;
+            let transaction = link.transaction().during("load rows")?;
             {
-                let mut insert = transaction.prepare_cached(&insert).map_err(failed)?;
+                let mut insert = transaction.prepare_cached(&insert).during("load rows")?;
                 for (place, key, bytes) in
                     self.content.rows_of(&Chunk { first, rows, ..*chunk }, ballast)
                 {
                     let (columns, ballast) = bytes.split_at(ROW_BYTES);
-                    insert.raw_bind_parameter(1, place).map_err(failed)?;
-                    insert.raw_bind_parameter(2, key).map_err(failed)?;
+                    insert.raw_bind_parameter(1, place).during("load rows")?;
+                    insert.raw_bind_parameter(2, key).during("load rows")?;
                     let cells = columns.chunks(COLUMN_BYTES).chain([ballast]);
                     for (index, cell) in (3..).zip(cells) {
-                        insert.raw_bind_parameter(index, cell).map_err(failed)?;
+                        insert.raw_bind_parameter(index, cell).during("load rows")?;
                     }
-                    insert.raw_execute().map_err(failed)?;
+                    insert.raw_execute().during("load rows")?;
                 }
             }
-            transaction.commit().map_err(failed)?;
+            transaction.commit().during("load rows")?;
             if tell(rows).is_break() {
                 return Err(SqlError::Interrupted);
             }
@@ -245,19 +220,18 @@ impl Database for Sqlite {
     fn settle(&self) -> Result<(), SqlError> {
         let link = self.connect()?;
         for schema in 0..self.content.schemas() {
-            let table = name(schema, Table::Rows);
+            let table = Table::Rows.name(schema);
             let made = link.execute(&with(INDEX, &[("table", &table)]), []);
-            made.map_err(|error| statement(&format!("index {table}"), &error))?;
+            made.during(&format!("index {table}"))?;
         }
-        let failed = |error: rusqlite::Error| statement("analyse and checkpoint", &error);
-        link.execute_batch("ANALYZE").map_err(failed)?;
-        link.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed)?;
+        link.execute_batch("ANALYZE").during("analyse and checkpoint")?;
+        link.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .during("analyse and checkpoint")?;
         for schema in 0..self.content.schemas() {
             for kind in [Table::Rows, Table::Scan] {
-                let (table, rows) = (name(schema, kind), self.content.rows(kind));
+                let (table, rows) = (kind.name(schema), self.content.rows(kind));
                 let found = link.query_row(VERIFY, [&table], |row| Ok((row.get(0)?, row.get(1)?)));
-                let (held, pages): (u64, u64) =
-                    found.map_err(|error| statement(&format!("verify {table}"), &error))?;
+                let (held, pages): (u64, u64) = found.during(&format!("verify {table}"))?;
                 // The leaf of a table of one row or none is its root.
                 if (held, pages) != (rows, rows.max(1)) {
                     return Err(SqlError::Layout { table, rows: held, pages });
@@ -279,12 +253,11 @@ impl Database for Sqlite {
         }
         let mut settings = Vec::new();
         for name in ["page_size", "journal_mode", "synchronous", "cache_size", "mmap_size"] {
-            let value =
-                link.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
-            let value = value.map_err(|error| statement(&format!("read pragma {name}"), &error))?;
+            let value = link.pragma_query_value(None, name, |row| row.get::<_, Value>(0));
+            let value = value.during(&format!("read pragma {name}"))?;
             let text = match value {
-                rusqlite::types::Value::Integer(number) => number.to_string(),
-                rusqlite::types::Value::Text(text) => text,
+                Value::Integer(number) => number.to_string(),
+                Value::Text(text) => text,
                 other => format!("{other:?}"),
             };
             settings.push((name.to_owned(), text));
@@ -294,8 +267,8 @@ impl Database for Sqlite {
             plans,
             settings,
             unmeasured: unmeasured(),
-            notes: Vec::new(),
             files: vec![self.file.clone()],
+            ..Description::default()
         })
     }
 
@@ -305,22 +278,10 @@ impl Database for Sqlite {
     }
 }
 
-/// What SQLite keeps no count of.
-fn unmeasured() -> Vec<(&'static str, &'static str, Unmeasured)> {
-    let why = || Unmeasured::NotInVersion("SQLite keeps no count of it".to_owned());
-    let known = ["physical_reads", "commits", "db_time_ns", "retries", "commit_ns"];
-    let instance = INSTANCE.columns.iter().map(|column| (INSTANCE.probe, column.name));
-    let sql = SQL.columns.iter().map(|column| (SQL.probe, column.name));
-    let columns = instance.chain(sql).filter(|(_, name)| !known.contains(name));
-    columns.map(|(of, name)| (of, name, why())).collect()
-}
-
-/// The file's table of one kind of a schema.
-fn name(schema: u32, table: Table) -> String {
-    match table {
-        Table::Rows => format!("rows_{schema}"),
-        Table::Scan => format!("scan_{schema}"),
-    }
+fn unmeasured() -> Missing {
+    let known = |name: &str| name == "physical_reads" || COUNTED_BY_SESSIONS.contains(&name);
+    let why = |_: &str| Unmeasured::NotInVersion("SQLite keeps no count of it".to_owned());
+    absent(&[&INSTANCE, &SQL], known, why)
 }
 
 /// The first two parameters are the keys.
@@ -328,34 +289,34 @@ fn placeholder(index: usize) -> String {
     format!("?{}", index + 3)
 }
 
-fn statement(what: &str, error: &rusqlite::Error) -> SqlError {
-    let full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
-    let hint = if full {
-        "free some space, or ask for less with --scale or --schemas"
-    } else {
-        "a wrong --pragma, a full disk or a removed file are the usual causes"
-    };
-    SqlError::Statement { what: what.to_owned(), why: error.to_string(), hint: hint.to_owned() }
+impl DriverError for rusqlite::Error {
+    fn said(&self) -> String {
+        self.to_string()
+    }
+
+    fn hint(&self) -> &'static str {
+        match self.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => FREE_SPACE,
+            _ => "a wrong --pragma, a full disk or a removed file are the usual causes",
+        }
+    }
+
+    fn is_conflict(&self) -> bool {
+        let code = self.sqlite_error_code();
+        matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
 }
 
-struct Session {
+pub struct Session {
     link: Connection,
     member: Member,
     texts: Texts,
 }
 
 impl Session {
-    fn trouble(what: &str, error: &rusqlite::Error) -> Trouble {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Trouble::Again,
-            _ => Trouble::Failed(statement(what, error)),
-        }
-    }
-
     fn count(&self, text: &str, keys: &[u64]) -> Result<u64, Trouble> {
-        let failed = |error: rusqlite::Error| Self::trouble("select", &error);
-        let mut select = self.link.prepare_cached(text).map_err(failed)?;
-        select.query_row(params_from_iter(keys), |row| row.get(0)).map_err(failed)
+        let mut select = self.link.prepare_cached(text).attempting("select")?;
+        select.query_row(params_from_iter(keys), |row| row.get(0)).attempting("select")
     }
 }
 
@@ -378,28 +339,27 @@ impl Link for Session {
         rows: u32,
         change: &Change,
     ) -> Result<u64, Trouble> {
-        let failed = |error: rusqlite::Error| Self::trouble("update", &error);
         // A transaction that begins as a reader could not become a writer after another's commit.
-        self.link.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+        self.link.execute_batch("BEGIN IMMEDIATE").attempting("update")?;
         let text = &self.texts.update[schema as usize];
-        let mut update = self.link.prepare_cached(text).map_err(failed)?;
-        update.raw_bind_parameter(1, first_key).map_err(failed)?;
-        update.raw_bind_parameter(2, first_key + u64::from(rows) - 1).map_err(failed)?;
+        let mut update = self.link.prepare_cached(text).attempting("update")?;
+        update.raw_bind_parameter(1, first_key).attempting("update")?;
+        update.raw_bind_parameter(2, first_key + u64::from(rows) - 1).attempting("update")?;
         for (index, column) in (3..).zip(change.columns()) {
-            update.raw_bind_parameter(index, column).map_err(failed)?;
+            update.raw_bind_parameter(index, column).attempting("update")?;
         }
-        update.raw_execute().map(|rows| rows as u64).map_err(failed)
+        update.raw_execute().map(|rows| rows as u64).attempting("update")
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {
-        self.link.execute_batch("COMMIT").map_err(|error| Self::trouble("commit", &error))
+        self.link.execute_batch("COMMIT").attempting("commit")
     }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
         if self.link.is_autocommit() {
             return Ok(());
         }
-        self.link.execute_batch("ROLLBACK").map_err(|error| statement("roll back", &error))
+        self.link.execute_batch("ROLLBACK").during("roll back")
     }
 
     fn scan(&mut self, schema: u32) -> Result<u64, Trouble> {

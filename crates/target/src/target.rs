@@ -7,37 +7,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use blockstone_base::column::{Reading, Unmeasured};
+use blockstone_base::column::Reading;
 use blockstone_base::load::Op;
 use blockstone_base::units::Bytes;
 use blockstone_base::{Capability, LatencyHistogram};
+use blockstone_instance::InstanceError;
+use blockstone_instance::group::GroupError;
 
-/// One statement of a session.
+use crate::sql::error::SqlError;
+use crate::unmeasured::Missing;
+
+/// A statement of a session. Schemas and keys count from 0; each row is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Visits `rows` rows, by key from `first_key` on.
-    Select {
-        /// The schema, from 0.
-        schema: u32,
-        /// The first key, from 0.
-        first_key: u64,
-        /// How many rows; each is one block.
-        rows: u32,
-    },
+    Select { schema: u32, first_key: u64, rows: u32 },
     /// Changes `rows` rows, by key from `first_key` on, and commits.
-    Update {
-        /// The schema, from 0.
-        schema: u32,
-        /// The first key, from 0.
-        first_key: u64,
-        /// How many rows; each is one block.
-        rows: u32,
-    },
+    Update { schema: u32, first_key: u64, rows: u32 },
     /// Reads the schema's second table, which has no index, from its first row to its last.
-    Scan {
-        /// The schema, from 0.
-        schema: u32,
-    },
+    Scan { schema: u32 },
 }
 
 impl Operation {
@@ -55,12 +43,10 @@ impl Operation {
     }
 }
 
-/// How a session scans past the buffer cache.
+/// A scan past the buffer cache, with `slots` reads of `multiblock` blocks outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectScan {
-    /// Blocks of a read.
     pub multiblock: u32,
-    /// Reads outstanding.
     pub slots: u32,
 }
 
@@ -71,17 +57,20 @@ pub struct Executed {
     pub commits: u64,
 }
 
-/// How far a load is.
+/// How far a load is, in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loading {
-    /// Blocks written.
     pub done: u64,
-    /// Blocks to write.
     pub total: u64,
 }
 
 /// Receives progress, and may end the work.
 pub type Progress<'a> = dyn FnMut(Loading) -> ControlFlow<()> + 'a;
+
+/// Goes on, unless the work is to end.
+pub fn unless(ends: bool) -> ControlFlow<()> {
+    if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
 
 /// Latencies that a target measured itself since it was last asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,14 +81,12 @@ pub struct Latencies {
     pub histogram: LatencyHistogram,
 }
 
-/// What a target needs before it can be opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Bytes that it writes to each place, in their order.
     pub places: Vec<Bytes>,
 }
 
-/// What a database says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
     /// Product and version; empty for what is part of this program.
@@ -109,8 +96,7 @@ pub struct Description {
     /// Settings of it that decide what a run shows.
     pub settings: Vec<(String, String)>,
     /// Columns of its series that were not measured: probe, column, reason.
-    pub unmeasured: Vec<(&'static str, &'static str, Unmeasured)>,
-    /// What a reader should know of how it began.
+    pub unmeasured: Missing,
     pub notes: Vec<String>,
     /// Where the rows that are visited lie, as far as that is on this machine.
     pub files: Vec<PathBuf>,
@@ -136,11 +122,14 @@ pub trait Target: Send + Sync + Debug {
     /// all of it now.
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>);
 
-    /// The latencies measured since this was last called.
-    fn take_latencies(&self) -> Vec<Latencies>;
+    fn take_latencies(&self) -> Vec<Latencies> {
+        Vec::new()
+    }
 
     /// What it can do here, by name, and what not and why.
-    fn capabilities(&self) -> Vec<(&'static str, Capability)>;
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        Vec::new()
+    }
 
     /// What it is and how it executes statements, as of now: asked after the load and again after
     /// the window.
@@ -188,35 +177,48 @@ pub trait TargetSession {
     }
 }
 
-/// Why a target could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// No target has this name.
     #[error("unknown target `{name}`\nhint: known targets are {known}")]
     Unknown { name: String, known: String },
-    /// Its scans have no options for reading.
     #[error(
         "scan past the cache, {multiblock} blocks a read and {slots} reads outstanding: this \
          target does not support that\n\
          hint: use --target instance, or scan through the cache with --scan-pct"
     )]
-    NoDirectScan {
-        /// Blocks of a read.
-        multiblock: u32,
-        /// Reads outstanding.
-        slots: u32,
-    },
-    /// The load was ended before its end.
+    NoDirectScan { multiblock: u32, slots: u32 },
     #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
     Interrupted,
-    /// The target itself says why.
     #[error(transparent)]
     Own(Box<dyn Error + Send + Sync>),
 }
 
 impl TargetError {
-    /// An error of a target's own.
     pub fn own(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Own(Box::new(error))
+    }
+}
+
+impl From<SqlError> for TargetError {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::Interrupted => Self::Interrupted,
+            error => Self::own(error),
+        }
+    }
+}
+
+impl From<InstanceError> for TargetError {
+    fn from(error: InstanceError) -> Self {
+        Self::own(error)
+    }
+}
+
+impl From<GroupError> for TargetError {
+    fn from(error: GroupError) -> Self {
+        match error {
+            GroupError::Aborted => Self::Interrupted,
+            error => Self::own(error),
+        }
     }
 }

@@ -10,7 +10,6 @@ use blockstone_target::RedoStress;
 use crate::parameters::{Every, Scale, Think};
 use crate::wanted::{HotspotWanted, Wanted};
 
-/// What a file asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conf {
     pub dialect: Dialect,
@@ -19,7 +18,6 @@ pub struct Conf {
     pub without_counterpart: Vec<String>,
 }
 
-/// The tools whose files are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SLOB, for Oracle.
@@ -28,27 +26,12 @@ pub enum Dialect {
     Pgio,
 }
 
-/// Why a file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfError {
-    /// A line is no setting.
     #[error("read line {line}: `{text}` is not NAME=value\nhint: remove it, or comment it out")]
-    Line {
-        /// The line, from 1.
-        line: usize,
-        text: String,
-    },
-    /// A value cannot be understood.
+    Line { line: usize, text: String },
     #[error("read line {line}: {name}={value} cannot be used: {why}\nhint: {hint}")]
-    Value {
-        /// The line, from 1.
-        line: usize,
-        name: String,
-        value: String,
-        why: String,
-        hint: String,
-    },
-    /// No setting of either tool was found.
+    Value { line: usize, name: String, value: String, why: String, hint: String },
     #[error(
         "read settings: no setting of slob.conf or pgio.conf is in it\n\
          hint: name one of these files"
@@ -70,6 +53,7 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
     let dialect = if pgio { Dialect::Pgio } else { Dialect::Slob };
     let mut reader = Reader {
         wanted: Wanted::default(),
+        has_hotspot: false,
         hotspot: HOTSPOT_SHIPPED,
         think: THINK_SHIPPED,
         without: Vec::new(),
@@ -83,7 +67,6 @@ pub fn read(text: &str) -> Result<Conf, ConfError> {
     Ok(reader.finish(dialect))
 }
 
-/// A line `NAME=value`.
 #[derive(Clone, Copy, Debug)]
 struct Assignment<'a> {
     line: usize,
@@ -103,29 +86,20 @@ const SLOB: [&str; 8] = [
     "THREADS_PER_SCHEMA",
 ];
 
-/// Hot range and pauses of a slob.conf, each switched by a name of its own.
-struct HotspotSettings {
-    on: bool,
-    size_mb: u64,
-    offset_mb: u64,
-    every: u32,
-}
-
-struct ThinkSettings {
-    min: Nanos,
-    max: Nanos,
-    every: u32,
-}
-
-const HOTSPOT_SHIPPED: HotspotSettings =
-    HotspotSettings { on: false, size_mb: 8, offset_mb: 16, every: 3 };
-const THINK_SHIPPED: ThinkSettings =
-    ThinkSettings { min: Nanos::millis(100), max: Nanos::millis(500), every: 0 };
+/// The hot range and the pauses of a slob.conf as it is shipped, each switched by another name.
+const HOTSPOT_SHIPPED: HotspotWanted = HotspotWanted {
+    size: Scale::Bytes(Bytes::mib(8)),
+    offset: Scale::Bytes(Bytes::mib(16)),
+    every: 3,
+};
+const THINK_SHIPPED: Think =
+    Think { min: Nanos::millis(100), max: Nanos::millis(500), every: Every(0) };
 
 struct Reader {
     wanted: Wanted,
-    hotspot: HotspotSettings,
-    think: ThinkSettings,
+    has_hotspot: bool,
+    hotspot: HotspotWanted,
+    think: Think,
     without: Vec<String>,
 }
 
@@ -164,15 +138,15 @@ impl Reader {
             "OBFUSCATE_COLUMNS" => {
                 self.wanted.obfuscate = Some(if line.flag()? { 1.0 } else { 0.0 });
             }
-            "DO_HOTSPOT" => self.hotspot.on = line.flag()?,
-            "HOTSPOT_MB" => self.hotspot.size_mb = line.number(u32::MAX)?.into(),
-            "HOTSPOT_OFFSET_MB" => self.hotspot.offset_mb = line.number(u32::MAX)?.into(),
+            "DO_HOTSPOT" => self.has_hotspot = line.flag()?,
+            "HOTSPOT_MB" => self.hotspot.size = line.mebibytes()?,
+            "HOTSPOT_OFFSET_MB" => self.hotspot.offset = line.mebibytes()?,
             "HOTSPOT_FREQUENCY" => self.hotspot.every = line.number(u32::MAX)?,
             "HOT_SCHEMA_FREQUENCY" => {
                 let every = line.number(u32::MAX)?;
                 self.wanted.hot_schema = (every > 0).then_some(every);
             }
-            "THINK_TM_FREQUENCY" => self.think.every = line.number(u32::MAX)?,
+            "THINK_TM_FREQUENCY" => self.think.every = Every(line.number(u32::MAX)?),
             "THINK_TM_MIN" => self.think.min = line.seconds()?,
             "THINK_TM_MAX" => self.think.max = line.seconds()?,
             _ => self.no_counterpart(line, slob_reason(line.name)),
@@ -193,7 +167,7 @@ impl Reader {
         Ok(())
     }
 
-    /// An empty value asks for nothing.
+    /// Notes a setting without a counterpart; an empty value asks for nothing.
     fn no_counterpart(&mut self, line: &Assignment<'_>, why: &str) {
         if !line.value.is_empty() {
             let Assignment { name, value, .. } = line;
@@ -202,18 +176,9 @@ impl Reader {
     }
 
     fn finish(self, dialect: Dialect) -> Conf {
-        let Self { mut wanted, hotspot, think, without } = self;
-        if hotspot.on {
-            wanted.hotspot = Some(HotspotWanted {
-                size: Scale::Bytes(Bytes::mib(hotspot.size_mb)),
-                offset: Scale::Bytes(Bytes::mib(hotspot.offset_mb)),
-                every: hotspot.every,
-            });
-        }
-        if think.every > 0 {
-            let ThinkSettings { min, max, every } = think;
-            wanted.think = Some(Think { min, max, every: Every(every) });
-        }
+        let Self { mut wanted, has_hotspot, hotspot, think, without } = self;
+        wanted.hotspot = has_hotspot.then_some(hotspot);
+        wanted.think = (think.every.0 > 0).then_some(think);
         Conf { dialect, wanted, without_counterpart: without }
     }
 }
@@ -310,6 +275,10 @@ impl Assignment<'_> {
 
     fn scale(&self) -> Result<Scale, ConfError> {
         self.value.parse().map_err(|why: String| self.unusable(why))
+    }
+
+    fn mebibytes(&self) -> Result<Scale, ConfError> {
+        Ok(Scale::Bytes(Bytes::mib(self.number(u32::MAX)?.into())))
     }
 
     fn flag(&self) -> Result<bool, ConfError> {

@@ -15,29 +15,27 @@ use blockstone_target::{Executed, Operation};
 const KINDS: usize = Operation::KINDS.len();
 const COLUMNS: usize = OPERATION.columns.len();
 
+blockstone_base::counters! {
 /// Counters of one kind of operation, summed over all sessions since they started: the columns of
 /// [`OPERATION`], where each is described.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-// Described once, in `OPERATION`.
 pub struct KindTotals {
-    pub completed_ops: u64,
-    pub failed_ops: u64,
-    pub rows: u64,
-    pub commits: u64,
-    pub latency_ns_sum: u64,
-    pub service_ns_sum: u64,
-    pub lag_ns_sum: u64,
-    pub think_ns_sum: u64,
+    pub completed_ops,
+    pub failed_ops,
+    pub rows,
+    pub commits,
+    pub latency_ns_sum,
+    pub service_ns_sum,
+    pub lag_ns_sum,
+    pub think_ns_sum,
+}
 }
 
 /// Counters of all kinds, in the order of [`Operation::KINDS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals(pub [KindTotals; KINDS]);
 
-/// Latencies of one kind of operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionLatencies {
-    /// The kind, as in [`Operation::KINDS`].
     pub name: &'static str,
     /// The direction: an update ends with a commit.
     pub op: Op,
@@ -45,22 +43,6 @@ pub struct SessionLatencies {
     pub latency: LatencyHistogram,
     /// From the sending; only in an open loop, where the two differ.
     pub service: Option<LatencyHistogram>,
-}
-
-impl KindTotals {
-    /// The values in the order of [`OPERATION`]'s columns.
-    pub fn values(&self) -> [u64; COLUMNS] {
-        [
-            self.completed_ops,
-            self.failed_ops,
-            self.rows,
-            self.commits,
-            self.latency_ns_sum,
-            self.service_ns_sum,
-            self.lag_ns_sum,
-            self.think_ns_sum,
-        ]
-    }
 }
 
 impl Totals {
@@ -88,7 +70,6 @@ impl Totals {
     }
 }
 
-/// One operation, timed.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names, reason = "the unit stands last in a name")]
 pub(crate) struct Timed {
@@ -157,15 +138,7 @@ impl SessionCounters {
 
     fn add_to(&self, totals: &mut Totals) {
         for (kind, sum) in self.read().into_iter().zip(&mut totals.0) {
-            let [completed, failed, rows, commits, latency, service, lag, think] = kind;
-            sum.completed_ops += completed;
-            sum.failed_ops += failed;
-            sum.rows += rows;
-            sum.commits += commits;
-            sum.latency_ns_sum += latency;
-            sum.service_ns_sum += service;
-            sum.lag_ns_sum += lag;
-            sum.think_ns_sum += think;
+            *sum += kind.into();
         }
     }
 }
@@ -176,7 +149,6 @@ fn add(counter: &AtomicU64, value: u64) {
     counter.store(counter.load(Ordering::Relaxed) + value, Ordering::Relaxed);
 }
 
-/// What all sessions count together.
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub sessions: Box<[SessionCounters]>,

@@ -18,14 +18,11 @@ use blockstone_sys::file::{BlockFile, FileError};
 pub const WRITE: Bytes = Bytes::kib(128);
 /// Bytes of a write that lays an area out.
 const LAY_OUT: Bytes = Bytes::mib(1);
-/// Bytes of a stamped block.
 const STAMPED: u64 = 8192;
-/// How often progress of the layout is reported.
 const TELL: Duration = Duration::from_millis(50);
 /// How long an interrupted layout may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What the noise consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoiseSpec {
     pub writers: u32,
@@ -33,27 +30,18 @@ pub struct NoiseSpec {
     pub area: Bytes,
     /// One new file a path, over which the writers are spread.
     pub paths: Vec<PathBuf>,
-    /// Bypass the page cache.
     pub direct: bool,
-    /// Seed of the data.
     pub seed: u64,
 }
 
-/// Why there could be no noise.
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
-    /// An area could not be made.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The writers could not start.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// An area could not be written.
     #[error("prepare the noise file: {why}\nhint: check free space and the kernel's log (dmesg)")]
-    LayOut {
-        /// Operation, offset and cause.
-        why: String,
-    },
+    LayOut { why: String },
     #[error("prepare the noise file: interrupted\nhint: nothing was measured; run it again")]
     Interrupted,
 }
@@ -66,7 +54,6 @@ pub struct Areas {
     areas: Vec<Area>,
 }
 
-/// A file that goes with its value.
 #[derive(Debug)]
 struct Area {
     file: Arc<BlockFile>,
@@ -75,7 +62,7 @@ struct Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // Gone already is as good as removed now.
+        // It may have been removed already.
         drop(std::fs::remove_file(self.file.path()));
     }
 }
@@ -87,15 +74,9 @@ impl NoiseSpec {
         (0..self.paths.len()).map(of).collect()
     }
 
-    /// Writers on the file of path `index`.
     fn writers_of(&self, index: usize) -> u32 {
         let paths = self.paths.len() as u32;
         self.writers / paths + u32::from((index as u32) < self.writers % paths)
-    }
-
-    /// The load of all writers together.
-    pub fn load(&self) -> LoadSpec {
-        self.of(self.writers)
     }
 
     fn of(&self, writers: u32) -> LoadSpec {
@@ -176,9 +157,8 @@ impl Areas {
         }
     }
 
-    /// The load of all writers together.
     pub fn load(&self) -> LoadSpec {
-        self.spec.load()
+        self.spec.of(self.spec.writers)
     }
 
     /// Starts the writers. Seconds of their latencies count from `origin_ns`.
@@ -208,7 +188,6 @@ pub struct Noise {
 
 #[derive(Debug, Default)]
 pub struct NoiseOutcome {
-    /// Every latency, by second and window.
     pub histograms: Vec<SecondHistogram>,
     pub first_error: Option<String>,
     /// Writers that still wait for their write.
@@ -216,35 +195,24 @@ pub struct NoiseOutcome {
 }
 
 impl Noise {
-    /// Counters since the start, summed over the writers.
     pub fn totals(&self) -> Totals {
         let mut sum = Totals::default();
-        for totals in self.running.iter().map(Running::totals) {
-            sum.completed_ops += totals.completed_ops;
-            sum.completed_bytes += totals.completed_bytes;
-            sum.failed_ops += totals.failed_ops;
-            sum.latency_ns_sum += totals.latency_ns_sum;
-            sum.service_ns_sum += totals.service_ns_sum;
-        }
+        self.running.iter().for_each(|running| sum.add(running.totals()));
         sum
     }
 
-    /// From now on completions count as inside the window.
     pub fn open_window(&self) {
         self.running.iter().for_each(Running::open_window);
     }
 
-    /// From now on completions count as outside the window.
     pub fn close_window(&self) {
         self.running.iter().for_each(Running::close_window);
     }
 
-    /// The first failure so far.
     pub fn first_error(&self) -> Option<String> {
         self.running.iter().find_map(Running::first_error)
     }
 
-    /// Ends the writers and collects what they did.
     pub fn stop(self, grace: Duration) -> NoiseOutcome {
         let outcomes = self.running.into_iter().map(|running| running.stop(grace));
         outcomes.fold(NoiseOutcome::default(), |mut all, outcome: Outcome| {

@@ -33,26 +33,15 @@ pub struct Parameters {
     pub loops: Option<u64>,
     /// When operations start; the rate of an open loop is that of all sessions together.
     pub pacing: Pacing,
-    /// Seed of all choices.
     pub seed: u64,
 }
 
-/// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Population {
     /// `THREADS_PER_SCHEMA` sessions on each schema, all alike.
-    Mixed {
-        schemas: u32,
-        /// Sessions on each.
-        threads: u32,
-    },
+    Mixed { schemas: u32, threads: u32 },
     /// Sessions that only select beside sessions that only update, each on a schema of its own.
-    Apart {
-        /// Sessions that select.
-        readers: u32,
-        /// Sessions that update.
-        writers: u32,
-    },
+    Apart { readers: u32, writers: u32 },
     /// Sessions that share one large scan and do nothing else: its table is cut into one part a
     /// schema, and session `i` of `n` takes the parts `i`, `i + n`, … in turn, again and again.
     Scanning {
@@ -70,10 +59,8 @@ pub struct Every(pub u32);
 /// A range of rows that is visited more often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hotspot {
-    /// Its first row.
     pub first: u64,
     pub rows: u64,
-    /// How often it is visited.
     pub every: Every,
 }
 
@@ -82,14 +69,12 @@ pub struct Hotspot {
 pub struct Think {
     pub min: Nanos,
     pub max: Nanos,
-    /// After how many operations.
     pub every: Every,
 }
 
 /// How large a schema or table is: `10000` blocks, or `80M` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// A number of blocks.
     Blocks(u64),
     Bytes(Bytes),
 }
@@ -97,67 +82,36 @@ pub enum Scale {
 /// Contradictions among the parameters, or with the size of the schemas.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// A number that must not be zero.
     #[error("set {parameter} to 0: nothing would run\nhint: give at least 1")]
     Zero { parameter: &'static str },
-    /// A percentage above 100.
     #[error("set {parameter} to {value}: it is a percentage\nhint: give 0 to 100")]
     Percentage { parameter: &'static str, value: u32 },
-    /// A statement would need more rows than there are.
     #[error(
         "visit {work_unit} rows at a time: the {range} has only {rows}\n\
          hint: enlarge it with {option}, or reduce the work unit"
     )]
-    WorkUnit {
-        /// Rows of a statement.
-        work_unit: u32,
-        /// What they have to lie in.
-        range: &'static str,
-        /// How many it has.
-        rows: u64,
-        /// What makes it larger.
-        option: &'static str,
-    },
-    /// The hot range reaches beyond the schema.
+    WorkUnit { work_unit: u32, range: &'static str, rows: u64, option: &'static str },
     #[error(
         "visit a hot range of {rows} rows from row {first} on: a schema has {scale}\n\
          hint: give --hotspot a smaller size or offset, or a larger --scale"
     )]
-    Hotspot {
-        /// First row of the range.
-        first: u64,
-        rows: u64,
-        /// Rows of a schema.
-        scale: u64,
-    },
-    /// The shortest pause is longer than the longest.
+    Hotspot { first: u64, rows: u64, scale: u64 },
     #[error("think {min} to {max}: not a range\nhint: write --think MIN..MAX/N")]
     Think { min: Nanos, max: Nanos },
-    /// Pauses in an open loop.
     #[error(
         "think between operations at a fixed rate: the rate already says when each starts\n\
          hint: omit --think or --rate"
     )]
     ThinkAtRate,
-    /// The sessions cannot be spread evenly.
     #[error(
         "spread {sessions} sessions over {schemas} schemas: they do not divide evenly\n\
          hint: make --sessions a multiple of --schemas"
     )]
     Uneven { sessions: u32, schemas: u32 },
-    /// More sessions than a number holds.
     #[error("run {schemas} x {threads} sessions: too many\nhint: ask for fewer --threads")]
-    TooMany {
-        schemas: u32,
-        /// Sessions on each.
-        threads: u32,
-    },
-    /// The open loop has no rate.
+    TooMany { schemas: u32, threads: u32 },
     #[error("start {rate_per_s} operations a second: not a rate\nhint: give more than 0")]
-    Rate {
-        /// What was given, as text.
-        rate_per_s: String,
-    },
+    Rate { rate_per_s: String },
 }
 
 impl Population {
@@ -205,10 +159,14 @@ impl Parameters {
     /// The first contradiction.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.check_population()?;
-        for (parameter, value) in
-            [("--work-unit", self.work_unit), ("--update-work-unit", self.update_work_unit)]
-        {
-            nonzero(parameter, value.into())?;
+        for (parameter, value) in [
+            ("--work-unit", self.work_unit.into()),
+            ("--update-work-unit", self.update_work_unit.into()),
+            ("--loops", self.loops.unwrap_or(1)),
+            ("--scan-size", self.scan_rows),
+            ("the frequency of --hot-schema", self.hot_schema.map_or(1, |every| every.0.into())),
+        ] {
+            nonzero(parameter, value)?;
         }
         for (parameter, value) in [("--update-pct", self.update_pct), ("--scan-pct", self.scan_pct)]
         {
@@ -216,12 +174,6 @@ impl Parameters {
                 return Err(ParameterError::Percentage { parameter, value });
             }
         }
-        nonzero("--loops", self.loops.unwrap_or(1))?;
-        nonzero("--scan-size", self.scan_rows)?;
-        nonzero(
-            "the frequency of --hot-schema",
-            self.hot_schema.map_or(1, |every| every.0.into()),
-        )?;
         self.check_range("schema", self.rows, "--scale")?;
         self.check_hotspot()?;
         self.check_pauses()
@@ -307,7 +259,6 @@ impl Default for Parameters {
 }
 
 impl Scale {
-    /// How many whole blocks that is.
     pub fn blocks(self, block: Bytes) -> u64 {
         match self {
             Self::Blocks(blocks) => blocks,

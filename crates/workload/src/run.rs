@@ -15,29 +15,17 @@ use crate::session::{self, Shared};
 /// Stack of a session. Thousands of them are reserved address space, not memory.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Why the sessions could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     #[error(transparent)]
     Parameters(#[from] ParameterError),
-    /// The system gives no more threads.
     #[error(
         "start session {index} of {sessions}: {source}\n\
          hint: raise ulimit -u and the control group's pids.max, or ask for fewer sessions"
     )]
-    Thread {
-        index: u32,
-        /// Of how many.
-        sessions: u32,
-        source: std::io::Error,
-    },
-    /// A session could not be connected.
+    Thread { index: u32, sessions: u32, source: std::io::Error },
     #[error("{why}")]
-    Connect {
-        /// The session and the target's answer.
-        why: String,
-    },
-    /// It was interrupted while the sessions connected.
+    Connect { why: String },
     #[error("start the sessions: interrupted\nhint: nothing was measured; run it again")]
     Interrupted,
 }
@@ -51,7 +39,6 @@ pub struct Running {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Counters from the start to the end of the last session.
     pub totals: Totals,
     pub first_error: Option<String>,
     pub failed_sessions: u32,
@@ -116,7 +103,6 @@ impl Running {
         self.shared.ended.load(Ordering::Acquire) == self.sessions
     }
 
-    /// The first failure so far.
     pub fn first_error(&self) -> Option<String> {
         self.shared.first_error()
     }

@@ -34,7 +34,6 @@ pub struct Schedule {
     round: Option<Round>,
 }
 
-/// What a session does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub operation: Operation,
@@ -58,7 +57,6 @@ pub fn checksum(parameters: &Parameters) -> u64 {
     })
 }
 
-/// `sum` continued by one step.
 fn fold(sum: u64, step: &Step) -> u64 {
     let (schema, first_key, rows) = match step.operation {
         Operation::Select { schema, first_key, rows }
@@ -103,7 +101,6 @@ impl Schedule {
         }
     }
 
-    /// The next step. There is always one.
     #[inline]
     pub fn step(&mut self) -> Step {
         if let Some(round) = &self.round {

@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::load::Pacing;
 use blockstone_engine::pacing;
 use blockstone_target::{Target, TargetSession};
+use parking_lot::{Condvar, Mutex};
 
 use crate::counters::{Counters, Timed};
 use crate::parameters::Parameters;
 use crate::schedule::Schedule;
 
-/// What all sessions and their owner share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub counters: Counters,
@@ -45,14 +43,9 @@ impl Shared {
         }
     }
 
-    /// A panic while the lock is held cannot leave it half changed: each change is one assignment.
-    fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until all sessions are connected or one has failed; `false` then. `give_up` is polled.
     pub fn all_connected(&self, sessions: u32, give_up: &mut dyn FnMut() -> bool) -> bool {
-        let mut gate = self.gate();
+        let mut gate = self.gate.lock();
         loop {
             if gate.first_error.is_some() {
                 return false;
@@ -60,30 +53,28 @@ impl Shared {
             if gate.connected == sessions {
                 return true;
             }
-            let waited = self.moved.wait_timeout(gate, Duration::from_millis(50));
-            gate = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.moved.wait_for(&mut gate, Duration::from_millis(50));
             if give_up() {
                 return false;
             }
         }
     }
 
-    /// Lets all sessions start at this moment.
     pub fn open(&self) {
-        self.gate().start = Some(Instant::now());
+        self.gate.lock().start = Some(Instant::now());
         self.moved.notify_all();
     }
 
     /// Ends them all: those that wait at the gate as well.
     pub fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        drop(self.gate());
+        drop(self.gate.lock());
         self.moved.notify_all();
     }
 
     /// A session reports itself connected and waits for the start; none when there will be none.
     fn wait_for_start(&self) -> Option<Instant> {
-        let mut gate = self.gate();
+        let mut gate = self.gate.lock();
         gate.connected += 1;
         self.moved.notify_all();
         loop {
@@ -93,13 +84,13 @@ impl Shared {
             if gate.start.is_some() {
                 return gate.start;
             }
-            gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
+            self.moved.wait(&mut gate);
         }
     }
 
     /// One failed session ends the run: what the others still did would not be what was asked.
     fn fail(&self, why: impl FnOnce() -> String) {
-        let mut gate = self.gate();
+        let mut gate = self.gate.lock();
         gate.failed_sessions += 1;
         gate.first_error.get_or_insert_with(why);
         drop(gate);
@@ -107,11 +98,11 @@ impl Shared {
     }
 
     pub fn first_error(&self) -> Option<String> {
-        self.gate().first_error.clone()
+        self.gate.lock().first_error.clone()
     }
 
     pub fn failed_sessions(&self) -> u32 {
-        self.gate().failed_sessions
+        self.gate.lock().failed_sessions
     }
 }
 
@@ -134,15 +125,15 @@ impl Drop for Ending<'_> {
 /// Session `index` from its connection to its end.
 pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shared: &Arc<Shared>) {
     let _ending = Ending { shared, index };
-    let mut session = match target.session(index) {
+    let connected = target.session(index).and_then(|mut session| {
+        session.set_stop_flag(&shared.stop);
+        parameters.direct_scan.map_or(Ok(()), |scan| session.scan_directly(scan))?;
+        Ok(session)
+    });
+    let mut session = match connected {
         Ok(session) => session,
         Err(error) => return shared.fail(|| format!("connect session {index}: {error}")),
     };
-    session.set_stop_flag(&shared.stop);
-    let direct = parameters.direct_scan.map_or(Ok(()), |scan| session.scan_directly(scan));
-    if let Err(error) = direct {
-        return shared.fail(|| format!("connect session {index}: {error}"));
-    }
     let Some(start) = shared.wait_for_start() else { return };
     let seed = parameters.seed;
     let sessions = parameters.population.sessions();
@@ -150,10 +141,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         index,
         start,
         schedule: Schedule::new(parameters, index),
-        arrivals: match parameters.pacing {
-            Pacing::Closed => None,
-            open @ Pacing::Open { .. } => pacing::Schedule::new(open, index, sessions, seed, 0),
-        },
+        arrivals: pacing::Schedule::new(parameters.pacing, index, sessions, seed, 0),
         left: parameters.loops.unwrap_or(u64::MAX),
         shared,
     };

@@ -115,18 +115,15 @@ const MIX: [&str; 4] = ["schemas", "threads", "sessions", "update_pct"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HotspotWanted {
     pub size: Scale,
-    /// Where it begins.
     pub offset: Scale,
     /// One of how many operations visits it.
     pub every: u32,
 }
 
-/// The defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// Schemas and sessions on each.
     pub population: (u32, u32),
-    /// Size of each schema.
     pub scale: Scale,
 }
 
@@ -256,9 +253,10 @@ impl FromStr for Think {
 }
 
 fn redo_stress() -> impl TypedValueParser<Value = RedoStress> {
-    PossibleValuesParser::new(["lite", "heavy"]).map(|text| match text.as_str() {
-        "heavy" => RedoStress::Heavy,
-        _ => RedoStress::Lite,
+    let all = RedoStress::ALL;
+    PossibleValuesParser::new(all.iter().map(|stress| stress.name())).map(|text| {
+        let found = all.iter().find(|stress| stress.name() == text);
+        *found.unwrap_or(&RedoStress::Lite)
     })
 }
 

@@ -71,7 +71,6 @@ impl Platter {
         self.make_durable(|write| write.completed_ns <= completed_ns);
     }
 
-    /// Makes one write durable and no other.
     pub fn sync_one(&mut self, version: u64) {
         self.make_durable(|write| write.version == version);
     }

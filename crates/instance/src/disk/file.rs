@@ -1,19 +1,19 @@
 //! A disk in a file or on a block device, locked against a second user.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::Capability;
-use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::file::{Access, BlockFile, FileError, open_direct};
 
 use super::{Disk, DiskError};
 
 /// The file that a directory holds when it serves as a disk.
 pub const DISK_FILE: &str = "blockstone.disk";
 
+const BUFFERED: &str = "the page cache was asked for";
 /// The kernel takes down the rings of a killed process after it is gone, and keeps its files locked
 /// until then.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ impl FileDisk {
     /// When it is not there, or another process has it.
     pub fn open(path: &Path, direct: bool) -> Result<Self, FileError> {
         let place = place(path);
-        let (file, direct) = with_fallback(direct, |direct| {
+        let (file, direct) = open_direct(direct, BUFFERED, |direct| {
             // Claiming a device also prevents mounts while it is open.
             if is_device(&place) {
                 BlockFile::open_device(&place, direct)
@@ -57,7 +57,8 @@ impl FileDisk {
             return Self::open(path, direct);
         }
         let place = place(path);
-        let (file, direct) = with_fallback(direct, |direct| BlockFile::create_new(&place, direct))?;
+        let (file, direct) =
+            open_direct(direct, BUFFERED, |direct| BlockFile::create_new(&place, direct))?;
         Self::locked(path, file, direct, true)
     }
 
@@ -85,17 +86,14 @@ impl FileDisk {
         Ok(())
     }
 
-    /// Whether [`FileDisk::create`] made a file for it.
     pub fn is_created(&self) -> bool {
         self.created
     }
 
-    /// Whether the page cache is bypassed, and if not, why.
     pub fn direct(&self) -> &Capability {
         &self.direct
     }
 
-    /// The file or device behind it.
     pub fn file(&self) -> &BlockFile {
         &self.file
     }
@@ -103,7 +101,7 @@ impl FileDisk {
     /// Removes the file of a disk that was created; a device stays as it is.
     pub fn remove(&self) {
         if !self.file.is_device() {
-            // Gone already is as good as removed now.
+            // It may have been removed already.
             let _ = std::fs::remove_file(self.file.path());
         }
     }
@@ -111,23 +109,21 @@ impl FileDisk {
 
 impl Disk for FileDisk {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), DiskError> {
-        let mut done = 0;
-        while done < out.len() {
-            match self.file.read_at(offset + done as u64, &mut out[done..]) {
-                Ok(0) => return Err(DiskError::short(self, "read", offset)),
-                Ok(bytes) => done += bytes,
-                Err(errno) => return Err(DiskError::new(self, "read", offset, errno)),
-            }
-        }
-        Ok(())
+        move_all(self, "read", offset, out.len(), |at| {
+            self.file.read_at(offset + at as u64, &mut out[at..])
+        })
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError> {
-        write_all(self, offset, data, |at, rest| self.file.write_at(at, rest))
+        move_all(self, "write", offset, data.len(), |at| {
+            self.file.write_at(offset + at as u64, &data[at..])
+        })
     }
 
     fn write_dsync_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError> {
-        write_all(self, offset, data, |at, rest| self.file.write_dsync_at(at, rest))
+        move_all(self, "write", offset, data.len(), |at| {
+            self.file.write_dsync_at(offset + at as u64, &data[at..])
+        })
     }
 
     fn sync(&self) -> Result<(), DiskError> {
@@ -151,19 +147,21 @@ impl Disk for FileDisk {
     }
 }
 
+/// Moves `len` bytes, as often as it takes: `part` moves some from a place on.
 #[inline]
-fn write_all(
+fn move_all(
     disk: &FileDisk,
+    operation: &'static str,
     offset: u64,
-    data: &[u8],
-    write: impl Fn(u64, &[u8]) -> Result<usize, i32>,
+    len: usize,
+    mut part: impl FnMut(usize) -> Result<usize, i32>,
 ) -> Result<(), DiskError> {
     let mut done = 0;
-    while done < data.len() {
-        match write(offset + done as u64, &data[done..]) {
-            Ok(0) => return Err(DiskError::short(disk, "write", offset)),
+    while done < len {
+        match part(done) {
+            Ok(0) => return Err(DiskError::short(disk, operation, offset)),
             Ok(bytes) => done += bytes,
-            Err(errno) => return Err(DiskError::new(disk, "write", offset, errno)),
+            Err(errno) => return Err(DiskError::new(disk, operation, offset, errno)),
         }
     }
     Ok(())
@@ -180,7 +178,6 @@ fn lock(file: &BlockFile) -> Result<(), FileError> {
     }
 }
 
-/// Where the bytes of the disk at `path` are.
 fn place(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(DISK_FILE) } else { path.to_owned() }
 }
@@ -188,25 +185,4 @@ fn place(path: &Path) -> PathBuf {
 fn is_device(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
-}
-
-/// Opens direct if asked to; a file system that does not know `O_DIRECT` is used through the page
-/// cache, and says so.
-fn with_fallback(
-    direct: bool,
-    open: impl Fn(bool) -> Result<BlockFile, FileError>,
-) -> Result<(BlockFile, Capability), FileError> {
-    if !direct {
-        return Ok((open(false)?, Capability::degraded("the page cache was asked for")));
-    }
-    match open(true) {
-        Ok(file) => Ok((file, Capability::Full)),
-        Err(FileError::Open { source, .. } | FileError::Create { source, .. })
-            if source.kind() == io::ErrorKind::InvalidInput =>
-        {
-            let why = "the file system refuses O_DIRECT; every I/O goes through the page cache";
-            Ok((open(false)?, Capability::degraded(why)))
-        }
-        Err(error) => Err(error),
-    }
 }

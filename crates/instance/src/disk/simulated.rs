@@ -1,10 +1,8 @@
 //! A disk of the simulator: it takes no real time, fails on request, and can lose power.
 
-use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use blockstone_engine::sim::Sim;
 use blockstone_engine::{Engine, EngineError, Medium, Request, RequestOp, Setup, SimDisk, Wait};
+use parking_lot::Mutex;
 
 use super::{Disk, DiskError};
 
@@ -12,6 +10,7 @@ const SLOT_BYTES: usize = 1 << 20;
 
 /// A simulated disk. It serves one request after the other; what it does to them is set on the
 /// [`SimDisk`], which its owner keeps a clone of.
+#[derive(Debug)]
 pub struct SimulatedDisk {
     name: String,
     size_bytes: u64,
@@ -30,10 +29,6 @@ impl SimulatedDisk {
         let mut engine = Sim::open(Setup { medium, worker: 0, slots: 1, slot_bytes: SLOT_BYTES })?;
         engine.reap(Wait::Until(served_until_ns), &mut Vec::new())?;
         Ok(Self { name: name.into(), size_bytes, engine: Mutex::new(engine) })
-    }
-
-    fn engine(&self) -> MutexGuard<'_, Sim> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Performs one request of at most a slot.
@@ -56,7 +51,7 @@ impl SimulatedDisk {
     }
 
     fn write(&self, op: RequestOp, offset: u64, data: &[u8]) -> Result<(), DiskError> {
-        let mut sim = self.engine();
+        let mut sim = self.engine.lock();
         for (index, chunk) in data.chunks(SLOT_BYTES).enumerate() {
             sim.buffer(0)[..chunk.len()].copy_from_slice(chunk);
             self.perform(&mut sim, op, offset + (index * SLOT_BYTES) as u64, chunk.len())?;
@@ -67,7 +62,7 @@ impl SimulatedDisk {
 
 impl Disk for SimulatedDisk {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), DiskError> {
-        let mut sim = self.engine();
+        let mut sim = self.engine.lock();
         for (index, chunk) in out.chunks_mut(SLOT_BYTES).enumerate() {
             let at = offset + (index * SLOT_BYTES) as u64;
             self.perform(&mut sim, RequestOp::Read, at, chunk.len())?;
@@ -85,7 +80,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn sync(&self) -> Result<(), DiskError> {
-        self.perform(&mut self.engine(), RequestOp::Fdatasync, 0, 0)
+        self.perform(&mut self.engine.lock(), RequestOp::Fdatasync, 0, 0)
     }
 
     fn size_bytes(&self) -> u64 {
@@ -94,11 +89,5 @@ impl Disk for SimulatedDisk {
 
     fn name(&self) -> &str {
         &self.name
-    }
-}
-
-impl fmt::Debug for SimulatedDisk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimulatedDisk").field("name", &self.name).finish_non_exhaustive()
     }
 }

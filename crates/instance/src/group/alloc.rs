@@ -8,20 +8,15 @@
 use super::error::GroupError;
 use super::map::Place;
 
-/// A disk to allocate on.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
-    /// Its name, for messages.
     pub name: String,
-    /// What it fails together with.
     pub failure_group: String,
     /// Units it has, reserved ones included.
     pub units: u32,
-    /// The next free unit.
     pub next: u32,
 }
 
-/// Hands out units of a group's disks.
 #[derive(Debug)]
 pub(super) struct Allocator {
     rooms: Vec<Room>,
@@ -37,7 +32,6 @@ impl Allocator {
         Self { rooms, copies, turn: 0, pairs }
     }
 
-    /// The copies of the next `units` units of a file.
     pub fn allocate(&mut self, units: u64) -> Result<Vec<Place>, GroupError> {
         let mut places = Vec::with_capacity(units as usize * self.copies);
         for _ in 0..units {
@@ -56,7 +50,6 @@ impl Allocator {
         Ok(places)
     }
 
-    /// The disks as they are filled now.
     pub fn into_rooms(self) -> Vec<Room> {
         self.rooms
     }

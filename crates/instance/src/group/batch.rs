@@ -3,7 +3,6 @@
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
 
@@ -13,17 +12,13 @@ use crate::disk::{Disk, DiskError};
 
 /// The longest write that adjacent blocks become.
 pub(super) const RUN_BYTES_MAX: usize = 1 << 20;
-/// The most blocks that it gathers.
 pub(super) const BATCH_PARTS_MAX: usize = PARTS_MAX;
 
-/// One copy of one piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
     pub place: Place,
-    /// First byte on the disk.
     pub offset: u64,
     pub data: &'a [u8],
-    /// Number of the piece that it is a copy of.
     pub piece: u32,
 }
 
@@ -32,7 +27,6 @@ impl Part<'_> {
         usize::from(self.place.disk)
     }
 }
-/// Writes in flight at once from one batch.
 const DEPTH: u32 = 256;
 
 impl Shared {
@@ -146,7 +140,6 @@ impl Shared {
         })
     }
 
-    /// One run by ordinary writes.
     fn perform_run(
         &self,
         present: &Present,
@@ -166,7 +159,7 @@ impl Shared {
 
     /// An idle ring; none where the kernel has no io_uring.
     fn take_ring(&self) -> Option<BatchRing> {
-        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rings = self.rings.lock();
         let Rings::Idle(idle) = &mut *rings else { return None };
         if let Some(ring) = idle.pop() {
             return Some(ring);
@@ -179,7 +172,7 @@ impl Shared {
     }
 
     fn return_ring(&self, ring: BatchRing) {
-        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rings = self.rings.lock();
         if let Rings::Idle(idle) = &mut *rings {
             idle.push(ring);
         }
@@ -208,7 +201,7 @@ mod tests {
         let (size, block) = (Bytes::mib(3), Bytes(512));
         let files = [FileSpec { name: "data".into(), size, block, fine: false }];
         let group = DiskGroup::create(&spec, &files, &unwatched).unwrap();
-        *group.0.rings.lock().unwrap() = Rings::None;
+        *group.0.rings.lock() = Rings::None;
         let data = group.file("data").unwrap();
         let content = vec![7; 3 << 20];
         let writes: Vec<BatchWrite<'_>> = (0..)

@@ -5,12 +5,9 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Magic, version, length, checksum of what follows.
 pub(super) const FRAME_BYTES: usize = 8 + 4 + 4 + 8;
 
-/// Why a frame was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It does not begin with the magic.
     Foreign,
-    /// It is of another version.
     Version(u32),
     /// Its length or checksum is wrong.
     Damaged,
@@ -62,7 +59,6 @@ impl Encoder {
 pub(super) struct Decoder<'a>(&'a [u8]);
 
 impl<'a> Decoder<'a> {
-    /// The content of the frame at the beginning of `bytes`.
     pub fn open(bytes: &'a [u8], magic: [u8; 8], version: u32) -> Result<Self, Refusal> {
         let Some((frame, rest)) = bytes.split_at_checked(FRAME_BYTES) else {
             return Err(Refusal::Foreign);

@@ -6,131 +6,95 @@ use blockstone_sys::survey::SurveyError;
 
 use crate::disk::DiskError;
 
-/// A group operation that could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
-    /// Fewer disks than copies.
     #[error(
         "create disk group: {redundancy} redundancy keeps {copies} copies, and there are {disks} \
          disks\nhint: name more disks, or ask for less redundancy"
     )]
     TooFewDisks { redundancy: &'static str, copies: usize, disks: usize },
-    /// Fewer failure groups than copies.
     #[error(
         "create disk group: {redundancy} redundancy keeps {copies} copies, and the disks form \
          {failure_groups} failure groups\n\
          hint: put the disks into more failure groups, or ask for less redundancy"
     )]
     TooFewFailureGroups { redundancy: &'static str, copies: usize, failure_groups: usize },
-    /// A parameter has a value it cannot have.
     #[error("create disk group: {what}\nhint: {hint}")]
     Parameter { what: String, hint: &'static str },
-    /// The files do not fit.
     #[error(
         "create disk group: disk {disk} has room for {units} allocation units, and the files need \
          more\nhint: use larger disks, more of them, a smaller scale or less redundancy"
     )]
-    NoRoom {
-        /// The disk that is full.
-        disk: String,
-        /// Its allocation units.
-        units: u32,
-    },
-    /// A disk that is to take the place of another is too small.
+    NoRoom { disk: String, units: u32 },
     #[error(
         "replace disk {disk}: it must hold {needed} and is too small\n\
          hint: choose a disk at least as large as the one that is gone"
     )]
-    TooSmall {
-        disk: String,
-        /// What it has to hold.
-        needed: Bytes,
-    },
-    /// A device holds something.
+    TooSmall { disk: String, needed: Bytes },
     #[error(
         "use device {disk} as a disk: its first or last MiB holds data\n\
          hint: choose another, or clear it with `wipefs -a` and `blkdiscard` if its data are not \
          needed"
     )]
     NotEmpty { disk: String },
-    /// A device is used by something else.
     #[error(
         "use device {disk} as a disk: it is in use by {usage}\n\
          hint: name a directory on it instead, or take it out of use first"
     )]
     InUse { disk: String, usage: String },
-    /// The state of a device could not be determined.
     #[error(transparent)]
     Survey(#[from] SurveyError),
-    /// A file or device could not be opened, locked or laid out.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A disk failed and there was no other copy.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// There is no group on this disk.
     #[error(
         "open disk group: disk {disk} holds no Blockstone disk group\n\
          hint: check the path, or create the group first"
     )]
     NotADisk { disk: String },
-    /// Both headers of a disk are damaged.
     #[error(
         "open disk group: both headers of disk {disk} are damaged\n\
          hint: if its failure group has a mirror, open the group without this disk"
     )]
     DamagedHeader { disk: String },
-    /// The group was written by another version.
     #[error(
         "open disk group: disk {disk} is of version {found}, this program supports version \
          {known}\nhint: use the version that created the group, or create it again"
     )]
     OtherVersion { disk: String, found: u32, known: u32 },
-    /// A disk of another group.
     #[error(
         "open disk group: disk {disk} belongs to another group than disk {other}\n\
          hint: name the disks of one group"
     )]
-    OtherGroup {
-        disk: String,
-        /// The disk it was compared with.
-        other: String,
-    },
-    /// Two disks carry the same number.
+    OtherGroup { disk: String, other: String },
     #[error(
         "open disk group: disks {disk} and {other} are the same disk of the group, or one is a \
          copy\nhint: name every disk once"
     )]
     Twice { disk: String, other: String },
-    /// No map that can be read.
     #[error(
         "open disk group: no disk has an undamaged map\n\
          hint: name the missing disks as well; a group without a map must be created again"
     )]
     NoMap,
-    /// Two parts of the group were changed independently.
     #[error(
         "open disk group: disk {disk} and the other disks were changed independently of each \
          other\nhint: decide which disks to keep, and open the group without the others"
     )]
     Diverged { disk: String },
-    /// Too many disks are gone.
     #[error(
         "use disk group without {missing}: file {file} has data with no other copy\n\
          hint: bring a missing disk back; {redundancy} redundancy survives {survives}"
     )]
     CopiesMissing {
-        /// The disks, with commas.
         missing: String,
-        /// A file that would lose data.
         file: String,
         redundancy: &'static str,
         survives: &'static str,
     },
-    /// A disk that is not offline cannot return.
     #[error("return disk {disk} to its group: it is {state}\nhint: only an offline disk returns")]
     NotOffline { disk: String, state: &'static str },
-    /// A disk that is to return and is not there.
     #[error(
         "return disk {disk} to its group: it is missing\n\
          hint: reconnect or mount it; the group continues without it"
@@ -145,41 +109,23 @@ pub enum GroupError {
     /// The caller ended a layout or a resync through its progress function.
     #[error("disk group: aborted\nhint: the unfinished part restarts on the next attempt")]
     Aborted,
-    /// A write after the group was closed.
     #[error(
         "write to disk group: it was closed\nhint: this is a bug in the caller; please report it"
     )]
     Closed,
-    /// No such file in the group.
     #[error(
         "open file {name}: the disk group has no such file\n\
          hint: check that it was created completely"
     )]
     NoSuchFile { name: String },
-    /// Beyond the end of a file, or not whole blocks.
     #[error(
         "{operation} file {file}: {len} bytes at {offset} are not whole blocks of {block} inside \
          it\nhint: this is a bug in the caller; please report it"
     )]
-    Range {
-        /// What was tried, as a verb.
-        operation: &'static str,
-        file: String,
-        offset: u64,
-        len: usize,
-        /// The file's blocks.
-        block: Bytes,
-    },
-    /// No readable copy of a block is intact.
+    Range { operation: &'static str, file: String, offset: u64, len: usize, block: Bytes },
     #[error(
         "read file {file} at byte {offset}: none of its {copies} readable copies is intact\n\
          hint: the block is lost; a torn write without protection can cause this"
     )]
-    Corrupt {
-        file: String,
-        /// First byte of the block.
-        offset: u64,
-        /// Copies that could be read.
-        copies: usize,
-    },
+    Corrupt { file: String, offset: u64, copies: usize },
 }

@@ -2,7 +2,7 @@
 //! is written once.
 
 use crate::disk::{ALIGN_BYTES, Disk, DiskError};
-use blockstone_sys::buffer::Arena;
+use blockstone_sys::buffer::Slot;
 
 use super::codec::{Decoder, Encoder, Refusal};
 use super::error::GroupError;
@@ -10,7 +10,6 @@ use super::error::GroupError;
 const MAGIC: [u8; 8] = *b"BLKSTDSK";
 /// The version of everything that is written on a disk outside of files.
 pub(super) const VERSION: u32 = 1;
-/// The size of a header.
 pub(super) const HEADER_BYTES: u64 = ALIGN_BYTES;
 
 /// The identity of a disk, and where its map slots are.
@@ -20,20 +19,16 @@ pub(super) struct Header {
     pub group_id: u64,
     /// The number of the disk in the group, from 0.
     pub disk: u32,
-    /// Bytes of an allocation unit.
     pub unit_bytes: u64,
     /// Allocation units of the disk, the first ones taken by header and map.
     pub units: u32,
     /// Bytes of each of the two map slots, which follow the header.
     pub slot_bytes: u64,
-    /// What it fails together with.
     pub failure_group: String,
-    /// Copies that the group keeps.
     pub copies: u8,
 }
 
 impl Header {
-    /// First byte of a map slot.
     pub fn slot_offset(&self, slot: u64) -> u64 {
         HEADER_BYTES + slot * self.slot_bytes
     }
@@ -43,7 +38,6 @@ impl Header {
         u64::from(self.units) * self.unit_bytes + HEADER_BYTES
     }
 
-    /// Allocation units that header and map occupy.
     pub fn reserved_units(slot_bytes: u64, unit_bytes: u64) -> u32 {
         (HEADER_BYTES + 2 * slot_bytes).div_ceil(unit_bytes) as u32
     }
@@ -76,7 +70,6 @@ impl Header {
         fields().ok_or(Refusal::Damaged)
     }
 
-    /// Writes both headers, durably.
     pub fn write(&self, disk: &dyn Disk) -> Result<(), GroupError> {
         let image = self.encode();
         for offset in [0, last_header(disk)] {
@@ -116,23 +109,21 @@ fn last_header(disk: &dyn Disk) -> u64 {
     (disk.size_bytes() / HEADER_BYTES).saturating_sub(1) * HEADER_BYTES
 }
 
-/// Reads into aligned memory.
 pub(super) fn read_aligned(disk: &dyn Disk, offset: u64, len: u64) -> Result<Vec<u8>, GroupError> {
-    let mut arena = arena(disk, len)?;
-    disk.read_at(offset, arena.slot(0))?;
-    Ok(arena.slot(0).to_vec())
+    let mut memory = memory(disk, len)?;
+    disk.read_at(offset, &mut memory)?;
+    Ok(memory.to_vec())
 }
 
-/// Writes durably from aligned memory.
 pub(super) fn write_aligned(disk: &dyn Disk, offset: u64, data: &[u8]) -> Result<(), GroupError> {
-    let mut arena = arena(disk, data.len() as u64)?;
-    arena.slot(0).copy_from_slice(data);
-    Ok(disk.write_dsync_at(offset, arena.slot(0))?)
+    let mut memory = memory(disk, data.len() as u64)?;
+    memory.copy_from_slice(data);
+    Ok(disk.write_dsync_at(offset, &memory)?)
 }
 
-/// One slot of aligned memory.
-pub(super) fn arena(disk: &dyn Disk, len: u64) -> Result<Arena, DiskError> {
+/// Memory that is aligned as disks ask for.
+pub(super) fn memory(disk: &dyn Disk, len: u64) -> Result<Slot, DiskError> {
     // The kernel's refusal is the only one, and it is this one's errno.
     const ENOMEM: i32 = 12;
-    Arena::new(1, len as usize).map_err(|_| DiskError::new(disk, "map memory for", 0, ENOMEM))
+    Slot::new(len as usize).map_err(|_| DiskError::new(disk, "map memory for", 0, ENOMEM))
 }

@@ -10,15 +10,12 @@ use crate::disk::{ALIGN_BYTES, Disk};
 
 const MAGIC: [u8; 8] = *b"BLKSTMAP";
 
-/// Where a copy of an allocation unit lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub disk: u16,
-    /// Number of the unit on it.
     pub unit: u32,
 }
 
-/// A file and its units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileMap {
     pub name: String,
@@ -35,14 +32,12 @@ pub(super) struct FileMap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub unit: u64,
-    /// First byte within the unit.
     pub unit_offset: u64,
     /// First byte of the piece, counted from the beginning of the request.
     pub at: usize,
     pub len: usize,
 }
 
-/// A disk in the map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DiskMap {
     pub name: String,
@@ -72,13 +67,11 @@ pub(super) struct Map {
 }
 
 impl FileMap {
-    /// The units of a file of this size.
     pub fn units(size_bytes: u64, unit_bytes: u64, fine: bool) -> u64 {
         let units = size_bytes.div_ceil(unit_bytes);
         if fine { units.next_multiple_of(FINE_WIDTH) } else { units }
     }
 
-    /// The copies of one of its units.
     #[inline]
     pub fn copies_of(&self, unit: u64) -> &[Place] {
         let first = unit as usize * self.copies;
@@ -101,7 +94,6 @@ impl FileMap {
         Piece { unit, unit_offset, at, len: len.min(room as usize) }
     }
 
-    /// The pieces of a request, in order.
     #[inline]
     pub fn pieces(&self, offset: u64, len: usize) -> impl Iterator<Item = Piece> + '_ {
         let mut at = 0;
@@ -115,14 +107,12 @@ impl FileMap {
     }
 }
 
-/// A frame without a map.
 fn undamaged(bytes: &[u8]) -> Result<Map, Refusal> {
     let mut from = Decoder::open(bytes, MAGIC, VERSION)?;
     Map::decode(&mut from).ok_or(Refusal::Damaged)
 }
 
 impl Map {
-    /// The highest map of a disk.
     pub fn read(disk: &dyn Disk, header: &Header) -> Result<Option<Self>, GroupError> {
         let mut best: Option<Self> = None;
         for slot in [0, 1] {

@@ -1,10 +1,12 @@
 //! A disk's place in an open group: the disk while it is there, its state, what it missed, and what
 //! it did.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use blockstone_base::named;
 use blockstone_sys::clock;
+use parking_lot::{Mutex, RwLock};
 
 use super::header::Header;
 use crate::disk::{Disk, DiskError};
@@ -12,25 +14,14 @@ use crate::disk::{Disk, DiskError};
 /// How often a disk is asked whether it is still there.
 const LOOK_INTERVAL_NS: u64 = 200_000_000;
 
-/// The state of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiskState {
-    /// Read and written.
-    Online,
-    /// Neither; what it misses is remembered.
-    Offline,
-    /// Written but not read, while it gets what it missed.
-    Resyncing,
-}
-
-impl DiskState {
-    /// Its name in messages and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Online => "online",
-            Self::Offline => "offline",
-            Self::Resyncing => "resyncing",
-        }
+named! {
+    DiskState {
+        /// Read and written.
+        Online = "online",
+        /// Neither; what it misses is remembered.
+        Offline = "offline",
+        /// Written but not read, while it gets what it missed.
+        Resyncing = "resyncing",
     }
 }
 
@@ -38,26 +29,17 @@ impl DiskState {
 /// not counted, laying out, repair and resync are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskCounters {
-    /// The disk's path.
     pub name: String,
     pub state: DiskState,
-    /// Reads that ended well.
     pub reads: u64,
-    /// Their bytes.
     pub read_bytes: u64,
-    /// Their service times added up, in nanoseconds.
     pub read_ns: u64,
     /// Writes that ended well, of any copy; adjacent blocks in one write count once.
     pub writes: u64,
-    /// Their bytes.
     pub write_bytes: u64,
-    /// Their service times added up, in nanoseconds.
     pub write_ns: u64,
-    /// Syncs that ended well.
     pub syncs: u64,
-    /// Their times added up, in nanoseconds.
     pub sync_ns: u64,
-    /// Reads, writes and syncs that failed.
     pub errors: u64,
     /// Reads that it served because a disk before it could not.
     pub degraded_reads: u64,
@@ -88,14 +70,12 @@ pub(super) struct Counters {
     pub repaired_blocks: AtomicU64,
 }
 
-/// The place of one disk.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub name: String,
     pub header: Header,
     disk: RwLock<Option<Arc<dyn Disk>>>,
     state: AtomicU8,
-    /// Units that it missed.
     pub stale: Bitmap,
     /// Units written since its last sync: lost with it when it goes.
     pub unsynced: Bitmap,
@@ -203,27 +183,22 @@ impl Slot {
         }
     }
 
-    /// The disk, if it is there.
     #[inline]
     pub fn disk(&self) -> Option<Arc<dyn Disk>> {
-        self.disk.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.disk.read().clone()
     }
 
     pub fn set_disk(&self, disk: Option<Arc<dyn Disk>>) {
-        *self.disk.write().unwrap_or_else(PoisonError::into_inner) = disk;
+        *self.disk.write() = disk;
     }
 
     #[inline]
     pub fn state(&self) -> DiskState {
-        match self.state.load(Ordering::Acquire) {
-            0 => DiskState::Online,
-            1 => DiskState::Offline,
-            _ => DiskState::Resyncing,
-        }
+        DiskState::ALL[usize::from(self.state.load(Ordering::Acquire))]
     }
 
     pub fn set_state(&self, state: DiskState) {
-        self.absence().follow(state);
+        self.absence.lock().follow(state);
         self.state.store(state as u8, Ordering::Release);
     }
 
@@ -233,41 +208,26 @@ impl Slot {
         self.set_state(DiskState::Offline);
     }
 
-    fn absence(&self) -> MutexGuard<'_, Absence> {
-        self.absence.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts and remembers a failure.
     pub fn failed(&self, error: &DiskError) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
-        self.absence().last_error =
+        self.absence.lock().last_error =
             Some(format!("{} at byte {}: {}", error.operation, error.offset, error.source));
     }
 
-    /// First byte of a unit on the disk.
     #[inline]
     pub fn offset(&self, unit: u32) -> u64 {
         u64::from(unit) * self.header.unit_bytes
     }
 
-    /// Reads, timed and counted.
     #[inline]
     pub fn read(&self, disk: &dyn Disk, offset: u64, out: &mut [u8]) -> Result<u64, DiskError> {
         let from_ns = clock::now_ns();
-        let result = disk.read_at(offset, out);
+        disk.read_at(offset, out).inspect_err(|error| self.failed(error))?;
         let now_ns = clock::now_ns();
-        match result {
-            Ok(()) => {
-                self.counters.reads.fetch_add(1, Ordering::Relaxed);
-                self.counters.read_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
-                self.counters.read_ns.fetch_add(now_ns - from_ns, Ordering::Relaxed);
-                Ok(now_ns)
-            }
-            Err(error) => {
-                self.failed(&error);
-                Err(error)
-            }
-        }
+        self.counters.reads.fetch_add(1, Ordering::Relaxed);
+        self.counters.read_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.counters.read_ns.fetch_add(now_ns - from_ns, Ordering::Relaxed);
+        Ok(now_ns)
     }
 
     /// Writes, timed and counted; returns how long it took in nanoseconds.
@@ -281,12 +241,10 @@ impl Slot {
         let from_ns = clock::now_ns();
         let result =
             if durable { disk.write_dsync_at(offset, data) } else { disk.write_at(offset, data) };
+        result.inspect_err(|error| self.failed(error))?;
         let elapsed_ns = clock::now_ns() - from_ns;
-        match &result {
-            Ok(()) => self.count_write(data.len() as u64, elapsed_ns),
-            Err(error) => self.failed(error),
-        }
-        result.map(|()| elapsed_ns)
+        self.count_write(data.len() as u64, elapsed_ns);
+        Ok(elapsed_ns)
     }
 
     /// Counts a write that ended well and was timed elsewhere.
@@ -303,18 +261,13 @@ impl Slot {
             return Ok(());
         };
         let from_ns = clock::now_ns();
-        match disk.sync() {
-            Ok(()) => {
-                self.counters.syncs.fetch_add(1, Ordering::Relaxed);
-                self.counters.sync_ns.fetch_add(clock::now_ns() - from_ns, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(error) => {
-                self.failed(&error);
-                self.unsynced.insert_all(&pending);
-                Err(error)
-            }
-        }
+        disk.sync().inspect_err(|error| {
+            self.failed(error);
+            self.unsynced.insert_all(&pending);
+        })?;
+        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+        self.counters.sync_ns.fetch_add(clock::now_ns() - from_ns, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether the disk went away unnoticed; looks at most once in [`LOOK_INTERVAL_NS`].
@@ -341,7 +294,7 @@ impl Slot {
             DiskState::Offline | DiskState::Resyncing => self.stale.len(),
         };
         let (offline_ns, last_error) = {
-            let absence = self.absence();
+            let absence = self.absence.lock();
             (absence.so_far_ns(), absence.last_error.clone())
         };
         DiskCounters {

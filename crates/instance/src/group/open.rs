@@ -13,14 +13,12 @@ use super::member::{DiskState, Slot};
 use super::state::{Identity, Record, Shared};
 use crate::disk::{Disk, FileDisk};
 
-/// A disk with its header.
 struct Known {
     disk: Arc<dyn Disk>,
     header: Header,
     map: Option<Map>,
 }
 
-/// Opens and locks the disks at `paths`, then the group on them.
 pub(super) fn open(paths: &[PathBuf], direct: bool) -> Result<Shared, GroupError> {
     let (mut disks, mut absent) = (Vec::new(), Vec::new());
     for path in paths {
@@ -110,7 +108,6 @@ fn identify(
     Ok(known)
 }
 
-/// The places of all disks of the map.
 fn members<'a>(map: &Map, present: &dyn Fn(usize) -> Option<&'a Known>, any: &Header) -> Vec<Slot> {
     let slot = |(number, disk): (usize, &super::map::DiskMap)| {
         let state = if disk.offline.is_some() { DiskState::Offline } else { DiskState::Online };

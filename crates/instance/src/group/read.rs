@@ -44,10 +44,7 @@ impl Shared {
         if let Some(place) = copies.iter().find(online) {
             let member = self.slot(*place);
             info.ios += 1;
-            if *place != copies[0] {
-                info.degraded = true;
-                member.counters.degraded_reads.fetch_add(1, Ordering::Relaxed);
-            }
+            note_degraded(member, *place != copies[0], info);
             if let Some(disk) = member.disk() {
                 let at = member.offset(place.unit) + piece.unit_offset;
                 if let Ok(now_ns) = member.read(&*disk, at, part) {
@@ -118,10 +115,7 @@ impl Shared {
             info.ios += 1;
             match member.read(&*disk, member.offset(place.unit) + unit_offset, block) {
                 Ok(_) if good(block) => {
-                    if *place != copies[0] {
-                        info.degraded = true;
-                        member.counters.degraded_reads.fetch_add(1, Ordering::Relaxed);
-                    }
+                    note_degraded(member, *place != copies[0], info);
                     return Ok(bad);
                 }
                 Ok(_) => readable += 1,
@@ -160,6 +154,14 @@ impl Shared {
     #[inline]
     pub(super) fn slot(&self, place: Place) -> &Slot {
         &self.members[usize::from(place.disk)]
+    }
+}
+
+#[inline]
+fn note_degraded(member: &Slot, is_degraded: bool, info: &mut ReadInfo) {
+    if is_degraded {
+        info.degraded = true;
+        member.counters.degraded_reads.fetch_add(1, Ordering::Relaxed);
     }
 }
 

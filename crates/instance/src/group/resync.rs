@@ -3,24 +3,21 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use blockstone_base::Bytes;
-use blockstone_sys::buffer::Arena;
 
 use super::error::GroupError;
-use super::header::{Header, arena};
+use super::header::{self, Header};
 use super::map::{FileMap, Map, Offline, Place};
 use super::member::DiskState;
 use super::setup::{check_blank, is_blank, lay_out};
 use super::state::Shared;
 use crate::disk::{Disk, FileDisk};
 
-/// Whether a resync goes on.
 type GoOn<'a> = &'a dyn Fn() -> bool;
 
 impl Shared {
-    /// Opens a disk again where it was, and takes it back.
     pub(super) fn return_from_path(
         &self,
         number: usize,
@@ -34,20 +31,19 @@ impl Shared {
         }
         let (path, direct) = (Path::new(&member.name), self.direct().is_full());
         if !path.exists() {
-            // The one that left may come back yet, and then it is known what it missed.
+            // The disk that left may still return, and what it missed is known.
             return Err(GroupError::StillAway { disk: member.name.clone() });
         }
         if held.is_some_and(|disk| disk.raw().is_some_and(|file| !file.is_device())) {
             // Another file than the one that left may have any age.
             self.all_stale(number);
         }
-        // Its lock goes with the disk that is no more.
+        // Drops the lock on the disk that is gone.
         member.set_disk(None);
         let disk = FileDisk::open(path, direct)?;
         self.return_disk(number, &(Arc::new(disk) as Arc<dyn Disk>), go_on)
     }
 
-    /// Makes a new disk where one was, and gives it everything.
     pub(super) fn replace(&self, number: usize) -> Result<u64, GroupError> {
         self.expect_offline(number)?;
         let member = &self.members[number];
@@ -80,7 +76,7 @@ impl Shared {
         disk: &Arc<dyn Disk>,
         go_on: GoOn<'_>,
     ) -> Result<u64, GroupError> {
-        let _one_at_a_time = self.resync.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.resync.lock();
         self.expect_offline(number)?;
         self.recognise(number, &**disk)?;
         let member = &self.members[number];
@@ -130,8 +126,8 @@ impl Shared {
         go_on: GoOn<'_>,
     ) -> Result<u64, GroupError> {
         let member = &self.members[number];
-        let mut memory = arena(disk, self.unit_bytes)?;
-        let mut again = arena(disk, self.unit_bytes)?;
+        let mut memory = header::memory(disk, self.identity.unit_bytes)?;
+        let mut again = header::memory(disk, self.identity.unit_bytes)?;
         let mut copied = 0;
         for (file, unit, place) in self.units_on(number) {
             if !member.stale.contains(place.unit) {
@@ -144,10 +140,10 @@ impl Shared {
             let _alone = self.alone();
             self.copy_unit(file, unit, &mut memory)?;
             let offset = member.offset(place.unit);
-            member.write(disk, offset, memory.slot(0), false)?;
-            // A disk that was away is not believed: what it says it has taken is read back.
-            member.read(disk, offset, again.slot(0))?;
-            if memory.slot(0) != again.slot(0) {
+            member.write(disk, offset, &memory, false)?;
+            // A disk that was away is not trusted: what it acknowledged is read back.
+            member.read(disk, offset, &mut again)?;
+            if memory[..] != again[..] {
                 return Err(GroupError::FailedAgain { disk: member.name.clone() });
             }
             member.unsynced.insert(place.unit);
@@ -157,14 +153,13 @@ impl Shared {
         Ok(copied)
     }
 
-    /// Reads a unit from an online copy.
-    fn copy_unit(&self, file: &FileMap, unit: u64, memory: &mut Arena) -> Result<(), GroupError> {
+    fn copy_unit(&self, file: &FileMap, unit: u64, memory: &mut [u8]) -> Result<(), GroupError> {
         let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
         let mut failure = None;
         for place in file.copies_of(unit).iter().filter(online) {
             let member = self.slot(*place);
             let Some(disk) = member.disk() else { continue };
-            match member.read(&*disk, member.offset(place.unit), memory.slot(0)) {
+            match member.read(&*disk, member.offset(place.unit), memory) {
                 Ok(_) => return Ok(()),
                 Err(error) => failure = Some(error),
             }
@@ -206,7 +201,6 @@ fn check_size(disk: &dyn Disk, header: &Header) -> Result<(), GroupError> {
     Err(GroupError::TooSmall { disk: disk.name().to_owned(), needed })
 }
 
-/// Makes an empty disk one of the group.
 fn make(disk: &mut FileDisk, header: &Header) -> Result<(), GroupError> {
     check_blank(disk)?;
     disk.reserve(header.disk_bytes())?;

@@ -14,7 +14,7 @@ use blockstone_sys::survey;
 
 use super::alloc::{Allocator, Room};
 use super::error::GroupError;
-use super::header::{HEADER_BYTES, Header, arena, read_aligned};
+use super::header::{self, HEADER_BYTES, Header, read_aligned};
 use super::map::{FileMap, Map};
 use super::member::{DiskState, Slot};
 use super::open::is_absent;
@@ -22,9 +22,7 @@ use super::state::{Identity, Record, Shared};
 use super::{DiskSpec, FINE_STRIPE, FileSpec, GroupSpec, Member, Progress, Redundancy};
 use crate::disk::{ALIGN_BYTES, Disk, FileDisk};
 
-/// What one write lays out.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// How many of them are under way at once.
 const CHUNKS: usize = 8;
 /// Units beyond the files' that a map has room to tell stale: those of header and map.
 const SPARE_UNITS: u32 = 4096;
@@ -36,7 +34,6 @@ struct Plan {
     files: Vec<FileMap>,
 }
 
-/// Creates a group on the disks that the spec names.
 pub(super) fn create(
     spec: &GroupSpec,
     files: &[FileSpec],
@@ -54,7 +51,6 @@ pub(super) fn create(
     built
 }
 
-/// What each disk would have to hold.
 pub(super) fn requirements(spec: &GroupSpec, files: &[FileSpec]) -> Result<Vec<Bytes>, GroupError> {
     let failure_groups = failure_groups(spec);
     validate(&failure_groups, spec.redundancy, spec.allocation_unit, files)?;
@@ -67,7 +63,6 @@ pub(super) fn requirements(spec: &GroupSpec, files: &[FileSpec]) -> Result<Vec<B
     Ok((0..spec.disks.len()).map(|number| Bytes(plan.header(number).disk_bytes())).collect())
 }
 
-/// What each disk of a spec fails together with.
 fn failure_groups(spec: &GroupSpec) -> Vec<String> {
     let group = |disk: &DiskSpec| {
         let alone = || disk.path.display().to_string();
@@ -124,7 +119,6 @@ fn build(
     plan.assemble(disks.iter().map(|disk| Arc::clone(disk) as Arc<dyn Disk>).collect())
 }
 
-/// Creates a group on disks that are open.
 pub(super) fn create_on(
     members: Vec<Member>,
     redundancy: Redundancy,
@@ -150,7 +144,6 @@ pub(super) fn create_on(
     plan.assemble(members.into_iter().map(|member| member.disk).collect())
 }
 
-/// Removes the group on the disks at `paths`.
 pub(super) fn remove(paths: &[PathBuf]) -> Result<(), GroupError> {
     let (mut removed, mut absent) = (false, None);
     for path in paths {
@@ -181,10 +174,10 @@ fn discard(disk: &FileDisk) {
     if disk.file().is_device() {
         let size = disk.size_bytes() / ALIGN_BYTES * ALIGN_BYTES;
         let len = CHUNK_BYTES.min(size);
-        if let Ok(mut zeros) = arena(disk, len) {
+        if let Ok(zeros) = header::memory(disk, len) {
             for offset in [0, size - len] {
                 // A device that fails here fails again at its next use.
-                let _ = disk.write_dsync_at(offset, zeros.slot(0));
+                let _ = disk.write_dsync_at(offset, &zeros);
             }
         }
     }
@@ -196,13 +189,13 @@ pub(super) fn lay_out(
     header: &Header,
     told: &dyn Fn(u64) -> ControlFlow<()>,
 ) -> Result<(), GroupError> {
-    let mut memory = arena(disk, CHUNKS as u64 * CHUNK_BYTES)?;
+    let mut memory = header::memory(disk, CHUNKS as u64 * CHUNK_BYTES)?;
     let mut ring = disk.raw().and_then(|_| BatchRing::open(CHUNKS as u32).ok());
     let end = u64::from(header.units) * header.unit_bytes;
     let mut offset = HEADER_BYTES;
     while offset < end {
         let mut chunks = Vec::with_capacity(CHUNKS);
-        for room in memory.slot(0).chunks_mut(CHUNK_BYTES as usize) {
+        for room in memory.chunks_mut(CHUNK_BYTES as usize) {
             let len = (CHUNK_BYTES - offset % CHUNK_BYTES).min(end - offset);
             if len == 0 {
                 break;
@@ -317,7 +310,6 @@ impl Plan {
         Ok(Self { identity, slot_bytes, rooms, files })
     }
 
-    /// The header of a disk.
     fn header(&self, number: usize) -> Header {
         let room = &self.rooms[number];
         Header {
@@ -337,7 +329,6 @@ impl Plan {
         units * self.identity.unit_bytes - self.rooms.len() as u64 * HEADER_BYTES
     }
 
-    /// Writes the first map and opens the group.
     fn assemble(self, disks: Vec<Arc<dyn Disk>>) -> Result<Shared, GroupError> {
         let members: Vec<Slot> = disks
             .into_iter()

@@ -1,10 +1,11 @@
 //! An open group: what all its files share, and the one way in which a disk goes offline.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use blockstone_base::Capability;
 use blockstone_sys::batch::BatchRing;
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Redundancy;
 use super::error::GroupError;
@@ -13,9 +14,7 @@ use super::member::{DiskState, Slot};
 use crate::disk::Disk;
 
 pub(super) struct Shared {
-    pub group_id: u64,
-    pub redundancy: Redundancy,
-    pub unit_bytes: u64,
+    pub identity: Identity,
     pub files: Vec<FileMap>,
     pub members: Vec<Slot>,
     /// What the map on the disks says of them. Locked after `io`, where both are.
@@ -23,7 +22,6 @@ pub(super) struct Shared {
     /// Held shared by every write, and alone by those that must see the copies of a block at rest:
     /// a repair, the copying of one unit, the change of a disk's state.
     io: RwLock<()>,
-    /// Rings that no batch is using.
     pub rings: Mutex<Rings>,
     pub resync: Mutex<()>,
     closed: AtomicBool,
@@ -32,17 +30,15 @@ pub(super) struct Shared {
 /// What was last written to the disks' headers.
 pub(super) struct Record {
     pub sequence: u64,
-    /// For each disk, since when it is offline.
     pub offline: Vec<Option<Offline>>,
 }
 
-/// Rings for batches, or why there are none.
 pub(super) enum Rings {
     Idle(Vec<BatchRing>),
     None,
 }
 
-/// What [`Shared::new`] needs beside files and members.
+/// What a group is from its creation on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     pub group_id: u64,
@@ -57,11 +53,8 @@ impl Shared {
         members: Vec<Slot>,
         record: Record,
     ) -> Self {
-        let Identity { group_id, redundancy, unit_bytes } = identity;
         Self {
-            group_id,
-            redundancy,
-            unit_bytes,
+            identity,
             files,
             members,
             record: Mutex::new(record),
@@ -72,19 +65,17 @@ impl Shared {
         }
     }
 
-    /// Held while writing.
     pub fn writing(&self) -> Result<RwLockReadGuard<'_, ()>, GroupError> {
-        let guard = self.io.read().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.io.read();
         if self.closed.load(Ordering::Relaxed) { Err(GroupError::Closed) } else { Ok(guard) }
     }
 
-    /// Held by what must be alone.
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
-        self.io.write().unwrap_or_else(PoisonError::into_inner)
+        self.io.write()
     }
 
     pub fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 
     pub fn direct(&self) -> Capability {
@@ -109,12 +100,10 @@ impl Shared {
         })
     }
 
-    /// Counts every unit of a disk as missed.
     pub fn all_stale(&self, disk: usize) {
         self.units_on(disk).for_each(|(_, _, place)| self.members[disk].stale.insert(place.unit));
     }
 
-    /// Counts every unit of a disk as written and not synced.
     pub fn all_unsynced(&self, disk: usize) {
         let unsynced = &self.members[disk].unsynced;
         self.units_on(disk).for_each(|(_, _, place)| unsynced.insert(place.unit));
@@ -135,8 +124,8 @@ impl Shared {
         GroupError::CopiesMissing {
             missing: names.map(|(_, m)| m.name.as_str()).collect::<Vec<_>>().join(", "),
             file: file.to_owned(),
-            redundancy: self.redundancy.name(),
-            survives: match self.redundancy {
+            redundancy: self.identity.redundancy.name(),
+            survives: match self.identity.redundancy {
                 Redundancy::External => "the loss of no disk",
                 Redundancy::Normal => "the loss of one failure group",
                 Redundancy::High => "the loss of two failure groups",
@@ -206,7 +195,6 @@ impl Shared {
         })
     }
 
-    /// The map as it is.
     fn map(&self, record: &Record) -> Map {
         let disk = |(member, offline): (&Slot, &Option<Offline>)| DiskMap {
             name: member.name.clone(),
@@ -216,14 +204,13 @@ impl Shared {
             stale: member.stale.words(),
         };
         Map {
-            group_id: self.group_id,
+            group_id: self.identity.group_id,
             sequence: record.sequence,
             disks: self.members.iter().zip(&record.offline).map(disk).collect(),
             files: self.files.clone(),
         }
     }
 
-    /// Makes durable every write that returned before.
     pub fn sync(&self) -> Result<(), GroupError> {
         let due =
             |member: &Slot| member.state() != DiskState::Offline && !member.unsynced.is_empty();

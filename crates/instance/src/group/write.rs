@@ -138,7 +138,6 @@ fn runs(parts: &[Part<'_>]) -> Vec<Range<usize>> {
     runs
 }
 
-/// The disks of the runs that failed, each once.
 fn failed_disks(
     parts: &[Part<'_>],
     runs: &[Range<usize>],

@@ -15,7 +15,6 @@ use crate::spec::InstanceSpec;
 
 const BATCH: Bytes = Bytes::mib(4);
 
-/// Receives how many blocks of how many are loaded.
 pub type LoadProgress<'a> = &'a mut dyn FnMut(u64, u64);
 
 impl Instance {

@@ -21,7 +21,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A statistic of the whole instance.
     pub fn statistic(&self, statistic: Statistic) -> u64 {
         self.statistics[statistic as usize]
     }
@@ -32,12 +31,10 @@ impl Snapshot {
         known.map(|&statistic| self.statistic(statistic))
     }
 
-    /// The waits of a role for an event.
     pub fn waits(&self, role: Role, event: Event) -> Waits {
         self.waits[role as usize][event as usize]
     }
 
-    /// The I/O of a role.
     pub fn transfers(&self, role: Role) -> Transfers {
         self.transfers[role as usize]
     }
@@ -47,17 +44,9 @@ impl Snapshot {
             *sum += ledger.statistic(statistic);
         }
         for (sum, &event) in self.waits[ledger.role as usize].iter_mut().zip(Event::ALL) {
-            let waits = ledger.waits(event);
-            sum.count += waits.count;
-            sum.time_ns += waits.time_ns;
+            *sum += ledger.waits(event);
         }
-        let (sum, more) = (&mut self.transfers[ledger.role as usize], ledger.transfers());
-        sum.read_ios += more.read_ios;
-        sum.read_bytes += more.read_bytes;
-        sum.read_ns += more.read_ns;
-        sum.write_ios += more.write_ios;
-        sum.write_bytes += more.write_bytes;
-        sum.write_ns += more.write_ns;
+        self.transfers[ledger.role as usize] += ledger.transfers();
     }
 }
 

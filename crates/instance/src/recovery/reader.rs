@@ -1,10 +1,9 @@
 //! Reads the redo chunk by chunk, until one is not there as a whole.
 
-use blockstone_sys::buffer::{Arena, Slot};
+use blockstone_sys::buffer::Slot;
 
 use crate::error::InstanceError;
 use crate::files::Files;
-use crate::group::GroupError;
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, REDO_BLOCK_BYTES, REDO_HEADER_BYTES, RedoHeader};
 
@@ -15,7 +14,6 @@ pub(super) struct Reader<'a> {
     logs: Logs,
     next: Mark,
     payload: Vec<u8>,
-    /// Memory for the longest read so far.
     memory: Option<Slot>,
 }
 
@@ -24,12 +22,10 @@ impl<'a> Reader<'a> {
         Self { files, instance, logs, next: start, payload: Vec::new(), memory: None }
     }
 
-    /// The end of the redo so far.
     pub fn end(&self) -> Lsn {
         self.next.first
     }
 
-    /// The last log that was read.
     pub fn sequence(&self) -> u64 {
         self.next.place.sequence
     }
@@ -89,14 +85,12 @@ impl<'a> Reader<'a> {
         let file = &self.files.redo[(place.sequence % self.logs.count) as usize];
         let bytes = count as usize * REDO_BLOCK_BYTES;
         if self.memory.as_ref().is_none_or(|memory| memory.len() < bytes) {
-            self.memory = Arena::new(1, bytes.next_power_of_two())?.into_slots().pop();
+            self.memory = Some(Slot::new(bytes.next_power_of_two())?);
         }
         let memory = self.memory.as_mut().expect("it was made just now");
         let memory = &mut memory[..bytes];
-        match file.read(offset, memory, &is_ours) {
-            Ok(_) => {}
-            Err(GroupError::Corrupt { .. }) => return Ok(None),
-            Err(other) => return Err(other.into()),
+        if !file.read_if_whole(offset, memory, &is_ours)? {
+            return Ok(None);
         }
         let mut head = None;
         for redo_block in memory.chunks(REDO_BLOCK_BYTES) {

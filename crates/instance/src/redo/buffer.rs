@@ -37,7 +37,6 @@ const PAUSE: Duration = Duration::from_micros(20);
 /// Distance between marks; a checkpoint begins at one.
 const MARK_EVERY_BYTES: u64 = 256 << 10;
 
-/// A place in the logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Number of the log since the instance was created; it lies in file `sequence % logs`.
@@ -52,14 +51,12 @@ pub(crate) struct Mark {
     pub place: Place,
 }
 
-/// The logs: how many, and how large.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logs {
     pub count: u64,
     pub bytes: u64,
 }
 
-/// What the log writer writes at once.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub memory: Slot,
@@ -98,14 +95,11 @@ pub(crate) struct Room<'a> {
     bytes: usize,
 }
 
-/// How far redo and checkpoint are apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Distance {
     /// Where recovery would begin if all writes that returned were durable.
     pub oldest: Lsn,
-    /// The end of the redo.
     pub tail: Lsn,
-    /// Whether sessions wait for a checkpoint.
     pub blocked: bool,
 }
 
@@ -120,11 +114,9 @@ pub(crate) struct Log {
     /// wake it is not to let it in, and it must not queue there.
     writer: OnceLock<Thread>,
     idle: AtomicBool,
-    /// Calls sessions that were promised room.
     rooms: Relay,
     durable: AtomicU64,
     waiters: Mutex<Vec<(Lsn, Arc<Seat>)>>,
-    /// Calls sessions that waited for redo that is now durable.
     commits: Relay,
     health: Arc<Health>,
 }
@@ -133,11 +125,9 @@ pub(crate) struct Log {
 struct State {
     filling: Slot,
     spare: Option<Slot>,
-    /// Where the chunk that gathers will be written.
     mark: Mark,
     used: usize,
     room: usize,
-    /// Room that was promised and not taken yet.
     promised: usize,
     /// Sessions that wait for room, and for how much.
     queue: VecDeque<(usize, Arc<Seat>)>,
@@ -340,7 +330,6 @@ impl Log {
         ledger.timed(histograms, event, wait).0
     }
 
-    /// The position up to which all redo is durable.
     #[inline]
     pub fn durable(&self) -> Lsn {
         Lsn(self.durable.load(Ordering::Acquire))
@@ -430,7 +419,6 @@ impl Log {
         self.commits.dismiss();
     }
 
-    /// How far redo and checkpoint are apart.
     pub fn distance(&self, cache: &Cache) -> Distance {
         let mut state = self.state();
         let oldest = state.oldest(cache);
@@ -482,7 +470,6 @@ impl Room<'_> {
 }
 
 impl Drop for Room<'_> {
-    /// A promise that is no longer needed.
     fn drop(&mut self) {
         let mut state = self.log.state();
         state.promised -= self.bytes;

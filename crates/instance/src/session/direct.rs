@@ -15,7 +15,6 @@ use crate::shared::Shared;
 
 const STACK_BYTES: usize = 128 << 10;
 
-/// The slots of a session that reads past the cache.
 #[derive(Debug)]
 pub(super) struct DirectReader {
     slots: Vec<ReadSlot>,
@@ -43,7 +42,6 @@ struct Done {
     result: Result<(), InstanceError>,
 }
 
-/// A read that returned.
 pub(super) struct DirectRead {
     slot: usize,
     bytes: u64,
@@ -53,7 +51,6 @@ pub(super) struct DirectRead {
 }
 
 impl DirectReader {
-    /// `slots` slots for reads of up to `bytes` bytes.
     pub fn start(shared: &Arc<Shared>, bytes: usize, slots: u32) -> Result<Self, InstanceError> {
         let memory = Arena::new(slots as usize, bytes)?.into_slots();
         let mut reader = Self { slots: Vec::new(), free: Vec::new(), sent: VecDeque::new(), bytes };
@@ -107,7 +104,6 @@ impl DirectReader {
         }
     }
 
-    /// Waits for the read that was sent first.
     pub fn wait(&mut self, shared: &Shared) -> Result<DirectRead, InstanceError> {
         let index = *self.sent.front().expect("a read is outstanding");
         loop {
@@ -124,7 +120,6 @@ impl DirectReader {
         result.map(|()| read)
     }
 
-    /// The slot of a read is free again.
     pub fn give_back(&mut self, read: DirectRead) {
         self.slots[read.slot].memory = Some(read.memory);
         self.free.push(read.slot);

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use blockstone_base::Bytes;
-use blockstone_sys::buffer::{Arena, Slot};
+use blockstone_sys::buffer::Slot;
 
 use super::Session;
 use super::direct::DirectReader;
@@ -12,25 +12,15 @@ use crate::cache::{Claim, Claimed, Found};
 use crate::error::InstanceError;
 use crate::wait::{Direction, Event, Statistic};
 
-/// The largest read of a scan.
 pub const SCAN_READ_MAX: Bytes = Bytes::mib(1);
 
-/// How a table is scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
     /// Through the cache, reading what is not in it up to `multiblock` blocks at a time.
-    Cached {
-        /// Blocks of a read, at most.
-        multiblock: u32,
-    },
+    Cached { multiblock: u32 },
     /// Past the cache, with `slots` reads of `multiblock` blocks outstanding. A database writes the
     /// changed blocks of the table first; the scanned table is never changed.
-    Direct {
-        /// Blocks of a read.
-        multiblock: u32,
-        /// Reads outstanding.
-        slots: u32,
-    },
+    Direct { multiblock: u32, slots: u32 },
 }
 
 impl Session {
@@ -70,7 +60,7 @@ impl Session {
         let bytes = multiblock as usize * self.shared.block_bytes as usize;
         let mut memory = match self.scan_memory.take() {
             Some(memory) if memory.len() >= bytes => memory,
-            _ => one_slot(bytes)?,
+            _ => Slot::new(bytes)?,
         };
         let (mut at, end) = (first, first + blocks);
         while at < end && !self.stopped() {
@@ -107,8 +97,7 @@ impl Session {
         }
         if run.is_empty() {
             if let Some(since) = wait {
-                self.shared.writer_bell.ring();
-                self.shared.cache.wait_for_frame(since, self.waits());
+                self.wait_for_frame(since);
             }
             return Ok(0);
         }
@@ -171,9 +160,4 @@ impl Session {
         }
         Ok(done)
     }
-}
-
-fn one_slot(bytes: usize) -> Result<Slot, InstanceError> {
-    let mut slots = Arena::new(1, bytes)?.into_slots();
-    Ok(slots.pop().expect("an arena of one slot has one"))
 }

@@ -214,7 +214,7 @@ fn a_disk_that_vanishes_is_missed_and_the_same_one_gets_what_it_lacks() {
     assert_eq!(group.counters()[0].state, DiskState::Offline, "{:?}", group.counters());
     write(&data, &[300, 301], 2);
     fs::rename(&hidden, paths[0].join(DISK_FILE)).unwrap();
-    assert_eq!(group.online_and_resync(0).unwrap(), 1, "one unit was written meanwhile");
+    assert_eq!(group.online_and_resync(0, &|| true).unwrap(), 1, "one unit was written meanwhile");
     group.offline(1).unwrap();
     expect(&data, &[300, 301], 2);
     expect(&data, &all[302..], 1);
@@ -232,7 +232,7 @@ fn a_disk_that_is_gone_for_good_is_made_anew_and_a_copy_of_it_is_not_trusted() {
     sleep(NOTICED);
     write(&data, &all, 2);
     assert_eq!(group.counters()[0].state, DiskState::Offline, "a write noticed it");
-    let gone = group.online_and_resync(0).unwrap_err();
+    let gone = group.online_and_resync(0, &|| true).unwrap_err();
     assert!(matches!(gone, GroupError::File(_)), "nothing is made unasked: {gone}");
     assert_eq!(group.replace(0).unwrap(), 8, "every unit");
     assert!(matches!(group.replace(0), Err(GroupError::NotOffline { .. })));
@@ -244,7 +244,7 @@ fn a_disk_that_is_gone_for_good_is_made_anew_and_a_copy_of_it_is_not_trusted() {
     sleep(NOTICED);
     write(&data, &[0], 3);
     assert_eq!(group.counters()[1].state, DiskState::Offline, "another file is not the disk");
-    assert_eq!(group.online_and_resync(1).unwrap(), 8);
+    assert_eq!(group.online_and_resync(1, &|| true).unwrap(), 8);
     group.offline(0).unwrap();
     expect(&data, &[0], 3);
     expect(&data, &all[1..], 2);
@@ -281,7 +281,10 @@ fn a_group_opens_without_a_mirrored_disk_and_not_without_a_last_copy() {
     assert_eq!(group.counters()[1].state, DiskState::Offline);
     write(&data, &all, 2);
     fs::rename(&hidden[0], &paths[1]).unwrap();
-    assert!(group.online_and_resync(1).unwrap() >= 5, "it was missing, so all is suspect");
+    assert!(
+        group.online_and_resync(1, &|| true).unwrap() >= 5,
+        "it was missing, so all is suspect"
+    );
     group.close().unwrap();
     drop((group, data));
 

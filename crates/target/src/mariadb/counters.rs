@@ -11,12 +11,14 @@ use blockstone_sys::account;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::statement;
-use crate::sql::error::SqlError;
+use super::product;
+use crate::sql::error::{During, SqlError};
 use crate::sql::processes::{Processes, SESSION};
+use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::waits::SampledWaits;
 use crate::sql::{Member, Seen, Watcher};
 use crate::target::Description;
+use crate::unmeasured::{Missing, absent, some};
 
 const WAITS: &str = include_str!("../../sql/mariadb/waits.sql");
 /// Whether the server knows what its sessions wait for.
@@ -29,26 +31,25 @@ const USUAL_WAITS: [&str; 3] = [
     "wait/io/file/sql/binlog",
 ];
 
-/// Our columns and the status variables they are made of; summed where there are several.
-pub const STATISTICS: [(&str, &[&str]); 9] = [
-    ("logical_reads", &["Innodb_buffer_pool_read_requests"]),
-    ("physical_reads", &["Innodb_pages_read"]),
-    ("single_block_reads", &["Innodb_buffer_pool_reads"]),
-    ("block_changes", &["Innodb_rows_updated"]),
-    ("physical_writes", &["Innodb_pages_written"]),
-    ("redo_bytes", &["Innodb_os_log_written"]),
-    ("redo_writes", &["Innodb_log_writes"]),
-    ("dirty_blocks", &["Innodb_buffer_pool_pages_dirty"]),
-    ("flushes", &["Innodb_data_fsyncs"]),
+/// Our columns and the status variables that they are.
+pub const STATISTICS: [(&str, &str); 9] = [
+    ("logical_reads", "Innodb_buffer_pool_read_requests"),
+    ("physical_reads", "Innodb_pages_read"),
+    ("single_block_reads", "Innodb_buffer_pool_reads"),
+    ("block_changes", "Innodb_rows_updated"),
+    ("physical_writes", "Innodb_pages_written"),
+    ("redo_bytes", "Innodb_os_log_written"),
+    ("redo_writes", "Innodb_log_writes"),
+    ("dirty_blocks", "Innodb_buffer_pool_pages_dirty"),
+    ("flushes", "Innodb_data_fsyncs"),
 ];
-/// Pages of the double-write area.
 pub const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
 /// Requests of all kinds, for the server as a whole.
 pub const TRANSFERS: [&str; 4] =
     ["Innodb_data_reads", "Innodb_data_read", "Innodb_data_writes", "Innodb_data_written"];
 
 /// Settings that decide what a server does with its storage.
-pub const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 14] = [
     "innodb_buffer_pool_size",
     "innodb_page_size",
     "innodb_flush_log_at_trx_commit",
@@ -65,7 +66,6 @@ pub const SETTINGS: [&str; 14] = [
     "performance_schema",
 ];
 
-/// Looks at the status variables.
 pub struct Counters {
     link: Conn,
     pid: Option<u32>,
@@ -85,18 +85,19 @@ impl Counters {
     fn sample_waits(&mut self) -> Result<Vec<Reading>, SqlError> {
         let Some(waits) = &mut self.waits else { return Ok(Vec::new()) };
         let waiting = self.link.query::<(String, String, u64), _>(WAITS);
-        Ok(waits.add(waiting.map_err(|error| statement("sample waits", &error))?))
+        Ok(waits.add(waiting.during("sample waits")?))
     }
+}
 
-    fn members(&self, sessions: &[Member]) -> Vec<(Member, String)> {
-        let Some(pid) = self.pid else { return Vec::new() };
-        let named = account::threads(Path::new("/"), pid).into_iter().map(|(thread, name)| {
-            let member = Member { pid, thread: Some(thread) };
-            let role = if sessions.contains(&member) { SESSION } else { role(&name) };
-            (member, role.to_owned())
-        });
-        named.collect()
-    }
+/// The threads of the server with their roles; none where it is on another machine.
+fn members(pid: Option<u32>, sessions: &[Member]) -> Vec<(Member, String)> {
+    let Some(pid) = pid else { return Vec::new() };
+    let named = account::threads(Path::new("/"), pid).into_iter().map(|(thread, name)| {
+        let member = Member { pid, thread: Some(thread) };
+        let role = if sessions.contains(&member) { SESSION } else { role(&name) };
+        (member, role.to_owned())
+    });
+    named.collect()
 }
 
 /// The role of a server's thread by the name it gives itself.
@@ -113,24 +114,18 @@ impl Watcher for Counters {
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
         let values = status(&mut self.link)?;
         let mut seen = Seen::default();
-        for (column, names) in STATISTICS {
-            let sum: Option<u64> = names.iter().map(|name| values.get(*name).copied()).sum();
-            seen.statistics.extend(sum.map(|sum| (column, sum)));
+        for (column, name) in STATISTICS {
+            seen.statistics.extend(values.get(name).map(|value| (column, *value)));
         }
         let pages = values.get(DOUBLE_WRITES);
         let protection = pages.map(|pages| ("protection_bytes", pages * self.page_bytes));
         seen.statistics.extend(protection);
         let [reads, read, writes, written] = TRANSFERS.map(|name| values.get(name).copied());
         let cells = [reads, read, None, writes, written, None].map(Cell::from);
-        seen.readings.push(Reading {
-            probe: ROLE.probe,
-            object: "server".to_owned(),
-            cells: cells.into(),
-        });
+        let (object, cells) = ("server".to_owned(), cells.into());
+        seen.readings.push(Reading { probe: ROLE.probe, object, cells });
         seen.readings.extend(self.sample_waits()?);
-        let mut processes = std::mem::take(&mut self.processes);
-        seen.readings.extend(processes.look(exact, || self.members(sessions)));
-        self.processes = processes;
+        seen.readings.extend(self.processes.look(exact, || members(self.pid, sessions)));
         Ok(seen)
     }
 }
@@ -141,20 +136,24 @@ fn knows_waits(link: &mut Conn) -> bool {
 
 fn status(link: &mut Conn) -> Result<HashMap<String, u64>, SqlError> {
     let rows = link.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'");
-    let rows = rows.map_err(|error| statement("read the counters", &error))?;
+    let rows = rows.during("read the counters")?;
     let numbers = rows.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?)));
     Ok(numbers.collect())
 }
 
+const READ_SETTINGS: &str = "read settings";
+
+pub fn settings(link: &mut Conn) -> Result<Vec<(String, String)>, SqlError> {
+    let all: Vec<(String, String)> = link.query("SHOW GLOBAL VARIABLES").during(READ_SETTINGS)?;
+    Ok(all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str())).collect())
+}
+
 /// Version, settings, and what this version does not count.
 pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
-    let failed = |error: mysql::Error| statement("read settings", &error);
-    let version: Option<String> = link.query_first("SELECT @@version").map_err(failed)?;
+    let version: Option<String> = link.query_first("SELECT @@version").during(READ_SETTINGS)?;
     let version = version.unwrap_or_default();
-    let product = if version.to_lowercase().contains("mariadb") { "MariaDB" } else { "MySQL" };
-    let all: Vec<(String, String)> = link.query("SHOW GLOBAL VARIABLES").map_err(failed)?;
-    let settings: Vec<_> =
-        all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str())).collect();
+    let product = if product(&version).0 { "MariaDB" } else { "MySQL" };
+    let settings = settings(link)?;
     let known = status(link)?;
     let blind = (!knows_waits(link)).then(|| {
         "waits are not sampled: performance_schema with its consumer events_waits_current is off, \
@@ -163,11 +162,10 @@ pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
     });
     Ok(Description {
         server: format!("{product} {version}"),
-        plans: Vec::new(),
         unmeasured: unmeasured(&known),
         settings,
         notes: blind.into_iter().collect(),
-        files: Vec::new(),
+        ..Description::default()
     })
 }
 
@@ -178,24 +176,16 @@ pub fn files(link: &mut Conn, tables: impl Iterator<Item = String>) -> Vec<PathB
     tables.map(|table| directory.join(format!("{}.ibd", table.replace('.', "/")))).collect()
 }
 
-fn unmeasured(known: &HashMap<String, u64>) -> Vec<(&'static str, &'static str, Unmeasured)> {
+fn unmeasured(known: &HashMap<String, u64>) -> Missing {
     let counted = |column: &str| {
-        ["commits", "db_time_ns", "retries", "commit_ns"].contains(&column)
+        COUNTED_BY_SESSIONS.contains(&column)
             || (column == "protection_bytes" && known.contains_key(DOUBLE_WRITES))
-            || STATISTICS.iter().any(|(name, from)| {
-                *name == column && from.iter().all(|name| known.contains_key(*name))
-            })
+            || STATISTICS.iter().any(|(name, from)| *name == column && known.contains_key(*from))
     };
-    let columns = INSTANCE.columns.iter().map(|column| (INSTANCE.probe, column.name));
-    let columns = columns.chain(SQL.columns.iter().map(|column| (SQL.probe, column.name)));
-    let lacking = columns.filter(|(_, name)| !counted(name)).map(|(probe, name)| {
-        (probe, name, Unmeasured::NotInVersion("the server keeps no count of it".to_owned()))
-    });
-    let untimed = ["read_ns", "write_ns"].map(|name| {
-        let why = Unmeasured::NotInVersion("InnoDB does not time its I/O".to_owned());
-        (ROLE.probe, name, why)
-    });
-    lacking.chain(untimed).collect()
+    let why = |_: &str| Unmeasured::NotInVersion("the server keeps no count of it".to_owned());
+    let untimed = Unmeasured::NotInVersion("InnoDB does not time its I/O".to_owned());
+    [absent(&[&INSTANCE, &SQL], counted, why), some(&ROLE, &["read_ns", "write_ns"], &untimed)]
+        .concat()
 }
 
 /// Waits until what the load changed in `tables` is written: else the window would see that.
@@ -212,20 +202,20 @@ pub fn write_out(link: &mut Conn, tables: &[String]) -> Result<(), SqlError> {
 fn write_out_slowly(link: &mut Conn) -> Result<(), SqlError> {
     const DIRTY: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'";
     const PATIENCE: Duration = Duration::from_mins(1);
-    let failed = |error: mysql::Error| statement("flush the loaded data", &error);
+    const FLUSH: &str = "flush the loaded data";
     let before: Option<String> =
-        link.query_first("SELECT @@innodb_max_dirty_pages_pct").map_err(failed)?;
+        link.query_first("SELECT @@innodb_max_dirty_pages_pct").during(FLUSH)?;
     let before = before.unwrap_or_default();
     if link.query_drop("SET GLOBAL innodb_max_dirty_pages_pct = 0").is_err() {
         return Ok(()); // Only some users may.
     }
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
-        let dirty: Option<(String, u64)> = link.query_first(DIRTY).map_err(failed)?;
+        let dirty: Option<(String, u64)> = link.query_first(DIRTY).during(FLUSH)?;
         if dirty.is_none_or(|(_, pages)| pages < 64) {
             break;
         }
         thread::sleep(Duration::from_millis(50));
     }
-    link.query_drop(format!("SET GLOBAL innodb_max_dirty_pages_pct = {before}")).map_err(failed)
+    link.query_drop(format!("SET GLOBAL innodb_max_dirty_pages_pct = {before}")).during(FLUSH)
 }

@@ -11,12 +11,11 @@ mod status;
 use std::collections::HashMap;
 use std::path::Path;
 
-use blockstone_base::column::{Cell, Reading, Schema, Unmeasured};
-use blockstone_base::database::{
-    DATABASE, INSTANCE, MONITORED, ROLE, SERVER, SESSION_STATISTICS, SQL,
-};
+use blockstone_base::column::{Cell, Reading, Schema};
+use blockstone_base::database::{DATABASE, INSTANCE, MONITORED, ROLE, SESSION_STATISTICS, SQL};
 use blockstone_sys::account;
 
+use super::accounts::Accounts;
 use super::recent::{Recent, charged};
 use super::reported::Reported;
 use super::steady::Steady;
@@ -26,7 +25,9 @@ use crate::mariadb::counters::role;
 use crate::mariadb::{self, Address};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
-use crate::sql::processes::{Processes, SESSION as CLIENT};
+use crate::sql::host::ServerAddress;
+use crate::sql::processes::SESSION as CLIENT;
+use crate::unmeasured::Missing;
 use link::Link;
 use sample::Sample;
 use schema::Counted;
@@ -37,7 +38,6 @@ const THREADS: &str = include_str!("../../sql/monitor/mariadb/threads.sql");
 const SESSIONS: &str = "SELECT TID AS blockstone_watch, 'one_connection', ID
     FROM information_schema.PROCESSLIST WHERE TID > 0 AND COMMAND <> 'Daemon'";
 
-/// Connects to `mysql:{rest}`.
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let address = Address::parse(rest)?.named(APPLICATION);
     let link = Link::open(&address)?;
@@ -50,9 +50,7 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
         reported: Reported::default(),
         values: Values::new(),
         recent: Recent::default(),
-        processes: Processes::default(),
-        threads: Vec::new(),
-        io_of_threads: None,
+        accounts: Accounts::default(),
         steady: Steady::default(),
     }))
 }
@@ -67,10 +65,7 @@ struct Mariadb {
     /// What was known of the server as a whole at the last look.
     values: Values,
     recent: Recent,
-    processes: Processes,
-    threads: Vec<(Member, String)>,
-    /// Whether the system reported the I/O of all of them; none before the first look.
-    io_of_threads: Option<bool>,
+    accounts: Accounts,
     steady: Steady,
 }
 
@@ -97,22 +92,6 @@ impl Mariadb {
         Ok(())
     }
 
-    /// What the operating system charges, by role.
-    fn look_at_threads(&mut self, readings: &mut Vec<Reading>) {
-        let mut fresh = None;
-        let link = &mut self.link;
-        let seen = self.processes.look(false, || {
-            let members = members(link);
-            fresh = Some(members.clone());
-            members
-        });
-        self.threads = fresh.unwrap_or(std::mem::take(&mut self.threads));
-        let rows = seen.iter().filter(|row| row.probe == SERVER.probe);
-        let reported = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
-        self.io_of_threads = reported.reduce(|one, other| one && other);
-        readings.extend(seen);
-    }
-
     /// Sessions that worked lately, and threads in the background, one by one.
     fn look_at_each(&mut self, readings: &mut Vec<Reading>) {
         for (number, member) in self.recent.take() {
@@ -124,12 +103,9 @@ impl Mariadb {
                 }
             }
         }
-        let background = self.threads.iter().filter(|(_, role)| role != CLIENT);
-        for (member, role) in background {
-            if let Some(charges) = charged(*member) {
-                let thread = member.thread.unwrap_or(member.pid);
-                readings.push(each(format!("thread {thread}"), role, &charges));
-            }
+        for (member, role, charges) in self.accounts.background() {
+            let thread = member.thread.unwrap_or(member.pid);
+            readings.push(each(format!("thread {thread}"), role, &charges));
         }
     }
 }
@@ -172,7 +148,7 @@ impl Monitor for Mariadb {
     fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
         let first = readings.len();
         self.look(readings)?;
-        self.look_at_threads(readings);
+        self.accounts.look(readings, || members(&mut self.link));
         self.look_at_each(readings);
         self.steady.hold(MONITORED, &mut readings[first..]);
         Ok(())
@@ -185,7 +161,7 @@ impl Monitor for Mariadb {
         })
     }
 
-    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)> {
+    fn unmeasured(&self) -> Missing {
         missing::missing(self)
     }
 

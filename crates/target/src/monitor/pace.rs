@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 /// At most one part in this many of the time is taken.
 const SHARE: u32 = 100;
 
-/// When something is due again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace(Option<Instant>);
 

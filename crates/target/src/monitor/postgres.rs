@@ -9,22 +9,25 @@ mod statements;
 
 use std::time::Instant;
 
-use blockstone_base::column::{Cell, Reading, Schema, Unmeasured};
+use blockstone_base::column::{Cell, Reading, Schema};
 use blockstone_base::database::{DATABASE, INSTANCE, MONITORED, SESSION_STATISTICS, SQL};
 use postgres::Row;
 
+use super::accounts::{Accounts, Charges};
 use super::own::Own;
 use super::pace::Pace;
 use super::recent::{Recent, charged};
 use super::steady::Steady;
 use super::values::{Values, row, whole};
 use super::{APPLICATION, Monitor, Server};
+use crate::postgres::Address;
 use crate::postgres::FAMILY;
-use crate::postgres::address::{self, Address};
 use crate::postgres::views::{CHECKPOINTS, Forms, OTHERS, WAL, processes, statistics};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
-use crate::sql::processes::{Processes, SESSION as CLIENT};
+use crate::sql::host::ServerAddress;
+use crate::sql::processes::SESSION as CLIENT;
+use crate::unmeasured::Missing;
 use link::{Link, Query};
 use sample::Sample;
 use statements::Statements;
@@ -42,9 +45,8 @@ const HAND_OVER: &Forms = &[(15, "SELECT pg_stat_force_next_flush()")];
 
 const UNTIMED: &str = "track_io_timing is off";
 
-/// Connects to `postgres:{rest}`.
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
-    let mut address = address::parse(rest)?;
+    let mut address = Address::parse(rest)?;
     address.config.application_name(APPLICATION);
     let mut link = Link::open(&address)?;
     let queries = Queries::new(&mut link)?;
@@ -56,9 +58,7 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
         tracked: Tracked::default(),
         values: Values::new(),
         recent: Recent::default(),
-        processes: Processes::default(),
-        members: Vec::new(),
-        io_of_processes: None,
+        accounts: Accounts::default(),
         steady: Steady::default(),
     }))
 }
@@ -73,10 +73,7 @@ struct Postgres {
     /// What was known of the server as a whole at the last look.
     values: Values,
     recent: Recent,
-    processes: Processes,
-    members: Vec<(Member, String)>,
-    /// Whether the system reported the I/O of all of them; none before the first look.
-    io_of_processes: Option<bool>,
+    accounts: Accounts,
     steady: Steady,
 }
 
@@ -125,7 +122,6 @@ impl Queries {
 }
 
 impl Postgres {
-    /// The counters of the server as a whole.
     fn look(&mut self) -> Result<(), SqlError> {
         let (link, queries) = (&mut self.link, &mut self.queries);
         link.ask(&mut queries.hand_over, &[])?;
@@ -161,22 +157,6 @@ impl Postgres {
         Ok(())
     }
 
-    /// What the operating system charges, by role.
-    fn look_at_processes(&mut self, readings: &mut Vec<Reading>) {
-        let (postmaster, own) = (self.link.postmaster, self.link.own_process);
-        let mut fresh = None;
-        let seen = self.processes.look(false, || {
-            let members = members(postmaster, own);
-            fresh = Some(members.clone());
-            members
-        });
-        self.members = fresh.unwrap_or(std::mem::take(&mut self.members));
-        let rows = seen.iter().filter(|row| row.probe == blockstone_base::database::SERVER.probe);
-        let reported = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
-        self.io_of_processes = reported.reduce(|one, other| one && other);
-        readings.extend(seen);
-    }
-
     /// Sessions that worked lately, and processes in the background, one by one.
     fn look_at_each(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
         let sessions = self.recent.take();
@@ -193,11 +173,8 @@ impl Postgres {
                 readings.push(self.each(pid, CLIENT, charged, counted));
             }
         }
-        let background = self.members.iter().filter(|(_, role)| role != CLIENT);
-        for (member, role) in background {
-            if let Some(charged) = charged(*member) {
-                readings.push(self.each(member.pid, role, Some(charged), None));
-            }
+        for (member, role, charged) in self.accounts.background() {
+            readings.push(self.each(member.pid, role, Some(charged), None));
         }
         Ok(())
     }
@@ -206,7 +183,7 @@ impl Postgres {
         &self,
         pid: u32,
         role: &str,
-        charged: Option<Vec<(&'static str, Cell)>>,
+        charged: Option<Charges>,
         counted: Option<&Row>,
     ) -> Reading {
         let charged = charged.unwrap_or_default();
@@ -254,7 +231,8 @@ impl Monitor for Postgres {
             let block_bytes = self.link.block_bytes();
             readings.extend(io::old_readings(&self.values, block_bytes));
         }
-        self.look_at_processes(readings);
+        let Link { postmaster, own_process, .. } = self.link;
+        self.accounts.look(readings, || members(postmaster, own_process));
         self.look_at_each(readings)?;
         let Queries { statements, sample, .. } = &mut self.queries;
         statements.look(&mut self.link, sample, self.tracked.io_times, readings)?;
@@ -270,7 +248,7 @@ impl Monitor for Postgres {
         })
     }
 
-    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)> {
+    fn unmeasured(&self) -> Missing {
         missing::missing(self)
     }
 

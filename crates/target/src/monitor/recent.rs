@@ -10,7 +10,6 @@ use crate::sql::Member;
 
 /// For how many looks a session is reported after it was last seen active.
 const LOOKS: u32 = 60;
-/// The most sessions that are reported.
 const SESSIONS_MAX: usize = 200;
 
 /// The sessions, by the number that the database gives them.
@@ -31,7 +30,6 @@ impl Recent {
         }
     }
 
-    /// The sessions to tell now.
     pub fn take(&mut self) -> Vec<(u32, Option<Member>)> {
         self.0.retain(|_, seen| {
             seen.left = seen.left.saturating_sub(1);

@@ -1,27 +1,15 @@
 //! All monitors. Adding one is a file and a line here.
 
-use std::fmt;
-
 use super::{Monitor, mariadb, postgres, run};
 use crate::sql::error::SqlError;
 
-/// A monitor as it is registered.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The schemes of its addresses.
     pub schemes: &'static [&'static str],
     /// What follows the scheme and a colon, as help shows it.
     pub address: &'static str,
-    /// What it watches, in one sentence.
     pub doc: &'static str,
-    /// Connects to what follows the scheme and a colon.
     pub open: fn(&str) -> Result<Box<dyn Monitor>, SqlError>,
-}
-
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("schemes", &self.schemes).finish_non_exhaustive()
-    }
 }
 
 pub const ALL: &[Entry] = &[
@@ -45,7 +33,6 @@ pub const ALL: &[Entry] = &[
     },
 ];
 
-/// The monitor for addresses that begin with `scheme`.
 pub fn find(scheme: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.schemes.contains(&scheme))
 }

@@ -2,23 +2,32 @@
 
 use std::collections::HashSet;
 
-/// More statements than these are not remembered, but reported again.
-const TOLD_MAX: usize = 50_000;
+use blockstone_base::column::{Cell, Reading};
+use blockstone_base::database::STATEMENT_TEXT;
+
+use super::text::one_line;
+use super::values::row;
+
+/// The most statements that are remembered; with more, all are reported again.
+const REPORTED_MAX: usize = 50_000;
 
 /// The statements, by their identities.
 #[derive(Debug, Default)]
 pub struct Reported(HashSet<String>);
 
 impl Reported {
-    /// Whether the text of statement `id` is new; marks it as reported.
-    pub fn is_new(&mut self, id: &str) -> bool {
-        if self.0.len() > TOLD_MAX {
+    /// Appends the text of statement `id`, unless it was reported before.
+    pub fn tell(&mut self, id: &str, text: &str, readings: &mut Vec<Reading>) {
+        if self.0.len() > REPORTED_MAX {
             self.0.clear();
         }
-        !self.knows(id) && self.0.insert(id.to_owned())
+        if !self.knows(id) {
+            self.0.insert(id.to_owned());
+            let said = Cell::Text(one_line(text));
+            readings.push(row(&STATEMENT_TEXT, id.to_owned(), |_| said.clone()));
+        }
     }
 
-    /// Whether the text of statement `id` was reported.
     pub fn knows(&self, id: &str) -> bool {
         self.0.contains(id)
     }

@@ -1,7 +1,7 @@
 //! A run of Blockstone's own that is in progress in another process of this host.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::database;
@@ -10,6 +10,7 @@ use super::{Monitor, Server};
 use crate::live::{Answer, Asker};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
+use crate::unmeasured::Missing;
 
 struct Run {
     dir: PathBuf,
@@ -25,7 +26,7 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     Ok(Box::new(Run { dir, asker, last }))
 }
 
-fn over(dir: &std::path::Path, error: &io::Error) -> SqlError {
+fn over(dir: &Path, error: &io::Error) -> SqlError {
     let server = format!("the run in {}", dir.display());
     let why = match error.kind() {
         io::ErrorKind::NotFound
@@ -59,7 +60,7 @@ impl Monitor for Run {
         Ok(())
     }
 
-    fn unmeasured(&self) -> Vec<(&'static str, &'static str, Unmeasured)> {
+    fn unmeasured(&self) -> Missing {
         let known = |(probe, column, why): &(String, String, Unmeasured)| {
             let schema = schema(probe)?;
             let column = schema.columns.iter().find(|known| known.name == column)?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use blockstone_base::column::{Cell, Kind, Reading, Schema};
 
-/// More rows than these are not remembered.
+/// With more rows than these, only those of the last look are remembered.
 const ROWS_MAX: usize = 20_000;
 
 /// What was last reported of each row, to continue from.
@@ -29,7 +29,6 @@ pub struct Rising {
 }
 
 impl Rising {
-    /// From its first value on.
     pub fn new(first: i64) -> Self {
         Self { last: first, total: first }
     }

@@ -1,21 +1,31 @@
-//! Values by column, from which rows are made, and reasons for those that are not there.
+//! Values by column, from which rows are made.
 
 use std::collections::HashMap;
 
-use blockstone_base::column::{Cell, Kind, Reading, Schema, Unmeasured};
+use blockstone_base::column::{Cell, Reading, Schema};
 
 /// What is known now, by name of a column.
 pub type Values = HashMap<&'static str, u64>;
 
-/// Columns that were not measured: probe, column, reason.
-pub type Missing = Vec<(&'static str, &'static str, Unmeasured)>;
+/// What PostgreSQL counts of a session, since version 18, and MariaDB does not.
+pub const PER_SESSION: [&str; 10] = [
+    "read_ios",
+    "read_bytes",
+    "read_ns",
+    "write_ios",
+    "write_bytes",
+    "write_ns",
+    "hits",
+    "redo_records",
+    "redo_bytes",
+    "full_page_images",
+];
 
 /// The row of `schema` on the server as a whole.
 pub fn whole(schema: &'static Schema, values: &Values) -> Reading {
     row(schema, String::new(), |name| Cell::from(values.get(name).copied()))
 }
 
-/// A row of `schema` on `object`, whose cells `cell` gives by column.
 pub fn row(
     schema: &'static Schema,
     object: String,
@@ -28,21 +38,4 @@ pub fn row(
 /// A level that may be negative where clocks differ a little.
 pub fn level(value: Option<i64>) -> Cell {
     value.map_or(Cell::Unmeasured, |value| Cell::Value(value.max(0)))
-}
-
-/// All columns of `schema`, for one reason.
-pub fn all(schema: &'static Schema, why: &Unmeasured) -> Missing {
-    schema.columns.iter().map(|column| (schema.probe, column.name, why.clone())).collect()
-}
-
-/// The numbers of `schema`, for one reason.
-pub fn numbers(schema: &'static Schema, why: &Unmeasured) -> Missing {
-    let counted = schema.columns.iter().filter(|column| column.kind != Kind::State);
-    counted.map(|column| (schema.probe, column.name, why.clone())).collect()
-}
-
-/// Columns of `schema` by name, for one reason.
-pub fn some(schema: &'static Schema, names: &[&str], why: &Unmeasured) -> Missing {
-    let wanted = schema.columns.iter().filter(|column| names.contains(&column.name));
-    wanted.map(|column| (schema.probe, column.name, why.clone())).collect()
 }

@@ -1,76 +1,146 @@
 //! The address of a server: who, where, which database, and how to say it without the password.
 
+use std::error::Error;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use postgres::Config;
 use postgres::config::{Host, SslMode};
+use postgres::error::SqlState;
+use postgres::{Client, Config, NoTls};
 
-use crate::sql::error::SqlError;
-use crate::sql::host::{NAME_HINT, resolve, without_password};
+use crate::sql::error::{DriverError, During, SCHEMA, SqlError};
+use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
 
-/// How long a connection may take.
+/// The comment by which a schema is known as a run's.
+pub const MARK: &str = "made by blockstone run; may be removed";
+/// Held by a run for as long as it lives.
+const LOCK: i64 = 0x626c_6f63_6b73_746f;
+
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the network may be silent before a connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// A server, as the user names it, and how to connect to it.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// For messages; without the password.
     pub name: String,
-    /// Where it is and who asks.
     pub config: Config,
-    /// Whether it can only be on this machine.
     pub local: bool,
 }
 
-/// The address `postgres:{rest}`.
-pub fn parse(rest: &str) -> Result<Address, SqlError> {
-    let text = format!("postgres:{rest}");
-    let refuse = |why: String| SqlError::Address {
-        address: without_password(&text),
-        why,
-        hint: "postgres://user@host/database, postgres://user@%2Frun%2Fpostgresql/database, or \
-               postgres:scratch",
-    };
-    let mut config: Config =
-        text.parse().map_err(|error: postgres::Error| match std::error::Error::source(&error) {
-            Some(source) => refuse(source.to_string()),
-            None => refuse(error.to_string()),
-        })?;
-    if config.get_user().is_none() {
-        let from =
-            ["PGUSER", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-        config.user(&from.ok_or_else(|| refuse("it names no user".to_owned()))?);
-    }
-    if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
-        config.password(password);
-    }
-    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-        config.host_path("/run/postgresql");
-    }
-    if config.get_ssl_mode() == SslMode::Require {
-        return Err(refuse("connections with TLS are not supported".to_owned()));
-    }
-    let mut local = true;
-    if config.get_hostaddrs().is_empty() {
-        for host in config.get_hosts().to_vec() {
-            if let Host::Tcp(name) = host {
-                let address = resolve(&name).map_err(|why| SqlError::Connect {
-                    server: without_password(&text),
-                    why,
-                    hint: NAME_HINT.to_owned(),
-                })?;
-                local &= address.is_loopback();
-                config.hostaddr(address);
-            }
+/// What the driver says, without its own words around.
+pub fn cause(error: &postgres::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+impl ServerAddress for Address {
+    type Connection = Client;
+
+    fn parse(rest: &str) -> Result<Self, SqlError> {
+        let text = format!("postgres:{rest}");
+        let refuse = |why: String| SqlError::Address {
+            address: without_password(&text),
+            why,
+            hint: "postgres://user@host/database, postgres://user@%2Frun%2Fpostgresql/database, or \
+                   postgres:scratch",
+        };
+        let mut config: Config = text.parse().map_err(|error| refuse(cause(&error)))?;
+        if config.get_user().is_none() {
+            let from =
+                ["PGUSER", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+            config.user(&from.ok_or_else(|| refuse("it names no user".to_owned()))?);
         }
-    } else {
-        local = config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
+            config.password(password);
+        }
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            config.host_path("/run/postgresql");
+        }
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(refuse("connections with TLS are not supported".to_owned()));
+        }
+        let mut local = true;
+        if config.get_hostaddrs().is_empty() {
+            for host in config.get_hosts().to_vec() {
+                if let Host::Tcp(name) = host {
+                    let address = resolve(&name).map_err(|why| SqlError::Connect {
+                        server: without_password(&text),
+                        why,
+                        hint: NAME_HINT.to_owned(),
+                    })?;
+                    local &= address.is_loopback();
+                    config.hostaddr(address);
+                }
+            }
+        } else {
+            local = config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        }
+        config.connect_timeout(PATIENCE).tcp_user_timeout(SILENCE).application_name("blockstone");
+        Ok(Self { name: without_password(&text), config, local })
     }
-    config.connect_timeout(PATIENCE).tcp_user_timeout(SILENCE).application_name("blockstone");
-    Ok(Address { name: without_password(&text), config, local })
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_local(&self) -> bool {
+        self.local
+    }
+
+    fn connect(&self) -> Result<Client, SqlError> {
+        const OTHERWISE: &str = "check that the server is running and listens there; see \
+                                 listen_addresses and port";
+        let hints = [
+            (SqlState::INVALID_PASSWORD, "give the password in the address or in PGPASSWORD"),
+            (
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                "see pg_hba.conf of the server: it must allow this user from here without TLS",
+            ),
+            (
+                SqlState::TOO_MANY_CONNECTIONS,
+                "raise max_connections of the server, or ask for fewer sessions",
+            ),
+            (
+                SqlState::INVALID_CATALOG_NAME,
+                "name a database that exists: postgres://user@host/database",
+            ),
+            (
+                SqlState::CANNOT_CONNECT_NOW,
+                "the server starts, stops or recovers; wait until it is ready",
+            ),
+        ];
+        self.config.connect(NoTls).map_err(|error| {
+            let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
+            let hint = known.map_or(OTHERWISE, |(_, hint)| hint).to_owned();
+            SqlError::Connect { server: self.name.clone(), why: error.said(), hint }
+        })
+    }
+
+    fn data_directory(link: &mut Client) -> Option<PathBuf> {
+        let known = link.query_one("SELECT current_setting('data_directory')", &[]).ok()?;
+        known.try_get::<_, String>(0).ok().map(PathBuf::from)
+    }
+
+    fn take(&self, owner: &mut Client) -> Result<(), SqlError> {
+        let taken = owner.query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK]);
+        if taken.during("take the lock of a run")?.get(0) {
+            return Ok(());
+        }
+        let hint = "wait for its end, or name another database";
+        Err(SqlError::unsuitable(&self.name, "another run uses this database", hint))
+    }
+
+    fn found_schema(owner: &mut Client) -> Result<Option<bool>, SqlError> {
+        const ASK: &str = "SELECT coalesce(obj_description(oid, 'pg_namespace'), '')
+            FROM pg_namespace WHERE nspname = $1";
+        let found = owner.query_opt(ASK, &[&SCHEMA]).during("look for leftovers of a run")?;
+        Ok(found.map(|row| row.get::<_, String>(0) == MARK))
+    }
+
+    fn drop_schema(owner: &mut Client) -> Result<(), SqlError> {
+        let drop = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
+        owner.batch_execute(&drop).during("remove the schema blockstone")
+    }
 }
 
 #[cfg(test)]
@@ -79,15 +149,15 @@ mod tests {
 
     #[test]
     fn addresses_are_understood_or_refused_with_a_hint() {
-        let address = parse("//me@127.0.0.1:5433/bench").unwrap();
+        let address = Address::parse("//me@127.0.0.1:5433/bench").unwrap();
         assert!(address.local);
         assert_eq!(address.config.get_dbname(), Some("bench"));
-        assert!(parse("//me@localhost/bench").unwrap().local);
+        assert!(Address::parse("//me@localhost/bench").unwrap().local);
         for wrong in ["//me@h:port/d", "//me@127.0.0.1/d?sslmode=require"] {
-            let error = parse(wrong).unwrap_err().to_string();
+            let error = Address::parse(wrong).unwrap_err().to_string();
             assert!(error.contains("\nhint: "), "{error}");
         }
-        let error = parse("//me@no-such-host.invalid/d").unwrap_err().to_string();
+        let error = Address::parse("//me@no-such-host.invalid/d").unwrap_err().to_string();
         assert!(error.contains("no-such-host.invalid cannot be resolved"), "{error}");
     }
 }

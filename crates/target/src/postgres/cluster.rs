@@ -7,11 +7,11 @@ use blockstone_sys::child::Signal;
 use postgres::Config;
 
 use super::address::Address;
-use super::{SCRATCH, connect};
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
+use crate::sql::server::SCRATCH;
 
 /// Where distributions put the programs of each version.
 const PROGRAMS: [&str; 4] =
@@ -21,24 +21,21 @@ const NAME: &str = "blockstone";
 /// Connections beside those of the sessions: owner, watcher, loaders, some to spare.
 const MORE_CONNECTIONS: u32 = 20;
 
-/// The programs that make a cluster and serve it.
 pub struct Cluster {
     initdb: PathBuf,
     postgres: PathBuf,
-}
-
-impl Cluster {
-    pub fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
-        let programs = spec.programs.as_deref();
-        let find = |name| scratch::find(name, programs, &PROGRAMS);
-        Ok(Self { initdb: find("initdb")?, postgres: find("postgres")? })
-    }
 }
 
 impl Recipe for Cluster {
     type Address = Address;
     const USERS: &'static [&'static str] = &["postgres", "nobody"];
     const END: Signal = Signal::QUIT;
+
+    fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
+        let programs = spec.programs.as_deref();
+        let find = |name| scratch::find(name, programs, &PROGRAMS);
+        Ok(Self { initdb: find("initdb")?, postgres: find("postgres")? })
+    }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
         let data = home.path().join("data");
@@ -67,9 +64,5 @@ impl Recipe for Cluster {
         let mut config = Config::new();
         config.host_path(home.short()).user(NAME).dbname("postgres").application_name("blockstone");
         Address { name: format!("postgres:{SCRATCH}"), config, local: true }
-    }
-
-    fn answers(address: &Address) -> bool {
-        connect(address).is_ok()
     }
 }

@@ -6,15 +6,16 @@ use blockstone_base::column::{Cell, Reading, Unmeasured};
 use blockstone_base::database::{INSTANCE, ROLE, SQL};
 use postgres::{Client, Row, Statement};
 
-use super::statement;
 use super::views::{
     CHECKPOINTS, Forms, WAL, form, identity, old_transfers, postmaster, processes, statistics,
 };
-use crate::sql::error::SqlError;
+use crate::sql::error::{During, SqlError};
 use crate::sql::processes::{Processes, SESSION};
+use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::waits::SampledWaits;
 use crate::sql::{Member, Seen, Watcher};
 use crate::target::Description;
+use crate::unmeasured::{Missing, absent, some};
 
 const STATISTICS: &str = include_str!("../../sql/postgres/statistics.sql");
 const WAITS: &str = include_str!("../../sql/postgres/waits.sql");
@@ -27,6 +28,8 @@ const IO: &Forms = &[
     (16, include_str!("../../sql/postgres/io_16.sql")),
     (18, include_str!("../../sql/postgres/io_18.sql")),
 ];
+
+const READ_COUNTERS: &str = "read the counters";
 
 /// Waits that sessions usually have.
 const USUAL_WAITS: [&str; 14] = [
@@ -46,11 +49,9 @@ const USUAL_WAITS: [&str; 14] = [
     "Lock/tuple",
 ];
 
-/// Looks at the views.
 pub struct Counters {
     link: Client,
     version: u32,
-    /// The server's main process, where it is on this machine.
     postmaster: Option<u32>,
     own: Option<Member>,
     processes: Processes,
@@ -73,27 +74,19 @@ impl Counters {
         }
     }
 
+    /// The waits, the views of one row, and last `pg_stat_io` where this version has it.
     fn prepare(&mut self) -> Result<Vec<Statement>, SqlError> {
         if let Some(statements) = &self.statements {
             return Ok(statements.clone());
         }
-        let texts = [Some(STATISTICS), form(CHECKPOINTS, self.version), form(WAL, self.version)];
-        let mut statements = Vec::new();
-        for text in [Some(WAITS)].into_iter().chain(texts).flatten() {
-            let prepared = self.link.prepare(text);
-            statements.push(prepared.map_err(|error| statement("read the counters", &error))?);
-        }
-        if let Some(text) = form(IO, self.version) {
-            let prepared = self.link.prepare(text);
-            statements.push(prepared.map_err(|error| statement("read the counters", &error))?);
-        }
-        self.statements = Some(statements.clone());
-        Ok(statements)
+        let later = [CHECKPOINTS, WAL, IO].map(|forms| form(forms, self.version));
+        let texts = [WAITS, STATISTICS].into_iter().chain(later.into_iter().flatten());
+        let prepared = texts.map(|text| self.link.prepare(text)).collect::<Result<Vec<_>, _>>();
+        Ok(self.statements.insert(prepared.during(READ_COUNTERS)?).clone())
     }
 
     fn sample_waits(&mut self, waits: &Statement) -> Result<Vec<Reading>, SqlError> {
-        let rows = self.link.query(waits, &[]);
-        let rows = rows.map_err(|error| statement("sample waits", &error))?;
+        let rows = self.link.query(waits, &[]).during("sample waits")?;
         let waiting = rows.iter().map(|row| (row.get(0), row.get(1), row.get::<_, i64>(2) as u64));
         Ok(self.waits.add(waiting))
     }
@@ -118,14 +111,12 @@ impl Watcher for Counters {
         };
         let mut seen = Seen::default();
         for one in plain {
-            let row = self.link.query_one(one, &[]);
-            let row = row.map_err(|error| statement("read the counters", &error))?;
+            let row = self.link.query_one(one, &[]).during(READ_COUNTERS)?;
             seen.statistics.extend(statistics(&row));
         }
         match io.first() {
             Some(io) => {
-                let rows = self.link.query(io, &[]);
-                let rows = rows.map_err(|error| statement("read pg_stat_io", &error))?;
+                let rows = self.link.query(io, &[]).during("read pg_stat_io")?;
                 seen.readings.extend(rows.iter().map(transfers));
             }
             None => seen.readings.extend(old_transfers(&seen.statistics, BLOCK_BYTES)),
@@ -158,11 +149,9 @@ pub fn describe(link: &mut Client, version: u32) -> Result<Description, SqlError
     let (said, settings) = identity(link)?;
     Ok(Description {
         server: format!("PostgreSQL {said}"),
-        plans: Vec::new(),
         unmeasured: unmeasured(version, &settings),
         settings,
-        notes: Vec::new(),
-        files: Vec::new(),
+        ..Description::default()
     })
 }
 
@@ -174,11 +163,8 @@ pub fn files(link: &mut Client, tables: impl Iterator<Item = String>) -> Vec<Pat
     tables.map_while(file).map(|path: String| path.into()).collect()
 }
 
-fn unmeasured(
-    version: u32,
-    settings: &[(String, String)],
-) -> Vec<(&'static str, &'static str, Unmeasured)> {
-    let mut known = vec![
+fn unmeasured(version: u32, settings: &[(String, String)]) -> Missing {
+    const COUNTED: [&str; 7] = [
         "logical_reads",
         "physical_reads",
         "block_changes",
@@ -186,41 +172,28 @@ fn unmeasured(
         "physical_writes",
         "checkpoints",
         "maintenance_runs",
-        "retries",
-        "commit_ns",
-        "commits",
-        "db_time_ns",
     ];
-    let (mut lacking, since_14, since_18) =
-        (Vec::new(), ["full_page_images", "redo_writes", "flushes"], ["redo_written_bytes"]);
+    const SINCE: [(u32, &[&str]); 2] =
+        [(14, &["full_page_images", "redo_writes", "flushes"]), (18, &["redo_written_bytes"])];
     let later = |version: u32| Unmeasured::NotInVersion(format!("PostgreSQL {version} has it"));
-    for (since, names) in [(14, &since_14[..]), (18, &since_18[..])] {
-        if version >= since {
-            known.extend(names);
-        }
-    }
-    let columns = INSTANCE.columns.iter().map(|column| (INSTANCE.probe, column.name));
-    let columns = columns.chain(SQL.columns.iter().map(|column| (SQL.probe, column.name)));
-    for (probe, name) in columns.filter(|(_, name)| !known.contains(name)) {
-        let why = if since_14.contains(&name) {
-            later(14)
-        } else if since_18.contains(&name) {
-            later(18)
-        } else {
-            Unmeasured::NotInVersion("PostgreSQL keeps no count of it".to_owned())
-        };
-        lacking.push((probe, name, why));
-    }
-    let timed = settings.iter().any(|(name, value)| name == "track_io_timing" && value == "on");
-    for column in ["read_ns", "write_ns"] {
-        if version < 16 {
-            lacking.push((ROLE.probe, column, later(16)));
-        } else if !timed {
-            let why = Unmeasured::Off("track_io_timing is off".to_owned());
-            lacking.push((ROLE.probe, column, why));
-        }
-    }
-    lacking
+    let since =
+        |name: &str| SINCE.iter().find(|(_, names)| names.contains(&name)).map(|(since, _)| *since);
+    let counted = |name: &str| {
+        COUNTED.contains(&name)
+            || COUNTED_BY_SESSIONS.contains(&name)
+            || since(name).is_some_and(|since| since <= version)
+    };
+    let never = || Unmeasured::NotInVersion("PostgreSQL keeps no count of it".to_owned());
+    let mut missing =
+        absent(&[&INSTANCE, &SQL], counted, |name| since(name).map_or_else(never, later));
+    let is_timed = settings.iter().any(|(name, value)| name == "track_io_timing" && value == "on");
+    let why = match version {
+        ..16 => later(16),
+        _ if is_timed => return missing,
+        _ => Unmeasured::Off("track_io_timing is off".to_owned()),
+    };
+    missing.extend(some(&ROLE, &["read_ns", "write_ns"], &why));
+    missing
 }
 
 #[cfg(test)]

@@ -1,46 +1,22 @@
 //! A session: statements that are prepared once and sent again and again.
 
-use postgres::error::SqlState;
+use postgres::types::ToSql;
 use postgres::{Client, Statement};
 
-use super::statement;
 use crate::sql::content::Change;
-use crate::sql::error::SqlError;
-use crate::sql::{Link, Member, Texts, Trouble};
+use crate::sql::error::{During, SqlError};
+use crate::sql::{Kind, Link, Member, Prepared, Trouble};
 
-/// A connection and its prepared statements.
 pub struct Session {
     pub(super) link: Client,
     pub(super) member: Option<Member>,
-    pub(super) texts: Texts,
-    /// Select, update and scan of each schema, once sent.
-    pub(super) prepared: [Vec<Option<Statement>>; 3],
+    pub(super) prepared: Prepared<Statement>,
     pub(super) can_hand_over: bool,
 }
 
 impl Session {
-    fn trouble(what: &str, error: &postgres::Error) -> Trouble {
-        match error.code() {
-            Some(code)
-                if *code == SqlState::T_R_DEADLOCK_DETECTED
-                    || *code == SqlState::T_R_SERIALIZATION_FAILURE =>
-            {
-                Trouble::Again
-            }
-            _ => Trouble::Failed(statement(what, error)),
-        }
-    }
-
-    fn prepared(&mut self, kind: usize, schema: u32) -> Result<Statement, Trouble> {
-        let index = schema as usize;
-        if let Some(statement) = &self.prepared[kind][index] {
-            return Ok(statement.clone());
-        }
-        let texts = [&self.texts.select, &self.texts.update, &self.texts.scan][kind];
-        let prepared =
-            self.link.prepare(&texts[index]).map_err(|error| Self::trouble("prepare", &error))?;
-        self.prepared[kind][index] = Some(prepared.clone());
-        Ok(prepared)
+    fn prepared(&mut self, kind: Kind, schema: u32) -> Result<Statement, Trouble> {
+        self.prepared.get(kind, schema, |text| self.link.prepare(text))
     }
 }
 
@@ -52,12 +28,9 @@ impl Link for Session {
     }
 
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {
-        let select = self.prepared(0, schema)?;
+        let select = self.prepared(Kind::Select, schema)?;
         let (first, last) = (first_key as i64, first_key as i64 + i64::from(rows) - 1);
-        let row = self
-            .link
-            .query_one(&select, &[&first, &last])
-            .map_err(|error| Self::trouble("select", &error))?;
+        let row = self.link.query_one(&select, &[&first, &last]).attempting("select")?;
         Ok(row.get::<_, i64>(0) as u64)
     }
 
@@ -68,27 +41,26 @@ impl Link for Session {
         rows: u32,
         change: &Change,
     ) -> Result<u64, Trouble> {
-        let failed = |error: postgres::Error| Self::trouble("update", &error);
-        let update = self.prepared(1, schema)?;
-        self.link.batch_execute("BEGIN").map_err(failed)?;
+        let update = self.prepared(Kind::Update, schema)?;
+        self.link.batch_execute("BEGIN").attempting("update")?;
         let (first, last) = (first_key as i64, first_key as i64 + i64::from(rows) - 1);
         let columns: Vec<&[u8]> = change.columns().collect();
-        let mut values: Vec<&(dyn postgres::types::ToSql + Sync)> = vec![&first, &last];
-        values.extend(columns.iter().map(|column| column as &(dyn postgres::types::ToSql + Sync)));
-        self.link.execute(&update, &values).map_err(failed)
+        let mut values: Vec<&(dyn ToSql + Sync)> = vec![&first, &last];
+        values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
+        self.link.execute(&update, &values).attempting("update")
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {
-        self.link.batch_execute("COMMIT").map_err(|error| Self::trouble("commit", &error))
+        self.link.batch_execute("COMMIT").attempting("commit")
     }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
-        self.link.batch_execute("ROLLBACK").map_err(|error| statement("roll back", &error))
+        self.link.batch_execute("ROLLBACK").during("roll back")
     }
 
     fn scan(&mut self, schema: u32) -> Result<u64, Trouble> {
-        let scan = self.prepared(2, schema)?;
-        let row = self.link.query_one(&scan, &[]).map_err(|error| Self::trouble("scan", &error))?;
+        let scan = self.prepared(Kind::Scan, schema)?;
+        let row = self.link.query_one(&scan, &[]).attempting("scan")?;
         Ok(row.get::<_, i64>(0) as u64)
     }
 
@@ -96,7 +68,7 @@ impl Link for Session {
         if !self.can_hand_over {
             return Ok(());
         }
-        let asked = self.link.batch_execute("SELECT pg_stat_force_next_flush()");
-        asked.map_err(|error| statement("hand over statistics", &error))
+        let ask = "SELECT pg_stat_force_next_flush()";
+        self.link.batch_execute(ask).during("hand over statistics")
     }
 }

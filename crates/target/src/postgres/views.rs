@@ -8,9 +8,8 @@ use blockstone_base::database::{DATABASE, INSTANCE, ROLE, SQL};
 use blockstone_sys::account;
 use postgres::{Client, Row};
 
-use super::statement;
 use crate::sql::Member;
-use crate::sql::error::SqlError;
+use crate::sql::error::{During, SqlError};
 use crate::sql::processes::SESSION;
 
 /// The forms of one view: the first version that has it in each.
@@ -22,7 +21,6 @@ pub const CHECKPOINTS: &Forms = &[
     (17, include_str!("../../sql/postgres/checkpoints_17.sql")),
     (18, include_str!("../../sql/postgres/checkpoints_18.sql")),
 ];
-/// Redo.
 pub const WAL: &Forms = &[
     (14, include_str!("../../sql/postgres/wal_14.sql")),
     (16, include_str!("../../sql/postgres/wal_16.sql")),
@@ -84,11 +82,10 @@ pub fn old_transfers(statistics: &[(&str, u64)], block_bytes: u64) -> Vec<Readin
 
 /// The server's version, as it says it, and its settings.
 pub fn identity(link: &mut Client) -> Result<(String, Vec<(String, String)>), SqlError> {
-    let failed = |error: postgres::Error| statement("read settings", &error);
-    let row = link.query_one("SELECT current_setting('server_version')", &[]).map_err(failed)?;
-    let names: Vec<&str> = SETTINGS.to_vec();
+    const READ: &str = "read settings";
+    let row = link.query_one("SELECT current_setting('server_version')", &[]).during(READ)?;
     let ask = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
-    let rows = link.query(ask, &[&names]).map_err(failed)?;
+    let rows = link.query(ask, &[&&SETTINGS[..]]).during(READ)?;
     Ok((row.get(0), rows.into_iter().map(|row| (row.get(0), row.get(1))).collect()))
 }
 

@@ -1,10 +1,12 @@
 //! What rows hold, and where they lie: derived from the seed, so that each loader knows its part.
 
 use blockstone_base::rng;
+use blockstone_base::units::Bytes;
 use blockstone_instance::{Permutation, RedoStress};
 
 use super::{Chunk, Table};
 use crate::spec::TargetSpec;
+use crate::target::Demand;
 
 /// Columns of a row beside its key.
 pub const COLUMNS: usize = 19;
@@ -13,7 +15,6 @@ pub const ROW_BYTES: usize = COLUMNS * COLUMN_BYTES;
 /// Columns that a light update changes.
 const LITE_COLUMNS: usize = 2;
 
-/// The content of a run's tables.
 #[derive(Clone, Debug)]
 pub struct Content {
     seed: u64,
@@ -25,7 +26,6 @@ pub struct Content {
 }
 
 impl Content {
-    /// The content that `spec` asks for.
     pub fn new(spec: &TargetSpec) -> Self {
         Self {
             seed: spec.seed,
@@ -44,7 +44,6 @@ impl Content {
         self.schemas
     }
 
-    /// Rows of a table of this kind.
     pub fn rows(&self, table: Table) -> u64 {
         match table {
             Table::Rows => self.rows,
@@ -52,12 +51,19 @@ impl Content {
         }
     }
 
-    /// Rows of all tables.
     pub fn all_rows(&self) -> u64 {
         u64::from(self.schemas) * (self.rows + self.scan_rows)
     }
 
-    /// Columns that an update changes.
+    /// `row_bytes` a row and `aside` in the first place of `spec`, nothing in the others.
+    pub fn demand(&self, spec: &TargetSpec, row_bytes: u64, aside: u64) -> Demand {
+        let mut places = vec![Bytes(0); spec.places.len()];
+        if let Some(first) = places.first_mut() {
+            *first = Bytes(self.all_rows().saturating_mul(row_bytes).saturating_add(aside));
+        }
+        Demand { places }
+    }
+
     pub fn changed(&self) -> usize {
         self.changed
     }
@@ -112,14 +118,12 @@ impl Content {
     }
 }
 
-/// New values of the columns of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     bytes: Vec<u8>,
 }
 
 impl Change {
-    /// One value a column.
     pub fn columns(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.chunks(COLUMN_BYTES)
     }

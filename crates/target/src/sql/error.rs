@@ -2,99 +2,119 @@
 
 use std::path::PathBuf;
 
-use super::SCHEMA;
+/// All that a run makes on a server lies in this schema.
+pub const SCHEMA: &str = "blockstone";
 
-/// An error of a database, with what it is about and what helps.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// The address is invalid.
     #[error("use target `{address}`: {why}\nhint: {hint}")]
     Address {
         /// As it was given, without its password.
         address: String,
-        /// What is wrong with it.
         why: String,
-        /// An address that would work.
         hint: &'static str,
     },
     #[error("connect to {server}: {why}\nhint: {hint}")]
-    Connect {
-        /// The server, as the user named it.
-        server: String,
-        /// Its answer, or the system's.
-        why: String,
-        hint: String,
-    },
-    /// The server is there but cannot be used.
+    Connect { server: String, why: String, hint: String },
     #[error("use {server}: {why}\nhint: {hint}")]
-    Unsuitable {
-        server: String,
-        /// What is in the way.
-        why: String,
-        hint: String,
-    },
+    Unsuitable { server: String, why: String, hint: String },
     #[error("{what}: {why}\nhint: {hint}")]
-    Statement {
-        /// What it was to do.
-        what: String,
-        /// The database's answer, with its code.
-        why: String,
-        hint: String,
-    },
-    /// The rows do not lie as they must.
+    Statement { what: String, why: String, hint: String },
     #[error(
         "load {table}: {rows} rows lie in {pages} pages, not one per page\n\
          hint: please report it, with the version of the database"
     )]
-    Layout {
-        table: String,
-        /// Rows loaded.
-        rows: u64,
-        /// Pages that hold them.
-        pages: u64,
-    },
-    /// A program that makes or runs a server is not there, or ended.
+    Layout { table: String, rows: u64, pages: u64 },
     #[error("{what}: {why}\nhint: {hint}")]
-    Program {
-        /// The program, and what it was to do.
-        what: String,
-        why: String,
-        hint: String,
-    },
-    /// A file or directory could not be made, read or removed.
+    Program { what: String, why: String, hint: String },
     #[error("{what} {}: {source}\nhint: {hint}", path.display())]
-    File {
-        /// What was to be done.
-        what: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-        hint: &'static str,
-    },
-    /// A load was ended before its end.
+    File { what: &'static str, path: PathBuf, source: std::io::Error, hint: &'static str },
     #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
     Interrupted,
 }
 
+/// Why a statement did not do what it was sent for.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The database rolled the transaction back to resolve a conflict: it may be retried.
+    Again,
+    Failed(SqlError),
+}
+
+impl From<SqlError> for Trouble {
+    fn from(error: SqlError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// An error of a database's driver.
+pub trait DriverError {
+    /// What the database or the system said, with its code.
+    fn said(&self) -> String;
+
+    /// What helps when a statement failed with it.
+    fn hint(&self) -> &'static str;
+
+    /// Whether the database rolled the transaction back to resolve a conflict.
+    fn is_conflict(&self) -> bool;
+}
+
+/// Names what a call of a driver was to do, for the case that it fails.
+pub trait During<T> {
+    fn during(self, what: &str) -> Result<T, SqlError>;
+
+    /// As `during`, of a call in a transaction that may be retried.
+    fn attempting(self, what: &str) -> Result<T, Trouble>;
+}
+
+impl<T, E: DriverError> During<T> for Result<T, E> {
+    fn during(self, what: &str) -> Result<T, SqlError> {
+        self.map_err(|error| SqlError::statement(what, &error))
+    }
+
+    fn attempting(self, what: &str) -> Result<T, Trouble> {
+        self.map_err(|error| {
+            if error.is_conflict() {
+                return Trouble::Again;
+            }
+            Trouble::Failed(SqlError::statement(what, &error))
+        })
+    }
+}
+
+/// What helps when a disk is full.
+pub const FREE_SPACE: &str = "free some space, or ask for less with --scale or --schemas";
+
 impl SqlError {
+    pub fn unsuitable(
+        server: impl Into<String>,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Unsuitable { server: server.into(), why: why.into(), hint: hint.into() }
+    }
+
+    pub fn statement(what: &str, error: &impl DriverError) -> Self {
+        Self::Statement { what: what.to_owned(), why: error.said(), hint: error.hint().to_owned() }
+    }
+
     /// There is a schema of our name on `server` that this program did not make.
     pub fn not_ours(server: &str) -> Self {
-        Self::Unsuitable {
-            server: server.to_owned(),
-            why: format!("it has a schema {SCHEMA} that this run did not make"),
-            hint: format!("`blockstone teardown {server}` removes it with all that is in it"),
-        }
+        Self::unsuitable(
+            server,
+            format!("it has a schema {SCHEMA} that this run did not make"),
+            format!("`blockstone teardown {server}` removes it with all that is in it"),
+        )
     }
 
     /// What the run made on `server` is still there, because of `error`.
     pub fn remains(server: &str, error: &Self) -> Self {
         let said = error.to_string();
         let why = said.lines().next().unwrap_or_default();
-        Self::Unsuitable {
-            server: server.to_owned(),
-            why: format!("the schema {SCHEMA} could not be removed: {why}"),
-            hint: format!(
-                "once it is back, `blockstone teardown {server}` or the next run removes it"
-            ),
-        }
+        Self::unsuitable(
+            server,
+            format!("the schema {SCHEMA} could not be removed: {why}"),
+            format!("once it is back, `blockstone teardown {server}` or the next run removes it"),
+        )
     }
 }

@@ -1,6 +1,36 @@
-//! Names of hosts, and addresses without their passwords.
+//! Servers: their addresses, the names of their hosts, and how to say them without a password.
 
 use std::net::{IpAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use super::error::SqlError;
+
+/// Where a server is, and what a run does there before and after its work.
+pub trait ServerAddress: Clone + Send + Sync + 'static {
+    type Connection: Send;
+
+    /// Of what follows the scheme and a colon.
+    fn parse(rest: &str) -> Result<Self, SqlError>;
+
+    /// For messages; without the password.
+    fn name(&self) -> &str;
+
+    /// Whether it can only be on this machine.
+    fn is_local(&self) -> bool;
+
+    fn connect(&self) -> Result<Self::Connection, SqlError>;
+
+    /// Where its data are; none where this user may not know.
+    fn data_directory(link: &mut Self::Connection) -> Option<PathBuf>;
+
+    /// Takes the lock that one run at a time holds.
+    fn take(&self, owner: &mut Self::Connection) -> Result<(), SqlError>;
+
+    /// Whether the schema is there, and whether a run made it.
+    fn found_schema(owner: &mut Self::Connection) -> Result<Option<bool>, SqlError>;
+
+    fn drop_schema(owner: &mut Self::Connection) -> Result<(), SqlError>;
+}
 
 /// The address of a host. /etc/hosts is read here, since the C library of a static program may have
 /// no name service; what is not in it, the library is asked for.

@@ -8,9 +8,8 @@ use std::time::Duration;
 use super::Database;
 use super::content::Content;
 use super::error::SqlError;
-use crate::target::{Loading, Progress};
+use crate::target::{Loading, Progress, unless};
 
-/// How often progress is reported.
 const TELL: Duration = Duration::from_millis(50);
 
 /// Fills all tables of `content`.
@@ -28,11 +27,7 @@ pub fn fill<D: Database>(
     let load = || -> Result<(), SqlError> {
         let mut tell = |rows| {
             done.fetch_add(rows, Ordering::Relaxed);
-            if end.load(Ordering::Relaxed) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            unless(end.load(Ordering::Relaxed))
         };
         while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
             if end.load(Ordering::Relaxed) {
@@ -63,17 +58,14 @@ pub fn fill<D: Database>(
             thread::sleep(TELL);
             flow = told(flow);
         }
-        let mut result = if flow.is_break() { Err(SqlError::Interrupted) } else { Ok(()) };
+        // That a loader was interrupted may be a consequence of the first error.
+        let (mut result, mut interrupted) = (Ok(()), flow.is_break());
         for thread in threads {
-            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // That a loader was told to end is a consequence of the first error.
-            let is_cause = |result: &Result<(), SqlError>| {
-                result.as_ref().is_err_and(|error| !matches!(error, SqlError::Interrupted))
-            };
-            if result.is_ok() || (!is_cause(&result) && is_cause(&ended)) {
-                result = ended;
+            match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                Err(SqlError::Interrupted) => interrupted = true,
+                ended => result = result.and(ended),
             }
         }
-        result
+        result.and(if interrupted { Err(SqlError::Interrupted) } else { Ok(()) })
     })
 }

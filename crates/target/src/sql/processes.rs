@@ -17,7 +17,6 @@ const SHARE: u32 = 50;
 /// The role of the processes or threads that serve sessions.
 pub const SESSION: &str = "session";
 
-/// The processes of one server.
 #[derive(Debug, Default)]
 pub struct Processes {
     known: BTreeMap<Member, (String, Sum)>,

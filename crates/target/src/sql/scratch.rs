@@ -16,9 +16,7 @@ use super::error::SqlError;
 
 /// How long a server may take until it answers.
 const START: Duration = Duration::from_mins(1);
-/// How long it may take to end.
 const STOP: Duration = Duration::from_secs(10);
-/// Lines of a server's log that are shown when it does not start.
 const LOG_LINES: usize = 3;
 
 /// Makes the directory `place` and locks it: a process that finds its lock free may remove it, for
@@ -37,7 +35,6 @@ pub fn directory(place: &Path) -> Result<File, SqlError> {
     Ok(directory)
 }
 
-/// A directory of a server's own.
 #[derive(Debug)]
 pub struct Home {
     path: PathBuf,
@@ -87,7 +84,6 @@ impl Home {
         command.current_dir(&self.path).stdin(Stdio::null());
     }
 
-    /// Runs a program to its end.
     pub fn run(&self, command: &mut Command, what: &str) -> Result<(), SqlError> {
         self.confined(command);
         let output = command.output().map_err(|error| not_started(command, &error))?;
@@ -184,15 +180,18 @@ impl Server {
         }
     }
 
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Ends it with `signal`, and by force when that takes too long.
     pub fn stop(&mut self, signal: Signal) {
         let until = Instant::now() + STOP;
         let _ = child::signal(self.pid(), signal);
         while matches!(self.child.try_wait(), Ok(None)) {
             if Instant::now() > until {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
+                return self.kill();
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -202,8 +201,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.kill();
         }
     }
 }

@@ -1,19 +1,23 @@
 //! A session of a real database: statements, commits on the clock, and transactions sent again.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use blockstone_base::histogram::SharedHistogram;
+use parking_lot::Mutex;
 
 use super::content::Content;
 use super::error::SqlError;
 use super::{Link, Member, Trouble};
 use crate::target::{Executed, Operation, TargetError, TargetSession};
 
-/// A transaction is sent again at most so often.
+/// How often a transaction is sent at most.
 const ATTEMPTS_MAX: u32 = 1000;
+
+/// The columns of [`Counts`], which the server is not asked for.
+pub const COUNTED_BY_SESSIONS: [&str; 4] = ["commits", "db_time_ns", "retries", "commit_ns"];
 
 /// What sessions count themselves: the client's side of the run.
 #[derive(Debug, Default)]
@@ -32,14 +36,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What the operating system knows the sessions as.
     pub fn members(&self) -> Vec<Member> {
-        self.lock().iter().copied().collect()
-    }
-
-    /// A panic under this lock cannot leave the set half changed.
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<Member>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        self.members.lock().iter().copied().collect()
     }
 }
 
@@ -54,43 +52,32 @@ pub struct SqlSession<L: Link> {
 }
 
 impl<L: Link> SqlSession<L> {
-    /// Session `index` over `link`.
     pub fn new(link: L, index: u32, content: Arc<Content>, counts: Arc<Counts>) -> Self {
         counts.connected.fetch_add(1, Ordering::Relaxed);
         if let Some(member) = link.member() {
-            counts.lock().insert(member);
+            counts.members.lock().insert(member);
         }
         let asked = counts.asked.load(Ordering::Relaxed);
         Self { link, index, content, counts, updates: 0, asked, stop: None }
     }
 
     fn run(&mut self, operation: &Operation) -> Result<Executed, SqlError> {
-        let mut attempts = 0;
-        loop {
-            let trouble = match self.attempt(operation) {
+        for _ in 0..ATTEMPTS_MAX {
+            match self.attempt(operation) {
                 Ok(executed) => return Ok(executed),
-                Err(trouble) => trouble,
-            };
-            match trouble {
-                Trouble::Failed(error) => return Err(error),
-                Trouble::Again => {
-                    self.link.roll_back()?;
-                    self.counts.retries.fetch_add(1, Ordering::Relaxed);
-                    attempts += 1;
-                }
+                Err(Trouble::Failed(error)) => return Err(error),
+                Err(Trouble::Again) => self.link.roll_back()?,
             }
-            let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-            if stopped {
+            self.counts.retries.fetch_add(1, Ordering::Relaxed);
+            if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Ok(Executed::default());
             }
-            if attempts == ATTEMPTS_MAX {
-                return Err(SqlError::Statement {
-                    what: format!("send {operation:?}"),
-                    why: format!("the database rolled it back {attempts} times in a row"),
-                    hint: "use fewer updating sessions, or more schemas".to_owned(),
-                });
-            }
         }
+        Err(SqlError::Statement {
+            what: format!("send {operation:?}"),
+            why: format!("the database rolled it back {ATTEMPTS_MAX} times in a row"),
+            hint: "use fewer updating sessions, or more schemas".to_owned(),
+        })
     }
 
     fn attempt(&mut self, operation: &Operation) -> Result<Executed, Trouble> {
@@ -122,14 +109,14 @@ impl<L: Link> SqlSession<L> {
 impl<L: Link> TargetSession for SqlSession<L> {
     fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
         let started = Instant::now();
-        let executed = self.run(operation).map_err(TargetError::own)?;
+        let executed = self.run(operation)?;
         let ns = started.elapsed().as_nanos() as u64;
         self.counts.db_time_ns.fetch_add(ns, Ordering::Relaxed);
         if L::HOLDS_COUNTS {
             let asked = self.counts.asked.load(Ordering::Relaxed);
             if asked != self.asked {
                 self.asked = asked;
-                self.link.hand_over_counts().map_err(TargetError::own)?;
+                self.link.hand_over_counts()?;
                 self.counts.handed_over.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -145,7 +132,7 @@ impl<L: Link> Drop for SqlSession<L> {
     fn drop(&mut self) {
         self.counts.connected.fetch_sub(1, Ordering::Relaxed);
         if let Some(member) = self.link.member() {
-            self.counts.lock().remove(&member);
+            self.counts.members.lock().remove(&member);
         }
     }
 }

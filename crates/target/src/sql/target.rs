@@ -1,20 +1,20 @@
 //! Any [`Database`] as a target.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::Capability;
 use blockstone_base::column::{Cell, Column, Reading};
 use blockstone_base::database::{INSTANCE, SQL};
 use blockstone_base::load::Op;
+use parking_lot::Mutex;
 
 use super::content::Content;
-use super::error::SqlError;
 use super::session::{Counts, SqlSession};
 use super::watch::Watch;
 use super::{Database, Link, Seen, load};
+use crate::spec::TargetSpec;
 use crate::target::{Description, Latencies, Progress, Target, TargetError, TargetSession};
 
 /// What a commit takes, as the sessions see it.
@@ -22,7 +22,6 @@ const COMMIT: &str = "session/commit";
 /// How long sessions are waited for to hand over the counts they hold back.
 const HAND_OVER: Duration = Duration::from_millis(100);
 
-/// A database with the tables of a run.
 #[derive(Debug)]
 pub struct SqlTarget<D: Database> {
     database: D,
@@ -32,10 +31,14 @@ pub struct SqlTarget<D: Database> {
 }
 
 impl<D: Database> SqlTarget<D> {
-    /// A target over `database`, whose tables are empty.
-    pub fn new(database: D, content: Content) -> Self {
+    pub fn open(
+        spec: &TargetSpec,
+        _progress: &mut Progress<'_>,
+    ) -> Result<Arc<dyn Target>, TargetError> {
+        let content = Content::new(spec);
+        let database = D::open(spec, content.clone())?;
         let (content, counts) = (Arc::new(content), Arc::default());
-        Self { database, content, counts, watch: Mutex::new(None) }
+        Ok(Arc::new(Self { database, content, counts, watch: Mutex::new(None) }))
     }
 
     /// Asks all sessions for the counts that they hold back, and waits for them a moment.
@@ -53,7 +56,7 @@ impl<D: Database> SqlTarget<D> {
     }
 
     fn look(&self, exact: bool) -> Seen {
-        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = self.watch.lock();
         watch.as_ref().map(|watch| watch.look(exact)).unwrap_or_default()
     }
 
@@ -82,18 +85,17 @@ impl<D: Database> SqlTarget<D> {
 impl<D: Database> Target for SqlTarget<D> {
     fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError> {
         let filled = load::fill(&self.database, &self.content, progress);
-        filled.and_then(|()| self.database.settle()).map_err(|error| match error {
-            SqlError::Interrupted => TargetError::Interrupted,
-            error => TargetError::own(self.database.explained(error)),
-        })?;
-        let watcher = self.database.watcher().map_err(TargetError::own)?;
+        filled
+            .and_then(|()| self.database.settle())
+            .map_err(|error| self.database.explained(error))?;
+        let watcher = self.database.watcher()?;
         let watch = Watch::start(watcher, Arc::clone(&self.counts));
-        *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch);
+        *self.watch.lock() = Some(watch);
         Ok(())
     }
 
     fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
-        let link = self.database.link().map_err(TargetError::own)?;
+        let link = self.database.link()?;
         let (content, counts) = (Arc::clone(&self.content), Arc::clone(&self.counts));
         Ok(Box::new(SqlSession::new(link, index, content, counts)))
     }
@@ -118,18 +120,14 @@ impl<D: Database> Target for SqlTarget<D> {
         vec![Latencies { name: COMMIT.to_owned(), op: Op::Commit, histogram }]
     }
 
-    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
-        Vec::new()
-    }
-
     fn describe(&self) -> Result<Description, TargetError> {
-        self.database.describe().map_err(TargetError::own)
+        Ok(self.database.describe()?)
     }
 
     fn shutdown(&self) -> Result<(), TargetError> {
-        if let Some(watch) = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(watch) = self.watch.lock().take() {
             watch.end();
         }
-        self.database.tear_down().map_err(TargetError::own)
+        Ok(self.database.tear_down()?)
     }
 }

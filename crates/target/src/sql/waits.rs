@@ -8,7 +8,6 @@ use blockstone_base::database::EVENT;
 
 use super::processes::SESSION;
 
-/// The time that was waited, by role and event.
 #[derive(Debug)]
 pub struct SampledWaits {
     waited_ns: BTreeMap<String, u64>,

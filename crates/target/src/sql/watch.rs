@@ -1,10 +1,12 @@
 //! A thread that looks at a database while sessions run: its caller waits only so long, even when
 //! the database does not answer at all.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::session::Counts;
 use super::{Seen, Watcher};
@@ -13,7 +15,6 @@ use super::{Seen, Watcher};
 const PATIENCE: Duration = Duration::from_secs(3);
 const HASTE: Duration = Duration::from_millis(50);
 
-/// The thread, from outside.
 #[derive(Debug)]
 pub struct Watch {
     exchange: Mutex<Exchange>,
@@ -36,8 +37,8 @@ impl Watch {
         let (answer, seen) = sync_channel(1);
         let thread = thread::spawn(move || {
             while let Ok(exact) = asked.recv() {
-                // A database that is gone is found out by the sessions, which say so. Here its
-                // counters are no longer measured.
+                // That a database is gone is reported by the sessions. Here its counters are no
+                // longer measured.
                 let seen = watcher.look(&counts.members(), exact).unwrap_or_default();
                 if answer.send(seen).is_err() {
                     break;
@@ -51,24 +52,24 @@ impl Watch {
 
     /// A look of now if `exact`, or if one comes soon; otherwise the last.
     pub fn look(&self, exact: bool) -> Seen {
-        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut exchange = self.exchange.lock();
         let until = Instant::now() + if exact { PATIENCE } else { HASTE };
         // An answer that came late is older than the question.
-        if !exchange.receive(until, 0) {
+        if !exchange.receive(until) {
             return exchange.last.clone();
         }
         if exchange.ask.as_ref().is_some_and(|ask| ask.send(exact).is_ok()) {
             exchange.owed += 1;
-            exchange.receive(until, 0);
+            exchange.receive(until);
         }
         exchange.last.clone()
     }
 
     /// Ends the watcher. One whose database does not answer is left behind.
     pub fn end(&self) {
-        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut exchange = self.exchange.lock();
         exchange.ask = None;
-        let ended = exchange.receive(Instant::now() + PATIENCE, 0);
+        let ended = exchange.receive(Instant::now() + PATIENCE);
         if let Some(thread) = exchange.thread.take().filter(|_| ended) {
             let _ = thread.join();
         }
@@ -76,9 +77,9 @@ impl Watch {
 }
 
 impl Exchange {
-    /// Takes answers until `owed` are left; `false` when they do not come in time.
-    fn receive(&mut self, until: Instant, owed: u32) -> bool {
-        while self.owed > owed {
+    /// Takes all answers that are owed; `false` when they do not come in time.
+    fn receive(&mut self, until: Instant) -> bool {
+        while self.owed > 0 {
             let left = until.saturating_duration_since(Instant::now());
             match self.seen.recv_timeout(left) {
                 Ok(seen) => self.last = seen,

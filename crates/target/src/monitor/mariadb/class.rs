@@ -4,7 +4,6 @@ use std::fs;
 
 use crate::sql::Member;
 
-/// What is known of a session at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signs<'a> {
     /// It is outside of a call.
@@ -15,7 +14,6 @@ pub struct Signs<'a> {
     pub stage: &'a str,
     /// The wait that the performance schema tells, if it tells waits.
     pub wait: Option<&'a str>,
-    /// Whether the performance schema tells waits.
     pub has_waits: bool,
     /// What the system says: `R` runs, `D` waits for storage, `S` waits for something else.
     pub system: Option<char>,
@@ -23,7 +21,6 @@ pub struct Signs<'a> {
 
 const CPU: &str = "On CPU";
 
-/// The class and the event; none where that is unknown.
 pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
     let Signs { stage, .. } = *signs;
     let class_of = |class| Some((class, stage.to_owned()));
@@ -55,7 +52,7 @@ pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
     }
 }
 
-/// The class of a wait of the performance schema; none of what is no wait by itself.
+/// The class of an event of the performance schema; none where the event is not a wait.
 fn wait_class(wait: &str) -> Option<&'static str> {
     const CLASSES: [(&str, &str); 7] = [
         ("wait/io/file/", "IO"),
@@ -69,7 +66,6 @@ fn wait_class(wait: &str) -> Option<&'static str> {
     CLASSES.iter().find(|(start, _)| wait.starts_with(start)).map(|(_, class)| *class)
 }
 
-/// What the system says of a thread.
 pub fn system_state(member: Member) -> Option<char> {
     let thread = member.thread.unwrap_or(member.pid);
     let stat = fs::read_to_string(format!("/proc/{}/task/{thread}/stat", member.pid)).ok()?;

@@ -3,9 +3,10 @@
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Row, Statement};
 
-use crate::mariadb::counters::SETTINGS;
-use crate::mariadb::{Address, MARIADB_MIN, process_of, statement};
-use crate::sql::error::SqlError;
+use crate::mariadb::counters;
+use crate::mariadb::{Address, MARIADB_MIN, process_of, product};
+use crate::sql::error::{During, SqlError};
+use crate::sql::host::ServerAddress;
 
 /// What a session of a monitor is like: it changes nothing and waits for nothing.
 const SESSION: [&str; 3] = [
@@ -14,14 +15,10 @@ const SESSION: [&str; 3] = [
     "SET SESSION TRANSACTION READ ONLY",
 ];
 
-/// A connection to a server, and what it is.
 pub struct Link {
     client: Conn,
-    /// As the server says it.
     pub release: String,
-    /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
-    /// Who asks.
     pub user: String,
     /// Whether the user sees what other users do.
     pub sees_all: bool,
@@ -29,15 +26,12 @@ pub struct Link {
     pub schema: Schema,
     /// The server's process, where it is on this machine.
     pub pid: Option<u32>,
-    /// The thread of our own session.
     pub own_thread: Option<u32>,
 }
 
-/// What is known of the performance schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
     pub is_on: bool,
-    /// It may be read.
     pub is_readable: bool,
     /// It tells what sessions wait for.
     pub has_waits: bool,
@@ -53,32 +47,25 @@ impl Schema {
 }
 
 impl Link {
-    /// Connects, and asks what is there.
     pub fn open(address: &Address) -> Result<Self, SqlError> {
         const ASK: &str = "SELECT @@version, CURRENT_USER(), @@performance_schema,
             (SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID())";
         let mut client = address.connect()?;
-        let version: Option<String> = client
-            .query_first("SELECT @@version")
-            .map_err(|error| statement("query its version", &error))?;
+        let version: Option<String> =
+            client.query_first("SELECT @@version").during("query its version")?;
         check(&address.name, &version.unwrap_or_default())?;
         for setting in SESSION {
-            let set = client.query_drop(setting);
-            set.map_err(|error| statement("set up the session", &error))?;
+            client.query_drop(setting).during("set up the session")?;
         }
-        let asked = client.query_first(ASK);
         let asked: Option<(String, String, bool, Option<u32>)> =
-            asked.map_err(|error| statement("query its version", &error))?;
+            client.query_first(ASK).during("query its version")?;
         let (release, user, is_on, own_thread) = asked.unwrap_or_default();
-        let all: Vec<(String, String)> = client
-            .query("SHOW GLOBAL VARIABLES")
-            .map_err(|error| statement("read settings", &error))?;
-        let settings = all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str()));
+        let settings = counters::settings(&mut client)?;
         let sees_all =
             client.query_drop("SELECT trx_id FROM information_schema.INNODB_TRX").is_ok();
         let schema = schema(&mut client, is_on);
         let pid = process_of(address, &mut client);
-        let (settings, own_thread) = (settings.collect(), own_thread.filter(|_| pid.is_some()));
+        let own_thread = own_thread.filter(|_| pid.is_some());
         Ok(Self { client, release, settings, user, sees_all, schema, pid, own_thread })
     }
 
@@ -99,7 +86,7 @@ impl Link {
 
     /// A query that is sent again and again.
     pub fn prepare(&mut self, query: &str) -> Result<Statement, SqlError> {
-        self.client.prep(query).map_err(|error| statement("read counters", &error))
+        self.client.prep(query).during("read counters")
     }
 
     /// Its rows; none when it took too long.
@@ -113,25 +100,18 @@ fn excused<T>(error: &mysql::Error) -> Result<Vec<T>, SqlError> {
     const TOO_LONG: [u16; 2] = [1969, 1205];
     match error {
         mysql::Error::MySqlError(said) if TOO_LONG.contains(&said.code) => Ok(Vec::new()),
-        error => Err(statement("read counters", error)),
+        error => Err(SqlError::statement("read counters", error)),
     }
 }
 
 fn check(server: &str, version: &str) -> Result<(), SqlError> {
-    let unsuitable = |why: String, hint: &str| {
-        let (server, hint) = (server.to_owned(), hint.to_owned());
-        Err(SqlError::Unsuitable { server, why, hint })
+    let (is_mariadb, numbers) = product(version);
+    let why = match (is_mariadb, numbers >= MARIADB_MIN) {
+        (true, true) => return Ok(()),
+        (true, false) => format!("it is version {version}"),
+        (false, _) => format!("it is MySQL {version}, whose views differ"),
     };
-    if !version.to_lowercase().contains("mariadb") {
-        let why = format!("it is MySQL {version}, whose views differ");
-        return unsuitable(why, "MariaDB 10.11 and later can be watched");
-    }
-    let mut numbers = version.split('.').map(|number| number.parse::<u16>().unwrap_or(0));
-    if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < MARIADB_MIN {
-        let why = format!("it is version {version}");
-        return unsuitable(why, "MariaDB 10.11 and later can be watched");
-    }
-    Ok(())
+    Err(SqlError::unsuitable(server, why, "MariaDB 10.11 and later can be watched"))
 }
 
 fn schema(client: &mut Conn, is_on: bool) -> Schema {

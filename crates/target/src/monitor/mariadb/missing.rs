@@ -2,63 +2,26 @@
 
 use blockstone_base::column::Unmeasured::{self, NotInVersion, NotPermitted, Off};
 use blockstone_base::database::{
-    DATABASE, EVENT, INSTANCE, IO, ROLE, SERVER, SESSION, SESSION_STATISTICS, SESSIONS, SQL,
-    STATEMENT,
+    DATABASE, EVENT, INSTANCE, IO, ROLE, SESSION, SESSION_STATISTICS, SQL, STATEMENT,
 };
 
 use super::Mariadb;
-use crate::monitor::recent::{CHARGED_IO, CHARGED_TIME};
-use crate::monitor::values::{Missing, all, numbers, some};
+use super::schema::{OF_STATEMENTS, of_file};
+use crate::monitor::values::PER_SESSION;
+use crate::unmeasured::{Missing, absent, all, numbers, others, some};
 
 /// Times of data files, which only the performance schema takes.
 const TIMES: [&str; 2] = ["read_ns", "write_ns"];
-/// What the performance schema does not tell of files.
-const NOT_OF_FILES: [&str; 10] = [
-    "extend_ios",
-    "extend_bytes",
-    "extend_ns",
-    "writeback_ios",
-    "writeback_ns",
-    "flushes",
-    "flush_ns",
-    "hits",
-    "evictions",
-    "reuses",
-];
-/// What it does not tell of statements.
-const NOT_OF_STATEMENTS: [&str; 8] = [
-    "blocks_hit",
-    "blocks_read",
-    "blocks_dirtied",
-    "blocks_written",
-    "temp_blocks_written",
-    "read_ns",
-    "write_ns",
-    "redo_bytes",
-];
-/// What the server does not count of a session.
-const NOT_OF_SESSIONS: [&str; 10] = [
-    "read_ios",
-    "read_bytes",
-    "read_ns",
-    "write_ios",
-    "write_bytes",
-    "write_ns",
-    "hits",
-    "redo_records",
-    "redo_bytes",
-    "full_page_images",
-];
 
-/// All of it, as of the last look.
 pub fn missing(monitor: &Mariadb) -> Missing {
     let mut missing = of_the_whole(monitor);
     if let Some(why) = without_schema(monitor) {
         missing.extend([all(&IO, &why), all(&STATEMENT, &why)].concat());
         missing.extend(some(&ROLE, &TIMES, &why));
     } else {
-        missing.extend(some(&IO, &NOT_OF_FILES, &uncounted()));
-        missing.extend(some(&STATEMENT, &NOT_OF_STATEMENTS, &uncounted()));
+        missing.extend(absent(&[&IO], |name| of_file(name).is_some(), |_| uncounted()));
+        let counted = |name| OF_STATEMENTS.contains(&name);
+        missing.extend(absent(&[&STATEMENT], counted, |_| uncounted()));
     }
     missing.extend(of_sessions(monitor));
     missing.extend(of_threads(monitor));
@@ -88,19 +51,13 @@ fn of_the_whole(monitor: &Mariadb) -> Missing {
         "db_time_ns" | "read_ns" | "write_ns" => without_schema(monitor).unwrap_or_else(uncounted),
         _ => uncounted(),
     };
-    let schemas = [&INSTANCE, &SQL, &DATABASE].into_iter();
-    let columns =
-        schemas.flat_map(|schema| schema.columns.iter().map(|column| (schema.probe, column.name)));
-    let absent = columns.filter(|(_, name)| !monitor.values.contains_key(name));
-    absent.map(|(probe, name)| (probe, name, why(name))).collect()
+    absent(&[&INSTANCE, &SQL, &DATABASE], |name| monitor.values.contains_key(name), why)
 }
 
 fn of_sessions(monitor: &Mariadb) -> Missing {
     let link = &monitor.link;
     if !link.sees_all {
-        let why = format!("only sessions of {} are seen: {}", link.user, link.hint());
-        let why = NotPermitted(why);
-        return [all(&SESSION, &why), all(&SESSIONS, &why)].concat();
+        return others(&link.user, &link.hint());
     }
     let mut missing = Missing::new();
     if let Some(why) = without_schema(monitor) {
@@ -115,22 +72,15 @@ fn of_sessions(monitor: &Mariadb) -> Missing {
 }
 
 fn of_threads(monitor: &Mariadb) -> Missing {
-    let mut missing = some(&SESSION_STATISTICS, &NOT_OF_SESSIONS, &uncounted());
-    if monitor.link.pid.is_none() {
+    let elsewhere = monitor.link.pid.is_none().then(|| {
         let why = "the server is not on this machine, or this user may not read its pid_file";
-        let elsewhere = NotPermitted(why.to_owned());
-        missing.extend(numbers(&SERVER, &elsewhere));
-        if let Some(why) = without_schema(monitor) {
-            missing.extend(numbers(&EVENT, &why));
-        }
-        missing.extend(some(&SESSION_STATISTICS, &CHARGED_TIME, &elsewhere));
-        missing.extend(some(&SESSION_STATISTICS, &CHARGED_IO, &elsewhere));
-    } else if monitor.io_of_threads == Some(false) {
-        let why = "/proc/PID/task/TID/io of the server's threads: run as its user, or as root";
-        let why = NotPermitted(why.to_owned());
-        let io = ["requested_read_bytes", "requested_write_bytes", "read_bytes", "write_bytes"];
-        missing.extend(some(&SERVER, &io, &why));
-        missing.extend(some(&SESSION_STATISTICS, &CHARGED_IO, &why));
+        NotPermitted(why.to_owned())
+    });
+    let mut missing = some(&SESSION_STATISTICS, &PER_SESSION, &uncounted());
+    if let Some(why) = elsewhere.as_ref().and_then(|_| without_schema(monitor)) {
+        missing.extend(numbers(&EVENT, &why));
     }
+    let hidden = "/proc/PID/task/TID/io of the server's threads: run as its user, or as root";
+    missing.extend(monitor.accounts.missing(elsewhere, hidden));
     missing
 }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
+use blockstone_base::database::{SESSION, SESSIONS};
 use mysql::{Row, Statement};
 
 use super::class::{Signs, class, system_state};
 use super::link::{Link, Schema};
 use crate::monitor::pace::Pace;
 use crate::monitor::reported::Reported;
-use crate::monitor::text::{identity, normalised, one_line};
-use crate::monitor::values::{level, row};
+use crate::monitor::text::{identity, normalised};
+use crate::monitor::values::level;
 use crate::sql::error::SqlError;
 use crate::sql::processes::SESSION as CLIENT;
 use crate::sql::{Member, with};
@@ -48,7 +48,6 @@ pub struct Sample {
     pub blind: bool,
 }
 
-/// A session at one moment.
 #[derive(Clone)]
 struct Seen {
     number: u32,
@@ -276,9 +275,6 @@ fn statement(session: &Seen, reported: &mut Reported, readings: &mut Vec<Reading
         return String::new();
     }
     let id = session.digest.clone().unwrap_or_else(|| identity(&text));
-    if reported.is_new(&id) {
-        let said = Cell::Text(one_line(&text));
-        readings.push(row(&STATEMENT_TEXT, id.clone(), |_| said.clone()));
-    }
+    reported.tell(&id, &text, readings);
     id
 }

@@ -4,12 +4,11 @@
 use std::time::Instant;
 
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::{EVENT, IO, STATEMENT, STATEMENT_TEXT};
+use blockstone_base::database::{EVENT, IO, ROLE, STATEMENT};
 
 use super::link::Link;
 use crate::monitor::pace::Pace;
 use crate::monitor::reported::Reported;
-use crate::monitor::text::one_line;
 use crate::monitor::values::row;
 use crate::sql::error::SqlError;
 
@@ -20,7 +19,14 @@ const STATEMENTS: &str = include_str!("../../../sql/monitor/mariadb/statements.s
 /// Files of data, as the server calls their I/O.
 const DATA: &str = "innodb/innodb_data_file";
 
-/// Asks for what is counted there.
+/// What is counted of a statement.
+pub const OF_STATEMENTS: [&str; 3] = ["calls", "total_ns", "rows"];
+
+/// The place of a column among those that are counted of a file: they are those of a role.
+pub fn of_file(column: &str) -> Option<usize> {
+    ROLE.columns.iter().position(|known| known.name == column)
+}
+
 #[derive(Debug, Default)]
 pub struct Counted {
     pace: Pace,
@@ -33,7 +39,6 @@ pub struct Counted {
 pub type Times = Option<[u64; 2]>;
 
 impl Counted {
-    /// Database time of all sessions but ours.
     pub fn db_time_ns(&mut self, link: &mut Link) -> Result<Option<u64>, SqlError> {
         let rows: Vec<(Option<u64>, Option<u64>)> = link.ask(TIME)?;
         let Some((Some(all), own)) = rows.into_iter().next() else { return Ok(None) };
@@ -60,16 +65,9 @@ impl Counted {
             if name == DATA {
                 times = Some([read_ns, write_ns]);
             }
+            let values = [reads, read_bytes, read_ns, writes, write_bytes, write_ns];
             readings.push(row(&IO, format!("server/{name}"), |column| {
-                Cell::from(match column {
-                    "read_ios" => Some(reads),
-                    "read_bytes" => Some(read_bytes),
-                    "read_ns" => Some(read_ns),
-                    "write_ios" => Some(writes),
-                    "write_bytes" => Some(write_bytes),
-                    "write_ns" => Some(write_ns),
-                    _ => None,
-                })
+                Cell::from(of_file(column).map(|at| values[at]))
             }));
         }
         for (event, waits, ns) in link.ask::<(String, u64, u64)>(WAITS)? {
@@ -93,17 +91,11 @@ fn statements(
     for (id, text, calls, total_ns, rows) in
         link.ask::<(String, Option<String>, u64, u64, u64)>(STATEMENTS)?
     {
-        if reported.is_new(&id) {
-            let said = Cell::Text(one_line(&text.unwrap_or_default()));
-            readings.push(row(&STATEMENT_TEXT, id.clone(), |_| said.clone()));
-        }
+        reported.tell(&id, &text.unwrap_or_default(), readings);
+        let values = [calls, total_ns, rows];
         readings.push(row(&STATEMENT, id, |column| {
-            Cell::from(match column {
-                "calls" => Some(calls),
-                "total_ns" => Some(total_ns),
-                "rows" => Some(rows),
-                _ => None,
-            })
+            let at = OF_STATEMENTS.iter().position(|known| *known == column);
+            Cell::from(at.map(|at| values[at]))
         }));
     }
     Ok(())

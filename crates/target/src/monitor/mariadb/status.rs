@@ -39,20 +39,16 @@ const MORE: [Known; 21] = [
 /// Seconds since the server began.
 const UPTIME: &str = "uptime";
 
-/// Asks for the variables.
 #[derive(Debug, Default)]
 pub struct Status {
     /// What earlier sessions of ours did on the same server, by column.
     before: Values,
-    /// What this session did.
     own: Values,
     uptime_s: u64,
 }
 
-/// What was asked for.
 #[derive(Debug, Default)]
 pub struct Reported {
-    /// By column.
     pub values: Values,
     /// Requests of the server: reads, their bytes, writes, their bytes.
     pub transfers: [Option<u64>; 4],
@@ -72,10 +68,8 @@ impl Status {
         }
         let of = |name: &str| server.get(&name.to_lowercase()).copied();
         let mut values = Values::new();
-        for (column, variables) in STATISTICS {
-            let sum: Option<u64> = variables.iter().map(|name| of(name)).sum();
-            values.extend(sum.map(|sum| (column, sum)));
-        }
+        values
+            .extend(STATISTICS.into_iter().filter_map(|(column, name)| Some((column, of(name)?))));
         let page_bytes = page_bytes(link);
         values.extend(of(DOUBLE_WRITES).map(|pages| ("protection_bytes", pages * page_bytes)));
         for (column, variable, unit, is_own) in MORE {
@@ -113,7 +107,7 @@ fn page_bytes(link: &Link) -> u64 {
 
 /// The server's variables, and beside them our own session's as they were before.
 fn query() -> String {
-    let statistics = STATISTICS.iter().flat_map(|(_, variables)| variables.iter().copied());
+    let statistics = STATISTICS.iter().map(|(_, variable)| *variable);
     let more = MORE.iter().map(|(_, variable, ..)| *variable);
     let all = statistics.chain(more).chain(TRANSFERS).chain([DOUBLE_WRITES]);
     let names: Vec<String> = all.map(|name| format!("'{name}'")).collect();

@@ -10,9 +10,10 @@ use postgres::{Client, Row, Statement};
 use crate::monitor::own::Own;
 use crate::postgres::address::Address;
 use crate::postgres::views::{Forms, form, identity, postmaster};
-use crate::postgres::{VERSION_MIN, connect, member, statement};
+use crate::postgres::{VERSION_MIN, member};
 use crate::sql::Member;
-use crate::sql::error::SqlError;
+use crate::sql::error::{During, SqlError};
+use crate::sql::host::ServerAddress;
 
 /// By it, our own statements are known among those of others.
 pub const MARK: &str = "/* blockstone watch */";
@@ -28,18 +29,13 @@ const SETTINGS: [&str; 6] = [
     "search_path = pg_catalog",
 ];
 
-/// A connection to a server, and what it is.
 pub struct Link {
     client: Client,
-    /// The major version.
     pub version: u32,
-    /// As the server says it.
     pub release: String,
-    /// Settings that decide what it does with its storage.
     pub settings: Vec<(String, String)>,
     /// The user, and the database.
     pub user: String,
-    /// The database that is connected to.
     pub database: String,
     /// Whether the user sees what other users do.
     pub sees_all: bool,
@@ -47,7 +43,6 @@ pub struct Link {
     pub own_process: Option<Member>,
     /// The server's main process, likewise.
     pub postmaster: Option<u32>,
-    /// What this session did.
     pub own: Own,
 }
 
@@ -80,26 +75,24 @@ impl Query {
 }
 
 impl Link {
-    /// Connects, and asks what is there.
     pub fn open(address: &Address) -> Result<Self, SqlError> {
         const ASK: &str = "SELECT current_setting('server_version_num')::int,
             current_user::text, current_database()::text,
             pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')";
-        let mut client = connect(address)?;
+        let mut client = address.connect()?;
         for setting in SETTINGS {
-            let set = client.batch_execute(&format!("SET {MARK} {setting}"));
-            set.map_err(|error| statement("set up the session", &error))?;
+            client.batch_execute(&format!("SET {MARK} {setting}")).during("set up the session")?;
         }
-        let row = client.query_one(ASK, &[]);
-        let row = row.map_err(|error| statement("query its version", &error))?;
+        let row = client.query_one(ASK, &[]).during("query its version")?;
         let version = row.get::<_, i32>(0) as u32 / 10_000;
         let (release, settings) = identity(&mut client)?;
         if version < VERSION_MIN {
-            return Err(SqlError::Unsuitable {
-                server: address.name.clone(),
-                why: format!("it is version {release}"),
-                hint: format!("PostgreSQL {VERSION_MIN} and later are supported"),
-            });
+            let hint = format!("PostgreSQL {VERSION_MIN} and later are supported");
+            return Err(SqlError::unsuitable(
+                &address.name,
+                format!("it is version {release}"),
+                hint,
+            ));
         }
         let own_process = member(address, &mut client);
         Ok(Self {
@@ -116,7 +109,6 @@ impl Link {
         })
     }
 
-    /// The bytes of its blocks.
     pub fn block_bytes(&self) -> u64 {
         let known = self.settings.iter().find(|(name, _)| name == "block_size");
         known.and_then(|(_, value)| value.parse().ok()).unwrap_or(8192)
@@ -159,7 +151,7 @@ impl Link {
     /// Why a query is not answered while the server is well; none when it may be the next time.
     fn excused(&self, error: &postgres::Error) -> Result<Option<Unmeasured>, SqlError> {
         let Some(said) = error.as_db_error() else {
-            return Err(statement("read counters", error));
+            return Err(SqlError::statement("read counters", error));
         };
         let is_any = |states: &[SqlState]| states.contains(said.code());
         if is_any(&[SqlState::INSUFFICIENT_PRIVILEGE]) {
@@ -184,6 +176,6 @@ impl Link {
         if is_any(&passing) {
             return Ok(None);
         }
-        Err(statement("read counters", error))
+        Err(SqlError::statement("read counters", error))
     }
 }

@@ -2,12 +2,12 @@
 
 use blockstone_base::column::Unmeasured::{self, NotInVersion, NotPermitted, Off};
 use blockstone_base::database::{
-    DATABASE, EVENT, INSTANCE, IO, ROLE, SERVER, SESSION, SESSION_STATISTICS, SESSIONS, SQL,
+    DATABASE, EVENT, INSTANCE, IO, ROLE, SESSION, SESSION_STATISTICS, SESSIONS, SQL,
 };
 
 use super::{Postgres, Tracked, UNTIMED};
-use crate::monitor::recent::{CHARGED_IO, CHARGED_TIME};
-use crate::monitor::values::{Missing, all, numbers, some};
+use crate::monitor::values::PER_SESSION;
+use crate::unmeasured::{Missing, absent, all, numbers, others, some};
 
 /// Times of I/O on data files, and of redo.
 const TIMES: [&str; 2] = ["read_ns", "write_ns"];
@@ -49,7 +49,6 @@ const SINCE: [(u32, &[&str]); 2] = [
     ),
     (18, &["redo_written_bytes"]),
 ];
-/// What no version counts.
 const UNKNOWN: [&str; 18] = [
     "single_block_reads",
     "multiblock_reads",
@@ -70,20 +69,6 @@ const UNKNOWN: [&str; 18] = [
     "row_lock_ns",
     "history_length",
 ];
-/// What the server counts of a session of its own.
-const COUNTED: [&str; 10] = [
-    "read_ios",
-    "read_bytes",
-    "read_ns",
-    "write_ios",
-    "write_bytes",
-    "write_ns",
-    "hits",
-    "redo_records",
-    "redo_bytes",
-    "full_page_images",
-];
-
 /// Why column `name` is off, if the server does not keep track of it.
 pub fn off(name: &str, tracked: Tracked) -> Option<&'static str> {
     let reasons: [(&[&str], bool, &str); 4] = [
@@ -96,7 +81,6 @@ pub fn off(name: &str, tracked: Tracked) -> Option<&'static str> {
     found.map(|(.., why)| *why)
 }
 
-/// All of it, as of the last look.
 pub fn missing(monitor: &Postgres) -> Missing {
     let mut missing = of_the_whole(monitor);
     missing.extend(of_io(monitor));
@@ -128,11 +112,7 @@ fn of_the_whole(monitor: &Postgres) -> Missing {
             (None, None) => Off("the server did not answer in time".to_owned()),
         }
     };
-    let schemas = [&INSTANCE, &SQL, &DATABASE].into_iter();
-    let columns =
-        schemas.flat_map(|schema| schema.columns.iter().map(|column| (schema.probe, column.name)));
-    let absent = columns.filter(|(_, name)| !monitor.values.contains_key(name));
-    absent.map(|(probe, name)| (probe, name, why(name))).collect()
+    absent(&[&INSTANCE, &SQL, &DATABASE], |name| monitor.values.contains_key(name), why)
 }
 
 fn of_io(monitor: &Postgres) -> Missing {
@@ -155,9 +135,7 @@ fn of_io(monitor: &Postgres) -> Missing {
 fn of_sessions(monitor: &Postgres) -> Missing {
     let link = &monitor.link;
     if !link.sees_all {
-        let why = format!("only sessions of {} are seen: {}", link.user, link.hint());
-        let why = NotPermitted(why);
-        return [all(&SESSION, &why), all(&SESSIONS, &why)].concat();
+        return others(&link.user, &link.hint());
     }
     if monitor.queries.sample.is_untracked {
         let why = Off("track_activities is off for some sessions".to_owned());
@@ -170,24 +148,17 @@ fn of_processes(monitor: &Postgres) -> Missing {
     let mut missing = Missing::new();
     let version = monitor.link.version;
     if version < 18 {
-        missing.extend(some(&SESSION_STATISTICS, &COUNTED, &later(18)));
+        missing.extend(some(&SESSION_STATISTICS, &PER_SESSION, &later(18)));
     } else if let Some(why) = &monitor.queries.per_session.unanswered {
-        missing.extend(some(&SESSION_STATISTICS, &COUNTED, why));
+        missing.extend(some(&SESSION_STATISTICS, &PER_SESSION, why));
     } else if !monitor.tracked.io_times {
         missing.extend(some(&SESSION_STATISTICS, &TIMES, &Off(UNTIMED.to_owned())));
     }
-    if monitor.link.own_process.is_none() {
-        let elsewhere = NotPermitted("the server is not on this machine".to_owned());
-        missing.extend([numbers(&SERVER, &elsewhere), numbers(&EVENT, &elsewhere)].concat());
-        missing.extend(some(&SESSION_STATISTICS, &CHARGED_TIME, &elsewhere));
-        missing.extend(some(&SESSION_STATISTICS, &CHARGED_IO, &elsewhere));
-    } else if monitor.io_of_processes == Some(false) {
-        let why = "/proc/PID/io of the server's processes: run as its user, or as root";
-        let why = NotPermitted(why.to_owned());
-        let io = ["requested_read_bytes", "requested_write_bytes", "read_bytes", "write_bytes"];
-        missing.extend(some(&SERVER, &io, &why));
-        missing.extend(some(&SESSION_STATISTICS, &CHARGED_IO, &why));
-    }
+    let elsewhere = monitor.link.own_process.is_none();
+    let elsewhere = elsewhere.then(|| NotPermitted("the server is not on this machine".to_owned()));
+    missing.extend(elsewhere.iter().flat_map(|why| numbers(&EVENT, why)));
+    let hidden = "/proc/PID/io of the server's processes: run as its user, or as root";
+    missing.extend(monitor.accounts.missing(elsewhere, hidden));
     missing
 }
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
+use blockstone_base::database::{SESSION, SESSIONS};
 use postgres::Row;
 
 use super::link::{Link, Query};
 use crate::monitor::reported::Reported;
-use crate::monitor::text::{identity, normalised, one_line};
-use crate::monitor::values::{level, row};
+use crate::monitor::text::{identity, normalised};
+use crate::monitor::values::level;
 use crate::postgres::views::Forms;
 use crate::sql::error::SqlError;
 use crate::sql::processes::SESSION as CLIENT;
@@ -22,6 +22,7 @@ const SAMPLE: &Forms = &[
 const AT_WORK_MAX: usize = 100;
 const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
 
+#[derive(Default)]
 pub struct Sample {
     query: Query,
     names: Query,
@@ -43,12 +44,7 @@ impl Sample {
         Self {
             query: Query::new(SAMPLE, version),
             names: Query::from_text(Some(DATABASES.to_owned())),
-            databases: HashMap::new(),
-            reported: Reported::default(),
-            untold: BTreeSet::new(),
-            wants_texts: false,
-            at_work: VecDeque::new(),
-            is_untracked: false,
+            ..Self::default()
         }
     }
 
@@ -104,10 +100,7 @@ impl Sample {
             }
         }
         match (id, text) {
-            (_, Some(text)) if self.reported.is_new(&name) => {
-                let said = Cell::Text(one_line(&text));
-                readings.push(row(&STATEMENT_TEXT, name.clone(), |_| said.clone()));
-            }
+            (_, Some(text)) => self.reported.tell(&name, &text, readings),
             (Some(id), None) if !self.reported.knows(&name) => {
                 self.untold.insert(id);
             }

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
-use blockstone_base::database::{STATEMENT, STATEMENT_TEXT};
+use blockstone_base::database::STATEMENT;
 use postgres::Row;
 
 use super::link::{Link, MARK, Query};
 use super::sample::Sample;
 use crate::monitor::pace::Pace;
-use crate::monitor::text::one_line;
-use crate::monitor::values::{Missing, all, row, some};
+use crate::monitor::values::row;
 use crate::postgres::views::{Forms, form};
 use crate::sql::error::SqlError;
 use crate::sql::with;
+use crate::unmeasured::{Missing, all, some};
 
 const STATEMENTS: &Forms = &[
     (13, include_str!("../../../sql/monitor/postgres/statements_13.sql")),
@@ -24,7 +24,6 @@ const TEXTS: &str = include_str!("../../../sql/monitor/postgres/texts.sql");
 const SCHEMA: &str = "SELECT quote_ident(nspname)::text
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
     WHERE extname = 'pg_stat_statements'";
-/// The columns that are times of I/O.
 pub const TIMED: [&str; 2] = ["read_ns", "write_ns"];
 
 pub struct Statements {
@@ -49,7 +48,6 @@ impl Statements {
         Ok(Self { counts, texts, ours: BTreeSet::new(), pace: Pace::default() })
     }
 
-    /// Whether it tells what statements say.
     pub fn has_texts(&self) -> bool {
         self.counts.is_answered() && self.texts.is_answered()
     }
@@ -106,9 +104,8 @@ impl Statements {
             let text = text.unwrap_or_default();
             if text.contains(MARK) {
                 self.ours.insert(id);
-            } else if sample.reported.is_new(&id.to_string()) {
-                let said = Cell::Text(one_line(&text));
-                readings.push(row(&STATEMENT_TEXT, id.to_string(), |_| said.clone()));
+            } else {
+                sample.reported.tell(&id.to_string(), &text, readings);
             }
         }
         let is_told = |id: &i64| self.ours.contains(id) || sample.reported.knows(&id.to_string());
@@ -116,7 +113,6 @@ impl Statements {
         Ok(())
     }
 
-    /// What it does not tell, and why.
     pub fn missing(&self, link: &Link, timed: bool) -> Missing {
         if let Some(why) = &self.counts.unanswered {
             return all(&STATEMENT, why);

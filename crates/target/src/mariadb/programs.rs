@@ -6,14 +6,14 @@ use std::process::Command;
 use blockstone_sys::child::Signal;
 use mysql::OptsBuilder;
 
-use super::{Address, SCRATCH, usual};
+use super::{Address, usual};
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
+use crate::sql::server::SCRATCH;
 
-/// MariaDB and MySQL, as targets.
 pub const FAMILY: Family = Family {
     name: "mariadb",
     in_process: false,
@@ -32,34 +32,29 @@ pub const FAMILY: Family = Family {
     durable_settings: &[("innodb_flush_log_at_trx_commit", &["1"])],
 };
 
-/// Where distributions put the programs.
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin"];
 /// Connections beside those of the sessions.
 const MORE_CONNECTIONS: u32 = 20;
 /// What lets us see what sessions wait for; of waits, files and locks are watched.
 const WAITS_SAMPLED: [&str; 2] =
     ["--performance-schema=ON", "--performance-schema-consumer-events-waits-current=ON"];
-/// The socket within its home.
 const SOCKET: &str = "server.sock";
 
-/// The programs that make a server's data and serve them.
 pub struct Programs {
     install: PathBuf,
     daemon: PathBuf,
-}
-
-impl Programs {
-    pub fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
-        let programs = spec.programs.as_deref();
-        let find = |name| scratch::find(name, programs, &PROGRAMS);
-        Ok(Self { install: find("mariadb-install-db")?, daemon: find("mariadbd")? })
-    }
 }
 
 impl Recipe for Programs {
     type Address = Address;
     const USERS: &'static [&'static str] = &["mysql", "nobody"];
     const END: Signal = Signal::KILL;
+
+    fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
+        let programs = spec.programs.as_deref();
+        let find = |name| scratch::find(name, programs, &PROGRAMS);
+        Ok(Self { install: find("mariadb-install-db")?, daemon: find("mariadbd")? })
+    }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
         let data = home.path().join("data");
@@ -88,9 +83,5 @@ impl Recipe for Programs {
         let opts = OptsBuilder::new().user(Some("root")).socket(Some(socket));
         let name = format!("mariadb:{SCRATCH}");
         Address { name, opts: usual(opts).into(), local: true }
-    }
-
-    fn answers(address: &Address) -> bool {
-        address.connect().is_ok()
     }
 }

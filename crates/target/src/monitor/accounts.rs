@@ -1,0 +1,62 @@
+//! What the operating system charges to the processes or threads of a server that is on this
+//! machine.
+
+use blockstone_base::column::{Cell, Reading, Unmeasured};
+use blockstone_base::database::{SERVER, SESSION_STATISTICS};
+
+use super::recent::{CHARGED_IO, CHARGED_TIME, charged};
+use crate::sql::Member;
+use crate::sql::processes::{Processes, SESSION};
+use crate::unmeasured::{Missing, numbers, some};
+
+/// Charges by column of the series `session_statistics`.
+pub type Charges = Vec<(&'static str, Cell)>;
+
+#[derive(Debug, Default)]
+pub struct Accounts {
+    processes: Processes,
+    members: Vec<(Member, String)>,
+    /// Whether the system reported the I/O of all of them; none before the first look.
+    has_io: Option<bool>,
+}
+
+impl Accounts {
+    /// Appends charges by role; `list` gives all members with their roles, when they are due.
+    pub fn look(
+        &mut self,
+        readings: &mut Vec<Reading>,
+        list: impl FnOnce() -> Vec<(Member, String)>,
+    ) {
+        let members = &mut self.members;
+        let seen = self.processes.look(false, || {
+            *members = list();
+            members.clone()
+        });
+        let rows = seen.iter().filter(|row| row.probe == SERVER.probe);
+        let reported = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
+        self.has_io = reported.reduce(|one, other| one && other);
+        readings.extend(seen);
+    }
+
+    /// Members in the background that have not ended, each with its role and charges.
+    pub fn background(&self) -> impl Iterator<Item = (Member, &str, Charges)> {
+        let background = self.members.iter().filter(|(_, role)| role != SESSION);
+        background.filter_map(|(member, role)| Some((*member, role.as_str(), charged(*member)?)))
+    }
+
+    /// What is not charged: nothing is `elsewhere`, on another machine, and I/O is `hidden` from
+    /// some users.
+    pub fn missing(&self, elsewhere: Option<Unmeasured>, hidden: &str) -> Missing {
+        let charged_io = |why| some(&SESSION_STATISTICS, &CHARGED_IO, why);
+        if let Some(why) = elsewhere {
+            let time = some(&SESSION_STATISTICS, &CHARGED_TIME, &why);
+            return [numbers(&SERVER, &why), time, charged_io(&why)].concat();
+        }
+        if self.has_io != Some(false) {
+            return Missing::new();
+        }
+        let why = Unmeasured::NotPermitted(hidden.to_owned());
+        let io = ["requested_read_bytes", "requested_write_bytes", "read_bytes", "write_bytes"];
+        [some(&SERVER, &io, &why), charged_io(&why)].concat()
+    }
+}

@@ -1,0 +1,139 @@
+//! What all database servers have in common as targets: an address, a schema that goes with the
+//! run, and perhaps a server that does.
+
+use std::fmt;
+
+use blockstone_base::units::Bytes;
+use parking_lot::Mutex;
+
+use super::content::Content;
+use super::error::SqlError;
+use super::host::{ServerAddress, without_password};
+use super::private::{PrivateServer, Recipe};
+use super::removed_left;
+use crate::family::Family;
+use crate::spec::{Storage, TargetSpec};
+use crate::target::{Demand, TargetError};
+
+/// The private server, in place of an address.
+pub const SCRATCH: &str = "scratch";
+
+pub fn storage<A: ServerAddress>(spec: &TargetSpec) -> Result<Storage, TargetError> {
+    if spec.address == SCRATCH {
+        return Ok(Storage::Named);
+    }
+    let address = A::parse(&spec.address)?;
+    let directory = A::data_directory(&mut address.connect()?);
+    Ok(Storage::Served(directory.filter(|dir| address.is_local() && dir.is_dir())))
+}
+
+/// What a private server takes of its place: `row_bytes` a row, and `aside`. Settings are for a
+/// private one.
+pub fn demand(
+    spec: &TargetSpec,
+    family: &Family,
+    row_bytes: u64,
+    aside: u64,
+) -> Result<Demand, TargetError> {
+    if spec.address == SCRATCH {
+        return Ok(Content::new(spec).demand(spec, row_bytes, aside));
+    }
+    if !spec.settings.is_empty() {
+        let (name, option) = (family.name, family.options[0].name);
+        Err(SqlError::unsuitable(
+            format!("{name}:{}", without_password(&spec.address)),
+            "settings cannot be given to a running server",
+            format!("--{option} is for {name}:{SCRATCH}"),
+        ))?;
+    }
+    Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
+}
+
+/// Removes the schema that a run left on the server; says whether there was one.
+pub fn remove_left<A: ServerAddress>(address: &str) -> Result<bool, TargetError> {
+    let address = A::parse(address)?;
+    let mut owner = address.connect()?;
+    address.take(&mut owner)?;
+    let found = A::found_schema(&mut owner)?.is_some();
+    if found {
+        A::drop_schema(&mut owner)?;
+    }
+    Ok(found)
+}
+
+/// What a run has on a server until it is torn down: the lock, the schema, and the server itself
+/// where that is private.
+pub struct Owned<A: ServerAddress> {
+    pub address: A,
+    /// Of the server, where it is private.
+    pub pid: Option<u32>,
+    /// What a reader should know of how it began.
+    pub notes: Vec<String>,
+    /// Holds the lock and cleans up; none once that is done.
+    owner: Mutex<Option<A::Connection>>,
+    private: Mutex<Option<PrivateServer<A>>>,
+}
+
+impl<A: ServerAddress> fmt::Debug for Owned<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owned").field("address", &self.address.name()).finish_non_exhaustive()
+    }
+}
+
+impl<A: ServerAddress> Owned<A> {
+    /// Connects to the server, or makes one by the recipe `R`. Returns what `check` says of it,
+    /// which is asked before anything is changed; `make` makes schema and tables.
+    pub fn open<R: Recipe<Address = A>, T>(
+        spec: &TargetSpec,
+        check: impl FnOnce(&A, &mut A::Connection) -> Result<T, SqlError>,
+        make: impl FnOnce(&mut A::Connection) -> Result<(), SqlError>,
+    ) -> Result<(Self, T), SqlError> {
+        let scratch = spec.address == SCRATCH;
+        let private = scratch.then(|| PrivateServer::make::<R>(spec)).transpose()?;
+        let address = match &private {
+            Some(private) => private.address.clone(),
+            None => A::parse(&spec.address)?,
+        };
+        let mut owner = address.connect()?;
+        let checked = check(&address, &mut owner)?;
+        address.take(&mut owner)?;
+        let mut notes = Vec::new();
+        match A::found_schema(&mut owner)? {
+            None => {}
+            Some(true) => {
+                A::drop_schema(&mut owner)?;
+                notes.push(removed_left(address.name()));
+            }
+            Some(false) => return Err(SqlError::not_ours(address.name())),
+        }
+        if let Err(error) = make(&mut owner) {
+            let _ = A::drop_schema(&mut owner);
+            return Err(error);
+        }
+        let pid = private.as_ref().map(PrivateServer::pid);
+        let (owner, private) = (Mutex::new(Some(owner)), Mutex::new(private));
+        Ok((Self { address, pid, notes, owner, private }, checked))
+    }
+
+    /// `error` with what the log of a private server says.
+    pub fn explained(&self, error: SqlError) -> SqlError {
+        match &*self.private.lock() {
+            Some(private) => private.explained(error),
+            None => error,
+        }
+    }
+
+    pub fn tear_down(&self) -> Result<(), SqlError> {
+        let owner = self.owner.lock().take();
+        if self.private.lock().take().is_some() {
+            return Ok(());
+        }
+        let Some(mut owner) = owner else { return Ok(()) };
+        if A::drop_schema(&mut owner).is_ok() {
+            return Ok(());
+        }
+        // The server may have come back since.
+        let again = self.address.connect().and_then(|mut owner| A::drop_schema(&mut owner));
+        again.map_err(|error| SqlError::remains(self.address.name(), &error))
+    }
+}
