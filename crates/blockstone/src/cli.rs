@@ -18,31 +18,32 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-const ABOUT: &str =
-    "Measure storage the way a database uses it, and learn which numbers to believe";
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 judged and failed, 2 could not run, 3 ran but not \
-                          trustworthy, 4 a required capability is missing, 130 interrupted.";
+const ABOUT: &str = "Measure storage the way a database uses it, and show which results to trust";
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requirement is not met, 2 could not run, 3 ran \
+                          but not trustworthy, 4 a required capability is missing, 130 \
+                          interrupted.";
 
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// Print one JSON document on standard output instead of text
+    /// Print a JSON document on standard output instead of text
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print one table as CSV on standard output instead of text: the first, or the one named
+    /// Print one table as CSV on standard output instead of text: the one named, or the first
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
-    /// Also write the report as an HTML page to this file (`-`: instead of text)
+    /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
+    /// text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
-    /// Print no progress and no notes, only the answer
+    /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// When to use colours (`NO_COLOR` is honoured too)
+    /// When to use colours; the variable `NO_COLOR` turns them off
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
-    /// Where recordings are kept
+    /// The directory in which recordings are stored
     #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
           value_hint = ValueHint::DirPath)]
     pub runs_dir: PathBuf,
@@ -83,13 +84,13 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
         ("--html", global.html.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given && !verb.reports) {
-        let text = format!("{option} with {name}: it prints no report\n");
+        let text = format!("{option} does not apply to {name}, which prints no report\n");
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }
     if let (true, Some(file)) = (global.json || global.csv.is_some(), &global.html)
         && file.as_os_str() == "-"
     {
-        let text = "--html - beside --json or --csv: both would be the answer\n";
+        let text = "--html - cannot be used with --json or --csv: both print on standard output\n";
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }
     Ok(Asked { verb, options: options.clone(), context: Context::new(global) })
@@ -109,10 +110,13 @@ fn explain(error: &clap::Error) -> Exit {
     let names: Vec<&str> = lines
         .clone()
         .take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more"))
-        .filter(|line| !line.starts_with("tip:"))
+        .filter(|line| !line.starts_with("tip:") && !line.starts_with("hint:"))
         .collect();
-    let tip = lines.find_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
-    let hint = tip.unwrap_or_else(|| "blockstone --help lists verbs and options".to_owned());
+    let tip = |line: &str| {
+        line.strip_prefix("tip: ").or_else(|| line.strip_prefix("hint: ")).map(str::to_owned)
+    };
+    let general = || "blockstone --help lists verbs and options".to_owned();
+    let hint = lines.find_map(tip).unwrap_or_else(general);
     let what = [&[what][..], &names].concat().join(" ");
     let _ = writeln!(io::stderr(), "{what}\nhint: {hint}");
     Exit::CouldNotRun

@@ -59,7 +59,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "instance",
         address: "",
-        doc: "The miniature database instance inside this process.",
+        doc: "The miniature database instance in this process.",
         family: &instance::FAMILY,
         takes_space: true,
         direct_scans: true,
@@ -72,7 +72,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "null",
         address: "",
-        doc: "Nothing: what remains is the cost of the workload itself.",
+        doc: "Nothing; measures the cost of the load generator itself.",
         family: &null::FAMILY,
         takes_space: false,
         direct_scans: false,
@@ -85,7 +85,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "sqlite",
         address: "DIRECTORY",
-        doc: "SQLite inside this process, with a write-ahead log, in a file in that directory.",
+        doc: "SQLite in this process, in WAL mode, in a file in that directory.",
         family: &sqlite::FAMILY,
         takes_space: true,
         direct_scans: false,
@@ -97,8 +97,8 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: "postgres",
-        address: "//user@host/db, scratch",
-        doc: "PostgreSQL 13 or later: a server, or a private cluster made for the run.",
+        address: "//user@host/db or postgres:scratch",
+        doc: "PostgreSQL 13 or later: a server, or a private cluster created for the run.",
         family: &postgres::FAMILY,
         takes_space: true,
         direct_scans: false,
@@ -110,8 +110,8 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: "mariadb",
-        address: "//user@host, scratch",
-        doc: "MariaDB 10.11 or later: a server, or a private one made for the run.",
+        address: "//user@host or mariadb:scratch",
+        doc: "MariaDB 10.11 or later: a server, or a private one created for the run.",
         family: &mariadb::FAMILY,
         takes_space: true,
         direct_scans: false,

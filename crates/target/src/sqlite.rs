@@ -53,7 +53,7 @@ pub const FAMILY: Family = Family {
     in_process: true,
     options: &[TargetOption {
         name: "pragma",
-        doc: "Set a pragma of SQLite on each connection",
+        doc: "Set this SQLite pragma on each connection",
         value: OptionValue::Setting,
     }],
     durable_settings: &[("synchronous", &["2", "3"])],

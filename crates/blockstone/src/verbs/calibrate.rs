@@ -17,8 +17,8 @@ use args::{Arrivals, CalibrateArgs};
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
-    about: "Find the most IOPS, MB/s and commits a storage can do, at what latency, and \
-            whether to believe it",
+    about: "Measure the most IOPS, MB/s and commits that a storage can do, their latency, and \
+            whether the results can be trusted",
     alias: "cal",
     options: CalibrateArgs::augment_args,
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),

@@ -26,7 +26,7 @@ use args::{Axis, CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
 
 pub const VERB: Verb = Verb {
     name: "flash",
-    about: "Simulate a flash device: what garbage collection does to writes and reads, and when",
+    about: "Simulate a flash device: how and when garbage collection affects writes and reads",
     options: FlashArgs::augment_args,
     run: |options, context| run(&FlashArgs::from_arg_matches(options)?, context),
     reports: true,

@@ -26,7 +26,7 @@ use args::{CompressWhat, ReduceArgs};
 
 pub const VERB: Verb = Verb {
     name: "reduce",
-    about: "Count how far an array would shrink files, and what stops it",
+    about: "Measure how far an array would reduce files, and what limits the reduction",
     options: ReduceArgs::augment_args,
     run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,

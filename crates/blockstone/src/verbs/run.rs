@@ -27,8 +27,8 @@ use args::{FormArgs, Profile, RunArgs};
 
 pub const VERB: Verb = Verb {
     name: "run",
-    about: "Run the SLOB method on a miniature database instance: what a database gets \
-            from a storage",
+    about: "Run a database load (the SLOB method) on a built-in miniature database instance, \
+            or on a real database",
     options: RunArgs::augment_args,
     run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,

@@ -11,13 +11,13 @@ use crate::verb::Verb;
 /// Options of `teardown`.
 #[derive(Args, Debug)]
 struct Teardown {
-    /// The server, as --target names it: `postgres://user@host/db`, `mysql://user@host`
+    /// The server, as in `run --target`: `postgres://user@host/db`, `mysql://user@host`
     target: String,
 }
 
 pub const VERB: Verb = Verb {
     name: "teardown",
-    about: "Remove what a killed run left in a database server",
+    about: "Remove what a killed run left behind in a database server",
     options: Teardown::augment_args,
     run: |options, context| run(&Teardown::from_arg_matches(options)?.target, context.printer),
     ..Verb::PLAIN

@@ -32,8 +32,8 @@ use screen::{Live, Recorded};
 
 pub const VERB: Verb = Verb {
     name: "watch",
-    about: "Watch a host: processors, disks, memory, network, databases' processes; live, \
-            recorded, replayed",
+    about: "Watch a host and its databases: show, record or replay processors, disks, memory, \
+            network, processes, sessions",
     options: WatchArgs::augment_args,
     run: |options, context| run(&WatchArgs::from_arg_matches(options)?, context),
     reports: true,

@@ -10,9 +10,9 @@ Examples:
   blockstone compare night@..2h night@2h..         before and after, in one recording
   blockstone compare monday@9h..10h tuesday@9h..10h")]
 pub struct CompareArgs {
-    /// The base: a recording's directory, its id, or `last`; of what was watched also a part of its
-    /// time, `night@10m..12m`
+    /// The baseline: the directory or id of a recording, or `last`; `night@10m..12m` is a part of
+    /// the recording `night`
     pub a: String,
-    /// The one that is compared with it
+    /// The recording that is compared with the baseline
     pub b: String,
 }
