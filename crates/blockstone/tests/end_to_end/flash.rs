@@ -102,7 +102,7 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
         (&["sim", "--reserve", "100000"], "reserve"),
         (&["sim", "--rate", "0"], "greater than zero"),
         (&["sim", "--phase", "1s@0"], "idle"),
-        (&["sim", "--phase", "0s@5"], "no phase"),
+        (&["sim", "--phase", "0s@5"], "not a phase"),
         (&["sim", "--drive-fills", "nan"], "greater than zero"),
         (&["sim", "--reads", "100"], "reads"),
         (&["sim", "--scale", "0"], "scale"),

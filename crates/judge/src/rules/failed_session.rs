@@ -9,11 +9,11 @@ use super::{Check, Judgement, Rule, RunCase, all_figures};
 pub(super) const RULE: Rule = Rule {
     id: "failed-session",
     weight: Weight::Condemns,
-    doc: "A session whose operation returned an error: the others then were not the load that was \
-          asked for.",
+    doc: "A session whose operation returned an error: the remaining sessions are not the \
+          requested load.",
     threshold: "One operation or one session.",
     cause: "The database or the storage beneath it returned an error.",
-    next: "Look at the first error, and into the kernel log (dmesg) at that time.",
+    next: "See the first error, and the kernel log (dmesg) at that time.",
     checks: &[Check::Run(check)],
 };
 

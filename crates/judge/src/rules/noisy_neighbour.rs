@@ -12,16 +12,16 @@ use crate::window::{Growth, HOST, PROCESS, Window};
 pub(super) const RULE: Rule = Rule {
     id: "noisy-neighbour",
     weight: Weight::Warns,
-    doc: "Others at work during the measurement: foreign processor time, time stolen by the \
-          hypervisor, or I/O on the device that is not ours.",
+    doc: "Other activity during the measurement: processor time of other processes, time stolen \
+          by the hypervisor, or I/O of others on the device.",
     threshold: "In the window of a headline figure or over all windows: more than 10 % of all \
                 processor time by others (user time only above loop, device-mapper, RAID and zram \
                 devices, whose kernel threads work for us), more than 2 % stolen, or more than 5 % \
                 of the device's requests and bytes not ours (for reads: writes, and bytes read \
                 that were not charged to this process; for writes: reads). Of a run: bytes read, \
                 of 10 MB or more.",
-    cause: "Another process, container or virtual machine shares processors or device.",
-    next: "Stop it or measure at a quiet time; the evidence names the kind.",
+    cause: "Another process, container or virtual machine uses the same processors or device.",
+    next: "Stop it, or measure at a quiet time; the evidence shows what was used.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
@@ -66,9 +66,7 @@ fn check(case: &Case) -> Judgement {
     match worst {
         Some((_, evidence)) if measured && found.is_empty() => Judgement::pass(evidence),
         Some((_, evidence)) if measured => Judgement::fail(evidence, found),
-        _ => {
-            Judgement::inconclusive("neither the machine's processors nor the device were measured")
-        }
+        _ => Judgement::inconclusive("neither the processors nor the device were measured"),
     }
 }
 
@@ -83,13 +81,13 @@ fn noise(case: &Case, windows: &[&Window]) -> Vec<Noise> {
     let kernel_helps = kernel_helps(case.devices());
     if let Ok(foreign) = derive::foreign(windows) {
         let ratio = if kernel_helps { foreign.user_ratio } else { foreign.busy_ratio };
-        out.push(Noise { what: "foreign processor time", ratio, limit: FOREIGN_CPU_MAX });
+        out.push(Noise { what: "processor time of others", ratio, limit: FOREIGN_CPU_MAX });
     }
     if let Ok(ratio) = derive::steal_ratio(windows) {
-        out.push(Noise { what: "stolen", ratio, limit: STEAL_MAX });
+        out.push(Noise { what: "stolen time", ratio, limit: STEAL_MAX });
     }
     if let Some(ratio) = foreign_io_ratio(case, windows) {
-        out.push(Noise { what: "foreign I/O", ratio, limit: FOREIGN_IO_MAX });
+        out.push(Noise { what: "I/O of others", ratio, limit: FOREIGN_IO_MAX });
     }
     out
 }
@@ -135,16 +133,14 @@ fn check_run(case: &RunCase) -> Judgement {
     let foreign = derive::foreign(&[&window])
         .map(|seen| if kernel_helps { seen.user_ratio } else { seen.busy_ratio });
     let noise = [
-        ("foreign processor time", foreign.ok(), FOREIGN_CPU_MAX),
-        ("stolen", derive::steal_ratio(&[&window]).ok(), STEAL_MAX),
-        ("foreign reads", foreign_reads(case), FOREIGN_IO_MAX),
+        ("processor time of others", foreign.ok(), FOREIGN_CPU_MAX),
+        ("stolen time", derive::steal_ratio(&[&window]).ok(), STEAL_MAX),
+        ("reads of others", foreign_reads(case), FOREIGN_IO_MAX),
     ];
     let measured: Vec<_> =
         noise.into_iter().filter_map(|(what, ratio, limit)| Some((what, ratio?, limit))).collect();
     if measured.is_empty() {
-        return Judgement::inconclusive(
-            "neither the machine's processors nor the device were measured",
-        );
+        return Judgement::inconclusive("neither the processors nor the device were measured");
     }
     let texts: Vec<String> =
         measured.iter().map(|(what, ratio, _)| format!("{} {what}", percent(*ratio))).collect();
