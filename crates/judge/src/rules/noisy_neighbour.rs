@@ -196,7 +196,7 @@ mod tests {
             }
         });
         assert_eq!(outcome, Outcome::Fail, "{evidence}");
-        assert!(evidence.contains("16.7 % foreign I/O"), "{evidence}");
+        assert!(evidence.contains("16.7 % I/O of others"), "{evidence}");
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
             }
         });
         assert_eq!(outcome, Outcome::Fail, "{evidence}");
-        assert!(evidence.contains("50 % foreign I/O"), "{evidence}");
+        assert!(evidence.contains("50 % I/O of others"), "{evidence}");
     }
 
     #[test]

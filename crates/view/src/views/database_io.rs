@@ -8,13 +8,13 @@ use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, sorted, te
 pub const VIEW: View = View {
     name: "database-io",
     title: "I/O by function",
-    doc: "I/O as the database counts it, by kind of process, object and context.",
+    doc: "I/O as counted by the database, by kind of process, object and context.",
     probe: "role",
     shape: Shape::Table,
     columns: &[
-        text("function", "function", "Kind of process, and what it was on where that is known."),
-        count("read_ios_per_s", "r/s", "Read requests a second."),
-        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        text("function", "function", "Kind of process, and the kind of object if known."),
+        count("read_ios_per_s", "r/s", "Read requests per second."),
+        flow("read_bytes_per_s", "read", "Bytes read per second."),
         mean_of(
             "read_ios_per_s",
             "read_await_ns",
@@ -22,14 +22,14 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a read.",
         ),
-        count("write_ios_per_s", "w/s", "Write requests a second."),
-        flow("write_bytes_per_s", "write", "Bytes written a second."),
+        count("write_ios_per_s", "w/s", "Write requests per second."),
+        flow("write_bytes_per_s", "write", "Bytes written per second."),
         mean_of(
             "write_ios_per_s",
             "write_size_bytes",
             "w size",
             Measure::Bytes,
-            "Mean size of a write: more than a block is coalesced.",
+            "Mean size of a write; above one block, writes are coalesced.",
         ),
         mean_of(
             "write_ios_per_s",
@@ -38,8 +38,8 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a write.",
         ),
-        count("extend_ios_per_s", "extend/s", "Requests that made a file longer, a second."),
-        count("flushes_per_s", "flush/s", "Flushes of files a second."),
+        count("extend_ios_per_s", "extend/s", "Requests that made a file longer, per second."),
+        count("flushes_per_s", "flush/s", "Flushes of files per second."),
         mean_of(
             "flushes_per_s",
             "flush_await_ns",
@@ -47,8 +47,8 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a flush.",
         ),
-        count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
-        count("evictions_per_s", "evict/s", "Blocks that had to leave the cache a second."),
+        count("hits_per_s", "hits/s", "Blocks found in the cache per second."),
+        count("evictions_per_s", "evict/s", "Blocks evicted from the cache per second."),
     ],
     rows,
 };

@@ -8,14 +8,15 @@ use crate::table::{Measure, Shape, Value, View, count, flow, level, mean_of, sha
 pub const VIEW: View = View {
     name: "disks",
     title: "Disks",
-    doc: "Each block device: requests, throughput, sizes, times, queue; first all disks together.",
+    doc: "Block devices: requests, throughput, sizes, times, queue; the first row is the total of \
+          all disks.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[
-        text("device", "device", "Kernel name; `all` for the disks beneath everything."),
-        level("device_kind", "kind", Measure::Text, "What it is."),
-        count("read_ios_per_s", "r/s", "Reads completed a second."),
-        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        text("device", "device", "Kernel name; `all` is the total of the physical disks."),
+        level("device_kind", "kind", Measure::Text, "Kind of device."),
+        count("read_ios_per_s", "r/s", "Reads completed per second."),
+        flow("read_bytes_per_s", "read", "Bytes read per second."),
         mean_of(
             "read_ios_per_s",
             "read_size_bytes",
@@ -30,8 +31,8 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a read, from the queue to completion.",
         ),
-        count("write_ios_per_s", "w/s", "Writes completed a second."),
-        flow("write_bytes_per_s", "write", "Bytes written a second."),
+        count("write_ios_per_s", "w/s", "Writes completed per second."),
+        flow("write_bytes_per_s", "write", "Bytes written per second."),
         mean_of(
             "write_ios_per_s",
             "write_size_bytes",
@@ -46,7 +47,7 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a write, from the queue to completion.",
         ),
-        count("flush_ios_per_s", "flush/s", "Cache flushes completed a second."),
+        count("flush_ios_per_s", "flush/s", "Cache flushes completed per second."),
         mean_of(
             "flush_ios_per_s",
             "flush_await_ns",
@@ -54,11 +55,17 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a flush.",
         ),
-        flow("discard_bytes_per_s", "discard", "Bytes discarded a second."),
+        flow("discard_bytes_per_s", "discard", "Bytes discarded per second."),
         count("queue_depth", "queue", "Mean number of requests waiting or in flight."),
-        level("in_flight", "in flight", Measure::Count, "Requests in flight at the end."),
-        share("busy_share", "busy", "Time with at least one request in flight."),
-        level("beneath", "beneath", Measure::Text, "What it lies on."),
+        level(
+            "in_flight",
+            "in flight",
+            Measure::Count,
+            "Requests in flight at the end of the \
+                                                         interval.",
+        ),
+        share("busy_share", "busy", "Share of the time with at least one request in flight."),
+        level("beneath", "beneath", Measure::Text, "The devices it is built on."),
     ],
     rows,
 };

@@ -8,13 +8,13 @@ use crate::table::{Measure, Shape, Value, View, count, flow, mean_of, text};
 pub const VIEW: View = View {
     name: "nfs",
     title: "NFS mounts",
-    doc: "Each NFS mount: requests, throughput, time in all and at the server, retransmits.",
+    doc: "NFS mounts: requests, throughput, total time and time at the server, retransmits.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[
-        text("mount", "mount", "Where it is mounted."),
-        count("read_ios_per_s", "r/s", "READ requests a second."),
-        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        text("mount", "mount", "The mount point."),
+        count("read_ios_per_s", "r/s", "READ requests per second."),
+        flow("read_bytes_per_s", "read", "Bytes read per second."),
         mean_of(
             "read_ios_per_s",
             "read_size_bytes",
@@ -34,10 +34,10 @@ pub const VIEW: View = View {
             "read_server_await_ns",
             "r server",
             Measure::Nanoseconds,
-            "Mean time from its sending to its answer.",
+            "Mean time from sending to the reply.",
         ),
-        count("write_ios_per_s", "w/s", "WRITE requests a second."),
-        flow("write_bytes_per_s", "write", "Bytes written a second."),
+        count("write_ios_per_s", "w/s", "WRITE requests per second."),
+        flow("write_bytes_per_s", "write", "Bytes written per second."),
         mean_of(
             "write_ios_per_s",
             "write_size_bytes",
@@ -57,9 +57,9 @@ pub const VIEW: View = View {
             "write_server_await_ns",
             "w server",
             Measure::Nanoseconds,
-            "Mean time from its sending to its answer.",
+            "Mean time from sending to the reply.",
         ),
-        count("flush_ios_per_s", "commit/s", "COMMIT requests a second."),
+        count("flush_ios_per_s", "commit/s", "COMMIT requests per second."),
         mean_of(
             "flush_ios_per_s",
             "flush_await_ns",
@@ -67,7 +67,7 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a COMMIT.",
         ),
-        count("retransmits_per_s", "again/s", "Requests sent again a second."),
+        count("retransmits_per_s", "retransmits/s", "Requests retransmitted per second."),
     ],
     rows,
 };

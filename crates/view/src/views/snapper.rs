@@ -10,16 +10,16 @@ use crate::table::{
 pub const VIEW: View = View {
     name: "snapper",
     title: "Sessions one by one",
-    doc: "What single sessions and background processes did, and averages: bytes a read, time a \
-          read.",
+    doc: "Activity of single sessions and background processes, with averages: bytes and time per \
+          read and write.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[
-        text("session", "session", "Its number in the database."),
-        level("role", "role", Measure::Text, "What kind of process it is."),
-        share("cpu_share", "CPU", "Time on a processor."),
+        text("session", "session", "The session id in the database."),
+        level("role", "role", Measure::Text, "The kind of process."),
+        share("cpu_share", "CPU", "Processor time, in percent of one processor."),
         share("run_queue_share", "run queue", "Time ready to run but waiting for a processor."),
-        count("read_ios_per_s", "r/s", "Read requests a second."),
+        count("read_ios_per_s", "r/s", "Read requests per second."),
         mean_of(
             "read_ios_per_s",
             "read_size_bytes",
@@ -34,7 +34,7 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a read.",
         ),
-        count("write_ios_per_s", "w/s", "Write requests a second."),
+        count("write_ios_per_s", "w/s", "Write requests per second."),
         mean_of(
             "write_ios_per_s",
             "write_size_bytes",
@@ -49,13 +49,18 @@ pub const VIEW: View = View {
             Measure::Nanoseconds,
             "Mean time of a write.",
         ),
-        count("hits_per_s", "hits/s", "Blocks found in the cache a second."),
-        flow("redo_bytes_per_s", "redo", "Redo generated a second."),
-        unmerged("redo_record_bytes", "a record", Measure::Bytes, "Redo for each record of it."),
-        flow("requested_read_bytes_per_s", "asked r", "Bytes that reading system calls gave."),
-        flow("charged_read_bytes_per_s", "storage r", "Bytes that storage had to deliver."),
-        flow("requested_write_bytes_per_s", "asked w", "Bytes that writing system calls took."),
-        flow("charged_write_bytes_per_s", "storage w", "Bytes sent, or to be sent, to storage."),
+        count("hits_per_s", "hits/s", "Blocks found in the cache per second."),
+        flow("redo_bytes_per_s", "redo", "Redo generated per second."),
+        unmerged("redo_record_bytes", "redo record", Measure::Bytes, "Bytes per redo record."),
+        flow("requested_read_bytes_per_s", "asked r", "Bytes returned by reading system calls."),
+        flow("charged_read_bytes_per_s", "storage r", "Bytes read from storage."),
+        flow("requested_write_bytes_per_s", "asked w", "Bytes accepted by writing system calls."),
+        flow(
+            "charged_write_bytes_per_s",
+            "storage w",
+            "Bytes written, or to be written, to \
+                                                        storage.",
+        ),
     ],
     rows,
 };
