@@ -106,7 +106,7 @@ fn one_table(report: &Report, name: &str, context: &Context) -> Result<String> {
     let Some(table) = found else {
         let what = if name.is_empty() { "a table" } else { name };
         let hint = if names.is_empty() { "it has no tables".to_owned() } else { names.join(", ") };
-        bail!("print {what} as CSV: the report has no such table\nhint: {hint}");
+        bail!("print {what} as CSV: the report has no such table\nhint: its tables are {hint}");
     };
     if name.is_empty() && names.len() > 1 {
         let others = names[1..].join(", ");

@@ -85,13 +85,14 @@ pub fn compare(a: (&Manifest, &Findings), b: (&Manifest, &Findings)) -> Comparis
 
 fn caveats() -> Vec<String> {
     vec![
-        "A and B were measured one after the other, not interleaved: what changed on the machine \
-         between them counts as a difference between them."
+        "A and B were measured one after the other, not interleaved: any change of the machine in \
+         between counts as a difference."
             .to_owned(),
-        "The drift that each recording saw in its own reference point is part of its intervals; \
-         drift between the two recordings is not."
+        "The intervals include the drift of the reference point within each recording, but not \
+         drift between the two recordings."
             .to_owned(),
-        "Each row stands at 95 %: of twenty rows without any difference, one shows one by chance."
+        "Each row is at 95 % confidence: of twenty rows without a difference, one shows a \
+         difference by chance."
             .to_owned(),
     ]
 }

@@ -91,9 +91,7 @@ pub fn section(manifest: &Manifest) -> Section {
         probes(&manifest.probes),
         recording(manifest),
     ];
-    Section::new("identity", "What was measured, and with what")
-        .detail(Detail::Page)
-        .with(tables.chain(rest))
+    Section::new("identity", "System and settings").detail(Detail::Page).with(tables.chain(rest))
 }
 
 const DEVICES: &[Heading] = &[
@@ -101,13 +99,13 @@ const DEVICES: &[Heading] = &[
     text("device_kind", "kind", "What it is."),
     text("model", "model", "Its model, where it has one."),
     text("scheduler", "scheduler", "The I/O scheduler."),
-    text("write_cache", "write cache", "What the kernel takes its write cache for."),
-    text("rotational", "rotational", "Whether the kernel takes it for a rotating disk."),
-    text("link", "link", "What connects it, and the most that link carries."),
+    text("write_cache", "write cache", "The write cache mode, according to the kernel."),
+    text("rotational", "rotational", "Whether it is a rotating disk, according to the kernel."),
+    text("link", "link", "The link that connects it, and its maximum rate."),
     text("beneath", "beneath", "The devices below it."),
     bytes("size_bytes", "size", "Its size."),
     bytes("logical_block_bytes", "logical block", "Its smallest request."),
-    bytes("physical_block_bytes", "physical block", "What it writes without reading."),
+    bytes("physical_block_bytes", "physical block", "Smallest write that needs no read first."),
     bytes("max_request_bytes", "largest request", "Its largest request."),
     count("queue_depth", "queue", "Requests that the kernel queues for it."),
 ];

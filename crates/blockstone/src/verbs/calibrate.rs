@@ -78,10 +78,11 @@ fn subject(args: &CalibrateArgs) -> Result<Subject> {
         (Some(path), _, None) => Ok(Subject::Path(path.clone())),
         (Some(path), _, Some(again)) if path == again => Ok(Subject::Destroy(path.clone())),
         (Some(path), _, Some(again)) => bail!(
-            "--destroy names {}, but {} is to be measured\nhint: name the same device twice",
+            "destroy {}: PATH names another device, {}\n\
+             hint: name the same device as PATH and with --destroy",
             again.display(),
             path.display()
         ),
-        (None, None, _) => bail!("nothing to measure\nhint: blockstone calibrate ."),
+        (None, None, _) => bail!("calibrate: no path is named\nhint: blockstone calibrate ."),
     }
 }

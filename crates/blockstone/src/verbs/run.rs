@@ -156,22 +156,23 @@ fn check_form(args: &RunArgs) -> Result<()> {
                 let option = option(name);
                 bail!(
                     "scan with {option}: the sessions of a scan only read its table\n\
-                     hint: leave out {option} or --profile scan; --scan-size says how large it is"
+                     hint: omit {option} or --profile scan; --scan-size sets the size of the \
+                     table"
                 );
             }
         }
         Profile::Slob => {
             if let Some(name) = given(of_scans).next() {
                 bail!(
-                    "select and update with {}: that is about scans past the cache\n\
+                    "run with {}: the option applies only to scans\n\
                      hint: add --profile scan",
                     option(name)
                 );
             }
             if form.noise.is_some() && method.loops.is_some() {
                 bail!(
-                    "add noise beside a number of loops: they may end before the noise begins\n\
-                     hint: leave out --loops, and give --run-time for the length of each window"
+                    "add noise with --loops: the loops may end before the noise starts\n\
+                     hint: omit --loops; --run-time sets the length of each window"
                 );
             }
         }

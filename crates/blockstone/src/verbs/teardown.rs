@@ -28,8 +28,8 @@ fn run(target: &str, printer: Printer) -> Result<Exit> {
     let Some(remove) = registry::find(target)?.remove_left.filter(|_| address.starts_with("//"))
     else {
         bail!(
-            "tear down {target}: nothing of a run can be left there\n\
-             hint: files of killed runs are removed by the next run in their directory"
+            "tear down {target}: a run leaves nothing behind there\n\
+             hint: files of killed runs are removed by the next run in the same directory"
         );
     };
     if remove(address)? {

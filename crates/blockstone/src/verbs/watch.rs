@@ -95,7 +95,7 @@ fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
     match given.iter().find(|(_, given)| *given && !args.once) {
         Some((option, _)) => bail!(
             "{option} without --once: there is no interval to report\n\
-             hint: add --once, or --record DIR and then blockstone report"
+             hint: add --once, or --record DIR and then use blockstone report"
         ),
         None => Ok(()),
     }
@@ -120,8 +120,8 @@ fn attend(
     }
     if !args.once && args.record.is_none() && args.listen.is_none() {
         bail!(
-            "watch without a terminal: nothing to draw on\n\
-             hint: --once prints one interval, --record DIR records, --listen answers Prometheus"
+            "watch: standard output is not a terminal\n\
+             hint: --once prints one interval, --record DIR records, --listen serves Prometheus"
         );
     }
     let (mut taken, mut warned) = (0, false);
@@ -154,7 +154,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
     let record = args.record.as_deref().map(destination).transpose()?;
     let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
-        bail!("watch process {pid}: there is none\nhint: ps -e lists processes");
+        bail!("watch process {pid}: no such process\nhint: ps -e lists processes");
     }
     Ok(Settings {
         argv: std::env::args().collect(),
@@ -186,8 +186,8 @@ fn hostname() -> String {
 fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Listener> {
     if !address.ip().is_loopback() && !args.allow_remote {
         bail!(
-            "listen on {address}: other hosts could reach it, and it asks for no password\n\
-             hint: --listen 127.0.0.1:{}, or add --allow-remote",
+            "listen on {address}: other hosts could connect without a password\n\
+             hint: use --listen 127.0.0.1:{}, or add --allow-remote",
             address.port()
         );
     }

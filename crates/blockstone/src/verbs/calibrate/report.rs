@@ -76,7 +76,7 @@ fn headline(manifest: &Manifest, findings: &Findings) -> Headline {
         .filter_map(|name| Some(card(findings, ("", "", name), select::figure(findings, name)?)))
         .collect();
     if figures.is_empty() {
-        let text = "no headline, it was not measured that far".to_owned();
+        let text = "no headline: the run ended before it was measured".to_owned();
         return Headline { subject, text, tone: Tone::Warning, figures };
     }
     Headline { subject, figures, ..Headline::default() }

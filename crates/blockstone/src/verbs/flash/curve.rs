@@ -14,8 +14,9 @@ use crate::recordings;
 pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> Result<Vec<Sample>> {
     let path = Path::new(curve);
     if path.is_file() {
-        let text = std::fs::read(path)
-            .map_err(|error| anyhow!("read {curve}: {error}\nhint: may it be read?"))?;
+        let text = std::fs::read(path).map_err(|error| {
+            anyhow!("read {curve}: {error}\nhint: check the path and its permissions")
+        })?;
         let is_bandwidth = path.file_name().is_some_and(|name| {
             let name = name.to_string_lossy();
             name.contains("_bw") || !name.contains("iops")
@@ -24,13 +25,13 @@ pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> R
         let (samples, bad) = fio_log(&String::from_utf8_lossy(&text), unit_bytes);
         if let Some((line, why)) = bad.first() {
             printer.note(&format!(
-                "warning: {} lines of {curve} left out, the first is line {line}: {why}",
+                "warning: {} lines of {curve} were skipped; the first is line {line}: {why}",
                 bad.len()
             ));
             if bad.len() * 10 > samples.len() + bad.len() {
                 bail!(
-                    "read {curve}: {} of its lines make no sense, the first is line {line}: {why}\n\
-                     hint: write it with fio --write_bw_log --log_avg_msec=1000",
+                    "read {curve}: {} lines are invalid; the first is line {line}: {why}\n\
+                     hint: create the log with fio --write_bw_log --log_avg_msec=1000",
                     bad.len()
                 );
             }
@@ -69,7 +70,10 @@ fn fio_log(text: &str, unit_bytes: f64) -> (Vec<Sample>, Vec<(usize, String)>) {
         }
         let until_s = ms / 1000.0;
         if !(until_s > from_s && value >= 0.0 && value.is_finite()) {
-            bad.push((index + 1, "time does not go on, or the value is none".to_owned()));
+            bad.push((
+                index + 1,
+                "timestamps must increase, and the value must be a number".to_owned(),
+            ));
             continue;
         }
         let duration_s = until_s - from_s;

@@ -15,13 +15,24 @@ const OF_EVENTS: [&str; 2] = ["top-events", "active-sessions"];
 
 const COLUMNS: &[Heading] = &[
     text("view", "view", "The table that has the figure."),
-    text("row", "what", "What names its row there."),
-    text("figure", "figure", "Its column there."),
-    unmerged("a", "A", Measure::OfRow, "Mean over the first part of time."),
-    unmerged("b", "B", Measure::OfRow, "Mean over the second."),
+    text("row", "what", "The row of that table."),
+    text("figure", "figure", "The column of that table."),
+    unmerged("a", "A", Measure::OfRow, "Mean of A."),
+    unmerged("b", "B", Measure::OfRow, "Mean of B."),
     unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
-    column("outcome", "B is", Measure::Text, Merge::Never, "What may be said of the second."),
-    unmerged("contribution", "of change", Measure::Share, "Of events: of the change of DB time."),
+    column(
+        "outcome",
+        "result",
+        Measure::Text,
+        Merge::Never,
+        "Whether B is higher or lower, if that is established.",
+    ),
+    unmerged(
+        "contribution",
+        "of change",
+        Measure::Share,
+        "For events: share of the change of database time.",
+    ),
 ];
 
 /// Names of the two parts of time, and what was watched in them.
@@ -61,8 +72,9 @@ pub fn report(sides: &Sides<'_>, tool_version: &str) -> Report {
         identity: vec![format!("A {a}"), format!("B {b}")],
         sections,
         notes: vec![
-            "A and B were watched one after the other, so other changes count as well; each row \
-             stands at 95 %: of twenty without a difference, one shows one by chance."
+            "A and B were watched one after the other, so any other change in between counts as a \
+             difference. Each row is at 95 % confidence: of twenty rows without a difference, one \
+             shows a difference by chance."
                 .to_owned(),
         ],
         tool_version: tool_version.to_owned(),
@@ -90,7 +102,7 @@ fn others(found: &[Difference], changed: Option<f64>) -> Vec<Section> {
     let mut sections = Vec::new();
     for view in registry::ALL {
         let name = format!("undecided-{}", view.name);
-        let title = format!("{}: no established difference", view.title);
+        let title = format!("{}: difference not established", view.title);
         let mut table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc);
         for found in found.iter().filter(|found| found.view.name == view.name).filter(same) {
             table.push(row(found, changed));

@@ -17,7 +17,7 @@ type Pick = fn(&Percentiles) -> u64;
 pub fn over_time(outcomes: &Outcomes<'_>) -> Section {
     let mut charts = vec![cliff(outcomes), amplification(outcomes)];
     charts.extend(outcomes.iter().map(|&(name, outcome)| percentiles(name, outcome)));
-    Section::new("run", "From full to steady")
+    Section::new("run", "From full to steady state")
         .about(
             "The device was full when time began, unless asked otherwise; what is written \
              overwrites. A drive fill is its visible capacity.",
@@ -35,7 +35,7 @@ pub fn distributions(outcomes: &Outcomes<'_>) -> Section {
         charts.push(tails(outcomes));
     }
     charts.push(erases(outcomes));
-    Section::new("requests", "Every request, every block").detail(Detail::Page).with(charts)
+    Section::new("requests", "All requests and blocks").detail(Detail::Page).with(charts)
 }
 
 /// How full blocks are over time.
@@ -94,7 +94,7 @@ fn cliff(outcomes: &Outcomes<'_>) -> Chart {
         chart.levels.extend(outcome.iops_analytic.map(steady));
         let end = outcome.points.last().map_or(0.0, |point| point.drive_fills);
         let to = outcome.cliff_drive_fills_analytic.min(end);
-        chart.bands.push(Band { from: 0.0, to, name: "spare left, by arithmetic".to_owned() });
+        chart.bands.push(Band { from: 0.0, to, name: "spare left, calculated".to_owned() });
     }
     chart
 }
@@ -180,7 +180,7 @@ fn erases(outcomes: &Outcomes<'_>) -> Chart {
     let x = Axis::new("erases", Measure::Count);
     let chart =
         Chart::new("erases", "Erases of the blocks", x, Axis::new("blocks", Measure::Count))
-            .about("How evenly blocks wear.");
+            .about("Distribution of wear.");
     outcomes.iter().zip(0..).fold(chart, |chart, (&(device, outcome), color)| {
         let name = if device.is_empty() { "blocks" } else { device };
         let points = outcome.erases.iter();

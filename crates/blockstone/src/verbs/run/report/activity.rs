@@ -184,7 +184,7 @@ pub fn detail(recording: &Recording, history: &History, findings: &RunFindings) 
     charts.extend(latencies(recording)?);
     charts.extend(lanes::processors(&lanes));
     charts.extend(lanes::devices(&lanes));
-    Ok(Section::new("time", "The run in time")
+    Ok(Section::new("time", "The run over time")
         .about("Counters of every tick; a window lies inside each phase after the load.")
         .detail(Detail::Page)
         .with(charts))

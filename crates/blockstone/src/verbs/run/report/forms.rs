@@ -27,7 +27,7 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
         let (a, b) = (key(a), key(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     })?;
-    let with = format!("{} blocks a read, {}", point.multiblock, sessions(point.parallel));
+    let with = format!("{} blocks per read, {}", point.multiblock, sessions(point.parallel));
     Some(Card {
         name: "read_mbps".into(),
         title: "Most megabytes read a second".into(),
@@ -35,7 +35,7 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
         prefix: "".into(),
         estimate: point.mb_per_s,
         unit: "MB/s".into(),
-        words: format!("MB/s at most, {with}").into(),
+        words: format!("MB/s, the maximum, with {with}").into(),
         source: point.label.clone(),
         condemned_by: point.condemned_by.clone(),
     })
@@ -43,10 +43,10 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
 
 /// The direct-path matrix: what every read took, beside what a database says about the same reads.
 pub fn scan(scan: &Scan) -> [Section; 3] {
-    let about = "Every size of read with every number of sessions, on one table. A session keeps \
-                 several reads outstanding and waits only when the next one has not returned yet: \
-                 the wait interface of a database therefore counts fewer waits than there are \
-                 reads, and of those it counts only the rest.";
+    let about = "Every read size with every number of sessions, on one table. A session keeps \
+                 several reads in flight and waits only if the next one has not completed yet: \
+                 the wait interface of a database therefore reports fewer waits than reads, and \
+                 only the remaining part of each read.";
     let spreads = scan.spreads.iter().map(|spread| {
         format!(
             "{}: {} blocks are {}× as fast as {}",
@@ -71,7 +71,7 @@ pub fn scan(scan: &Scan) -> [Section; 3] {
 }
 
 const POINTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks of a read."),
+    count("multiblock", "blocks", "Blocks per read."),
     count("parallel", "sessions", "Sessions that share the scan."),
     count("mb_per_s", "MB/s", "Decimal megabytes read a second."),
     count("iops", "reads/s", "Reads a second."),
@@ -113,11 +113,11 @@ fn points(scan: &Scan) -> Table {
 }
 
 const COUNTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks of a read."),
+    count("multiblock", "blocks", "Blocks per read."),
     count("parallel", "sessions", "Sessions that share the scan."),
     count("iops", "reads/s", "Reads a second, with the interval."),
     count("ios", "reads", "Reads in the window."),
-    count("outstanding", "outstanding", "Reads outstanding on average."),
+    count("outstanding", "outstanding", "Average number of reads in flight."),
     count("waits", "waits", "Direct path read waits in the window."),
     time("wait_ns_p99", "p99 wait", "99 % of the waits are no longer."),
     share("wait_time_ratio", "wait time ÷ read time", "Time of all waits ÷ time of all reads."),
@@ -143,7 +143,7 @@ fn counts(scan: &Scan) -> Table {
 }
 
 const EFFECTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks of a read."),
+    count("multiblock", "blocks", "Blocks per read."),
     count("from_parallel", "from sessions", "Sessions before."),
     count("to_parallel", "to sessions", "Sessions after."),
     ratio("mb_per_s_ratio", "MB/s", "Throughput."),
@@ -198,7 +198,7 @@ const SPREADS: &[Heading] = &[
 ];
 
 fn spreads(scan: &Scan) -> Table {
-    let mut table = Table::new("scan-spreads", "How far the sizes of reads differ", SPREADS);
+    let mut table = Table::new("scan-spreads", "Differences between read sizes", SPREADS);
     for spread in &scan.spreads {
         table.push([
             u64::from(spread.parallel).into(),
@@ -238,7 +238,7 @@ fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Dra
 }
 
 fn throughput(scan: &Scan) -> Chart {
-    let x = Axis::new("blocks a read", Measure::Count).log();
+    let x = Axis::new("blocks per read", Measure::Count).log();
     let y = Axis::new("", Measure::BytesPerS);
     let chart = Chart::new("scan-throughput", "Scan throughput", x, y);
     let chart = chart.about("Bytes a second by size of read; whiskers are the 95 % intervals.");
@@ -246,7 +246,7 @@ fn throughput(scan: &Scan) -> Chart {
 }
 
 fn latencies(scan: &Scan) -> Chart {
-    let x = Axis::new("blocks a read", Measure::Count).log();
+    let x = Axis::new("blocks per read", Measure::Count).log();
     let y = Axis::new("mean", Measure::Nanoseconds).log();
     let chart = Chart::new("reads-and-reported-waits", "Reads and reported waits", x, y).about(
         "Mean of every read (solid), and the mean wait that a database reports of the same reads \
@@ -266,7 +266,7 @@ pub fn noise(noise: &Noise) -> [Section; 2] {
                  sections describe the first window.";
     [
         Section::new("noise", "Noise beside the sessions").about(about).with([effect(noise)]),
-        Section::new("noise-in-detail", "The noise itself")
+        Section::new("noise-in-detail", "The noise writers")
             .detail(Detail::Page)
             .with([shares(noise)])
             .with([writers(noise)]),
@@ -321,7 +321,7 @@ fn in_words(noise: &Noise) -> String {
         rate.map_or_else(|| "–".to_owned(), |rate| three_digits(rate.value))
     };
     format!(
-        "noise: {} writers of durable {} one after the other, {} MB/s, {} writes/s: {latency}",
+        "noise: {} writers, each one durable {} write at a time, {} MB/s, {} writes/s: {latency}",
         noise.writers,
         block_size(noise.write_bytes),
         rate(noise.mb_per_s),
