@@ -57,7 +57,7 @@ pub struct Device {
 pub enum DeviceError {
     /// No more flash than is visible.
     #[error(
-        "configure the device: {raw_bytes} raw bytes do not exceed {visible_bytes} visible bytes\n\
+        "configure the device: {visible_bytes} bytes visible, but only {raw_bytes} bytes raw\n\
          hint: without spare capacity nothing can be overwritten"
     )]
     NoSpare {

@@ -20,7 +20,7 @@ pub enum Policy {
 
 /// The text names no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy `{text}`; write greedy, fifo, random, cost-benefit or d=N, as in d=10")]
+#[error("unknown policy `{text}`; write greedy, fifo, random, cost-benefit or d=N, such as d=10")]
 pub struct PolicyError {
     text: String,
 }

@@ -35,7 +35,7 @@ pub enum ClaimError {
     /// A device in use was to be overwritten.
     #[error(
         "destroy {}: it is in use: {usage}\n\
-         hint: name a directory on it instead, or take it out of use first",
+         hint: name a directory on it instead, or unmount or detach it first",
         path.display()
     )]
     InUse {
@@ -60,7 +60,7 @@ pub enum ClaimError {
     /// The directory has too little room.
     #[error(
         "create {asked} of files in {}: only {free} are free\n\
-         hint: free some space, or ask for less with {less}",
+         hint: free some space, or use less with {less}",
         path.display()
     )]
     NoSpace {

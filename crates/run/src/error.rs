@@ -72,8 +72,8 @@ pub enum RunError {
     DestroyOther { path: PathBuf },
     /// A window of no length.
     #[error(
-        "run for no time: nothing would be measured
-hint: use --run-time 1s or more"
+        "run for no time: nothing would be measured\n\
+         hint: use --run-time 1s or more"
     )]
     NoTime,
     /// A list of the matrix names nothing that could be measured.

@@ -54,9 +54,8 @@ pub enum WatchError {
     Thread(std::io::Error),
     /// The address cannot be listened on.
     #[error(
-        "listen on {address}: {why}
-\
-         hint: another program may use the port, or the address is not one of this host"
+        "listen on {address}: {why}\n\
+         hint: the port may be in use or need root (below 1024), or the address is not local"
     )]
     Listen { address: std::net::SocketAddr, why: String },
 }

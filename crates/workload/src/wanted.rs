@@ -221,8 +221,8 @@ impl FromStr for HotspotWanted {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is not a hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
-                 operations, one in the 8 MiB from 16 MiB on"
+                "`{text}` is not a hot range; write SIZE@OFFSET/N: 8M@16M/3 is 1 of 3 operations \
+                 in the 8 MiB at offset 16 MiB"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;

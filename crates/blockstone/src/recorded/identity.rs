@@ -70,12 +70,16 @@ pub fn duration_ns(manifest: &Manifest) -> u64 {
 pub fn unfinished(manifest: &Manifest) -> Option<String> {
     let after = format_ns(duration_ns(manifest) as f64);
     let phases = manifest.phases.len();
-    let rest = format!("after {after} and {phases} phases; what was measured until then follows");
+    let rest =
+        format!("after {after} and {phases} phases; the report shows what was measured until then");
     match &manifest.end {
         End::Complete => None,
         End::Running => Some(format!("Not finished: still running, or killed {rest}")),
         End::Interrupted { signal } => Some(format!("Interrupted by {signal} {rest}")),
-        End::Failed { error } => Some(format!("Failed ({error}) {rest}")),
+        End::Failed { error } => {
+            let error = error.lines().next().unwrap_or_default();
+            Some(format!("Failed ({error}) {rest}"))
+        }
     }
 }
 

@@ -11,15 +11,15 @@ use crate::disk::DiskError;
 pub enum GroupError {
     /// Fewer disks than copies.
     #[error(
-        "create disk group: {redundancy} redundancy keeps {copies} copies, and there are {disks} \
-         disks\nhint: name more disks, or ask for less redundancy"
+        "create disk group: {redundancy} redundancy needs a disk for each of {copies} copies, but \
+         the number of disks is {disks}\nhint: name more disks, or use less redundancy"
     )]
     TooFewDisks { redundancy: &'static str, copies: usize, disks: usize },
     /// Fewer failure groups than copies.
     #[error(
-        "create disk group: {redundancy} redundancy keeps {copies} copies, and the disks form \
+        "create disk group: {redundancy} redundancy keeps {copies} copies, but the disks form \
          {failure_groups} failure groups\n\
-         hint: put the disks into more failure groups, or ask for less redundancy"
+         hint: put the disks into more failure groups, or use less redundancy"
     )]
     TooFewFailureGroups { redundancy: &'static str, copies: usize, failure_groups: usize },
     /// A parameter has a value it cannot have.
@@ -56,7 +56,7 @@ pub enum GroupError {
     /// A device is used by something else.
     #[error(
         "use device {disk} as a disk: it is in use by {usage}\n\
-         hint: name a directory on it instead, or take it out of use first"
+         hint: name a directory on it instead, or unmount or detach it first"
     )]
     InUse { disk: String, usage: String },
     /// The state of a device could not be determined.
