@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
                 requests in flight at both edges of its windows. Measured: a hole or a cached file \
                 misses 100 %, real direct reads miss at most 0.3 %; at 10 % the rate is at most 11 \
                 % too high. Phases that are cached by intention (cached-read/cached and /buffered) \
-                are left out. Of a run: more than 10 % of the bytes read, of 10 MB or more.",
+                are left out. In a run: more than 10 % of the bytes read, of 10 MB or more.",
     cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
             the page cache absorbed the writes.",
     next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \

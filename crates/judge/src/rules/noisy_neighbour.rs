@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
                 processor time by others (user time only above loop, device-mapper, RAID and zram \
                 devices, whose kernel threads work for us), more than 2 % stolen, or more than 5 % \
                 of the device's requests and bytes not ours (for reads: writes, and bytes read \
-                that were not charged to this process; for writes: reads). Of a run: bytes read, \
+                that were not charged to this process; for writes: reads). In a run: bytes read, \
                 of 10 MB or more.",
     cause: "Another process, container or virtual machine uses the same processors or device.",
     next: "Stop it, or measure at a quiet time; the evidence shows what was used.",

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     threshold: "Any point without O_DIRECT; direct I/O on tmpfs, ramfs, ecryptfs, ext4 with \
                 data=journal (open(2), ext4(5)) and on btrfs extents that are stored compressed or \
                 inline (btrfs(5)). Success of a misaligned request proves nothing: tmpfs and btrfs \
-                accept it. Of a run: a path without direct I/O, as the target found it when it \
+                accept it. In a run: a path without direct I/O, as the target found it when it \
                 opened its disks; tmpfs and ecryptfs.",
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or \

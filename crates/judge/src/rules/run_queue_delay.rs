@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     threshold: "Run-queue time (/proc/PID/schedstat) of at least 25 % of the mean commit latency \
                 at one committer. A commit costs two or three context switches; on idle processors \
                 they wait some microseconds, and on busy ones commits were measured 15 to 30 times \
-                slower. Of a run: at least 25 % of the database time in the run queue, inside \
+                slower. In a run: at least 25 % of the database time in the run queue, inside \
                 waits too: then latencies of I/O hold time that the storage did not take.",
     cause: "The processors are busy: other processes are running, or there are too few processors \
             for the load.",

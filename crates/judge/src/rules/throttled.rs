@@ -37,7 +37,7 @@ pub(super) const RULE: Rule = Rule {
                 than a host's single I/O thread does. Without a mark the plateau is the device's \
                 own ceiling, unless a control group's limit lies within twice what was reached: \
                 then it stays open. The cap limits bytes when 8K and 1 MiB reach the same bytes a \
-                second within 3 %, else I/Os. Of a run: at least 95 % of a control group's limit \
+                second within 3 %, else I/Os. In a run: at least 95 % of a control group's limit \
                 on a device of the target's chain.",
     cause: "A limit outside of the control groups of this machine: a cap of a cloud volume or \
             hypervisor, or a control group that is not visible here.",

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     threshold: "A 95 % interval wider than ±10 %; halves of a window that differ by more than 10 % \
                 and by more than their intervals; or windows of the reference that differ by more \
                 than 10 % of their mean. Windows end early at ±2 %, so 10 % is five times what a \
-                steady device needs. Of a run: an interval wider than ±10 % of the reads, writes, \
+                steady device needs. In a run: an interval wider than ±10 % of the reads, writes, \
                 commits or operations a second, where at least 1,000 of them completed.",
     cause: "A device that changes its state (garbage collection, a write cache that fills up, \
             thermal limits), or intermittent load of others.",
