@@ -9,7 +9,7 @@ use super::{EVENT, INSTANCE, ROLE, SERVER, SQL, TRANSFERS, charged, seen};
 /// The load profile, as far as it is not in [`INSTANCE`] and [`SQL`].
 pub const DATABASE: Schema = Schema {
     probe: "database",
-    doc: "The load profile of a database server as a whole, beside `instance` and `sql`.",
+    doc: "Further statistics of a whole database server, in addition to `instance` and `sql`.",
     columns: &[
         seen("rollbacks", Unit::Count, "Transactions rolled back."),
         seen("statements", Unit::Count, "Statements sent by clients."),

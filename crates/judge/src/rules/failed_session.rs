@@ -28,7 +28,7 @@ fn check(case: &RunCase) -> Judgement {
             Judgement::inconclusive("failed operations were not counted")
         }
         (failed, error) => {
-            let why = error.unwrap_or("no error was kept");
+            let why = error.unwrap_or("the error was not recorded");
             let count = thousands(failed.unwrap_or(0) as i64);
             let evidence = format!("{count} operations failed in the window; first: {why}");
             Judgement::fail(evidence, all_figures())

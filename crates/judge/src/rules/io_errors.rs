@@ -27,7 +27,7 @@ fn check(case: &Case) -> Judgement {
             || phase.first_error.is_some()
             || phase.stop == Stop::Failed;
         if failed {
-            let why = phase.first_error.as_deref().unwrap_or("no error was kept");
+            let why = phase.first_error.as_deref().unwrap_or("the error was not recorded");
             first.get_or_insert_with(|| format!("first in {}: {why}", phase.label));
             labels.push(phase.label.clone());
         }

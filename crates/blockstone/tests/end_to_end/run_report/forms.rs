@@ -82,7 +82,7 @@ fn noise_gives_both_windows_and_their_ratio() {
     }
     assert_eq!(document["window"]["label"], "quiet");
     assert!(document["scan"].as_array().unwrap().is_empty());
-    assert!(page(&place).contains("Noise beside the sessions"));
+    assert!(page(&place).contains("Effect of noise on the sessions"));
 }
 
 #[test]

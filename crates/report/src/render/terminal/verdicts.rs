@@ -70,7 +70,7 @@ fn concerns(verdict: &Verdict, all: usize) -> String {
             } else {
                 format!("{count} windows")
             };
-            figures.map_or(others.clone(), |figures| format!("{figures}; likewise {others}"))
+            figures.map_or(others.clone(), |figures| format!("{figures}; also in {others}"))
         }
     }
 }

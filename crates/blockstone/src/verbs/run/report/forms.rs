@@ -261,11 +261,11 @@ fn latencies(scan: &Scan) -> Chart {
 
 /// The same sessions without and with noise beside them.
 pub fn noise(noise: &Noise) -> [Section; 2] {
-    let about = "The same sessions in two windows: alone, then beside writers that go through an \
-                 area of their own one durable write after the other, as log writers do. All other \
-                 sections describe the first window.";
+    let about = "The same sessions in two windows: alone, then beside noise writers. Each writer \
+                 loops over its own area with one durable write after the other, as log writers \
+                 do. All other sections describe the first window.";
     [
-        Section::new("noise", "Noise beside the sessions").about(about).with([effect(noise)]),
+        Section::new("noise", "Effect of noise on the sessions").about(about).with([effect(noise)]),
         Section::new("noise-in-detail", "The noise writers")
             .detail(Detail::Page)
             .with([shares(noise)])
@@ -283,7 +283,7 @@ const NOISE: &[Heading] = &[
 ];
 
 fn effect(noise: &Noise) -> Table {
-    let mut table = Table::new("noise", "Noise beside the sessions", NOISE);
+    let mut table = Table::new("noise", "Effect of noise on the sessions", NOISE);
     for row in &noise.effect {
         let outcome = match row.outcome {
             Change::Condemned => "condemned",
@@ -330,7 +330,7 @@ fn in_words(noise: &Noise) -> String {
 }
 
 const WRITERS: &[Heading] = &[
-    count("writers", "writers", "Writers beside the sessions."),
+    count("writers", "writers", "Number of noise writers."),
     bytes("write_bytes", "write", "Bytes of each durable write."),
     flow("bytes_per_s", "together", "Bytes a second of all writers."),
     count("iops", "writes/s", "Their writes a second."),
@@ -340,7 +340,7 @@ const WRITERS: &[Heading] = &[
 ];
 
 fn writers(noise: &Noise) -> Table {
-    let mut table = Table::new("noise-writers", "The writers beside the sessions", WRITERS);
+    let mut table = Table::new("noise-writers", "The noise writers", WRITERS);
     let latency = noise.latency.as_ref();
     table.push([
         u64::from(noise.writers).into(),
