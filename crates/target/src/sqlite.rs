@@ -64,8 +64,8 @@ pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {
         return Err(TargetError::own(SqlError::Address {
             address: "sqlite".to_owned(),
-            why: "it does not name a directory for the database".to_owned(),
-            hint: "sqlite:DIRECTORY makes it in that directory",
+            why: "no directory for the database is named".to_owned(),
+            hint: "sqlite:DIRECTORY creates it in that directory",
         }));
     }
     Ok(Storage::At(PathBuf::from(&spec.address)))
@@ -307,7 +307,7 @@ impl Database for Sqlite {
 
 /// What SQLite keeps no count of.
 fn unmeasured() -> Vec<(&'static str, &'static str, Unmeasured)> {
-    let why = || Unmeasured::NotInVersion("SQLite keeps no count of it".to_owned());
+    let why = || Unmeasured::NotInVersion("SQLite does not count it".to_owned());
     let known = ["physical_reads", "commits", "db_time_ns", "retries", "commit_ns"];
     let instance = INSTANCE.columns.iter().map(|column| (INSTANCE.probe, column.name));
     let sql = SQL.columns.iter().map(|column| (SQL.probe, column.name));

@@ -64,8 +64,8 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     if let Some(server) = watch.server().filter(|server| !server.is_local) {
         let Server { product, version, address, .. } = server;
         printer.note(&format!(
-            "note: {product} {version} at {address} is not on this host, or its processes \
-             cannot be identified: these tables say nothing of its processors, files and disks"
+            "note: {product} {version} at {address} is not on this host, or its processes cannot \
+             be identified: the tables do not include its processors, files and disks"
         ));
     }
     let ended = attend(&mut watch, args, printer, &interrupt);

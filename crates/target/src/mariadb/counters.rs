@@ -189,7 +189,7 @@ fn unmeasured(known: &HashMap<String, u64>) -> Vec<(&'static str, &'static str, 
     let columns = INSTANCE.columns.iter().map(|column| (INSTANCE.probe, column.name));
     let columns = columns.chain(SQL.columns.iter().map(|column| (SQL.probe, column.name)));
     let lacking = columns.filter(|(_, name)| !counted(name)).map(|(probe, name)| {
-        (probe, name, Unmeasured::NotInVersion("the server keeps no count of it".to_owned()))
+        (probe, name, Unmeasured::NotInVersion("the server does not count it".to_owned()))
     });
     let untimed = ["read_ns", "write_ns"].map(|name| {
         let why = Unmeasured::NotInVersion("InnoDB does not time its I/O".to_owned());

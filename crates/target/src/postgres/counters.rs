@@ -193,7 +193,12 @@ fn unmeasured(
     ];
     let (mut lacking, since_14, since_18) =
         (Vec::new(), ["full_page_images", "redo_writes", "flushes"], ["redo_written_bytes"]);
-    let later = |version: u32| Unmeasured::NotInVersion(format!("PostgreSQL {version} has it"));
+    let later = |version: u32| {
+        Unmeasured::NotInVersion(format!(
+            "available from PostgreSQL \
+                                                                 {version}"
+        ))
+    };
     for (since, names) in [(14, &since_14[..]), (18, &since_18[..])] {
         if version >= since {
             known.extend(names);
@@ -207,7 +212,7 @@ fn unmeasured(
         } else if since_18.contains(&name) {
             later(18)
         } else {
-            Unmeasured::NotInVersion("PostgreSQL keeps no count of it".to_owned())
+            Unmeasured::NotInVersion("PostgreSQL does not count it".to_owned())
         };
         lacking.push((probe, name, why));
     }
