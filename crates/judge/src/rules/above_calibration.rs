@@ -9,9 +9,9 @@ pub(super) const RULE: Rule = Rule {
     id: "above-calibration",
     weight: Weight::Warns,
     doc: "Rates above the maximum that the calibration of the same path measured.",
-    threshold: "More than 1.1 × the calibrated figure with an interval that lies above it: a \
-                calibration looks for the most, so that a run cannot exceed it by more than both \
-                drift.",
+    threshold: "More than 1.1 × the calibrated figure, with an interval above that figure. A \
+                calibration measures the maximum, so a run cannot exceed it by more than the \
+                drift of both.",
     cause: "A cache that served this run but not the calibration, or storage that has changed \
             since.",
     next: "Calibrate the path again and compare; see the other verdicts on caches.",

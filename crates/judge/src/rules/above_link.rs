@@ -12,10 +12,10 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Condemns,
     doc: "More bytes per second than the link to the device can carry: a cache on the host side \
           of the link answered.",
-    threshold: "The lower end of a point's interval, the load beside it included, is more than 2 % \
-                above the payload rate of the link: that of --link-mbps where given, else the sum \
-                over the disks at the bottom of the chain as the kernel knows it. The 2 % allow \
-                for the rounding of published rates.",
+    threshold: "The lower end of a point's interval, including the background load, is more than \
+                2 % above the payload rate of the link: the rate given by --link-mbps, otherwise \
+                the sum over the disks at the bottom of the chain, as known to the kernel. The 2 \
+                % allow for rounding of published rates.",
     cause: "A cache on this side of the link answered, or the link is faster than stated.",
     next: "Check the speed of the link (lspci -vv, ethtool) and where the data come from; measure \
            a file larger than every cache to be sure.",

@@ -18,10 +18,11 @@ pub(super) const RULE: Rule = Rule {
           rate can be sustained.",
     threshold: "One step down by a factor of at least 1.5 between two levels that are each steady \
                 within 15 %: inside a window (three slices of 200 ms or more on either side), or \
-                between repeats of one point (three or more). A later window of the same kind that \
-                is again 25 % faster, foreign processor time that rose by 10 % of all, or a bucket \
-                that the lower rate would have kept full, speaks against it. The bucket is what \
-                was completed until the step, less what the lower rate refilled.",
+                between repeats of one point (three or more). It is not a burst if a later window \
+                of the same kind is 25 % faster again, if the processor time of other processes \
+                rose by 10 % of the total, or if the lower rate would have kept the bucket full. \
+                The size of the bucket is the work completed until the step, less what was \
+                refilled at the lower rate.",
     cause: "The burst credits of a cloud volume or hypervisor ran out; for writes, the SLC cache \
             of an SSD that fills up looks the same.",
     next: "Use the rate after the step for sizing; measure longer (--full) to see whether it \

@@ -11,11 +11,11 @@ pub(super) const RULE: Rule = Rule {
     doc: "Zeros, repetitions or compressible data in the file, on the disks of a run or in the \
           files of its database: storage that compresses or deduplicates serves them without \
           moving the data.",
-    threshold: "Information left in a seeded sample: bytes after LZ4 on each block, without blocks \
-                that occur twice. Below 25 % of the sample it condemns (zeros leave under 1 %); \
-                below 90 % it only warns, because data of real databases leave 30 to 80 % and \
-                storage that does not compress is measured truly by them. Blockstone's own data \
-                leave 100 %.",
+    threshold: "The information in a seeded sample: its size after LZ4 on each block, without \
+                duplicate blocks. Below 25 % of the sample the rule condemns (zeros: less than 1 \
+                %); below 90 % it only warns, because data of real databases have 30 to 80 %, and \
+                for storage that does not compress they are valid. Data written by Blockstone \
+                have 100 %.",
     cause: "The file holds zeros or patterns, for example from dd if=/dev/zero or an empty \
             tablespace.",
     next: "Measure a directory, so that blockstone creates an incompressible file; or note that \

@@ -11,9 +11,10 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Warns,
     doc: "A rate that is limited by the processor time of this process: the storage can do more, \
           and the number is a lower bound.",
-    threshold: "User and system time of this process of at least 90 % of the processors that the \
-                load can use (its threads, at most those allowed); or more than half of the rate \
-                of the null engine for each worker, where the tool's own cost is half of each I/O.",
+    threshold: "User and system time of this process is at least 90 % of the processors that the \
+                load can use (one per thread, at most those allowed); or the rate per worker is \
+                more than half of that of the null engine, so that the tool's own cost is half of \
+                each I/O.",
     cause: "Too few processors for the rate: the I/O path of the kernel and the load generator \
             use all of them.",
     next: "Read the number as a lower bound; give the process more processors, or use io_uring, \

@@ -15,13 +15,13 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Condemns,
     doc: "Commits that returned before the data were durable: the device declares a volatile \
           write cache and nothing flushed it, or a commit takes no longer than a plain write.",
-    threshold: "Condemns when a device with a volatile cache (`queue/write_cache`) saw fewer than \
-                half a flush for each fdatasync or fsync of a single committer; each of them needs \
-                one, while O_DSYNC may use forced-unit-access writes, which are not counted. Warns \
-                when, on such a device, the median commit takes less than 1.1 times a median plain \
-                write; or, on a rotating disk (random reads of 2 ms and more, so that virtual \
-                disks that only claim to rotate are left out), less than 2 ms, half a turn at \
-                15,000 rpm.",
+    threshold: "Condemns if a device with a volatile cache (`queue/write_cache`) received less \
+                than half a flush per fdatasync or fsync of a single committer; each of them \
+                needs one, while O_DSYNC may use forced-unit-access writes, which are not \
+                counted. Warns if, on such a device, the median commit takes less than 1.1 times \
+                the median plain write; or if, on a rotating disk, it takes less than 2 ms, half \
+                a turn at 15,000 rpm. Disks with random reads below 2 ms are not considered \
+                rotating, whatever they report.",
     cause: "Flushes are disabled (mount option nobarrier, an unsafe cache mode of the hypervisor) \
             or ignored by the device; by latency alone, a cache protected by a battery or \
             capacitors looks the same.",

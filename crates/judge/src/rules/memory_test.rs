@@ -20,10 +20,11 @@ pub(super) const RULE: Rule = Rule {
           this process, or moved far fewer beneath a loop device, than the load generator \
           completed or the database read; or the file system is in memory.",
     threshold: "More than 10 % of the bytes of a point are missing, after allowing for the \
-                requests in flight at both edges of its windows. Measured: a hole or a cached file \
-                misses 100 %, real direct reads miss at most 0.3 %; at 10 % the rate is at most 11 \
-                % too high. Phases that are cached by intention (cached-read/cached and /buffered) \
-                are left out. In a run: more than 10 % of the bytes read, of 10 MB or more.",
+                requests in flight at both edges of its windows. In measurements, a hole or a \
+                cached file misses 100 %, and real direct reads at most 0.3 %; at 10 % the rate \
+                is at most 11 % too high. Phases that are cached on purpose (cached-read/cached \
+                and /buffered) are excluded. In a run: more than 10 % of the bytes read, if at \
+                least 10 MB were read.",
     cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
             the page cache absorbed the writes.",
     next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \

@@ -14,12 +14,12 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Warns,
     doc: "Other activity during the measurement: processor time of other processes, time stolen \
           by the hypervisor, or I/O of others on the device.",
-    threshold: "In the window of a headline figure or over all windows: more than 10 % of all \
-                processor time by others (user time only above loop, device-mapper, RAID and zram \
-                devices, whose kernel threads work for us), more than 2 % stolen, or more than 5 % \
-                of the device's requests and bytes not ours (for reads: writes, and bytes read \
-                that were not charged to this process; for writes: reads). In a run: bytes read, \
-                of 10 MB or more.",
+    threshold: "In the window of a headline figure or over all windows: other processes used more \
+                than 10 % of all processor time (only user time on loop, device-mapper, RAID and \
+                zram devices, whose kernel threads serve this load), more than 2 % was stolen, or \
+                more than 5 % of the requests and bytes of the device were not of this process \
+                (for reads: writes, and bytes read that were not charged to this process; for \
+                writes: reads). In a run, only bytes read count, if at least 10 MB were read.",
     cause: "Another process, container or virtual machine uses the same processors or device.",
     next: "Stop it, or measure at a quiet time; the evidence shows what was used.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],

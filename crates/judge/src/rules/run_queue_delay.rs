@@ -12,10 +12,11 @@ pub(super) const RULE: Rule = Rule {
     doc: "Commits, or sessions of a run, that spent much of their time ready to run but without a \
           processor.",
     threshold: "Run-queue time (/proc/PID/schedstat) of at least 25 % of the mean commit latency \
-                at one committer. A commit costs two or three context switches; on idle processors \
-                they wait some microseconds, and on busy ones commits were measured 15 to 30 times \
-                slower. In a run: at least 25 % of the database time in the run queue, inside \
-                waits too: then latencies of I/O hold time that the storage did not take.",
+                of one committer. A commit needs two or three context switches, which take some \
+                microseconds on idle processors; on busy ones, commits were measured to be 15 to \
+                30 times slower. In a run: at least 25 % of the database time is run-queue time, \
+                including that inside waits, so that I/O latencies include time not spent in the \
+                storage.",
     cause: "The processors are busy: other processes are running, or there are too few processors \
             for the load.",
     next: "Stop other processes, pin the log writer or raise its priority, or add processors; \

@@ -10,9 +10,9 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Condemns,
     doc: "Operations that visited a different number of rows than the work unit, or a share of \
           updates that differs from the requested one.",
-    threshold: "One row too many or too few; a share of updates off by more than two percentage \
-                points where at least 1,000 operations ran. Sessions spread updates evenly, so a \
-                window of any length holds nearly the exact share.",
+    threshold: "One row too many or too few; or a share of updates that differs by more than two \
+                percentage points, if at least 1,000 operations ran. Sessions spread updates \
+                evenly, so a window of any length has nearly the exact share.",
     cause: "An error in this tool, or a target whose schemas do not hold the rows that were \
             loaded.",
     next: "Please report this, with the recording.",

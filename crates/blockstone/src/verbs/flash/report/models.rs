@@ -153,8 +153,8 @@ pub fn cliff(cliff: &Cliff) -> Report {
             Tone::Warning,
         ),
         (false, None) => (
-            "the rate asked for does not hold behind the cliff, whatever the spare: more dies, or \
-             fewer writes",
+            "the required rate is not sustained after the cliff, whatever the spare: use more \
+             dies or write less",
             Tone::Warning,
         ),
     };
