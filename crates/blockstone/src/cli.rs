@@ -19,8 +19,8 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const ABOUT: &str = "Measure storage the way a database uses it, and show which results to trust";
-const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requirement is not met, 2 could not run, 3 ran \
-                          but not trustworthy, 4 a required capability is missing, 130 \
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requirement is not met, 2 could not run, 3 \
+                          ran but not trustworthy, 4 a required capability is missing, 130 \
                           interrupted.";
 
 /// Options of every verb.

@@ -41,8 +41,7 @@ fn check_run(case: &RunCase) -> Judgement {
              PostgreSQL leaves the rest of a page empty if a row does not fill it.",
         )
         .advising(
-            "Omit --obfuscate, or note that the results do not apply to storage that \
-                   compresses.",
+            "Omit --obfuscate, or note that the results do not apply to storage that compresses.",
         )
 }
 

@@ -193,12 +193,8 @@ fn unmeasured(
     ];
     let (mut lacking, since_14, since_18) =
         (Vec::new(), ["full_page_images", "redo_writes", "flushes"], ["redo_written_bytes"]);
-    let later = |version: u32| {
-        Unmeasured::NotInVersion(format!(
-            "available from PostgreSQL \
-                                                                 {version}"
-        ))
-    };
+    let later =
+        |version: u32| Unmeasured::NotInVersion(format!("available from PostgreSQL {version}"));
     for (since, names) in [(14, &since_14[..]), (18, &since_18[..])] {
         if version >= since {
             known.extend(names);

@@ -18,8 +18,7 @@ pub const VIEW: View = View {
         text(
             "wait_class",
             "class",
-            "The wait class; `Lock` are queued locks, `LWLock` are \
-                                     latches.",
+            "The wait class; `Lock` are queued locks, `LWLock` are latches.",
         ),
         text("event", "event", "What they waited for."),
         count("average_active_sessions", "AAS", "Average number of sessions in this wait."),

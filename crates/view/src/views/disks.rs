@@ -61,8 +61,7 @@ pub const VIEW: View = View {
             "in_flight",
             "in flight",
             Measure::Count,
-            "Requests in flight at the end of the \
-                                                         interval.",
+            "Requests in flight at the end of the interval.",
         ),
         share("busy_share", "busy", "Share of the time with at least one request in flight."),
         level("beneath", "beneath", Measure::Text, "The devices it is built on."),

@@ -31,14 +31,12 @@ pub const VIEW: View = View {
         share(
             "psi_cpu_some_share",
             "CPU some",
-            "Time in which at least one task waited for a \
-                                                 processor (PSI).",
+            "Time in which at least one task waited for a processor (PSI).",
         ),
         share(
             "psi_io_some_share",
             "I/O some",
-            "Time in which at least one task waited for I/O \
-                                                (PSI).",
+            "Time in which at least one task waited for I/O (PSI).",
         ),
         share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O (PSI)."),
     ],

@@ -19,15 +19,13 @@ pub const VIEW: View = View {
         flow(
             "claimed_bytes_per_s",
             "database",
-            "Bytes that the database reports as read or \
-                                                 written.",
+            "Bytes that the database reports as read or written.",
         ),
         flow("requested_bytes_per_s", "system calls", "Bytes moved by its system calls."),
         flow(
             "charged_bytes_per_s",
             "charged",
-            "Bytes of these that the kernel charged as storage \
-                                                I/O.",
+            "Bytes of these that the kernel charged as storage I/O.",
         ),
         flow("device_bytes_per_s", "disks", "Bytes moved by the disks, for all processes."),
         // Cut off at zero in each slice, so that slices do not add up to the whole.

@@ -44,14 +44,12 @@ pub const VIEW: View = View {
         share(
             "psi_memory_some_share",
             "stall some",
-            "Time in which at least one task waited for \
-                                                      memory (PSI).",
+            "Time in which at least one task waited for memory (PSI).",
         ),
         share(
             "psi_memory_full_share",
             "stall full",
-            "Time in which all tasks waited for memory \
-                                                      (PSI).",
+            "Time in which all tasks waited for memory (PSI).",
         ),
     ],
     rows,

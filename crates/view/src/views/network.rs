@@ -15,8 +15,7 @@ pub const VIEW: View = View {
         text(
             "interface",
             "interface",
-            "The interface; `tcp` counts TCP segments of all \
-                                        interfaces.",
+            "The interface; `tcp` counts TCP segments of all interfaces.",
         ),
         flow("received_bytes_per_s", "received", "Bytes received per second."),
         count("received_packets_per_s", "packets in/s", "Packets received per second."),
@@ -28,8 +27,7 @@ pub const VIEW: View = View {
         count(
             "send_drops_per_s",
             "drops out/s",
-            "Packets to be sent that were dropped per \
-                                                  second.",
+            "Packets to be sent that were dropped per second.",
         ),
         count("retransmits_per_s", "retransmits/s", "TCP segments retransmitted per second."),
     ],

@@ -22,8 +22,7 @@ pub const SESSIONS: View = View {
         count(
             "average_active_sessions",
             "AAS",
-            "Share of the time in which it was active; 1 is \
-                                                 always.",
+            "Share of the time in which it was active; 1 is always.",
         ),
         share_of(
             "average_active_sessions",
@@ -56,8 +55,7 @@ pub const SESSIONS: View = View {
             "application",
             "application",
             Measure::Text,
-            "The application name that the client \
-                                                            set.",
+            "The application name that the client set.",
         ),
     ],
     rows: by_session,

@@ -23,8 +23,7 @@ pub const VIEW: View = View {
             "blockers",
             "blocked by",
             Measure::Text,
-            "The session that holds the lock it waits \
-                                                        for.",
+            "The session that holds the lock it waits for.",
         ),
         level("statement_age_ns", "for", Measure::Nanoseconds, "Time since its statement started."),
         level(
@@ -41,8 +40,7 @@ pub const VIEW: View = View {
             "application",
             "application",
             Measure::Text,
-            "The application name that the client \
-                                                            set.",
+            "The application name that the client set.",
         ),
         level("statement", "statement", Measure::Text, "The statement it executes."),
     ],
