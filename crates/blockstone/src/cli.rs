@@ -115,11 +115,19 @@ fn explain(error: &clap::Error) -> Exit {
     let tip = |line: &str| {
         line.strip_prefix("tip: ").or_else(|| line.strip_prefix("hint: ")).map(str::to_owned)
     };
-    let general = || "blockstone --help lists verbs and options".to_owned();
-    let hint = lines.find_map(tip).unwrap_or_else(general);
+    let hint = lines.find_map(tip).unwrap_or_else(help);
     let what = [&[what][..], &names].concat().join(" ");
     let _ = writeln!(io::stderr(), "{what}\nhint: {hint}");
     Exit::CouldNotRun
+}
+
+/// Where the options of the given verb are described.
+fn help() -> String {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.find_map(|argument| verbs::find(argument.to_str()?)) {
+        Some(verb) => format!("blockstone {} --help lists its options", verb.name),
+        None => "blockstone --help lists verbs and options".to_owned(),
+    }
 }
 
 /// The declarations of all verbs, also for completions and man pages.
