@@ -17,10 +17,10 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-const ABOUT: &str =
-    "Measure storage the way a database uses it, and learn which numbers to believe";
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 judged and failed, 2 could not run, 3 ran but not \
-                          trustworthy, 4 a required capability is missing, 130 interrupted.";
+const ABOUT: &str = "Measure storage the way a database uses it, and show which results to trust";
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 a requirement is not met, 2 could not run, 3 \
+                          ran but not trustworthy, 4 a required capability is missing, 130 \
+                          interrupted.";
 
 pub struct Asked {
     pub verb: &'static Verb,
@@ -40,13 +40,13 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
     let (name, options) = matches.subcommand().ok_or_else(missing)?;
     let verb = verbs::find(name).ok_or_else(missing)?;
     if let Some(option) = global.asks_for_report().filter(|_| !verb.reports) {
-        let text = format!("{option} with {name}: it prints no report\n");
+        let text = format!("{option} does not apply to {name}, which prints no report\n");
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }
     if let (true, Some(file)) = (global.json || global.csv.is_some(), &global.html)
         && file.as_os_str() == "-"
     {
-        let text = "--html - beside --json or --csv: both would be the answer\n";
+        let text = "--html - cannot be used with --json or --csv: both print on standard output\n";
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }
     Ok(Asked { verb, options: options.clone(), context: Context::new(global) })
@@ -66,13 +66,24 @@ fn explain(error: &clap::Error) -> Exit {
     let names: Vec<&str> = lines
         .clone()
         .take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more"))
-        .filter(|line| !line.starts_with("tip:"))
+        .filter(|line| !line.starts_with("tip:") && !line.starts_with("hint:"))
         .collect();
-    let tip = lines.find_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
-    let hint = tip.unwrap_or_else(|| "blockstone --help lists verbs and options".to_owned());
+    let tip = |line: &str| {
+        line.strip_prefix("tip: ").or_else(|| line.strip_prefix("hint: ")).map(str::to_owned)
+    };
+    let hint = lines.find_map(tip).unwrap_or_else(help);
     let what = [&[what][..], &names].concat().join(" ");
     let _ = writeln!(io::stderr(), "{what}\nhint: {hint}");
     Exit::CouldNotRun
+}
+
+/// Where the options of the given verb are described.
+fn help() -> String {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.find_map(|argument| verbs::find(argument.to_str()?)) {
+        Some(verb) => format!("blockstone {} --help lists its options", verb.name),
+        None => "blockstone --help lists verbs and options".to_owned(),
+    }
 }
 
 /// The declarations of all verbs, also for completions and man pages.

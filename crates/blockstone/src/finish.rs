@@ -107,7 +107,10 @@ fn one_table(report: &Report, name: &str, context: &Context) -> Result<String> {
     let found = report.tables().find(|table| name.is_empty() || table.name == name);
     let Some(table) = found else {
         let what = if name.is_empty() { "a table" } else { name };
-        let hint = if names.is_empty() { "it has no tables".to_owned() } else { names.join(", ") };
+        let hint = match names.join(", ") {
+            names if names.is_empty() => "it has no tables".to_owned(),
+            names => format!("its tables are {names}"),
+        };
         bail!("print {what} as CSV: the report has no such table\nhint: {hint}");
     };
     if name.is_empty() && names.len() > 1 {

@@ -24,7 +24,7 @@ pub fn window(
     let (from_ns, to_ns) = (at(from, first), at(to, last));
     if from_ns >= to_ns && first < last {
         bail!(
-            "show from {} to {}: there are no two ticks between them\n\
+            "show from {} to {}: fewer than two samples were recorded in this time\n\
              hint: the recording lasts {}",
             from.unwrap_or(Nanos(0)),
             to.unwrap_or(Nanos(last - first)),
@@ -48,7 +48,7 @@ pub fn focus(views: &[String], only: &[Condition]) -> Result<Option<Focus>> {
     let mut others = registry::ALL.iter().filter(|view| !view.is_sampled());
     if let Some(other) = others.find(|view| views.iter().any(|name| name == view.name)) {
         bail!(
-            "show {} where {condition}: that table is not made of samples of sessions\n\
+            "show {} where {condition}: that table is not made of session samples\n\
              hint: omit it from --view, or omit --where",
             other.name
         );

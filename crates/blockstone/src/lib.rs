@@ -1,4 +1,4 @@
-//! `blockstone` measures storage the way a database uses it and says which numbers to believe.
+//! `blockstone` measures storage the way a database uses it and shows which results to trust.
 //!
 //! This crate reads the command line, prints, and decides the exit code. Each verb is one file in
 //! `verbs/`, with its options and its report beside it; [`finish`] is how all of them end. It

@@ -34,7 +34,8 @@ impl Part {
             "" => Ok(None),
             time => time.parse().map(Some).map_err(|error| {
                 anyhow!(
-                    "take the part {text}: {error}\nhint: night@10m..12m, night@..2h, night@2h.."
+                    "read the time range {text}: {error}\n\
+                     hint: night@10m..12m, night@..2h, night@2h.."
                 )
             }),
         };

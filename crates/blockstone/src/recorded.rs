@@ -60,7 +60,7 @@ pub fn card((group, prefix, name): (&str, &str, &str), figure: &Figure, source: 
 
 /// The figures that answer the question; without them, why there are none.
 pub fn headline(manifest: &Manifest, figures: Vec<Card>) -> Headline {
-    let none = "no headline, it was not measured that far";
+    let none = "no headline: the run ended before it was measured";
     let (text, tone) = if figures.is_empty() { (none, Tone::Warning) } else { ("", Tone::Plain) };
     Headline { subject: manifest.target.path.clone(), text: text.to_owned(), tone, figures }
 }

@@ -23,7 +23,7 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
         runs.retain(|run| run.id.starts_with(name) || run.path.ends_with(name));
     }
     match runs.as_slice() {
-        [] => bail!("find recording `{name}`: there is none\n{}", list()),
+        [] => bail!("find recording `{name}`: no such recording\n{}", list()),
         [run, ..] if name == "last" => Ok(run.path.clone()),
         [run] => Ok(run.path.clone()),
         many => bail!("find recording `{name}`: {} recordings match\n{}", many.len(), list()),

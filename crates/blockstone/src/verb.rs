@@ -39,23 +39,24 @@ pub struct Verb {
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// Print one JSON document on standard output instead of text
+    /// Print a JSON document on standard output instead of text
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print one table as CSV on standard output instead of text: the first, or the one named
+    /// Print one table as CSV on standard output instead of text: the one named, or the first
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
-    /// Also write the report as an HTML page to this file (`-`: instead of text)
+    /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
+    /// text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
-    /// Print no progress and no notes, only the answer
+    /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// When to use colours (`NO_COLOR` is honoured too)
+    /// When to use colours; the variable `NO_COLOR` turns them off
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
-    /// Where recordings are kept
+    /// The directory in which recordings are stored
     #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
           value_hint = ValueHint::DirPath)]
     pub runs_dir: PathBuf,

@@ -154,8 +154,8 @@ impl Comparison {
         caveats.extend(variation(&a, &b));
         caveats.extend(partial(&rows, &a, &b));
         caveats.push(
-            "Each row stands at 95 %: of twenty rows without any difference, one shows one by \
-             chance."
+            "Each row is at 95 % confidence: of twenty rows without a difference, one shows a \
+             difference by chance."
                 .to_owned(),
         );
         let (warnings, counts) = (warnings(&a, &b), Counts::of(&rows));

@@ -53,7 +53,7 @@ pub struct Device {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
     #[error(
-        "configure the device: {raw_bytes} raw bytes do not exceed {visible_bytes} visible bytes\n\
+        "configure the device: {visible_bytes} bytes visible, but only {raw_bytes} bytes raw\n\
          hint: without spare capacity nothing can be overwritten"
     )]
     NoSpare { raw_bytes: u64, visible_bytes: u64 },

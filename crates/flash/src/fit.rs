@@ -50,7 +50,9 @@ pub enum FitError {
     Few { samples: usize, least: usize },
     #[error("fit: sample {index} is invalid: {bytes} bytes in {duration_s} s\nhint: {hint}")]
     Sample { index: usize, bytes: f64, duration_s: f64, hint: &'static str },
-    #[error("fit: nothing was written\nhint: log writes; reads say nothing about spare capacity")]
+    #[error(
+        "fit: the recording has no writes\nhint: log writes; reads say nothing about spare capacity"
+    )]
     Nothing,
 }
 

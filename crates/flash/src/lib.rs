@@ -1,4 +1,4 @@
-//! Flash devices: what garbage collection will do to a database's writes and reads, and when.
+//! Flash devices: how and when garbage collection affects the writes and reads of a database.
 //!
 //! Pure: no I/O, no clock, no threads; the same seed gives the same bytes. The crate knows no
 //! command line and no report. Formulas are in [`theory`], the translation layer with its two

@@ -19,7 +19,7 @@ pub enum Policy {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy `{text}`; write greedy, fifo, random, cost-benefit or d=N, as in d=10")]
+#[error("unknown policy `{text}`; write greedy, fifo, random, cost-benefit or d=N, such as d=10")]
 pub struct PolicyError {
     text: String,
 }

@@ -85,7 +85,7 @@ impl DiskError {
 
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::UnexpectedEof => "the file or device may have been shrunk",
+        io::ErrorKind::UnexpectedEof => "the file is not a disk of Blockstone, or it was shrunk",
         io::ErrorKind::StorageFull => "free some space on the file system of this disk",
         io::ErrorKind::InvalidInput => {
             "offset, length or memory is not aligned as the device requires"

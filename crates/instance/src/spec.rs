@@ -75,7 +75,10 @@ impl InstanceSpec {
         let refuse = |what: String, hint| Err(InstanceError::parameter(what, hint));
         let block = self.block.get();
         if !block.is_power_of_two() || !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block) {
-            return refuse(format!("blocks of {}", self.block), "use 4K, 8K, 16K or 32K");
+            return refuse(
+                format!("unsupported block size {}", self.block),
+                "use 4K, 8K, 16K or 32K",
+            );
         }
         if self.schemas == 0 || self.rows == 0 {
             let what = format!("{} schemas of {} rows", self.schemas, self.rows);
@@ -111,7 +114,8 @@ impl OpenSpec {
     pub fn check(&self, made: &InstanceSpec, sessions: u32) -> Result<(), InstanceError> {
         let refuse = |what: String, hint| Err(InstanceError::parameter(what, hint));
         if self.cache.get() < CACHE_BLOCKS_MIN * made.block.get() {
-            let what = format!("a cache of {} for blocks of {}", self.cache, made.block);
+            let what =
+                format!("a cache of {} is too small for blocks of {}", self.cache, made.block);
             return refuse(what, "use a --cache of at least 64 blocks");
         }
         if !(1..=WRITERS_MAX).contains(&self.writers) {

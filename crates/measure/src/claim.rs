@@ -23,7 +23,7 @@ pub enum ClaimError {
     DeviceNamedOnce { path: PathBuf, instead: Option<&'static str> },
     #[error(
         "destroy {path}: it is in use: {usage}\n\
-         hint: name a directory on it instead, or take it out of use first"
+         hint: name a directory on it instead, or unmount or detach it first"
     )]
     InUse { path: PathBuf, usage: String },
     #[error(
@@ -34,7 +34,7 @@ pub enum ClaimError {
     NotEmpty { path: PathBuf, instead: Option<&'static str> },
     #[error(
         "create {asked} of files in {path}: only {free} are free\n\
-         hint: free some space, or ask for less with {less}"
+         hint: free some space, or use less with {less}"
     )]
     NoSpace { path: PathBuf, asked: Bytes, free: Bytes, less: &'static str },
     #[error("use {path}: {size} is too small, at least {least} is needed\nhint: {hint}")]

@@ -94,7 +94,7 @@ fn io_hint(source: &io::Error) -> &'static str {
              was recorded before stays readable"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "name a directory you may write to (--out, or --save of a scan)"
+            "check the permissions, or name a directory that you may write to (--out, --save)"
         }
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
             "a file is in the way; name another directory"

@@ -1,5 +1,5 @@
-//! How far an array would shrink files, and what stops it: deduplication and compression of blocks,
-//! counted in one pass over any number of bytes, in bounded memory.
+//! How far an array would reduce files, and what limits it: deduplication and compression of
+//! blocks, counted in one pass over any number of bytes, in bounded memory.
 //!
 //! It is given bytes and gives back counts. It must not know where bytes come from, how they are
 //! read, or how findings are shown: no I/O, no clock, no threads.

@@ -1,5 +1,5 @@
-//! What verbs have to say, and how it looks: a verb makes one [`Report`] of tables, charts, cards
-//! and verdicts, and [`render`] shows it as text, HTML page, JSON document or CSV.
+//! Reports and their renderers: a verb makes one [`Report`] of tables, charts, cards and verdicts,
+//! and [`render`] shows it as text, HTML page, JSON document or CSV.
 //!
 //! This crate derives nothing and never asks the machine anything, so a report looks the same
 //! wherever and whenever. A condemned number is struck through in all renderings and is never a

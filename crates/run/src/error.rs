@@ -51,8 +51,8 @@ pub enum RunError {
     )]
     DestroyOther { path: PathBuf },
     #[error(
-        "run for no time: nothing would be measured
-hint: use --run-time 1s or more"
+        "run for no time: nothing would be measured\n\
+         hint: use --run-time 1s or more"
     )]
     NoTime,
     #[error("measure {what}: {why}\nhint: {hint}")]

@@ -1,5 +1,5 @@
-//! Files → counts: which files there are, reading them, counting what is in them, keeping the
-//! counts and going on with them later.
+//! Files → counts: finding files, reading them, counting their blocks, saving the counts and
+//! continuing from them later.
 //!
 //! It must not know what an array is, or how findings are shown: it feeds the counter of
 //! `blockstone-reduce` with what the streams of `blockstone-engine` read.

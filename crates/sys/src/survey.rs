@@ -33,17 +33,17 @@ const EMPTY_EDGE_BYTES: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
     #[error(
-        "survey {path}: nothing exists at this path\n\
+        "use {path}: nothing exists at this path\n\
          hint: name a directory, file or block device that exists"
     )]
     NotFound { path: PathBuf },
     #[error(
-        "survey {path}: this is a {what}, which holds no data\n\
+        "use {path}: this is a {what}, which holds no data\n\
          hint: name a directory, a regular file or a block device"
     )]
     NotStorage { path: PathBuf, what: &'static str },
     #[error(
-        "survey {path}: {source}\nhint: the user needs read access to the path and execute access \
+        "use {path}: {source}\nhint: the user needs read access to the path and execute access \
          to the directories above it"
     )]
     Io { path: PathBuf, source: io::Error },

@@ -1,5 +1,5 @@
-//! What a workload is aimed at: something that holds schemas of rows, one row a block, and
-//! answers sessions that select, update and scan them.
+//! What a workload is sent to: a database, real or miniature, with schemas of rows, one row per
+//! block, and sessions that select, update and scan them.
 //!
 //! A [`Target`] is opened from a [`TargetSpec`] through the [`registry`], filled with
 //! [`Target::load`], and visited by [`TargetSession`]s, one a thread. It tells what it did as

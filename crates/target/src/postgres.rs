@@ -66,7 +66,7 @@ pub const FAMILY: Family = Family {
         },
         TargetOption {
             name: "pg-bin",
-            doc: "Where the programs of PostgreSQL are [default: the highest version in the usual \
+            doc: "Directory of the PostgreSQL programs [default: the highest version in the usual \
                   places]",
             value: OptionValue::Programs,
         },

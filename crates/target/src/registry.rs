@@ -70,7 +70,7 @@ const MARIADB: Entry = Entry {
 pub const ALL: &[Entry] = &[
     Entry {
         name: "instance",
-        doc: "The miniature database instance inside this process.",
+        doc: "The miniature database instance in this process.",
         family: &instance::FAMILY,
         direct_scans: true,
         demand: instance::demand,
@@ -80,14 +80,14 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: "null",
-        doc: "Nothing: what remains is the cost of the workload itself.",
+        doc: "Nothing; measures the cost of the load generator itself.",
         takes_space: false,
         ..ORDINARY
     },
     Entry {
         name: "sqlite",
         address: "DIRECTORY",
-        doc: "SQLite inside this process, with a write-ahead log, in a file in that directory.",
+        doc: "SQLite in this process, in WAL mode, in a file in that directory.",
         family: &sqlite::FAMILY,
         storage: sqlite::storage,
         demand: sqlite::demand,
@@ -96,8 +96,8 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: "postgres",
-        address: "//user@host/db, scratch",
-        doc: "PostgreSQL 13 or later: a server, or a private cluster made for the run.",
+        address: "//user@host/db or postgres:scratch",
+        doc: "PostgreSQL 13 or later: a server, or a private cluster created for the run.",
         family: &postgres::FAMILY,
         storage: server::storage::<postgres::Address>,
         demand: postgres::demand,
@@ -107,8 +107,8 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: "mariadb",
-        address: "//user@host, scratch",
-        doc: "MariaDB 10.11 or later: a server, or a private one made for the run.",
+        address: "//user@host or mariadb:scratch",
+        doc: "MariaDB 10.11 or later: a server, or a private one created for the run.",
         ..MARIADB
     },
     Entry {

@@ -52,7 +52,7 @@ pub const FAMILY: Family = Family {
     in_process: true,
     options: &[TargetOption {
         name: "pragma",
-        doc: "Set a pragma of SQLite on each connection",
+        doc: "Set this SQLite pragma on each connection",
         value: OptionValue::Setting,
     }],
     durable_settings: &[("synchronous", &["2", "3"])],
@@ -62,8 +62,8 @@ pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {
         Err(SqlError::Address {
             address: "sqlite".to_owned(),
-            why: "it does not name a directory for the database".to_owned(),
-            hint: "sqlite:DIRECTORY makes it in that directory",
+            why: "no directory for the database is named".to_owned(),
+            hint: "sqlite:DIRECTORY creates it in that directory",
         })?;
     }
     Ok(Storage::At(PathBuf::from(&spec.address)))
@@ -280,7 +280,7 @@ impl Database for Sqlite {
 
 fn unmeasured() -> Missing {
     let known = |name: &str| name == "physical_reads" || COUNTED_BY_SESSIONS.contains(&name);
-    let why = |_: &str| Unmeasured::NotInVersion("SQLite keeps no count of it".to_owned());
+    let why = |_: &str| Unmeasured::NotInVersion("SQLite does not count it".to_owned());
     absent(&[&INSTANCE, &SQL], known, why)
 }
 

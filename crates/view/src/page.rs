@@ -10,7 +10,7 @@ pub fn views_page() -> String {
     let mut page = String::from(INTRODUCTION);
     for view in registry::ALL {
         let (name, title, doc, probe) = (view.name, view.title, view.doc, view.probe);
-        let heading = "| key | heading | measure | what |\n|---|---|---|---|\n";
+        let heading = "| key | heading | unit | meaning |\n|---|---|---|---|\n";
         let _ = write!(page, "\n## {name}\n{title}. {doc} From the probe `{probe}`.\n\n{heading}");
         for column in view.columns {
             let measure = match column.measure {
@@ -34,16 +34,17 @@ const INTRODUCTION: &str = "\
 # Views
 <!-- Generated from the views of crates/view by `cargo xtask generate`. -->
 
-A view is a table that is derived from what probes recorded between two ticks: a pane of the
-screen, a table of `watch --once`, an array below `views` of a `--json` document, under these keys.
-A cell is a number in the measure of its column, a text, empty (`–`, null) where nothing happened
-that it could be about, or it says why it is missing: `off`, not in this version (`n/v`), not
-permitted (`n/p`), or unknown (`?`) because the thing came, went or was set back in between.
+A view is a table of figures derived from what the probes recorded between two ticks. It is a pane
+of the live view, a table of `watch --once`, and an array below `views` of a `--json` document, with
+the keys listed here. A cell is a number in the unit of its column, or a text. It is empty (`–`,
+null) if nothing happened that it could describe. If it is missing, it gives the reason: `off`, not
+in this version (`n/v`), not permitted (`n/p`), or unknown (`?`) because the object appeared,
+disappeared or was reset during the interval.
 
-Tables that are made of samples of sessions can be narrowed down: `--where event=DataFileRead` takes
-only samples in that wait, `--where session=4711` only those of that session, and several conditions
-all have to hold. Columns are those of the probe `session`, and `session` for its number; of
-`blockers`, one of them has to be it. On the screen Enter does the same with the chosen row.
+Tables made of session samples can be filtered: `--where event=DataFileRead` uses only samples in
+that wait, `--where session=4711` only those of that session; if several conditions are given, all
+must hold. The columns are those of the probe `session`, and `session` for the session id; for
+`blockers`, one of the blockers must match. In the live view, Enter filters by the selected row.
 
 `blockstone compare A B` compares the views of two recordings or parts of their time, and `compare
 A… --with B…` those of two sets. A figure is the mean over slices of each part; its interval comes

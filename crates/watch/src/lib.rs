@@ -50,9 +50,8 @@ pub enum WatchError {
     #[error("start a thread: {0}\nhint: ulimit -u and the cgroup's pids.max limit them")]
     Thread(std::io::Error),
     #[error(
-        "listen on {address}: {why}
-\
-         hint: another program may use the port, or the address is not one of this host"
+        "listen on {address}: {why}\n\
+         hint: the port may be in use or need root (below 1024), or the address is not local"
     )]
     Listen { address: std::net::SocketAddr, why: String },
 }

@@ -40,69 +40,69 @@ wanted! {
 /// Any part of the parameters; what is none was not asked for. These are the options of `run` too,
 /// so the text on each is its help.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
-#[command(next_help_heading = "What is sent")]
+#[command(next_help_heading = "Workload")]
 pub struct Wanted {
-    /// Schemas, each with a table of its own [default: 4]
+    /// Number of schemas; each has its own table [default: 4]
     #[arg(long, value_name = "N")]
     pub schemas: u32,
-    /// Sessions on each schema [default: 4]
+    /// Sessions per schema [default: 4]
     #[arg(long, value_name = "N", conflicts_with = "sessions")]
     pub threads: u32,
-    /// Sessions over all schemas, in place of --threads
+    /// Sessions over all schemas, instead of --threads
     #[arg(long, value_name = "N")]
     pub sessions: u32,
-    /// Sessions that only select, each on its own schema
+    /// Sessions that only select, each in its own schema
     #[arg(long, value_name = "N", conflicts_with_all = MIX)]
     pub readers: u32,
-    /// Sessions that only update, each on its own schema
+    /// Sessions that only update, each in its own schema
     #[arg(long, value_name = "N", conflicts_with_all = MIX)]
     pub writers: u32,
-    /// Size of a schema, or its number of blocks [default: 256M, or less where there are many or
-    /// little is free]
+    /// Size of a schema, as a size or a number of blocks [default: 256M, less with many schemas or
+    /// little free space]
     #[arg(long, value_name = "SIZE")]
     pub scale: Scale,
-    /// Rows that a select visits; each is one block [default: 64]
+    /// Rows that a select visits; each row is in a block of its own [default: 64]
     #[arg(long, value_name = "ROWS")]
     pub work_unit: u32,
-    /// Rows that an update changes [default: the work unit]
+    /// Rows that an update changes [default: as --work-unit]
     #[arg(long, value_name = "ROWS")]
     pub update_work_unit: u32,
-    /// Of 100 operations, how many update: any number from 0 to 100 [default: 10]
+    /// Percentage of operations that update, 0 to 100 [default: 10]
     #[arg(long, value_name = "PCT")]
     pub update_pct: u32,
-    /// Of 100 selects, how many scan a second table [default: 0]
+    /// Percentage of selects that scan a second table [default: 0]
     #[arg(long, value_name = "PCT")]
     pub scan_pct: u32,
-    /// Size of that table, or its number of blocks [default: 1M]; with --profile scan the size of
-    /// the one table that all sessions share [default: 1G, or less where little is free]
+    /// Size of that table, as a size or a number of blocks [default: 1M]; with --profile scan, of
+    /// the table that all sessions share [default: 1G, less with little free space]
     #[arg(long, value_name = "SIZE")]
     pub scan_size: Scale,
-    /// What an update changes: two columns or all nineteen [default: lite]
+    /// Columns that an update changes: lite two, heavy all nineteen [default: lite]
     #[arg(long, value_parser = redo_stress())]
     pub redo_stress: RedoStress,
-    /// The part of each row that does not compress, 0 to 1 [default: 1]
+    /// Fraction of each row that is incompressible, 0 to 1 [default: 1]
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
     pub obfuscate: f64,
-    /// A hot range: 8M@16M/3 sends one of 3 operations to 8 MiB from 16 MiB on
+    /// A hot range: 8M@16M/3 sends 1 of 3 operations to the 8 MiB at offset 16 MiB
     #[arg(long, value_name = "SIZE@OFFSET/N")]
     pub hotspot: HotspotWanted,
-    /// Send one of N operations to the first schema
+    /// Send 1 of N operations to the first schema
     #[arg(long, value_name = "N")]
     pub hot_schema: u32,
-    /// Pause after one of N operations, as in 100ms..500ms/10
+    /// Pause after 1 of N operations, for example 100ms..500ms/10
     #[arg(long, value_name = "MIN..MAX/N", conflicts_with = "rate_per_s")]
     pub think: Think,
-    /// Start operations at this rate a second over all sessions, whatever the storage does
+    /// Start this many operations per second over all sessions, even if the storage cannot keep up
     #[arg(long = "rate", value_name = "OPS", value_parser = positive)]
     pub rate_per_s: f64,
-    /// How long each window is; a warm-up of at most half as long comes before [default: 30s; 15s
-    /// with --noise; 4s with --profile scan]
+    /// Length of each measurement window, after a warm-up of at most half this length [default:
+    /// 30s; 15s with --noise; 4s with --profile scan]
     #[arg(long, value_name = "TIME", conflicts_with = "loops")]
     pub run_time: Nanos,
-    /// Stop after this many operations per session instead
+    /// Stop after this many operations per session, instead of --run-time
     #[arg(long, value_name = "N")]
     pub loops: u64,
-    /// Seed of all choices and data [default: drawn, and written to the manifest]
+    /// Seed of all random choices and of the data [default: random, stored in the manifest]
     #[arg(long)]
     pub seed: u64,
 }
@@ -218,8 +218,8 @@ impl FromStr for HotspotWanted {
     fn from_str(text: &str) -> Result<Self, String> {
         let why = || {
             format!(
-                "`{text}` is not a hot range; write SIZE@OFFSET/N, as in 8M@16M/3: of 3 \
-                 operations, one in the 8 MiB from 16 MiB on"
+                "`{text}` is not a hot range; write SIZE@OFFSET/N: 8M@16M/3 is 1 of 3 operations \
+                 in the 8 MiB at offset 16 MiB"
             )
         };
         let (range, every) = text.rsplit_once('/').ok_or_else(why)?;

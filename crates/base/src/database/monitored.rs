@@ -9,7 +9,7 @@ use super::{DB, EVENT, INSTANCE, PROC, ROLE, SERVER, SQL, TRANSFERS};
 /// The load profile, as far as it is not in [`INSTANCE`] and [`SQL`].
 pub const DATABASE: Schema = Schema {
     probe: "database",
-    doc: "The load profile of a database server as a whole, beside `instance` and `sql`.",
+    doc: "Further statistics of a whole database server, in addition to `instance` and `sql`.",
     columns: &[
         DB.count("rollbacks", "Transactions rolled back."),
         DB.count("statements", "Statements sent by clients."),

@@ -71,12 +71,16 @@ pub fn duration_ns(manifest: &Manifest) -> u64 {
 pub fn unfinished(manifest: &Manifest) -> Option<String> {
     let after = format_ns(duration_ns(manifest) as f64);
     let phases = manifest.phases.len();
-    let rest = format!("after {after} and {phases} phases; what was measured until then follows");
+    let rest =
+        format!("after {after} and {phases} phases; the report shows what was measured until then");
     match &manifest.end {
         End::Complete => None,
         End::Running => Some(format!("Not finished: still running, or killed {rest}")),
         End::Interrupted { signal } => Some(format!("Interrupted by {signal} {rest}")),
-        End::Failed { error } => Some(format!("Failed ({error}) {rest}")),
+        End::Failed { error } => {
+            let error = error.lines().next().unwrap_or_default();
+            Some(format!("Failed ({error}) {rest}"))
+        }
     }
 }
 
@@ -92,7 +96,7 @@ pub fn section(manifest: &Manifest) -> Section {
         probes(&manifest.probes),
         recording(manifest),
     ];
-    Section::page("identity", "What was measured, and with what").with(tables.chain(rest))
+    Section::page("identity", "System and settings").with(tables.chain(rest))
 }
 
 const DEVICES: &[Heading] = &[
@@ -100,13 +104,13 @@ const DEVICES: &[Heading] = &[
     text("device_kind", "kind", "What it is."),
     text("model", "model", "Its model, where it has one."),
     text("scheduler", "scheduler", "The I/O scheduler."),
-    text("write_cache", "write cache", "What the kernel takes its write cache for."),
-    text("rotational", "rotational", "Whether the kernel takes it for a rotating disk."),
-    text("link", "link", "What connects it, and the most that link carries."),
+    text("write_cache", "write cache", "The write cache mode, according to the kernel."),
+    text("rotational", "rotational", "Whether it is a rotating disk, according to the kernel."),
+    text("link", "link", "The link that connects it, and its maximum rate."),
     text("beneath", "beneath", "The devices below it."),
     bytes("size_bytes", "size", "Its size."),
     bytes("logical_block_bytes", "logical block", "Its smallest request."),
-    bytes("physical_block_bytes", "physical block", "What it writes without reading."),
+    bytes("physical_block_bytes", "physical block", "Smallest write that needs no read first."),
     bytes("max_request_bytes", "largest request", "Its largest request."),
     count("queue_depth", "queue", "Requests that the kernel queues for it."),
 ];

@@ -133,9 +133,9 @@ pub fn processors(lanes: &Lanes<'_>) -> [Chart; 2] {
     let waiting = lanes.line(|slice| slice.share("process", "", "run_queue_ns"));
     let waiting = vec![Lane::new("threads", Color::RunQueue, waiting)];
     let busy = lanes.chart("processors", "Processors busy", Measure::Share, shares);
-    let queue = "Threads of Blockstone that waited for a processor";
+    let queue = "Threads of Blockstone waiting for a processor";
     let waiting = lanes.chart("run-queue", queue, Measure::Count, waiting);
-    let above = "Interrupts count in all, but neither as Blockstone's nor as other processes'.";
+    let above = "Interrupts are included in the total, but not in Blockstone or other processes.";
     [busy.about(above), waiting]
 }
 
@@ -166,7 +166,7 @@ fn bands(manifest: &Manifest) -> Vec<Band> {
 
 fn group(group: Group) -> &'static str {
     match group {
-        Group::Overhead => "own cost",
+        Group::Overhead => "overhead",
         Group::Layout => "layout",
         Group::Reference => "reference",
         Group::RandomRead => "random reads",
@@ -175,7 +175,7 @@ fn group(group: Group) -> &'static str {
         Group::Commit => "commits",
         Group::CacheMap => "cache map",
         Group::Matrix => "matrix",
-        Group::OpenLoop => "given rate",
+        Group::OpenLoop => "fixed rate",
         Group::CachedRead => "cached reads",
         Group::Confirm => "confirm",
         Group::Load => "load",

@@ -16,8 +16,8 @@ use args::{Arrivals, CalibrateArgs};
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
-    about: "Find the most IOPS, MB/s and commits a storage can do, at what latency, and \
-            whether to believe it",
+    about: "Measure the most IOPS, MB/s and commits that a storage can do, their latency, and \
+            whether the results can be trusted",
     alias: "cal",
     options: CalibrateArgs::augment_args,
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
@@ -77,10 +77,11 @@ fn subject(args: &CalibrateArgs) -> Result<Subject> {
         (Some(path), _, None) => Ok(Subject::Path(path.clone())),
         (Some(path), _, Some(again)) if path == again => Ok(Subject::Destroy(path.clone())),
         (Some(path), _, Some(again)) => bail!(
-            "--destroy names {}, but {} is to be measured\nhint: name the same device twice",
+            "destroy {}: PATH names another device, {}\n\
+             hint: name the same device as PATH and with --destroy",
             again.display(),
             path.display()
         ),
-        (None, None, _) => bail!("nothing to measure\nhint: blockstone calibrate ."),
+        (None, None, _) => bail!("calibrate: no path is named\nhint: blockstone calibrate ."),
     }
 }

@@ -25,7 +25,7 @@ use args::{Axis, CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
 
 pub const VERB: Verb = Verb {
     name: "flash",
-    about: "Simulate a flash device: what garbage collection does to writes and reads, and when",
+    about: "Simulate a flash device: how and when garbage collection affects writes and reads",
     options: FlashArgs::augment_args,
     run: |options, context| run(&FlashArgs::from_arg_matches(options)?, context),
     reports: true,
@@ -73,7 +73,7 @@ fn settings(args: &SweepArgs, op: f64, pages_per_block: u32) -> Result<Vec<Setti
     for axis in &args.over {
         let kind = std::mem::discriminant(axis);
         if seen.contains(&kind) {
-            bail!("sweep: the same key is given twice\nhint: put all its values into one list");
+            bail!("sweep: a key is given twice\nhint: put all its values into one list");
         }
         seen.push(kind);
         match axis {
@@ -117,8 +117,8 @@ fn fit(args: &FitArgs, context: &Context) -> Result<Exit> {
     let fit = fit::fit(&device, &samples)?;
     let warning = (fit.fell && fit.drive_fills < 1.0).then(|| {
         format!(
-            "{:.2} drive fills were written in all; on a drive that was not full before, a fall \
-             then has other causes: caches, throttles, neighbours",
+            "only {:.2} drive fills were written; unless the drive was full before, the fall has \
+             other causes, such as caches, throttling or other load",
             fit.drive_fills
         )
     });
@@ -127,8 +127,10 @@ fn fit(args: &FitArgs, context: &Context) -> Result<Exit> {
 
 fn explain(context: &Context) -> Result<Exit> {
     let (without, with) = (toy::story(false), toy::story(true));
-    let stories =
-        [("Without garbage collection", without.as_slice()), ("With it", with.as_slice())];
+    let stories = [
+        ("Without garbage collection", without.as_slice()),
+        ("With garbage collection", with.as_slice()),
+    ];
     finish(&report::explain(&stories, &context.printer.style()), context)
 }
 

@@ -12,7 +12,7 @@ use crate::verb::Verb;
 
 #[derive(Args, Debug)]
 struct Man {
-    /// The directory to write them to; it is created
+    /// The directory to write to; it is created if missing
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
 }

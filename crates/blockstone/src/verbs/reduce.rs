@@ -26,7 +26,7 @@ use args::{CompressWhat, ReduceArgs};
 
 pub const VERB: Verb = Verb {
     name: "reduce",
-    about: "Count how far an array would shrink files, and what stops it",
+    about: "Measure how far an array would reduce files, and what limits the reduction",
     options: ReduceArgs::augment_args,
     run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,
@@ -51,8 +51,8 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
     if counted != model.block_bytes {
         let (counted, wanted) = (Bytes(counted.into()), Bytes(model.block_bytes.into()));
         bail!(
-            "use model {}: the scan kept details of blocks of {counted}, not of {wanted}\n\
-             hint: name the model it was made for, or scan again",
+            "use model {}: the scan has details for blocks of {counted}, not of {wanted}\n\
+             hint: use the model of the scan, or scan again",
             model.name
         );
     }
@@ -60,8 +60,8 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
         && !plan.codecs.contains(&codec)
     {
         bail!(
-            "use model {}: the scan did not compress by {codec}\n\
-             hint: scan with --codec {codec}, or name a model of a compressor that it has",
+            "use model {}: the scan did not use the compressor {codec}\n\
+             hint: scan with --codec {codec}, or use a model with a compressor of the scan",
             model.name
         );
     }
@@ -73,7 +73,8 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
         return Err(error.into());
     }
     if let (Exit::Interrupted, Some(dir)) = (exit, args.save.as_ref().or(args.resume.as_ref())) {
-        printer.note(&format!("saved; go on with: blockstone reduce --resume {}", dir.display()));
+        printer
+            .note(&format!("saved; continue with: blockstone reduce --resume {}", dir.display()));
     }
     Ok(exit)
 }
@@ -107,7 +108,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
     }
     if let Some(dir) = &args.save {
         std::fs::create_dir_all(dir).map_err(|error| {
-            let hint = "name a directory that can be made";
+            let hint = "name a directory that can be created";
             anyhow::anyhow!("save in {}: {error}\nhint: {hint}", dir.display())
         })?;
     }
@@ -148,7 +149,7 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
         settings.threads = threads.into();
     }
     if settings.rate == Some(0) {
-        bail!("--rate 0 reads nothing\nhint: as in 200M");
+        bail!("read at --rate 0: it must be greater than 0\nhint: for example --rate 200M");
     }
     Ok(settings)
 }
@@ -170,7 +171,7 @@ fn refuse_filled(dir: &Path) -> Result<()> {
     if filled {
         bail!(
             "save in {}: the directory is not empty\n\
-             hint: name another one, or go on with the scan in it by --resume",
+             hint: name another directory, or continue its scan with --resume",
             dir.display()
         );
     }
@@ -206,7 +207,8 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
         if let Some(expected) = generate::expected(kind, &shape) {
             let (ratio, masked) = (expected.ratio(), expected.ratio_masked());
             printer.note(&format!(
-                "expected of 8K blocks: {ratio:.2}:1, with header fields masked {masked:.2}:1"
+                "expected ratio of 8K blocks: {ratio:.2}:1, with header fields masked \
+                 {masked:.2}:1"
             ));
         }
     }
@@ -219,7 +221,10 @@ fn shape(args: &ReduceArgs) -> Result<Shape> {
     const BLOCK_BYTES: u64 = 8192;
     let blocks_per_file = args.size.0 / BLOCK_BYTES;
     if blocks_per_file == 0 || !args.size.0.is_multiple_of(BLOCK_BYTES) {
-        bail!("generate files of {}: they have whole 8K blocks\nhint: as in --size 64M", args.size);
+        bail!(
+            "generate files of {}: the size must be a multiple of 8K\nhint: for example --size 64M",
+            args.size
+        );
     }
     let head = blocks_per_file as f64 * HEAD_BLOCKS_OF_32_GIB / BLOCKS_OF_32_GIB;
     Ok(Shape {

@@ -17,7 +17,7 @@ use args::ReportArgs;
 
 pub const VERB: Verb = Verb {
     name: "report",
-    about: "Show a recording again, or write its HTML report again",
+    about: "Show the report of a recording",
     options: ReportArgs::augment_args,
     run: |options, context| run(&ReportArgs::from_arg_matches(options)?, context),
     reports: true,

@@ -26,8 +26,8 @@ use args::{FormArgs, Profile, RunArgs};
 
 pub const VERB: Verb = Verb {
     name: "run",
-    about: "Run the SLOB method on a miniature database instance: what a database gets \
-            from a storage",
+    about: "Run a database load (the SLOB method) on a built-in miniature database instance, \
+            or on a real database",
     options: RunArgs::augment_args,
     run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,
@@ -158,22 +158,23 @@ fn check_form(args: &RunArgs) -> Result<()> {
                 let option = option(name);
                 bail!(
                     "scan with {option}: the sessions of a scan only read its table\n\
-                     hint: leave out {option} or --profile scan; --scan-size says how large it is"
+                     hint: omit {option} or --profile scan; --scan-size sets the size of the \
+                     table"
                 );
             }
         }
         Profile::Slob => {
             if let Some(name) = given(of_scans).next() {
                 bail!(
-                    "select and update with {}: that is about scans past the cache\n\
+                    "run with {}: the option applies only to scans\n\
                      hint: add --profile scan",
                     option(name)
                 );
             }
             if form.noise.is_some() && method.loops.is_some() {
                 bail!(
-                    "add noise beside a number of loops: they may end before the noise begins\n\
-                     hint: leave out --loops, and give --run-time for the length of each window"
+                    "add noise with --loops: the loops may end before the noise starts\n\
+                     hint: omit --loops; --run-time sets the length of each window"
                 );
             }
         }

@@ -37,12 +37,12 @@ pub const VERB: Verb = Verb {
 const CONDEMNED: &str = "✗";
 
 const COLUMNS: &[Heading] = &[
-    text("id", "ID", "What names the recording to other verbs."),
-    text("started_at", "started", "When it started."),
-    text("verb", "verb", "What made it."),
-    text("target", "target", "What was measured; a long path loses its beginning."),
+    text("id", "ID", "The id of the recording, for other verbs."),
+    text("started_at", "started", "Time of the start."),
+    text("verb", "verb", "The verb that made it."),
+    text("target", "target", "What was measured; a long path is cut on the left."),
     text("state", "state", "How it ended."),
-    count("iops", "IOPS", "Of a calibration the most it reached, of a run what it read."),
+    count("iops", "IOPS", "For a calibration the maximum, for a run the reads."),
     // Megabytes per second as such: a column headed by its unit is narrower.
     count("mbps", "MB/s", "Likewise in megabytes per second."),
     time("commit_latency_ns_p50", "commit", "Median latency of a commit."),
@@ -120,7 +120,9 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
     }
     name_targets(&mut table, runs, width);
     if table.rows.iter().any(|row| row.contains(&Value::from(CONDEMNED))) {
-        table.notes.push(format!("{CONDEMNED} condemned by a rule: blockstone report ID says why"));
+        table
+            .notes
+            .push(format!("{CONDEMNED} condemned by a rule: blockstone report ID shows why"));
     }
     let explained =
         runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, reason(&run.state)?)));

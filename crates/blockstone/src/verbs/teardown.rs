@@ -10,13 +10,13 @@ use crate::verb::Verb;
 
 #[derive(Args, Debug)]
 struct Teardown {
-    /// The server, as --target names it: `postgres://user@host/db`, `mysql://user@host`
+    /// The server, as in `run --target`: `postgres://user@host/db`, `mysql://user@host`
     target: String,
 }
 
 pub const VERB: Verb = Verb {
     name: "teardown",
-    about: "Remove what a killed run left in a database server",
+    about: "Remove what a killed run left behind in a database server",
     options: Teardown::augment_args,
     run: |options, context| run(&Teardown::from_arg_matches(options)?.target, context.printer),
     ..Verb::PLAIN
@@ -27,8 +27,8 @@ fn run(target: &str, printer: Printer) -> Result<Exit> {
     let Some(remove) = registry::find(target)?.remove_left.filter(|_| address.starts_with("//"))
     else {
         bail!(
-            "tear down {target}: nothing of a run can be left there\n\
-             hint: files of killed runs are removed by the next run in their directory"
+            "tear down {target}: a run leaves nothing behind there\n\
+             hint: files of killed runs are removed by the next run in the same directory"
         );
     };
     if remove(address)? {

@@ -32,8 +32,8 @@ use screen::{Live, Recorded};
 
 pub const VERB: Verb = Verb {
     name: "watch",
-    about: "Watch a host: processors, disks, memory, network, databases' processes; live, \
-            recorded, replayed",
+    about: "Watch a host and its databases: show, record or replay processors, disks, memory, \
+            network, processes, sessions",
     options: WatchArgs::augment_args,
     run: |options, context| run(&WatchArgs::from_arg_matches(options)?, context),
     reports: true,
@@ -69,8 +69,8 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     if let Some(server) = watch.server().filter(|server| !server.is_local) {
         let Server { product, version, address, .. } = server;
         printer.note(&format!(
-            "note: {product} {version} at {address} is not on this host, or its processes \
-             cannot be identified: these tables say nothing of its processors, files and disks"
+            "note: {product} {version} at {address} is not on this host, or its processes cannot \
+             be identified: the tables do not include its processors, files and disks"
         ));
     }
     let ended = attend(&mut watch, args, printer, &interrupt);
@@ -95,7 +95,7 @@ fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
     match global.asks_for_report().filter(|_| !args.once) {
         Some(option) => bail!(
             "{option} without --once: there is no interval to report\n\
-             hint: add --once, or --record DIR and then blockstone report"
+             hint: add --once, or --record DIR and then use blockstone report"
         ),
         None => Ok(()),
     }
@@ -120,8 +120,8 @@ fn attend(
     }
     if !args.once && args.record.is_none() && args.listen.is_none() {
         bail!(
-            "watch without a terminal: nothing to draw on\n\
-             hint: --once prints one interval, --record DIR records, --listen answers Prometheus"
+            "watch: standard output is not a terminal\n\
+             hint: --once prints one interval, --record DIR records, --listen serves Prometheus"
         );
     }
     let (mut taken, mut warned) = (0, false);
@@ -154,7 +154,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
     let record = args.record.as_deref().map(destination).transpose()?;
     let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
-        bail!("watch process {pid}: there is none\nhint: ps -e lists processes");
+        bail!("watch process {pid}: no such process\nhint: ps -e lists processes");
     }
     Ok(Settings {
         argv: std::env::args().collect(),
@@ -186,8 +186,8 @@ fn hostname() -> String {
 fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Listener> {
     if !address.ip().is_loopback() && !args.allow_remote {
         bail!(
-            "listen on {address}: other hosts could reach it, and it asks for no password\n\
-             hint: --listen 127.0.0.1:{}, or add --allow-remote",
+            "listen on {address}: other hosts could connect without a password\n\
+             hint: use --listen 127.0.0.1:{}, or add --allow-remote",
             address.port()
         );
     }

@@ -97,12 +97,12 @@ fn a_trace_is_replayed_and_its_bad_lines_are_counted() {
 #[test]
 fn what_makes_no_sense_is_refused_in_two_lines() {
     let cases: &[(&[&str], &str)] = &[
-        (&["sim", "--raw", "400G", "--visible", "400G"], "do not exceed"),
+        (&["sim", "--raw", "400G", "--visible", "400G"], "bytes raw"),
         (&["sim", "--raw", "576G"], "--raw alone"),
         (&["sim", "--reserve", "100000"], "reserve"),
         (&["sim", "--rate", "0"], "greater than zero"),
         (&["sim", "--phase", "1s@0"], "idle"),
-        (&["sim", "--phase", "0s@5"], "no phase"),
+        (&["sim", "--phase", "0s@5"], "not a phase"),
         (&["sim", "--drive-fills", "nan"], "greater than zero"),
         (&["sim", "--reads", "100"], "reads"),
         (&["sim", "--scale", "0"], "scale"),

@@ -122,7 +122,7 @@ fn two_parts_of_one_recording_show_what_changed_between_them() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains(">busy<"), "{text}");
     let overlapping = compare(&[&before, &format!("{dir}@2s..4s")]);
     assert!(overlapping.stderr.contains("overlap by"), "{overlapping:#?}");
-    for (part, what) in [("@9s..9500ms", "no two ticks"), ("@x..", "hint: night@")] {
+    for (part, what) in [("@9s..9500ms", "fewer than two samples"), ("@x..", "hint: night@")] {
         let refused = compare(&[&before, &format!("{dir}{part}")]);
         assert_eq!(refused.code, Some(2), "{refused:#?}");
         assert!(refused.stderr.contains(what), "{refused:#?}");
@@ -414,8 +414,8 @@ fn what_makes_no_sense_is_refused_in_one_line() {
     std::fs::create_dir_all(occupied.join("x")).unwrap();
     let occupied = occupied.to_str().unwrap();
     for (arguments, what) in [
-        (&["--once", "--pid", "4194304"][..], "there is none"),
-        (&["--listen", "0.0.0.0:0"], "other hosts could reach it"),
+        (&["--once", "--pid", "4194304"][..], "no such process"),
+        (&["--listen", "0.0.0.0:0"], "other hosts could connect"),
         (&["--interval", "1ms"], "too coarse"),
         (&["--group", "x=("], "unclosed group"),
         (&["--once", "--view", "nothing"], "nothing"),
@@ -431,7 +431,7 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),
         (&["--once", "--db", "oracle://x"], "no monitor for"),
         (&["--once", "--db", "postgres://nobody@127.0.0.1:1/x"], "127.0.0.1"),
-        (&[], "without a terminal"),
+        (&[], "not a terminal"),
     ] {
         let ran = run(&mut watch(arguments));
         assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:#?}");

@@ -89,7 +89,7 @@ fn nothing_measured_is_said_too() {
     fixture.findings.summary.clear();
     fixture.findings.verdicts.clear();
     let text = screen(&fixture, PLAIN);
-    assert!(text.starts_with("/u02/oradata: no headline, it was not measured that far\n"));
+    assert!(text.starts_with("/u02/oradata: no headline: the run ended before it was measured\n"));
 }
 
 fn without_escapes(text: &str) -> String {

@@ -9,14 +9,14 @@ use crate::disk::DiskError;
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
     #[error(
-        "create disk group: {redundancy} redundancy keeps {copies} copies, and there are {disks} \
-         disks\nhint: name more disks, or ask for less redundancy"
+        "create disk group: {redundancy} redundancy needs a disk for each of {copies} copies, but \
+         the number of disks is {disks}\nhint: name more disks, or use less redundancy"
     )]
     TooFewDisks { redundancy: &'static str, copies: usize, disks: usize },
     #[error(
-        "create disk group: {redundancy} redundancy keeps {copies} copies, and the disks form \
+        "create disk group: {redundancy} redundancy keeps {copies} copies, but the disks form \
          {failure_groups} failure groups\n\
-         hint: put the disks into more failure groups, or ask for less redundancy"
+         hint: put the disks into more failure groups, or use less redundancy"
     )]
     TooFewFailureGroups { redundancy: &'static str, copies: usize, failure_groups: usize },
     #[error("create disk group: {what}\nhint: {hint}")]
@@ -39,7 +39,7 @@ pub enum GroupError {
     NotEmpty { disk: String },
     #[error(
         "use device {disk} as a disk: it is in use by {usage}\n\
-         hint: name a directory on it instead, or take it out of use first"
+         hint: name a directory on it instead, or unmount or detach it first"
     )]
     InUse { disk: String, usage: String },
     #[error(transparent)]

@@ -16,7 +16,7 @@ fn message(error: &GroupError) -> String {
 #[test]
 fn every_copy_needs_a_disk_and_a_failure_group() {
     let error = create(disks(&media(1, 32)), Redundancy::Normal).unwrap_err();
-    assert!(message(&error).contains("keeps 2 copies, and there are 1 disks"));
+    assert!(message(&error).contains("2 copies, but the number of disks is 1"));
     let error = create(disks(&media(2, 32)), Redundancy::High).unwrap_err();
     assert!(message(&error).contains("keeps 3 copies"));
     let same = |disk| Member { disk, failure_group: "shelf".into() };

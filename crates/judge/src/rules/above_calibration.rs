@@ -8,12 +8,13 @@ use crate::run::Efficiency;
 pub(super) const RULE: Rule = Rule {
     id: "above-calibration",
     weight: Weight::Warns,
-    doc: "Rates above what the calibration of the same path found to be the most.",
-    threshold: "More than 1.1 × the calibrated figure with an interval that lies above it: a \
-                calibration looks for the most, so that a run cannot exceed it by more than both \
-                drift.",
-    cause: "A cache that served this run and not the calibration, or a storage that changed since.",
-    next: "Calibrate the path again and compare; look at the other verdicts on caches.",
+    doc: "Rates above the maximum that the calibration of the same path measured.",
+    threshold: "More than 1.1 × the calibrated figure, with an interval above that figure. A \
+                calibration measures the maximum, so a run cannot exceed it by more than the \
+                drift of both.",
+    cause: "A cache that served this run but not the calibration, or storage that has changed \
+            since.",
+    next: "Calibrate the path again and compare; see the other verdicts on caches.",
     checks: &[Check::Run(check)],
 };
 
@@ -33,6 +34,6 @@ fn check(case: &RunCase) -> Judgement {
     }
     match rates().max_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value)) {
         Some(most) => Judgement::pass(text(most)),
-        None => Judgement::inconclusive("there is no calibration of this path to compare with"),
+        None => Judgement::inconclusive("no recorded calibration of this path to compare with"),
     }
 }

@@ -10,15 +10,15 @@ use crate::findings::Point;
 pub(super) const RULE: Rule = Rule {
     id: "above-link",
     weight: Weight::Condemns,
-    doc: "More bytes a second than the link to the device can carry: a cache before the link \
-          answered.",
-    threshold: "The lower end of a point's interval, the load beside it included, is more than 2 % \
-                above the payload rate of the link: that of --link-mbps where given, else the sum \
-                over the disks at the bottom of the chain as the kernel knows it. The 2 % allow \
-                for the rounding of published rates.",
+    doc: "More bytes per second than the link to the device can carry: a cache on the host side \
+          of the link answered.",
+    threshold: "The lower end of a point's interval, including the background load, is more than \
+                2 % above the payload rate of the link: the rate given by --link-mbps, otherwise \
+                the sum over the disks at the bottom of the chain, as known to the kernel. The 2 \
+                % allow for rounding of published rates.",
     cause: "A cache on this side of the link answered, or the link is faster than stated.",
-    next: "Check the link's speed (lspci -vv, ethtool) and where the data come from; a file larger \
-           than every cache settles it.",
+    next: "Check the speed of the link (lspci -vv, ethtool) and where the data come from; measure \
+           a file larger than every cache to be sure.",
     checks: &[Check::Calibration(check)],
 };
 
@@ -26,7 +26,9 @@ const TOLERANCE_RATIO: f64 = 0.02;
 
 fn check(case: &Case) -> Judgement {
     let Some((bytes_per_s, description)) = link(case) else {
-        return Judgement::inconclusive("the speed of the link is unknown; --link-mbps states it");
+        return Judgement::inconclusive(
+            "the speed of the link is unknown; set it with --link-mbps",
+        );
     };
     let limit = bytes_per_s / 1e6;
     let low = |point: &Point| {

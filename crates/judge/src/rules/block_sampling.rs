@@ -7,11 +7,12 @@ use super::{Check, Judgement, Rule, ScanCase};
 pub(super) const RULE: Rule = Rule {
     id: "block-sampling",
     weight: Weight::Warns,
-    doc: "A sample of one block in 100 would have given another ratio: it has the first of two \
-          equal blocks, and hardly ever the second.",
-    threshold: "The ratio of the sample differs from the one found by more than a tenth.",
-    cause: "Of two equal blocks, a sample of one in 100 draws both one time in 10,000.",
-    next: "Never estimate deduplication from sampled blocks; a share of all contents can be.",
+    doc: "A sample of one block in 100 would have given a different ratio, because it hardly ever \
+          contains both of two equal blocks.",
+    threshold: "The ratio of the sample differs from the counted one by more than 10 %.",
+    cause: "A sample of one block in 100 contains both of two equal blocks once in 10,000 times.",
+    next: "Do not estimate deduplication from sampled blocks; sample distinct contents instead, \
+           as this command does.",
     checks: &[Check::Scan(check)],
 };
 
@@ -26,10 +27,10 @@ fn check(case: &ScanCase) -> Judgement {
 fn look(case: &ScanCase) -> Judgement {
     let sample = case.findings.block_sample.filter(|sample| sample.blocks >= BLOCKS_MIN);
     let (Some(sample), Some(ratio)) = (sample, case.findings.primary().dedup_ratio) else {
-        return Judgement::inconclusive("too few blocks to draw a sample of them");
+        return Judgement::inconclusive("too few blocks to sample");
     };
     let evidence = format!(
-        "a sample of {:.1} % of the blocks would have said {:.2}:1, it is {:.2}:1",
+        "a sample of {:.1} % of the blocks would have given {:.2}:1; the ratio is {:.2}:1",
         sample.part * 100.0,
         sample.dedup_ratio,
         ratio.value

@@ -14,18 +14,19 @@ use crate::window::{Window, by_label};
 pub(super) const RULE: Rule = Rule {
     id: "burst",
     weight: Weight::Warns,
-    doc: "A rate that fell in one step and stayed down: a bucket of burst credit was emptied, and \
-          only the rate after it lasts.",
+    doc: "A rate that fell in one step and stayed down: burst credits ran out, and only the lower \
+          rate can be sustained.",
     threshold: "One step down by a factor of at least 1.5 between two levels that are each steady \
                 within 15 %: inside a window (three slices of 200 ms or more on either side), or \
-                between repeats of one point (three or more). A later window of the same kind that \
-                is again 25 % faster, foreign processor time that rose by 10 % of all, or a bucket \
-                that the lower rate would have kept full, speaks against it. The bucket is what \
-                was completed until the step, less what the lower rate refilled.",
-    cause: "A cloud volume or a hypervisor grants credit for a while; an SSD's fast cache (SLC) \
-            that filled up looks the same for writes.",
-    next: "Size for the rate after the step; measure longer (--full) to see whether it falls \
-           again.",
+                between repeats of one point (three or more). It is not a burst if a later window \
+                of the same kind is 25 % faster again, if the processor time of other processes \
+                rose by 10 % of the total, or if the lower rate would have kept the bucket full. \
+                The size of the bucket is the work completed until the step, less what was \
+                refilled at the lower rate.",
+    cause: "The burst credits of a cloud volume or hypervisor ran out; for writes, the SLC cache \
+            of an SSD that fills up looks the same.",
+    next: "Use the rate after the step for sizing; measure longer (--full) to see whether it \
+           falls again.",
     checks: &[Check::Calibration(check)],
 };
 

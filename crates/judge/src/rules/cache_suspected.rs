@@ -12,16 +12,17 @@ use crate::window::Window;
 pub(super) const RULE: Rule = Rule {
     id: "cache-suspected",
     weight: Weight::Warns,
-    doc: "A cache outside this machine: small working sets answer much faster than the whole file, \
-          or the file answers much faster once it was read.",
-    threshold: "Median read latency of a working set at most 1/1.5 of the whole file's and its \
-                rate at least 1.5 times, with intervals apart; the step between two sizes bounds \
-                the cache. Or the same for blocks of the whole file that are read again. Neither \
-                counts when the reference point moved by as much. Or the whole file has become \
-                fast: the first reference window at least 2 times slower, in median and in rate, \
-                than the later two or more, which agree within 10 %, while neither foreign \
-                processor time nor steal can explain it.",
-    cause: "A host, controller or array cache holds part of the file, or all of it.",
+    doc: "A cache outside of this machine: small working sets are much faster than the whole \
+          file, or the file is much faster once it has been read.",
+    threshold: "The median read latency of a working set is at most 1/1.5 of that of the whole \
+                file and its rate at least 1.5 times as high, with separate intervals; the step \
+                between two sizes bounds the size of the cache. Or the same for blocks of the \
+                whole file that are read again. Neither counts if the reference point moved by as \
+                much. Or the whole file has become fast: the first reference window is at least 2 \
+                times slower, in median and in rate, than the later two or more, which agree \
+                within 10 %, and neither processor time of other processes nor steal explains it.",
+    cause: "A cache of the hypervisor host, the controller or the array holds some or all of the \
+            file.",
     next: "Measure a file several times larger than the suspected cache (--size).",
     checks: &[Check::Calibration(check)],
 };

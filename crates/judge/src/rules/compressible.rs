@@ -8,18 +8,18 @@ use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent}
 pub(super) const RULE: Rule = Rule {
     id: "compressible",
     weight: Weight::Condemns,
-    doc: "Zeros, repetitions or compressible data, in the file, on the disks of a run or in the \
-          files of its database: storage that compresses or removes duplicates answers for them \
-          without moving them.",
-    threshold: "Information left in a seeded sample: bytes after LZ4 on each block, without blocks \
-                that occur twice. Below 25 % of the sample it condemns (zeros leave under 1 %); \
-                below 90 % it only warns, because data of real databases leave 30 to 80 % and \
-                storage that does not compress is measured truly by them. Blockstone's own data \
-                leave 100 %.",
-    cause: "The file holds zeros or patterns, as dd if=/dev/zero or an empty tablespace leave \
-            them.",
-    next: "Let blockstone lay out its own incompressible file, or keep the warning in mind on \
-           storage that compresses.",
+    doc: "Zeros, repetitions or compressible data in the file, on the disks of a run or in the \
+          files of its database: storage that compresses or deduplicates serves them without \
+          moving the data.",
+    threshold: "The information in a seeded sample: its size after LZ4 on each block, without \
+                duplicate blocks. Below 25 % of the sample the rule condemns (zeros: less than 1 \
+                %); below 90 % it only warns, because data of real databases have 30 to 80 %, and \
+                for storage that does not compress they are valid. Data written by Blockstone \
+                have 100 %.",
+    cause: "The file holds zeros or patterns, for example from dd if=/dev/zero or an empty \
+            tablespace.",
+    next: "Measure a directory, so that blockstone creates an incompressible file; or note that \
+           the results do not apply to storage that compresses.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
@@ -37,10 +37,12 @@ fn check_run(case: &RunCase) -> Judgement {
     case.content(of)
         .at(all_figures())
         .caused_by(
-            "--obfuscate below 1 fills rows with what compresses, as databases do; PostgreSQL \
-             leaves the rest of a page empty where a row does not fill it.",
+            "--obfuscate below 1 fills rows with compressible data, as in real databases; \
+             PostgreSQL leaves the rest of a page empty if a row does not fill it.",
         )
-        .advising("Omit --obfuscate, or keep the warning in mind on storage that compresses.")
+        .advising(
+            "Omit --obfuscate, or note that the results do not apply to storage that compresses.",
+        )
 }
 
 /// What a file shows; the points concerned are for the caller to say.

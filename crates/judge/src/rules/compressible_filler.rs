@@ -8,11 +8,12 @@ use super::{Check, Judgement, Rule, ScanCase};
 pub(super) const RULE: Rule = Rule {
     id: "compressible-filler",
     weight: Weight::Warns,
-    doc: "Used blocks shrink as no data of real databases do: filler of a test, not rows.",
-    threshold: "Used contents shrink to an eighth or less of what they are. Real tables shrink to \
-                a half or a third.",
-    cause: "Test data: columns of one repeated character, as load generators write them.",
-    next: "Scan files of the real database; arrays will not do this with them.",
+    doc: "Used blocks compress far better than data of real databases: they hold filler of a \
+          test, not rows.",
+    threshold: "Used contents compress to an eighth of their size or less. Real tables compress \
+                to a half or a third.",
+    cause: "Test data, such as the columns of one repeated character that load generators write.",
+    next: "Scan files of the real database; an array will reduce them less.",
     checks: &[Check::Scan(check)],
 };
 
@@ -31,7 +32,7 @@ fn look(case: &ScanCase) -> Judgement {
     let ratio = findings.usage.used_compression_ratio;
     let Some(ratio) = ratio.filter(|_| compressed >= CONTENTS_MIN) else {
         return Judgement::inconclusive(format!(
-            "{compressed} contents were compressed, which is too few to judge"
+            "only {compressed} contents were compressed, too few to decide"
         ));
     };
     let finest =

@@ -8,8 +8,8 @@ use super::{Case, Check, Judgement, Rule, labels};
 pub(super) const RULE: Rule = Rule {
     id: "corrupt",
     weight: Weight::Condemns,
-    doc: "A block that was read is not what had been written to its address: stamp or checksum \
-          differ.",
+    doc: "A block that was read is not what was written to its address: its stamp or checksum \
+          differs.",
     threshold: "A single block.",
     cause: "The storage lost or misplaced a write, or another process wrote to the file.",
     next: "Keep the file (--keep) and compare the named blocks; check the kernel log and the \

@@ -8,13 +8,13 @@ use crate::run::has_server;
 pub(super) const RULE: Rule = Rule {
     id: "db-time-remainder",
     weight: Weight::Warns,
-    doc: "Database time that is neither processor time nor run queue nor a wait event, or that is \
-          counted twice.",
+    doc: "Database time that is not processor time, run queue or a wait event, or that is counted \
+          twice.",
     threshold: "More than 3 % of the database time, in either direction.",
-    cause: "Waits outside of any event: page faults, the hypervisor, a clock that is read rarely \
-            when there are thousands of sessions.",
-    next: "Read the shares of the events as that much less certain; look at the stolen time and at \
-           the memory of the machine.",
+    cause: "Waits outside of any event: page faults, the hypervisor, or imprecise timing with \
+            thousands of sessions.",
+    next: "Treat the shares of the events as uncertain by this much; check stolen time and memory \
+           of the machine.",
     checks: &[Check::Run(check)],
 };
 
@@ -22,11 +22,12 @@ const REMAINDER_MAX: f64 = 0.03;
 
 fn check(case: &RunCase) -> Judgement {
     let Some(db_time) = &case.findings.db_time else {
-        return Judgement::inconclusive("the target does not say where its time goes");
+        return Judgement::inconclusive("the target does not report where its time goes");
     };
     if has_server(case.window) {
         return Judgement::inconclusive(
-            "waits of a real database are sampled, and its time includes the way to it",
+            "waits of a real database are sampled, and its time includes the network and the \
+             client",
         );
     }
     let evidence = format!(

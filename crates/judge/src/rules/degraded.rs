@@ -8,11 +8,11 @@ use super::{Check, Judgement, Rule, RunCase, read_figures, time};
 pub(super) const RULE: Rule = Rule {
     id: "degraded",
     weight: Weight::Warns,
-    doc: "A disk that was away, reads that a mirror answered, and bad copies that were rewritten \
-          from a good one.",
+    doc: "A disk that was offline, reads that were served by a mirror copy, or bad copies that \
+          were repaired from a good one.",
     threshold: "Any time without a disk, one read or one block.",
-    cause: "A disk of the group failed, was taken away or returned wrong data.",
-    next: "Look at the disks, and at the events of the recording; rates are those of fewer disks.",
+    cause: "A disk of the group failed, was removed or returned wrong data.",
+    next: "Check the disks and the events of the recording; the rates are those of fewer disks.",
     checks: &[Check::Run(check)],
 };
 

@@ -9,11 +9,11 @@ use super::{Check, Judgement, Rule, RunCase, all_figures};
 pub(super) const RULE: Rule = Rule {
     id: "failed-session",
     weight: Weight::Condemns,
-    doc: "A session whose operation returned an error: the others then were not the load that was \
-          asked for.",
+    doc: "A session whose operation returned an error: the remaining sessions are not the \
+          requested load.",
     threshold: "One operation or one session.",
     cause: "The database or the storage beneath it returned an error.",
-    next: "Look at the first error, and into the kernel log (dmesg) at that time.",
+    next: "See the first error, and the kernel log (dmesg) at that time.",
     checks: &[Check::Run(check)],
 };
 
@@ -28,7 +28,7 @@ fn check(case: &RunCase) -> Judgement {
             Judgement::inconclusive("failed operations were not counted")
         }
         (failed, error) => {
-            let why = error.unwrap_or("no error was kept");
+            let why = error.unwrap_or("the error was not recorded");
             let count = thousands(failed.unwrap_or(0) as i64);
             let evidence = format!("{count} operations failed in the window; first: {why}");
             Judgement::fail(evidence, all_figures())

@@ -9,15 +9,16 @@ use crate::findings::Point;
 pub(super) const RULE: Rule = Rule {
     id: "generator-bound",
     weight: Weight::Warns,
-    doc: "A rate that this process's own processor time limits: the storage can do more, the \
-          number is a lower bound.",
-    threshold: "User and system time of this process of at least 90 % of the processors that the \
-                load can use (its threads, at most those allowed); or more than half of the rate \
-                of the null engine for each worker, where the tool's own cost is half of each I/O.",
-    cause: "Too few processors for the rate: the kernel's I/O path and the load generator fill \
-            them.",
-    next: "Read the number as `at least`; give the process more processors, or use io_uring, which \
-           costs less for each I/O.",
+    doc: "A rate that is limited by the processor time of this process: the storage can do more, \
+          and the number is a lower bound.",
+    threshold: "User and system time of this process is at least 90 % of the processors that the \
+                load can use (one per thread, at most those allowed); or the rate per worker is \
+                more than half of that of the null engine, so that the tool's own cost is half of \
+                each I/O.",
+    cause: "Too few processors for the rate: the I/O path of the kernel and the load generator \
+            use all of them.",
+    next: "Read the number as a lower bound; give the process more processors, or use io_uring, \
+           which costs less per I/O.",
     checks: &[Check::Calibration(check)],
 };
 
@@ -56,7 +57,7 @@ fn check(case: &Case) -> Judgement {
     }
     match (judged, found.is_empty()) {
         (false, _) => Judgement::inconclusive(
-            "neither this process's processor time nor the null engine was measured",
+            "neither the processor time of this process nor the null engine was measured",
         ),
         (true, true) => Judgement::pass(worst.1),
         (true, false) => Judgement::fail(worst.1, found),

@@ -9,14 +9,15 @@ use super::{Case, Check, Judgement, Rule, RunCase, labels, megabytes, percent, r
 pub(super) const RULE: Rule = Rule {
     id: "hole",
     weight: Weight::Condemns,
-    doc: "A sparse file, of a run also a disk's file that has holes once it is loaded: reads of \
-          holes are answered with zeros, without any I/O.",
-    threshold: "More than 1 % of the file's bytes have no extent (FIEMAP), or, where the file \
-                system does not answer FIEMAP, hold no data (SEEK_DATA). Fewer blocks than bytes \
-                (st_blocks) alone decide nothing: compression and late allocation look the same. \
-                At 1 % the rate is at most 1 % too high.",
+    doc: "A sparse file (in a run, a disk file that still has holes after loading): reads of \
+          holes return zeros without any I/O.",
+    threshold: "More than 1 % of the bytes of the file have no extent (FIEMAP) or, if the file \
+                system does not support FIEMAP, no data (SEEK_DATA). Fewer blocks than bytes \
+                (st_blocks) alone do not decide: compression and delayed allocation look the \
+                same. At 1 % the rate is at most 1 % too high.",
     cause: "The file was created with truncate(1) or seeks, or holes were punched into it.",
-    next: "Let blockstone lay out its own file, or write the file once in full.",
+    next: "Measure a directory, so that blockstone creates its own file, or write the whole file \
+           once.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 

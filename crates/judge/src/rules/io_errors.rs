@@ -10,9 +10,9 @@ pub(super) const RULE: Rule = Rule {
     id: "io-errors",
     weight: Weight::Condemns,
     doc: "Operations that returned an error or too few bytes.",
-    threshold: "One operation, warm-up included; or a phase that could not go on.",
-    cause: "The device or the path to it fails, or space ran out.",
-    next: "Look into the kernel log (dmesg) at the time of the phase, and at the first error.",
+    threshold: "One operation, warm-up included; or a phase that could not continue.",
+    cause: "The device or the path to it failed, or space ran out.",
+    next: "See the first error, and the kernel log (dmesg) at the time of the phase.",
     checks: &[Check::Calibration(check)],
 };
 
@@ -27,7 +27,7 @@ fn check(case: &Case) -> Judgement {
             || phase.first_error.is_some()
             || phase.stop == Stop::Failed;
         if failed {
-            let why = phase.first_error.as_deref().unwrap_or("no error was kept");
+            let why = phase.first_error.as_deref().unwrap_or("the error was not recorded");
             first.get_or_insert_with(|| format!("first in {}: {why}", phase.label));
             labels.push(phase.label.clone());
         }
@@ -37,7 +37,7 @@ fn check(case: &Case) -> Judgement {
             format!("{} operations failed; {first}", thousands(failed_ops as i64)),
             labels,
         ),
-        None if phases().next().is_none() => Judgement::inconclusive("no load was held"),
+        None if phases().next().is_none() => Judgement::inconclusive("no load was applied"),
         None => Judgement::pass("no operation failed"),
     }
 }

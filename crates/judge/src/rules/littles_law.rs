@@ -7,12 +7,12 @@ use super::{Check, Judgement, Rule, RunCase, percent, time};
 pub(super) const RULE: Rule = Rule {
     id: "littles-law",
     weight: Weight::Warns,
-    doc: "In a closed loop, sessions ÷ operations a second, less the think time, has to be the \
+    doc: "In a closed loop, sessions ÷ operations per second, less the think time, must equal the \
           mean latency (J. D. C. Little, 1961).",
-    threshold: "More than 5 % apart: then sessions spent their time outside of operations.",
-    cause: "Sessions that could not run between two operations (too few processors), or operations \
-            so long that few ended inside the window.",
-    next: "Give the window more time with --run-time, or use fewer sessions.",
+    threshold: "More than 5 % apart: sessions spent time outside of operations.",
+    cause: "Sessions that could not run between two operations (too few processors), or \
+            operations so long that few ended in the window.",
+    next: "Use a longer --run-time or fewer sessions.",
     checks: &[Check::Run(check)],
 };
 
@@ -21,7 +21,7 @@ const APART_MAX: f64 = 0.05;
 fn check(case: &RunCase) -> Judgement {
     let Some(law) = case.findings.littles_law.first() else {
         return Judgement::inconclusive(if case.window.scans() {
-            "the reads of a scan overlap: its sessions are not what waits for them"
+            "the reads of a scan overlap, so the law does not apply to its sessions"
         } else {
             "the sessions did not run in a closed loop"
         });

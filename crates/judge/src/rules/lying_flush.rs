@@ -13,20 +13,20 @@ use crate::findings::Point;
 pub(super) const RULE: Rule = Rule {
     id: "lying-flush",
     weight: Weight::Condemns,
-    doc: "Commits that returned before the data were safe: the device declares a volatile write \
-          cache and nothing flushed it, or a commit costs no more than a plain write.",
-    threshold: "Condemns when a device with a volatile cache (`queue/write_cache`) saw fewer than \
-                half a flush for each fdatasync or fsync of a single committer; each of them needs \
-                one, while O_DSYNC may use forced-unit-access writes, which are not counted. Warns \
-                when, on such a device, the median commit takes less than 1.1 times a median plain \
-                write; or, on a rotating disk (random reads of 2 ms and more, so that virtual \
-                disks that only claim to rotate are left out), less than 2 ms, half a turn at \
-                15,000 rpm.",
-    cause: "Flushes are switched off (mount option nobarrier, a hypervisor's unsafe cache mode) or \
-            the device ignores them; a cache protected by a battery or capacitors looks the same \
-            from its latency.",
-    next: "Check mount options and the hypervisor's cache mode; ask the vendor for power-loss \
-           protection; pull the plug in a test before a database trusts it.",
+    doc: "Commits that returned before the data were durable: the device declares a volatile \
+          write cache and nothing flushed it, or a commit takes no longer than a plain write.",
+    threshold: "Condemns if a device with a volatile cache (`queue/write_cache`) received less \
+                than half a flush per fdatasync or fsync of a single committer; each of them \
+                needs one, while O_DSYNC may use forced-unit-access writes, which are not \
+                counted. Warns if, on such a device, the median commit takes less than 1.1 times \
+                the median plain write; or if, on a rotating disk, it takes less than 2 ms, half \
+                a turn at 15,000 rpm. Disks with random reads below 2 ms are not considered \
+                rotating, whatever they report.",
+    cause: "Flushes are disabled (mount option nobarrier, an unsafe cache mode of the hypervisor) \
+            or ignored by the device; by latency alone, a cache protected by a battery or \
+            capacitors looks the same.",
+    next: "Check mount options and the cache mode of the hypervisor; ask the vendor about \
+           power-loss protection; test with a real power loss before trusting it with a database.",
     checks: &[Check::Calibration(check)],
 };
 
@@ -45,13 +45,13 @@ fn check(case: &Case) -> Judgement {
     // Partitions count no flushes, and device-mapper and RAID pass them on uncounted.
     let counts = |d: &&BlockDevice| matches!(d.kind, DeviceKind::Disk | DeviceKind::Loop);
     let Some(device) = case.devices().iter().find(counts) else {
-        return Judgement::inconclusive("no device beneath counts flushes");
+        return Judgement::inconclusive("no underlying device counts flushes");
     };
     if let Some(evidence) = too_fast_for_a_turn(case, device, &commits) {
         return Judgement::fail(evidence, labels(commits)).weighing(Weight::Warns);
     }
     match device.write_cache.as_deref() {
-        None => Judgement::inconclusive(format!("{} does not tell its write cache", device.name)),
+        None => Judgement::inconclusive(format!("{} does not report its write cache", device.name)),
         Some("write through") => Judgement::pass(format!(
             "{} declares no volatile write cache: a completed write is durable",
             device.name

@@ -8,11 +8,13 @@ use crate::run::has_server;
 pub(super) const RULE: Rule = Rule {
     id: "maintenance",
     weight: Weight::Warns,
-    doc: "A checkpoint, or a cleaning or analysis of a table, that the database began by itself \
-          during the window: the rates before and after are not the same.",
-    threshold: "One, for a real database. The miniature instance checkpoints all the time.",
-    cause: "Timers and limits of the database: checkpoint_timeout, max_wal_size, autovacuum.",
-    next: "Use a window that holds several, or settings that keep them out of it; say which.",
+    doc: "A checkpoint, vacuum or analyze that the database started by itself during the window: \
+          the rates before and after it differ.",
+    threshold: "One, for a real database. The miniature instance checkpoints continuously.",
+    cause: "Timers and limits of the database, such as checkpoint_timeout, max_wal_size or \
+            autovacuum.",
+    next: "Use a window that contains several of them, or settings that prevent them, and report \
+           which you used.",
     checks: &[Check::Run(check)],
 };
 
@@ -23,10 +25,9 @@ fn check(case: &RunCase) -> Judgement {
     let checkpoints = case.window.statistic("checkpoints");
     let runs = case.window.grown("sql", "", "maintenance_runs");
     if checkpoints.is_err() && runs.is_err() {
-        return Judgement::inconclusive("the database counts neither checkpoints nor cleaning");
+        return Judgement::inconclusive("the database counts neither checkpoints nor vacuums");
     }
     let (checkpoints, runs) = (checkpoints.unwrap_or(0), runs.unwrap_or(0));
-    let evidence =
-        format!("{checkpoints} checkpoints and {runs} cleanings or analyses of tables began");
+    let evidence = format!("{checkpoints} checkpoints and {runs} vacuums or analyzes started");
     Judgement::decide(checkpoints + runs > 0, evidence, all_figures())
 }

@@ -18,18 +18,19 @@ use crate::window::Window;
 pub(super) const RULE: Rule = Rule {
     id: "memory-test",
     weight: Weight::Condemns,
-    doc: "Reads or writes that completed without the storage: the kernel charged far fewer bytes \
-          to this process, or moved far fewer beneath a loop device, than the load generator \
-          completed or the database read; or the file system lives in memory.",
+    doc: "Reads or writes that did not reach the storage: the kernel charged far fewer bytes to \
+          this process, or moved far fewer beneath a loop device, than the load generator \
+          completed or the database read; or the file system is in memory.",
     threshold: "More than 10 % of the bytes of a point are missing, after allowing for the \
-                requests in flight at both edges of its windows. Measured: a hole or a cached file \
-                misses 100 %, real direct reads miss at most 0.3 %; at 10 % the rate is at most 11 \
-                % too high. Phases that are cached by intention (cached-read/cached and /buffered) \
-                are left out. Of a run: more than 10 % of the bytes read, of 10 MB or more.",
-    cause: "The page cache, a hole of the file or a file system in memory answered, or the page \
-            cache took the writes.",
-    next: "Measure with direct I/O a file that is fully written, on the storage itself; with \
-           --buffered, a file several times larger than memory.",
+                requests in flight at both edges of its windows. In measurements, a hole or a \
+                cached file misses 100 %, and real direct reads at most 0.3 %; at 10 % the rate \
+                is at most 11 % too high. Phases that are cached on purpose (cached-read/cached \
+                and /buffered) are excluded. In a run: more than 10 % of the bytes read, if at \
+                least 10 MB were read.",
+    cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
+            the page cache absorbed the writes.",
+    next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \
+           use a file several times larger than memory.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
@@ -168,10 +169,10 @@ fn check_run(case: &RunCase) -> Judgement {
         return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
     }
     let Some(reads) = case.findings.ledger.iter().find(|row| row.what == "reads") else {
-        return Judgement::inconclusive("there is no account of the reads");
+        return Judgement::inconclusive("the reads were not counted");
     };
     let Some(bytes) = reads.claimed.value() else {
-        return Judgement::inconclusive("the target does not say what it read");
+        return Judgement::inconclusive("the target does not report what it read");
     };
     let Some(charged) = reads.process.value() else {
         return Judgement::inconclusive("what the kernel charged for reads was not measured");
@@ -184,8 +185,8 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let share = charged as f64 / bytes as f64;
     let evidence = format!(
-        "{} read from the disks as {} has it, {} of it charged to {} by the kernel ({}); {} came \
-         from the page cache",
+        "{} read from the disks according to {}, {} of it charged to {} by the kernel ({}); {} \
+         came from the page cache",
         megabytes(bytes),
         if has_server(case.window) { "the database" } else { "the instance" },
         megabytes(charged),

@@ -7,11 +7,12 @@ use super::{Check, Judgement, Rule, RunCase, percent, read_figures};
 pub(super) const RULE: Rule = Rule {
     id: "mostly-cached",
     weight: Weight::Warns,
-    doc: "A workload that fits into the buffer cache: its rates are those of memory, and of its \
-          physical reads too few remain to describe the storage.",
-    threshold: "Fewer than 10 physical reads a hundred blocks visited.",
-    cause: "Schemas, or the part of them that is hot, are hardly larger than the buffer cache.",
-    next: "Use a smaller --cache or a larger --scale; or mean it, and read the logical reads.",
+    doc: "A workload that fits into the buffer cache: its rates are those of memory, with too few \
+          physical reads to describe the storage.",
+    threshold: "Fewer than 10 physical reads per 100 blocks visited.",
+    cause: "The schemas, or their hot part, are hardly larger than the buffer cache.",
+    next: "Use a smaller --cache or a larger --scale; if a cached workload is intended, use the \
+           logical reads.",
     checks: &[Check::Run(check)],
 };
 

@@ -10,11 +10,11 @@ use super::{Check, Judgement, Rule, ScanCase};
 pub(super) const RULE: Rule = Rule {
     id: "never-used-blocks",
     weight: Weight::Warns,
-    doc: "Most blocks were never used by their database: the ratio is that of empty space, and \
+    doc: "Most blocks were never used by their database: the ratio describes empty space, and \
           falls as data are loaded.",
     threshold: "Half of the blocks are zeros or formatted and empty.",
-    cause: "Files were created at their full size, or much was deleted and not reused.",
-    next: "Size the array by the ratio of used blocks, or load data first and scan again.",
+    cause: "Files were created at their full size, or much space was freed and not reused.",
+    next: "Size the array by the ratio of the used blocks, or load data and scan again.",
     checks: &[Check::Scan(check)],
 };
 

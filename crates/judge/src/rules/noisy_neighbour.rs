@@ -12,16 +12,16 @@ use crate::window::{Growth, HOST, PROCESS, Window};
 pub(super) const RULE: Rule = Rule {
     id: "noisy-neighbour",
     weight: Weight::Warns,
-    doc: "Others at work during the measurement: foreign processor time, time stolen by the \
-          hypervisor, or I/O on the device that is not ours.",
-    threshold: "In the window of a headline figure or over all windows: more than 10 % of all \
-                processor time by others (user time only above loop, device-mapper, RAID and zram \
-                devices, whose kernel threads work for us), more than 2 % stolen, or more than 5 % \
-                of the device's requests and bytes not ours (for reads: writes, and bytes read \
-                that were not charged to this process; for writes: reads). Of a run: bytes read, \
-                of 10 MB or more.",
-    cause: "Another process, container or virtual machine shares processors or device.",
-    next: "Stop it or measure at a quiet time; the evidence names the kind.",
+    doc: "Other activity during the measurement: processor time of other processes, time stolen \
+          by the hypervisor, or I/O of others on the device.",
+    threshold: "In the window of a headline figure or over all windows: other processes used more \
+                than 10 % of all processor time (only user time on loop, device-mapper, RAID and \
+                zram devices, whose kernel threads serve this load), more than 2 % was stolen, or \
+                more than 5 % of the requests and bytes of the device were not of this process \
+                (for reads: writes, and bytes read that were not charged to this process; for \
+                writes: reads). In a run, only bytes read count, if at least 10 MB were read.",
+    cause: "Another process, container or virtual machine uses the same processors or device.",
+    next: "Stop it, or measure at a quiet time; the evidence shows what was used.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
@@ -31,7 +31,7 @@ const FOREIGN_IO_MAX: f64 = 0.05;
 /// Bytes that a device has to read before the share of others says anything.
 const ENOUGH_BYTES: u64 = 10_000_000;
 
-const NOT_MEASURED: &str = "neither the machine's processors nor the device were measured";
+const NOT_MEASURED: &str = "neither the processors nor the device were measured";
 
 /// One thing that others did, as a share, and what share is too much.
 struct Noise {
@@ -51,7 +51,7 @@ fn check(case: &Case) -> Judgement {
         severity > 1.0
     };
     let noise = |windows: &[&Window]| {
-        noise(case.devices(), windows, ("foreign I/O", foreign_io_ratio(case, windows)))
+        noise(case.devices(), windows, ("I/O of others", foreign_io_ratio(case, windows)))
     };
     let over_all = noise(&all);
     let measured = !over_all.is_empty();
@@ -88,8 +88,8 @@ fn noise(
     let foreign = derive::foreign(windows)
         .map(|seen| if kernel_helps(devices) { seen.user_ratio } else { seen.busy_ratio });
     let seen = [
-        ("foreign processor time", foreign.ok(), FOREIGN_CPU_MAX),
-        ("stolen", derive::steal_ratio(windows).ok(), STEAL_MAX),
+        ("processor time of others", foreign.ok(), FOREIGN_CPU_MAX),
+        ("stolen time", derive::steal_ratio(windows).ok(), STEAL_MAX),
         (io, io_ratio, FOREIGN_IO_MAX),
     ];
     let measured = seen
@@ -141,7 +141,7 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let host = Growth::of(case.window, ("host", ""), &HOST);
     let window = Window { process, host, ..Window::default() };
-    let io = ("foreign reads", foreign_reads(case));
+    let io = ("reads of others", foreign_reads(case));
     let noise = noise(&case.manifest.target.devices, &[&window], io);
     if noise.is_empty() {
         return Judgement::inconclusive(NOT_MEASURED);
@@ -195,7 +195,7 @@ mod tests {
             }
         });
         assert_eq!(outcome, Outcome::Fail, "{evidence}");
-        assert!(evidence.contains("16.7 % foreign I/O"), "{evidence}");
+        assert!(evidence.contains("16.7 % I/O of others"), "{evidence}");
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             }
         });
         assert_eq!(outcome, Outcome::Fail, "{evidence}");
-        assert!(evidence.contains("50 % foreign I/O"), "{evidence}");
+        assert!(evidence.contains("50 % I/O of others"), "{evidence}");
     }
 
     #[test]

@@ -15,16 +15,15 @@ pub(super) const RULE: Rule = Rule {
     id: "not-direct",
     weight: Weight::Condemns,
     doc: "I/O that went through the page cache: by choice (--buffered), because the path does not \
-          support direct I/O, or because the file system accepts O_DIRECT and buffers all the \
-          same.",
+          support direct I/O, or because the file system accepts O_DIRECT but buffers anyway.",
     threshold: "Any point without O_DIRECT; direct I/O on tmpfs, ramfs, ecryptfs, ext4 with \
                 data=journal (open(2), ext4(5)) and on btrfs extents that are stored compressed or \
                 inline (btrfs(5)). Success of a misaligned request proves nothing: tmpfs and btrfs \
-                accept it. Of a run: a path without direct I/O, as the target found it when it \
+                accept it. In a run: a path without direct I/O, as the target found it when it \
                 opened its disks; tmpfs and ecryptfs.",
-    cause: "The page cache stood between the load and the storage.",
-    next: "Leave --buffered out, or measure on a file system that supports direct I/O (ext4, XFS) \
-           or on the device.",
+    cause: "The page cache was between the load and the storage.",
+    next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or \
+           on the device.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
@@ -95,7 +94,7 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     if has_server(case.window) {
         return Judgement::inconclusive(
-            "a database opens its files as it likes; the ledger says what came from memory",
+            "how the database opens its files is unknown; the ledger shows what came from memory",
         );
     }
     let found = case.manifest.capabilities.iter().find(|known| known.name == "direct-io");
@@ -105,7 +104,7 @@ fn check_run(case: &RunCase) -> Judgement {
             let evidence = format!("no direct I/O: {why}");
             Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
         }
-        None => Judgement::inconclusive("the target does not say how it opens its files"),
+        None => Judgement::inconclusive("the target does not report how it opens its files"),
     }
 }
 

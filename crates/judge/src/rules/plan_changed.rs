@@ -8,11 +8,11 @@ use super::{Check, Judgement, Rule, RunCase, all_figures};
 pub(super) const RULE: Rule = Rule {
     id: "plan-changed",
     weight: Weight::Condemns,
-    doc: "A statement whose plan after the window is not the one before it, or a select by key \
-          that visits pages in physical order (bitmap) or all of them.",
-    threshold: "Any difference; a bitmap or a full scan for a select or an update.",
-    cause: "Statistics that were collected meanwhile, or a setting of the server.",
-    next: "Look at both plans in the manifest; analyse the tables before the run.",
+    doc: "A statement whose plan changed during the window, or a select by key that uses a bitmap \
+          scan or a full scan.",
+    threshold: "Any difference; a bitmap scan or a full scan for a select or an update.",
+    cause: "Statistics collected during the window, or a setting of the server.",
+    next: "See both plans in the manifest; analyze the tables before the run.",
     checks: &[Check::Run(check)],
 };
 
@@ -35,6 +35,6 @@ fn check(case: &RunCase) -> Judgement {
             let first = plan("select").lines().nth(1).unwrap_or(plan("select")).trim().to_owned();
             Judgement::pass(format!("before and after the window: {first}"))
         }
-        Some(_) => Judgement::fail("a plan after the window is another", all_figures()),
+        Some(_) => Judgement::fail("a plan changed during the window", all_figures()),
     }
 }

@@ -9,16 +9,18 @@ use crate::findings::Point;
 pub(super) const RULE: Rule = Rule {
     id: "run-queue-delay",
     weight: Weight::Warns,
-    doc: "Commits, or sessions of a run, that spent a good part of their time ready to run while \
-          no processor was free.",
+    doc: "Commits, or sessions of a run, that spent much of their time ready to run but without a \
+          processor.",
     threshold: "Run-queue time (/proc/PID/schedstat) of at least 25 % of the mean commit latency \
-                at one committer. A commit costs two or three context switches; on idle processors \
-                they wait some microseconds, and on busy ones commits were measured 15 to 30 times \
-                slower. Of a run: at least 25 % of the database time in the run queue, inside \
-                waits too: then latencies of I/O hold time that the storage did not take.",
-    cause: "The processors are busy: other processes, or fewer processors than the work needs.",
-    next: "Stop what else runs, pin or raise the priority of the log writer, or add processors; \
-           the storage is not what a commit waits for.",
+                of one committer. A commit needs two or three context switches, which take some \
+                microseconds on idle processors; on busy ones, commits were measured to be 15 to \
+                30 times slower. In a run: at least 25 % of the database time is run-queue time, \
+                including that inside waits, so that I/O latencies include time not spent in the \
+                storage.",
+    cause: "The processors are busy: other processes are running, or there are too few processors \
+            for the load.",
+    next: "Stop other processes, pin the log writer or raise its priority, or add processors; \
+           commits are not waiting for the storage.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
@@ -39,7 +41,7 @@ fn check(case: &Case) -> Judgement {
         return Judgement::inconclusive(if case.group(Group::Commit).next().is_none() {
             "no commit was measured"
         } else {
-            "run-queue time was not measured beside a single committer"
+            "run-queue time was not measured for a single committer"
         });
     };
     let evidence = format!(
@@ -65,8 +67,9 @@ fn check_run(case: &RunCase) -> Judgement {
         .chain(["commit_latency_ns_mean", "commit_latency_ns_p50", "commit_latency_ns_p99"]);
     let figures = figures.map(str::to_owned).collect();
     Judgement::decide(share >= SHARE_MAX, evidence, figures)
-        .caused_by("More sessions than the processors serve, or other processes.")
+        .caused_by("More sessions than the processors can run, or other processes.")
         .advising(
-            "Use fewer sessions or more processors; read latencies as those of a busy machine.",
+            "Use fewer sessions or more processors; the latencies are those of an overloaded \
+             machine.",
         )
 }

@@ -9,11 +9,11 @@ use super::{Check, Judgement, Rule, ScanCase};
 pub(super) const RULE: Rule = Rule {
     id: "shifted-copy",
     weight: Weight::Warns,
-    doc: "A file holds what another does, but between its blocks: deduplication of fixed blocks \
-          finds nothing.",
-    threshold: "5 % of a file match another at a distance that is no multiple of 4 KiB.",
-    cause: "A header before the data, another partition start, or a tape or backup format.",
-    next: "Align the copy to 4 KiB, or let the array see the original.",
+    doc: "A file contains data of another file, not aligned to blocks: deduplication of \
+          fixed-size blocks does not find them.",
+    threshold: "5 % of a file match another file at a distance that is not a multiple of 4 KiB.",
+    cause: "A header before the data, a different partition offset, or a tape or backup format.",
+    next: "Align the copy to 4 KiB, or store it in its original format.",
     checks: &[Check::Scan(check)],
 };
 
@@ -23,10 +23,10 @@ fn check(case: &ScanCase) -> Judgement {
 
 fn look(case: &ScanCase) -> Judgement {
     if !case.chunks {
-        return Judgement::inconclusive("chunks were not looked for");
+        return Judgement::inconclusive("the search for unaligned copies was off");
     }
     let Some(shift) = case.findings.shifts.first() else {
-        return Judgement::pass("no file holds another one between its blocks");
+        return Judgement::pass("no file contains unaligned data of another file");
     };
     let evidence = format!(
         "{} holds {} of {} shifted by {} bytes ({} % of it); chunks repeat {:.2}:1",

@@ -8,12 +8,13 @@ use crate::run::has_server;
 pub(super) const RULE: Rule = Rule {
     id: "silent-writes",
     weight: Weight::Warns,
-    doc: "Writes of a database whose sessions only read: hint bits, full-page images, rows frozen \
-          or statistics written.",
+    doc: "Writes of a database whose sessions only read: hint bits, full-page images, frozen rows \
+          or statistics.",
     threshold: "More redo than 1 MB, or more pages written than 1 % of those read.",
-    cause: "The first readers of loaded rows mark them as committed, and each first mark in a page \
-            can put the whole page into the redo.",
-    next: "Read the size that is named; a run on rows that were read or vacuumed before has none.",
+    cause: "The first readers of loaded rows mark them as committed (hint bits), and the first \
+            mark in a page can write the whole page to the redo.",
+    next: "Take this size into account, or repeat the run on rows that were read or vacuumed \
+           before.",
     checks: &[Check::Run(check)],
 };
 

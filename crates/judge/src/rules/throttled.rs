@@ -20,27 +20,29 @@ use marks::{Kind, Mark};
 pub(super) const RULE: Rule = Rule {
     id: "throttled",
     weight: Weight::Warns,
-    doc: "A cap on I/Os or bytes a second, found with its value: the rate stays the same over at \
-          least three doublings of concurrency although the device itself answers faster. Reads \
-          and writes are judged apart. Of a run: a rate that is the limit of a control group.",
-    threshold: "A plateau is three quarters of the loads from some concurrency up, over three \
-                doublings, within 2 % (one release of 100 ms, where a point's own interval \
-                reaches). It is a cap when one of these holds: a control group of this process \
-                limits the device to the same value within 2 % (10 % where the interval reaches); \
-                at two points or more the mean latency, run-queue time aside, is at least twice \
-                the median, which only burst-and-stall gives (an exponential tail gives 1.44); at \
-                two points or more the requests spent less than half of their latency, and at \
-                least 200 µs of it not, in the device; small and large blocks reach the same \
-                number of device requests a second within 3 %; or, on a virtual machine with idle \
-                processors, four doublings agree within 0.5 % below 20,000 I/Os a second, less \
-                than a host's single I/O thread does. Without a mark the plateau is the device's \
-                own ceiling, unless a control group's limit lies within twice what was reached: \
-                then it stays open. The cap limits bytes when 8K and 1 MiB reach the same bytes a \
-                second within 3 %, else I/Os. Of a run: at least 95 % of a control group's limit \
-                on a device of the target's chain.",
-    cause: "A limit outside this machine's control groups: a cloud volume's or hypervisor's cap, \
-            or a control group that cannot be seen from here.",
-    next: "Compare the value with what was bought or configured; lift the cap to measure the \
+    doc: "A cap on I/Os or bytes per second, with its value: the rate stays the same over at \
+          least three doublings of concurrency although the device itself responds faster. Reads \
+          and writes are judged separately. In a run: a rate that equals the limit of a control \
+          group.",
+    threshold: "A plateau is three quarters of the loads above some concurrency, over three \
+                doublings, within 2 % (or within one release of 100 ms, if the interval of the \
+                point allows it). It is a cap if one of these holds: a control group of this \
+                process limits the device to the same value within 2 % (10 % if the interval \
+                allows it); at two points or more the mean latency without run-queue time is at \
+                least twice the median, which only burst-and-stall causes (an exponential tail \
+                gives 1.44); at two points or more the requests spent less than half of their \
+                latency in the device, and at least 200 µs outside of it; small and large blocks \
+                reach the same number of device requests per second within 3 %; or, on a virtual \
+                machine with idle processors, four doublings agree within 0.5 % below 20,000 I/Os \
+                per second, less than a single I/O thread of a host can do. Otherwise the plateau \
+                is the limit of the device itself, unless the limit of a control group is within \
+                a factor of two of the rate: then the rule is inconclusive. The cap is on bytes \
+                if 8K and 1 MiB reach the same bytes per second within 3 %, otherwise on I/Os. In \
+                a run: at least 95 % of a control group's limit on a device of the target's \
+                chain.",
+    cause: "A limit outside of the control groups of this machine: a cap of a cloud volume or \
+            hypervisor, or a control group that is not visible here.",
+    next: "Compare the value with what was bought or configured; remove the cap to measure the \
            device, keep it to measure what the database will get.",
     checks: &[Check::Calibration(check), Check::Run(cap::check)],
 };
@@ -59,20 +61,20 @@ fn check(case: &Case) -> Judgement {
                 undecided.push(format!("{}: {limit}", ladder.name));
             }
             (Some(plateau), None) if marks::uncannily_flat(&plateau) => undecided.push(format!(
-                "{}: {} within {}; a cap from outside and the device's own ceiling look the same \
-                 here",
+                "{}: {} within {}; this could be an external cap or the limit of the device \
+                 itself",
                 ladder.name,
                 ladder.rate_text(&plateau.level),
                 percent(plateau.spread_ratio())
             )),
             (Some(plateau), None) => pass.push(format!(
-                "{}: {} is the device's own ceiling, latency grows inside it",
+                "{}: {} is the limit of the device itself, whose latency grows",
                 ladder.name,
                 ladder.rate_text(&plateau.level)
             )),
             (None, None) if ladder.doublings() < ladder::DOUBLINGS_MIN => {}
             (None, None) if ladder.too_noisy() => undecided.push(format!(
-                "{}: the rates are too uncertain to show whether they end in a plateau",
+                "{}: the rates are too uncertain to tell whether there is a plateau",
                 ladder.name
             )),
             (None, None) => pass.push(format!("{}: no plateau", ladder.name)),
@@ -83,9 +85,7 @@ fn check(case: &Case) -> Judgement {
     }
     match (pass.is_empty(), undecided.is_empty()) {
         (_, false) => Judgement::inconclusive(undecided.join("; ")),
-        (true, true) => {
-            Judgement::inconclusive("no load was held over three doublings of concurrency")
-        }
+        (true, true) => Judgement::inconclusive("no load covered three doublings of concurrency"),
         (false, true) => Judgement::pass(pass.join("; ")),
     }
 }

@@ -10,17 +10,17 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Condemns,
     doc: "A database that acknowledges commits before they are durable: its commit rate is that of \
           memory.",
-    threshold: "A setting that says so: fsync = off or synchronous_commit = off (PostgreSQL), \
+    threshold: "One of these settings: fsync = off or synchronous_commit = off (PostgreSQL), \
                 innodb_flush_log_at_trx_commit other than 1, synchronous below 2 (SQLite).",
     cause: "A setting for tests or for data that may be lost.",
-    next: "Set it back, or compare commits only with others that are not durable either.",
+    next: "Restore the safe setting, or compare commits only with others that are not durable.",
     checks: &[Check::Run(check)],
 };
 
 fn check(case: &RunCase) -> Judgement {
     let run: RunParameters = case.manifest.parameters();
     let Some(settings) = &run.server_settings else {
-        return Judgement::pass("the miniature instance acknowledges what is durable");
+        return Judgement::pass("the miniature instance acknowledges only durable commits");
     };
     let durable = run.durable_settings();
     let known = durable.iter().filter_map(|(name, durable)| {
@@ -31,7 +31,7 @@ fn check(case: &RunCase) -> Judgement {
     let said: Vec<String> =
         known.iter().map(|(name, value, _)| format!("{name} = {value}")).collect();
     if known.is_empty() {
-        return Judgement::inconclusive("the database does not show its settings");
+        return Judgement::inconclusive("the settings of the database are not known");
     }
     let unsafe_one = known.iter().any(|(_, _, is_durable)| !is_durable);
     let commits = case.window.grown_of_all("operation", "commits").unwrap_or(0);

@@ -10,17 +10,17 @@ use crate::window::Window;
 pub(super) const RULE: Rule = Rule {
     id: "unsteady",
     weight: Weight::Warns,
-    doc: "A rate that kept moving: a trend or wide variation inside a headline's window, or a \
-          reference point that came out differently over the run.",
+    doc: "A rate that was not stable: a trend or wide variation in the window of a headline \
+          figure, or a reference point that changed over the run.",
     threshold: "A 95 % interval wider than ±10 %; halves of a window that differ by more than 10 % \
                 and by more than their intervals; or windows of the reference that differ by more \
                 than 10 % of their mean. Windows end early at ±2 %, so 10 % is five times what a \
-                steady device needs. Of a run: an interval wider than ±10 % of the reads, writes, \
+                steady device needs. In a run: an interval wider than ±10 % of the reads, writes, \
                 commits or operations a second, where at least 1,000 of them completed.",
-    cause: "A device that changes its state (garbage collection, write cache filling, thermal \
-            limits) or a neighbour that comes and goes.",
-    next: "Use --full for longer windows and repeats, or measure at a quiet time; every interval \
-           of the summary already holds half the drift.",
+    cause: "A device that changes its state (garbage collection, a write cache that fills up, \
+            thermal limits), or intermittent load of others.",
+    next: "Use --full for longer windows and repetitions, or measure at a quiet time; the \
+           intervals of the summary already include half of the drift.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
@@ -102,6 +102,6 @@ fn check_run(case: &RunCase) -> Judgement {
         let names = moved.iter().map(|(name, _)| (*name).to_owned()).collect();
         Judgement::fail(text(&moved), names)
             .caused_by(RUN_CAUSE)
-            .advising("Use a longer --run-time, and look at the rates over time in the report.")
+            .advising("Use a longer --run-time, and see the rates over time in the report.")
     }
 }

@@ -10,12 +10,13 @@ use super::{Case, Check, Judgement, Rule, RunCase, labels, megabytes, percent, r
 pub(super) const RULE: Rule = Rule {
     id: "unwritten",
     weight: Weight::Condemns,
-    doc: "A preallocated file, of a run also a disk's file that has extents which were never \
-          written once it is loaded: reads of them are answered with zeros, without any I/O.",
+    doc: "A preallocated file (in a run, a disk file that still has unwritten extents after \
+          loading): reads of unwritten extents return zeros without any I/O.",
     threshold: "More than 1 % of the file's bytes lie in extents that FIEMAP flags unwritten. At 1 \
                 % the rate is at most 1 % too high.",
-    cause: "The file was made with fallocate(1) or posix_fallocate(3) and not written since.",
-    next: "Let blockstone lay out its own file, or write the file once in full.",
+    cause: "The file was created with fallocate(1) or posix_fallocate(3) and not written since.",
+    next: "Measure a directory, so that blockstone creates its own file, or write the whole file \
+           once.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 

@@ -8,13 +8,14 @@ use super::{Check, Judgement, Rule, RunCase, all_figures, percent};
 pub(super) const RULE: Rule = Rule {
     id: "work-unit",
     weight: Weight::Condemns,
-    doc: "Operations that visited another number of rows than the work unit, or updates that were \
-          another share of the operations than asked for.",
-    threshold: "One row too many or too few; a share of updates off by more than two percentage \
-                points where at least 1,000 operations ran. Sessions spread updates evenly, so a \
-                window of any length holds nearly the exact share.",
-    cause: "An error in this tool, or a target whose schemas hold other rows than were loaded.",
-    next: "Please report it with the recording.",
+    doc: "Operations that visited a different number of rows than the work unit, or a share of \
+          updates that differs from the requested one.",
+    threshold: "One row too many or too few; or a share of updates that differs by more than two \
+                percentage points, if at least 1,000 operations ran. Sessions spread updates \
+                evenly, so a window of any length has nearly the exact share.",
+    cause: "An error in this tool, or a target whose schemas do not hold the rows that were \
+            loaded.",
+    next: "Please report this, with the recording.",
     checks: &[Check::Run(check)],
 };
 
@@ -37,7 +38,7 @@ fn check(case: &RunCase) -> Judgement {
         let (ops, rows) = (grown(kind, "completed_ops"), grown(kind, "rows"));
         let Some(unit) = unit.filter(|_| ops > 0) else { continue };
         let text = format!(
-            "{} {kind}s visited {} rows, {unit} each asked for",
+            "{} {kind}s visited {} rows; the work unit is {unit}",
             thousands(ops as i64),
             thousands(rows as i64)
         );
@@ -48,7 +49,7 @@ fn check(case: &RunCase) -> Judgement {
     if let Some(asked) = run.update_pct.filter(|_| sent >= ENOUGH_OPS) {
         let share = grown("update", "completed_ops") as f64 / sent as f64;
         let text =
-            format!("{} of the operations were updates, {asked} % asked for", percent(share));
+            format!("{} of the operations were updates; {asked} % were requested", percent(share));
         // Where sessions run at different speeds, the fast ones do not change the mix of each.
         if (share - f64::from(asked) / 100.0).abs() <= SHARE_OFF_MAX {
             seen.push(text);

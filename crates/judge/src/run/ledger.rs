@@ -125,9 +125,7 @@ fn claimed_writes(window: &RunWindow) -> LedgerCell {
 fn counted(window: &RunWindow, probe: &str, column: &str) -> LedgerCell {
     LedgerCell::of(window.grown(probe, "", column), || {
         let known = window.reason(probe, column).cloned();
-        known.unwrap_or_else(|| {
-            Unmeasured::NotInVersion("the target keeps no count of it".to_owned())
-        })
+        known.unwrap_or_else(|| Unmeasured::NotInVersion("the target does not count it".to_owned()))
     })
 }
 

@@ -18,9 +18,11 @@ pub fn united(each: &[RunFindings], main: usize) -> Vec<Verdict> {
         let alike: Vec<_> =
             all.filter(|(_, verdict)| gravity(verdict) == gravity(gravest)).collect();
         let also = match alike.len() {
-            n if n == each.len() => format!("{label}: {}; as in all {n} windows", gravest.evidence),
+            n if n == each.len() => {
+                format!("{label}: {}; the same in all {n} windows", gravest.evidence)
+            }
             1 => format!("{label}: {}", gravest.evidence),
-            n => format!("{label}: {}; likewise {} more windows", gravest.evidence, n - 1),
+            n => format!("{label}: {}; the same in {} more windows", gravest.evidence, n - 1),
         };
         let mut concerns: Vec<String> = Vec::new();
         for &(label, verdict) in &alike {

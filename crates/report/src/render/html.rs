@@ -191,7 +191,7 @@ fn judged(verdicts: &[Verdict]) -> Vec<Judged<'_>> {
         let (class, badge) = match (verdict.outcome, verdict.weight) {
             (Outcome::Fail, Weight::Condemns) => ("fail", "condemns"),
             (Outcome::Fail, Weight::Warns) => ("warn", "warns"),
-            (Outcome::Inconclusive, _) => ("inconclusive", "undecided"),
+            (Outcome::Inconclusive, _) => ("inconclusive", "inconclusive"),
             (Outcome::Pass, _) => ("pass", "pass"),
         };
         (format!("verdict-{}", index + 1), class, badge)

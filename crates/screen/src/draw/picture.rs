@@ -241,7 +241,7 @@ fn nothing(interval: &Interval<'_>, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec!["no latencies in this interval; press + to widen it".to_owned()];
     lines.extend(reasons(interval, KERNEL));
     if !interval.has(KERNEL) {
-        lines.push("the kernel was not asked to count I/O".to_owned());
+        lines.push("counting I/O in the kernel is off".to_owned());
     }
     Paragraph::new(lines.join("\n")).wrap(Wrap { trim: true }).dim().render(area, buffer);
 }

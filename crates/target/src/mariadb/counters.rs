@@ -182,7 +182,7 @@ fn unmeasured(known: &HashMap<String, u64>) -> Missing {
             || (column == "protection_bytes" && known.contains_key(DOUBLE_WRITES))
             || STATISTICS.iter().any(|(name, from)| *name == column && known.contains_key(*from))
     };
-    let why = |_: &str| Unmeasured::NotInVersion("the server keeps no count of it".to_owned());
+    let why = |_: &str| Unmeasured::NotInVersion("the server does not count it".to_owned());
     let untimed = Unmeasured::NotInVersion("InnoDB does not time its I/O".to_owned());
     [absent(&[&INSTANCE, &SQL], counted, why), some(&ROLE, &["read_ns", "write_ns"], &untimed)]
         .concat()

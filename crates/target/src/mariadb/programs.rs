@@ -25,7 +25,7 @@ pub const FAMILY: Family = Family {
         },
         TargetOption {
             name: "mariadb-bin",
-            doc: "Where the programs of MariaDB are [default: the usual places]",
+            doc: "Directory of the MariaDB programs [default: the usual places]",
             value: OptionValue::Programs,
         },
     ],

@@ -175,7 +175,12 @@ fn unmeasured(version: u32, settings: &[(String, String)]) -> Missing {
     ];
     const SINCE: [(u32, &[&str]); 2] =
         [(14, &["full_page_images", "redo_writes", "flushes"]), (18, &["redo_written_bytes"])];
-    let later = |version: u32| Unmeasured::NotInVersion(format!("PostgreSQL {version} has it"));
+    let later = |version: u32| {
+        Unmeasured::NotInVersion(format!(
+            "available from PostgreSQL \
+                                                                 {version}"
+        ))
+    };
     let since =
         |name: &str| SINCE.iter().find(|(_, names)| names.contains(&name)).map(|(since, _)| *since);
     let counted = |name: &str| {
@@ -183,7 +188,7 @@ fn unmeasured(version: u32, settings: &[(String, String)]) -> Missing {
             || COUNTED_BY_SESSIONS.contains(&name)
             || since(name).is_some_and(|since| since <= version)
     };
-    let never = || Unmeasured::NotInVersion("PostgreSQL keeps no count of it".to_owned());
+    let never = || Unmeasured::NotInVersion("PostgreSQL does not count it".to_owned());
     let mut missing =
         absent(&[&INSTANCE, &SQL], counted, |name| since(name).map_or_else(never, later));
     let is_timed = settings.iter().any(|(name, value)| name == "track_io_timing" && value == "on");

@@ -11,41 +11,47 @@ use crate::table::{
 pub const VIEW: View = View {
     name: "durability",
     title: "Commits and checkpoints",
-    doc: "Commits and checkpoints taken apart: commits a flush, times of redo, who writes blocks.",
+    doc: "Commits and checkpoints: commits per flush, times of redo writes and flushes, who \
+          writes blocks.",
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        count("commits_per_s", "commits/s", "Commits a second."),
+        count("commits_per_s", "commits/s", "Commits per second."),
         mean_of(
             "redo_flushes_per_s",
             "commits_per_redo_flush",
             "group size",
             Count,
-            "Commits for each flush of the redo.",
+            "Commits per redo flush.",
         ),
-        count("redo_writes_per_s", "redo writes/s", "Writes of the redo a second."),
-        mean_size(
-            "redo_writes_per_s",
-            "redo_write_bytes",
-            "redo write",
-            "Redo for each write of it.",
-        ),
+        count("redo_writes_per_s", "redo writes/s", "Redo writes per second."),
+        mean_size("redo_writes_per_s", "redo_write_bytes", "redo write", "Bytes per redo write."),
         mean_time(
             "redo_writes_per_s",
             "redo_write_await_ns",
             "write time",
-            "Mean time of a write of the redo.",
+            "Mean time of a redo write.",
         ),
-        count("redo_flushes_per_s", "redo flushes/s", "Flushes of the redo a second."),
+        count("redo_flushes_per_s", "redo flushes/s", "Redo flushes per second."),
         mean_time(
             "redo_flushes_per_s",
             "redo_flush_await_ns",
             "flush time",
-            "Mean time of a flush of the redo.",
+            "Mean time of a redo flush.",
         ),
-        unmerged("redo_bytes_per_transaction", "redo each", Bytes, "Redo of a transaction."),
-        count("full_page_images_per_s", "full pages/s", "Whole pages written to the redo."),
-        count("redo_buffer_full_per_s", "buffer full/s", "Times the redo buffer was full."),
+        unmerged("redo_bytes_per_transaction", "redo/transaction", Bytes, "Redo per transaction."),
+        count(
+            "full_page_images_per_s",
+            "full pages/s",
+            "Full-page images written to the redo, \
+                                                         per second.",
+        ),
+        count(
+            "redo_buffer_full_per_s",
+            "buffer full/s",
+            "How often the redo buffer was full, \
+                                                          per second.",
+        ),
         total("checkpoints_timed", "timed", Count, "Checkpoints started by the timer."),
         total(
             "checkpoints_requested",
@@ -53,13 +59,38 @@ pub const VIEW: View = View {
             Count,
             "Checkpoints started for another reason.",
         ),
-        share("checkpoint_write_share", "writing", "Time in which checkpoints wrote."),
-        share("checkpoint_sync_share", "syncing", "Time in which checkpoints flushed files."),
-        count("checkpoint_written_blocks_per_s", "by checkpoint/s", "Blocks written so."),
-        count("writer_written_blocks_per_s", "by writer/s", "Blocks written to make room."),
-        count("session_written_blocks_per_s", "by sessions/s", "Blocks sessions had to write."),
+        share(
+            "checkpoint_write_share",
+            "writing",
+            "Share of the time in which a checkpoint \
+                                                    wrote.",
+        ),
+        share(
+            "checkpoint_sync_share",
+            "syncing",
+            "Share of the time in which a checkpoint \
+                                                   flushed files.",
+        ),
+        count(
+            "checkpoint_written_blocks_per_s",
+            "by checkpoint/s",
+            "Blocks written by \
+                                                                     checkpoints, per second.",
+        ),
+        count(
+            "writer_written_blocks_per_s",
+            "by writer/s",
+            "Blocks written to free buffers, \
+                                                             per second.",
+        ),
+        count(
+            "session_written_blocks_per_s",
+            "by sessions/s",
+            "Blocks written by sessions, per \
+                                                                second.",
+        ),
         level("checkpoint_age_bytes", "age", Bytes, "Redo since the last checkpoint."),
-        flow("redo_bytes_per_s", "redo", "Redo generated a second."),
+        flow("redo_bytes_per_s", "redo", "Redo generated per second."),
     ],
     rows,
 };

@@ -7,13 +7,13 @@ use crate::table::{Shape, Value, View, count, mean_time, sorted, text};
 pub const VIEW: View = View {
     name: "events",
     title: "Events",
-    doc: "Wait events as the database or the operating system times them, by role; CPU among them.",
+    doc: "Wait events by role, as timed by the database or the operating system, and CPU.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[
-        text("event", "role/event", "Who, and what it waited for; CPU and run queue as well."),
-        count("average_active_sessions", "AAS", "How many were in it, on average."),
-        count("waits_per_s", "waits/s", "Waits that ended a second."),
+        text("event", "role/event", "The role and its wait event; also CPU and run queue."),
+        count("average_active_sessions", "AAS", "Average number of sessions or processes in it."),
+        count("waits_per_s", "waits/s", "Completed waits per second."),
         mean_time("waits_per_s", "wait_ns", "mean wait", "Mean time of a wait."),
     ],
     rows,

@@ -7,24 +7,40 @@ use crate::table::{Bytes, Count, Shape, Value, View, count, derived, level, shar
 pub const VIEW: View = View {
     name: "host",
     title: "Host",
-    doc: "The host as a whole: processors, run queue, dirty memory, pressure.",
+    doc: "The whole host: processors, run queue, dirty memory, pressure.",
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        share("cpu_user_share", "user", "Processors in user mode, of all their time."),
-        share("cpu_system_share", "system", "Processors in the kernel."),
-        share("cpu_irq_share", "interrupts", "Processors in interrupts, where I/O completes."),
+        share("cpu_user_share", "user", "Processor time in user mode, of all processors."),
+        share("cpu_system_share", "system", "Processor time in the kernel."),
+        share("cpu_irq_share", "interrupts", "Processor time in interrupts; I/O completes there."),
         share("cpu_iowait_share", "iowait", "Processors idle while a task waits for I/O."),
         share("cpu_idle_share", "idle", "Processors idle."),
-        share("cpu_steal_share", "steal", "Processors ready, but the hypervisor ran others."),
+        share("cpu_steal_share", "steal", "Time in which the hypervisor ran other guests."),
         level("runnable", "runnable", Count, "Tasks running or ready to run."),
-        count("switches_per_s", "switches/s", "Context switches a second."),
-        level("dirty_bytes", "dirty", Bytes, "Memory that waits to be written to storage."),
+        count("switches_per_s", "switches/s", "Context switches per second."),
+        level("dirty_bytes", "dirty", Bytes, "Memory waiting to be written to storage."),
         level("writeback_bytes", "writeback", Bytes, "Memory being written to storage."),
-        level("cached_bytes", "page cache", Bytes, "Page cache, tmpfs and shared memory included."),
-        share("psi_cpu_some_share", "CPU some", "Time in which a task waited for a processor."),
-        share("psi_io_some_share", "I/O some", "Time in which a task waited for I/O."),
-        share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O."),
+        level(
+            "cached_bytes",
+            "page cache",
+            Bytes,
+            "Page cache, including tmpfs and shared \
+                                                    memory.",
+        ),
+        share(
+            "psi_cpu_some_share",
+            "CPU some",
+            "Time in which at least one task waited for a \
+                                                 processor (PSI).",
+        ),
+        share(
+            "psi_io_some_share",
+            "I/O some",
+            "Time in which at least one task waited for I/O \
+                                                (PSI).",
+        ),
+        share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O (PSI)."),
     ],
     rows,
 };

@@ -15,7 +15,7 @@ pub const VIEW: View = View {
     doc: "Requests to devices by role: synchronous and asynchronous, with sizes and times.",
     probe: PROBE,
     shape: Shape::Table,
-    columns: &columns(text("role", "role", "Who sent them.")),
+    columns: &columns(text("role", "role", "The role that sent the requests.")),
     rows: |interval| rows(interval, "block", "role"),
 };
 
@@ -25,7 +25,7 @@ pub const FILE_TYPES: View = View {
     doc: "Requests to devices by type of file: data, redo, temporary, control, metadata.",
     probe: PROBE,
     shape: Shape::Table,
-    columns: &columns(text("file_type", "file type", "What kind of file they were on.")),
+    columns: &columns(text("file_type", "file type", "The type of file.")),
     rows: |interval| rows(interval, "block", "file_type"),
 };
 
@@ -45,7 +45,7 @@ pub const CALLS: View = View {
     doc: "Reading, writing and flushing system calls by role, from the page cache or not.",
     probe: PROBE,
     shape: Shape::Table,
-    columns: &columns(text("role", "role", "Who made them.")),
+    columns: &columns(text("role", "role", "The role that made the calls.")),
     rows: |interval| rows(interval, "system call", "role"),
 };
 
@@ -54,37 +54,42 @@ const PROBE: &str = "kernel_io";
 const fn columns(first: Heading) -> [Heading; 17] {
     [
         first,
-        count("read_sync_ios_per_s", "r sync/s", "Reads per second that a process waits for."),
-        count("read_async_ios_per_s", "r async/s", "Reads per second that no process waits for."),
-        flow("read_bytes_per_s", "read", "Bytes read a second."),
+        count("read_sync_ios_per_s", "r sync/s", "Reads per second for which a process waits."),
+        count("read_async_ios_per_s", "r async/s", "Reads per second for which no process waits."),
+        flow("read_bytes_per_s", "read", "Bytes read per second."),
         mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
         mean_time("read_ios_per_s", "read_await_ns", "r ave", "Mean time of a read."),
         unmerged(
             "read_await_ns_p99",
             "r p99",
             Nanoseconds,
-            "Time in which 99 of 100 reads were done.",
+            "99th percentile of the time of a read.",
         ),
-        count("write_sync_ios_per_s", "w sync/s", "Writes per second that a process waits for."),
-        count("write_async_ios_per_s", "w async/s", "Writes per second that no process waits for."),
-        flow("write_bytes_per_s", "write", "Bytes written a second."),
+        count("write_sync_ios_per_s", "w sync/s", "Writes per second for which a process waits."),
+        count(
+            "write_async_ios_per_s",
+            "w async/s",
+            "Writes per second for which no process \
+                                                     waits.",
+        ),
+        flow("write_bytes_per_s", "write", "Bytes written per second."),
         mean_size(
             "write_ios_per_s",
             "write_size_bytes",
             "w size",
-            "Mean size of a write: above a block is coalesced.",
+            "Mean size of a write; above one block, writes are coalesced.",
         ),
         mean_time("write_ios_per_s", "write_await_ns", "w ave", "Mean time of a write."),
         unmerged(
             "write_await_ns_p99",
             "w p99",
             Nanoseconds,
-            "Time in which 99 of 100 writes were done.",
+            "99th percentile of the time of a write.",
         ),
-        count("flush_ios_per_s", "flush/s", "Flushes a second."),
+        count("flush_ios_per_s", "flush/s", "Flushes per second."),
         mean_time("flush_ios_per_s", "flush_await_ns", "f ave", "Mean time of a flush."),
-        count("read_ios_per_s", "r/s", "Reads a second."),
-        count("write_ios_per_s", "w/s", "Writes a second."),
+        count("read_ios_per_s", "r/s", "Reads per second."),
+        count("write_ios_per_s", "w/s", "Writes per second."),
     ]
 }
 

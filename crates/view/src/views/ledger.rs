@@ -9,29 +9,37 @@ use crate::table::{Shape, Share, Value, View, flow, text, unmerged};
 pub const VIEW: View = View {
     name: "ledger",
     title: "Ledger",
-    doc: "The same bytes in three layers: what the database says, what its processes asked for and \
-          were charged, what the disks did.",
+    doc: "The same bytes in three layers: as reported by the database, as requested by its \
+          processes and charged to them, and as moved by the disks.",
     probe: "server",
     shape: Shape::Table,
     columns: &[
         text("direction", "", "Reads or writes."),
-        flow("claimed_bytes_per_s", "database", "Bytes that the database says it read or wrote."),
-        flow("requested_bytes_per_s", "system calls", "Bytes that its system calls moved."),
-        flow("charged_bytes_per_s", "charged", "Bytes of it that storage had to move."),
-        flow("device_bytes_per_s", "disks", "Bytes that the disks moved, for any process."),
+        flow(
+            "claimed_bytes_per_s",
+            "database",
+            "Bytes that the database reports as read or written.",
+        ),
+        flow("requested_bytes_per_s", "system calls", "Bytes moved by its system calls."),
+        flow(
+            "charged_bytes_per_s",
+            "charged",
+            "Bytes of these that the kernel charged as storage I/O.",
+        ),
+        flow("device_bytes_per_s", "disks", "Bytes moved by the disks, for all processes."),
         // Cut off at zero in each slice, so that slices do not add up to the whole.
         unmerged(
             "page_cache_share",
             "page cache",
             Share,
-            "What system calls moved without storage.",
+            "Share of the bytes of system calls that needed no storage I/O.",
         ),
         // Cut off at zero in each slice, so that slices do not add up to the whole.
         unmerged(
             "foreign_share",
             "others",
             Share,
-            "What the disks moved for others than this database.",
+            "Share of the bytes of the disks that was not for this database.",
         ),
     ],
     rows,

@@ -8,18 +8,18 @@ use crate::table::{Count, Merge, Shape, Value, View, column, count, text};
 pub const VIEW: View = View {
     name: "load",
     title: "Load profile",
-    doc: "What the database did, a second and a transaction: calls, reads, writes, redo.",
+    doc: "Activity of the database per second and per transaction: calls, reads, writes, redo.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[
-        text("statistic", "statistic", "What, and in which unit where it is no number of things."),
-        count("per_s", "per second", "Amount a second; of a time, average active sessions."),
+        text("statistic", "statistic", "The statistic, with its unit if it is not a count."),
+        count("per_s", "per second", "Amount per second; for a time, average active sessions."),
         column(
             "per_transaction",
             "per transaction",
             Count,
             Merge::Per { part: "per_s", within: "" },
-            "Amount for each commit and rollback.",
+            "Amount per commit or rollback.",
         ),
     ],
     rows,

@@ -8,14 +8,14 @@ use crate::table::{Shape, Value, View, share, text};
 pub const VIEW: View = View {
     name: "processors",
     title: "Processors",
-    doc: "Each processor: where its time went.",
+    doc: "Time of each processor, by use.",
     probe: "cpu",
     shape: Shape::Table,
     columns: &[
         text("cpu", "cpu", "The processor."),
-        share("cpu_user_share", "user", "In user mode, of its time."),
-        share("cpu_system_share", "system", "In the kernel."),
-        share("cpu_irq_share", "interrupts", "In interrupts, where I/O completes."),
+        share("cpu_user_share", "user", "Time in user mode."),
+        share("cpu_system_share", "system", "Time in the kernel."),
+        share("cpu_irq_share", "interrupts", "Time in interrupts; I/O completes there."),
         share("cpu_iowait_share", "iowait", "Idle while a task that ran here waits for I/O."),
         share("cpu_idle_share", "idle", "Idle."),
         share("cpu_steal_share", "steal", "Ready to run while the hypervisor ran another guest."),

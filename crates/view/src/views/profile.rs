@@ -14,7 +14,7 @@ use crate::table::{
 pub const VIEW: View = View {
     name: "cpu-by-function",
     title: "Processor time by function",
-    doc: "Functions of the kernel, and programs and libraries, by the processor time spent there.",
+    doc: "Processor time by kernel function, program and library.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[MODULE, SYMBOL, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
@@ -24,7 +24,7 @@ pub const VIEW: View = View {
 pub const MODULES: View = View {
     name: "cpu-by-module",
     title: "Processor time by module",
-    doc: "The kernel proper, its modules, programs and libraries by processor time.",
+    doc: "Processor time by kernel, kernel module, program and library.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[MODULE, MODE, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
@@ -34,7 +34,7 @@ pub const MODULES: View = View {
 pub const ROLES: View = View {
     name: "cpu-by-role",
     title: "Processor time by role",
-    doc: "Who spent processor time, how much of it in the kernel, and where most.",
+    doc: "Processor time by role: in total, in the kernel, and where most of it was spent.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[
@@ -42,20 +42,20 @@ pub const ROLES: View = View {
         CPU,
         MARGIN,
         PER_S,
-        time("kernel_ns_per_s", "kernel/s", "Of that, time in the kernel."),
+        time("kernel_ns_per_s", "kernel/s", "The part of it spent in the kernel."),
         PER_IO,
         unmerged(
             "cpu_ns_per_own_io",
             "per own I/O",
             Nanoseconds,
-            "Processor time for each read and write that this role sent to a device.",
+            "Processor time per read or write that this role sent to a device.",
         ),
         SAMPLES,
         unmerged(
             "hottest",
             "most in",
             Text,
-            "The function, program or library that took most of it.",
+            "The function, program or library that used most of it.",
         ),
     ],
     rows: by_role,
@@ -64,7 +64,7 @@ pub const ROLES: View = View {
 pub const ROLE_FUNCTIONS: View = View {
     name: "role-functions",
     title: "Processor time by role and function",
-    doc: "Functions, programs and libraries by the processor time that each role spent there.",
+    doc: "Processor time of each role by function, program and library.",
     probe: PROBE,
     shape: Shape::Table,
     columns: &[ROLE, MODULE, SYMBOL, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
@@ -74,26 +74,27 @@ pub const ROLE_FUNCTIONS: View = View {
 pub const SAMPLING: View = View {
     name: "cpu-samples",
     title: "Processor samples",
-    doc: "The samples behind the profile: how many, what they found, and what is missing.",
+    doc: "The samples of the profile: how many, busy or idle, and how many are missing.",
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
-        total("samples", "samples", Count, "Samples that found processors at work."),
-        mean_time("samples", "period_ns", "each", "Processor time that a sample stands for."),
-        share("busy_share", "at work", "Of the time of all processors, what they found at work."),
-        share("idle_share", "idle", "What they found idle."),
+        total("samples", "samples", Count, "Samples of busy processors."),
+        mean_time("samples", "period_ns", "period", "Processor time that one sample represents."),
+        share("busy_share", "busy", "Share of the time of all processors sampled as busy."),
+        share("idle_share", "idle", "Share sampled as idle."),
         // Cut off at zero in each slice.
         unmerged(
             "missed_share",
             "missed",
             Share,
-            "Time without a sample, as a processor that the hypervisor takes away has none.",
+            "Share of the time without a sample, for example while the hypervisor ran another \
+             guest.",
         ),
         total(
             "lost",
             "lost",
             Count,
-            "Samples and notes on threads that found no room in the buffers.",
+            "Samples and thread records lost because the buffers were full.",
         ),
     ],
     rows: sampling,
@@ -105,28 +106,23 @@ const TOTALS: &str = "sampling";
 /// Rows of a table; those that follow are one.
 const ROWS_MAX: usize = 30;
 
-const ROLE: Heading = text("role", "role", "Whose it is.");
-const MODE: Heading = text("mode", "mode", "In the kernel, or in user mode.");
+const ROLE: Heading = text("role", "role", "The role.");
+const MODE: Heading = text("mode", "mode", "Kernel or user mode.");
 const MODULE: Heading =
     text("module", "module", "`vmlinux`, a module of the kernel, a program or a library.");
-const SYMBOL: Heading = text("symbol", "function", "The function, of the kernel only.");
-const CPU: Heading =
-    share_of("cpu_ns_per_s", "cpu_share", "CPU", "Of all processor time that was spent.");
-const MARGIN: Heading = unmerged(
-    "margin_share",
-    "±",
-    Share,
-    "So far off may that be, as it comes from samples (95 % confidence).",
-);
-const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time a second.");
+const SYMBOL: Heading = text("symbol", "function", "The kernel function; empty for user code.");
+const CPU: Heading = share_of("cpu_ns_per_s", "cpu_share", "CPU", "Share of all processor time.");
+const MARGIN: Heading =
+    unmerged("margin_share", "±", Share, "Sampling error of the share (95 % confidence).");
+const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time per second.");
 // Of disks that come or go, slices count what the whole does not.
 const PER_IO: Heading = unmerged(
     "cpu_ns_per_io",
     "per I/O",
     Nanoseconds,
-    "Processor time for each read and write of the disks.",
+    "Processor time per read or write of the disks.",
 );
-const SAMPLES: Heading = total("samples", "samples", Count, "Samples that found it.");
+const SAMPLES: Heading = total("samples", "samples", Count, "Number of samples.");
 
 /// What was found at work in an interval.
 struct Found<'a> {

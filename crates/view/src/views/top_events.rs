@@ -15,18 +15,19 @@ use crate::table::{
 pub const VIEW: View = View {
     name: "top-events",
     title: "Top events",
-    doc: "What sessions spent the database's time on, the most first; DB CPU and run queue, as the \
-          kernel charges them, are inside waits too, so that shares may add up to more than all.",
+    doc: "Wait events and CPU by database time, longest first. DB CPU and run queue are as \
+          charged by the kernel and also occur inside waits, so the shares may add up to more \
+          than 100 %.",
     probe: EVENTS,
     shape: Shape::Table,
     columns: &[
-        text("event", "event", "What they waited for, or `DB CPU`."),
-        total("waits", "waits", Count, "Waits that ended; of a system call, calls."),
+        text("event", "event", "The wait event, or `DB CPU`."),
+        total("waits", "waits", Count, "Completed waits; for a system call, calls."),
         total(
             "wait_time_ns",
             "time",
             Nanoseconds,
-            "Time of all sessions in it, in the whole interval.",
+            "Time of all sessions in it, over the whole interval.",
         ),
         mean_time("waits", "wait_ns", "average wait", "Mean time of a wait."),
         column(
@@ -34,10 +35,10 @@ pub const VIEW: View = View {
             "% DB time",
             Share,
             Merge::Per { part: "wait_time_ns", within: "" },
-            "Its share of the database's time.",
+            "Its share of the database time.",
         ),
-        count("average_active_sessions", "AAS", "Sessions in it, on average."),
-        text("wait_class", "class", "The kind of wait."),
+        count("average_active_sessions", "AAS", "Average number of sessions in it."),
+        text("wait_class", "class", "The wait class."),
     ],
     rows: events,
 };
@@ -45,14 +46,14 @@ pub const VIEW: View = View {
 pub const HISTOGRAMS: View = View {
     name: "event-histograms",
     title: "Event histograms",
-    doc: "Which share of an event's waits took how long: each column from where the one before \
-          it ends, at powers of two of 1.024 µs. Of a server that does not time waits one by one, \
-          those that are one kind of system call, as the kernel times it.",
+    doc: "Distribution of the wait times of each event. Each column starts where the one before \
+          it ends, at powers of two of 1.024 µs. For a server that does not time single waits, \
+          only events that are one kind of system call are shown, as timed by the kernel.",
     probe: EVENTS,
     shape: Shape::Table,
     columns: &[
-        text("event", "event", "What sessions waited for."),
-        total("waits", "waits", Count, "Waits that ended; of a system call, calls."),
+        text("event", "event", "The wait event."),
+        total("waits", "waits", Count, "Completed waits; for a system call, calls."),
         part("waits_below_33us_share", "<32µs"),
         part("waits_below_131us_share", "<128µs"),
         part("waits_below_524us_share", "<512µs"),
@@ -88,7 +89,7 @@ const fn part(key: &'static str, heading: &'static str) -> Heading {
         key,
         heading,
         Share,
-        "Share of the waits that took less, and not less than the one before.",
+        "Share of the waits shorter than this and not shorter than the column before.",
     )
 }
 

@@ -12,7 +12,7 @@ use super::{Failure, Format, Origin, Sink, Snapshot};
 
 pub const FORMAT: Format = Format {
     tool: "collectl",
-    holds: "counters of the kernel, as it kept them",
+    holds: "kernel counters that collectl recorded",
     goes_on: true,
     made_by: "collectl's raw files (collectl -sDcmnt -f DIR)",
     recognises: |text| text.starts_with('#') && text.lines().take(20).any(is_title),

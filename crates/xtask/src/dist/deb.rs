@@ -81,6 +81,6 @@ fn control(version: &str, architecture: &str, files: &Files) -> String {
          Priority: optional\n\
          Description: Measure storage the way a database uses it\n \
          Calibrates storage, runs database workloads on it, watches hosts and\n \
-         databases, and reports which numbers to believe.\n"
+         databases, and reports which results to trust.\n"
     )
 }

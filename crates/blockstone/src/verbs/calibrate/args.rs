@@ -11,67 +11,70 @@ use blockstone_base::units::positive;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone calibrate .                             the storage under this directory
-  blockstone calibrate --quick /var/lib/postgresql   in 20 s at most
-  blockstone calibrate --max-latency 5ms /data       most IOPS with p99 at most 5 ms
+  blockstone calibrate .                             the storage of this directory
+  blockstone calibrate --quick /var/lib/postgresql   in at most 20 s
+  blockstone calibrate --max-latency 5ms /data       the most IOPS with p99 ≤ 5 ms
   blockstone calibrate /data/system01.dbf            an existing file, only read
   blockstone calibrate /dev/sdb --destroy /dev/sdb   an empty device, read and written
   blockstone calibrate --json . | jq .summary.max_iops")]
 pub struct CalibrateArgs {
-    /// A directory, a file (only read) or a block device
+    /// A directory, a file (which is only read) or a block device
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "file")]
     pub path: Option<PathBuf>,
     /// Finish within 20 s: fewer points, shorter windows
-    #[arg(long, conflicts_with = "full", help_heading = "How long")]
+    #[arg(long, conflicts_with = "full", help_heading = "Duration")]
     pub quick: bool,
     /// Three interleaved rounds with longer windows (about 6 minutes)
-    #[arg(long, help_heading = "How long")]
+    #[arg(long, help_heading = "Duration")]
     pub full: bool,
     /// Database block size
-    #[arg(long, default_value = "8K", value_name = "SIZE", help_heading = "What is measured")]
+    #[arg(long, default_value = "8K", value_name = "SIZE", help_heading = "Measurement")]
     pub block_size: Bytes,
-    /// Size of the test file [default: 4G, or a quarter of the free space, or what fits the time]
-    #[arg(long, value_name = "SIZE", help_heading = "What is measured")]
+    /// Size of the test file [default: the least of 4G, a quarter of the free space, and what can
+    /// be written in the time limit]
+    #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub size: Option<Bytes>,
-    /// Latency limit of the knee (p99) and of `max_iops` (mean)
-    #[arg(long, default_value = "20ms", value_name = "TIME", help_heading = "What is measured")]
+    /// Latency limit for the p99 at the knee and for the mean at `max_iops`; the knee is the load
+    /// beyond which more requests in flight only wait longer
+    #[arg(long, default_value = "20ms", value_name = "TIME", help_heading = "Measurement")]
     pub max_latency: Nanos,
-    /// Also measure small and large reads together, as Orion's matrix (adds about 20 s)
-    #[arg(long, help_heading = "What is measured")]
+    /// Also measure small and large reads together, as Orion's matrix does (adds about 20 s)
+    #[arg(long, help_heading = "Measurement")]
     pub matrix: bool,
-    /// Also measure random reads at this fixed rate a second, whatever the storage does
-    #[arg(long, value_name = "IOPS", value_parser = positive, help_heading = "What is measured")]
+    /// Also measure random reads started at this fixed rate per second, even if the storage cannot
+    /// keep up
+    #[arg(long, value_name = "IOPS", value_parser = positive, help_heading = "Measurement")]
     pub rate: Option<f64>,
-    /// Gaps between the operations of --rate
+    /// Distribution of the gaps between the operations of --rate
     #[arg(long, value_enum, default_value_t = Arrivals::Poisson, requires = "rate",
-          help_heading = "What is measured")]
+          help_heading = "Measurement")]
     pub arrivals: Arrivals,
-    /// Leave out everything that writes (for a block device whose content is needed)
-    #[arg(long, conflicts_with_all = ["destroy"], help_heading = "What is measured")]
+    /// Skip all measurements that write (for a block device whose content is needed)
+    #[arg(long, conflicts_with_all = ["destroy"], help_heading = "Measurement")]
     pub read_only: bool,
-    /// Go through the page cache, to see what it does to the numbers
-    #[arg(long, help_heading = "What is measured")]
+    /// Use the page cache, to see its effect on the results
+    #[arg(long, help_heading = "Measurement")]
     pub buffered: bool,
     /// Reuse a test file that an earlier run kept
     #[arg(long, value_name = "FILE", conflicts_with_all = ["path", "size", "destroy"],
-          value_hint = ValueHint::FilePath, help_heading = "The test file")]
+          value_hint = ValueHint::FilePath, help_heading = "Test file")]
     pub file: Option<PathBuf>,
-    /// Keep the test file for --file
-    #[arg(long, conflicts_with_all = ["file", "destroy"], help_heading = "The test file")]
+    /// Keep the test file, for a later --file
+    #[arg(long, conflicts_with_all = ["file", "destroy"], help_heading = "Test file")]
     pub keep: bool,
     /// Name a block device a second time, to allow its content to be destroyed
-    #[arg(long, value_name = "DEVICE", help_heading = "The test file")]
+    #[arg(long, value_name = "DEVICE", help_heading = "Test file")]
     pub destroy: Option<PathBuf>,
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Speed of the link to the storage in MB/s, where the kernel cannot know it
+    /// Speed of the link to the storage in MB/s, if the kernel does not know it
     #[arg(long, value_name = "MB/S", value_parser = positive)]
     pub link_mbps: Option<f64>,
-    /// Seed of all random choices [default: drawn, and written to the manifest]
+    /// Seed of all random choices [default: random, stored in the manifest]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// End with exit code 4 unless these capabilities are there
+    /// Exit with code 4 unless these capabilities are available, for example direct-io,root
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub require: Vec<String>,
 }
@@ -79,8 +82,8 @@ pub struct CalibrateArgs {
 /// Gaps between operations at a fixed rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Arrivals {
-    /// Exponential gaps: independent users.
+    /// Exponential: independent users.
     Poisson,
-    /// Constant gaps.
+    /// Constant.
     Fixed,
 }

@@ -19,17 +19,17 @@ Of several recordings a side, the interval covers the variation between them. Re
 alternate (old1 new1 old2 new2 …) are also safe against slow changes on the machine."
 )]
 pub struct CompareArgs {
-    /// The base, or a set of recordings: directories, ids, or `last`; of what was watched also a
-    /// part of its time, `night@10m..12m`. Without --with, the second is compared with the first
+    /// The baseline, one recording or several: the directory or id of a recording, or `last`;
+    /// `night@10m..12m` is a part of the recording `night`. Without --with, the second recording
+    /// is compared with the first
     #[arg(value_name = "A", required = true)]
     first: Vec<String>,
-    /// The recordings that are compared with A, any number
+    /// The recordings that are compared with the baseline, one or several
     #[arg(long, value_name = "B", num_args = 1..)]
     pub with: Vec<String>,
 }
 
 impl CompareArgs {
-    /// The names of both sets.
     pub fn sets(&self) -> Result<[&[String]; 2]> {
         match (self.first.as_slice(), self.with.as_slice()) {
             ([a, b], []) => Ok([std::slice::from_ref(a), std::slice::from_ref(b)]),

@@ -20,15 +20,15 @@ use crate::choice::{Choice, one_of};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone flash explain                                    why flash collects garbage
+  blockstone flash explain                                    why flash needs garbage collection
   blockstone flash sim --raw 576G --visible 400G              the write cliff of a device
   blockstone flash sim --workload oltp --reads 70 --html cliff.html
   blockstone flash sweep op=7,12.5,20,28,44 policy=greedy,fifo,d=5
   blockstone flash cliff --raw 576G --visible 400G --write-rate 50M
-  blockstone flash fit fio_bw.1.log --visible 400G            what a measured curve tells
+  blockstone flash fit fio_bw.1.log --visible 400G            spare and amplification of a drive
   blockstone flash life --write-rate 50M --endurance 3000")]
 pub struct FlashArgs {
-    /// What to do
+    /// What to compute
     #[command(subcommand)]
     pub verb: FlashVerb,
 }
@@ -38,62 +38,63 @@ pub struct FlashArgs {
 pub enum FlashVerb {
     /// Simulate one device under one workload, from full to steady state
     Sim(Box<SimArgs>),
-    /// Simulate write amplification over spare, policies and block sizes, beside the formulas
+    /// Simulate write amplification for several over-provisionings, policies and block sizes, and
+    /// compare it with formulas
     Sweep(Box<SweepArgs>),
-    /// Say when the write cliff comes, and what is left behind it, by formula
+    /// Compute when the write cliff comes, and the rate after it
     Cliff(Box<CliffArgs>),
-    /// Read spare and write amplification of a real drive from a measured curve
+    /// Estimate spare and write amplification of a real drive from a measured curve
     Fit(Box<FitArgs>),
-    /// Say how many years a device lives
+    /// Compute the lifetime of a device in years
     Life(Box<LifeArgs>),
-    /// Show on five blocks of ten pages why flash collects garbage
+    /// Show why flash needs garbage collection, on five blocks of ten pages
     Explain,
 }
 
 /// The device.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "The device")]
+#[command(next_help_heading = "Device")]
 pub struct DeviceArgs {
     /// Start from this device; other options change it
     #[arg(long, default_value = preset::ALL[0].name, value_parser = presets())]
     pub preset: String,
-    /// All flash there is
+    /// Raw capacity: all flash of the device
     #[arg(long, value_name = "SIZE")]
     pub raw: Option<Bytes>,
-    /// What the host sees
+    /// Capacity that the host sees
     #[arg(long, value_name = "SIZE", conflicts_with = "format_level")]
     pub visible: Option<Bytes>,
-    /// Over-provisioning in percent, in place of --visible: 44 leaves 400 of 576 visible
+    /// Over-provisioning in percent, instead of --visible: 44 makes 400 of 576 GiB visible
     #[arg(long, value_name = "PCT", value_parser = percent_above_zero)]
     pub format_level: Option<f64>,
-    /// A page: what is mapped, read and programmed at once
+    /// Size of a page, the unit that is mapped, read and programmed
     #[arg(long, value_name = "SIZE")]
     pub page_size: Option<Bytes>,
-    /// Pages of a block of one plane
+    /// Pages per block of one plane
     #[arg(long, value_name = "N")]
     pub pages_per_block: Option<u32>,
-    /// Channels
+    /// Number of channels
     #[arg(long, value_name = "N")]
     pub channels: Option<u32>,
-    /// Dies behind each channel
+    /// Dies per channel
     #[arg(long, value_name = "N")]
     pub dies: Option<u32>,
-    /// Planes of a die that work in step
+    /// Planes per die; the planes of a die work in lockstep
     #[arg(long, value_name = "N")]
     pub planes: Option<u32>,
-    /// Read of a page
+    /// Time to read a page
     #[arg(long, value_name = "TIME")]
     pub read_time: Option<Nanos>,
-    /// Program times of the page types, the fast one first, as in 300us,2.5ms
+    /// Time to program each type of page, fastest first, for example 300us,2.5ms
     #[arg(long, value_name = "TIME[,TIME]", value_delimiter = ',')]
     pub program_times: Vec<Nanos>,
-    /// Erase of a block
+    /// Time to erase a block
     #[arg(long, value_name = "TIME")]
     pub erase_time: Option<Nanos>,
-    /// Bytes a second of a channel; without it channels are never the limit
+    /// Bytes per second of a channel [default: channels are never the limit]
     #[arg(long, value_name = "SIZE")]
     pub channel_rate: Option<Bytes>,
-    /// What operations a read interrupts
+    /// Operations that a read suspends
     #[arg(long, value_parser = one_of(SUSPENDS))]
     pub suspend: Option<Suspend>,
 }
@@ -102,37 +103,39 @@ pub struct DeviceArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Garbage collection")]
 pub struct CollectionArgs {
-    /// How victims are chosen: greedy, fifo, random, cost-benefit or d=N
+    /// Choice of the block to collect: greedy, fifo, random, cost-benefit or d=N (the emptiest of
+    /// N)
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<Policy>,
-    /// Free blocks a die that only collection may use
+    /// Free blocks per die that are reserved for collection
     #[arg(long, value_name = "N")]
     pub reserve: Option<u32>,
-    /// Whether a write waits for a whole block, or moves are spread over writes
+    /// When valid pages are moved
     #[arg(long, value_parser = one_of(PACES))]
     pub collect: Option<Pace>,
-    /// Collect on idle dies until this percentage of the blocks is free
+    /// Collect in the background, on idle dies, until this percentage of blocks is free
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub background: Option<f64>,
-    /// For how long a die has to be idle before that
+    /// Time a die must be idle before background collection starts
     #[arg(long, value_name = "TIME")]
     pub idle_after: Option<Nanos>,
-    /// Give what is moved open blocks of its own
+    /// Write moved pages to separate open blocks
     #[arg(long)]
     pub separate_moves: bool,
-    /// Where the parts of a workload go
+    /// Where the parts of a workload are written
     #[arg(long, value_parser = one_of(PLACEMENTS))]
     pub placement: Option<Placement>,
-    /// Percent of the blocks that take writes in fast pages only and are folded later
+    /// Percentage of blocks that take writes in their fast pages only and are folded into ordinary
+    /// blocks later
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub fast_blocks: Option<f64>,
-    /// Move data out of blocks that are this many erases behind the most worn one
+    /// Wear levelling: move data out of blocks that are this many erases behind the most worn one
     #[arg(long, value_name = "ERASES")]
     pub levelling: Option<u32>,
-    /// Percent of the blocks that are bad from the beginning
+    /// Percentage of blocks that are bad from the start
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub bad_blocks: Option<f64>,
-    /// P/E cycles that a block endures before it is retired [default: blocks do not wear out]
+    /// Program/erase cycles after which a block is retired [default: blocks do not wear out]
     #[arg(long, value_name = "CYCLES")]
     pub wear_out: Option<u32>,
 }
@@ -144,54 +147,55 @@ pub struct SimArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub collection: CollectionArgs,
-    /// uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with their share of the
-    /// writes, as in redo=20+datafile=70+undo=10
-    #[arg(long, default_value = "uniform", help_heading = "The workload")]
+    /// The writes: uniform, sequential, zipf=0.99, hot-cold=20/80, oltp, lsm, or parts with their
+    /// percentage of the writes, for example redo=20+datafile=70+undo=10
+    #[arg(long, default_value = "uniform", help_heading = "Workload")]
     pub workload: Workload,
-    /// Percent of the requests that read
-    #[arg(long, value_name = "PCT", value_parser = percent, help_heading = "The workload")]
+    /// Percentage of requests that are reads
+    #[arg(long, value_name = "PCT", value_parser = percent, help_heading = "Workload")]
     pub reads: Option<f64>,
-    /// Size of a request [default: a page]
-    #[arg(long, value_name = "SIZE", help_heading = "The workload")]
+    /// Size of a request [default: one page]
+    #[arg(long, value_name = "SIZE", help_heading = "Workload")]
     pub io_size: Option<Bytes>,
-    /// Requests under way
-    #[arg(long, default_value_t = 128, value_name = "N", help_heading = "The workload")]
+    /// Requests in flight
+    #[arg(long, default_value_t = 128, value_name = "N", help_heading = "Workload")]
     pub queue_depth: u32,
-    /// Requests a second, whatever the device does, in place of --queue-depth
+    /// Requests per second, even if the device cannot keep up, instead of --queue-depth
     #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with = "phase",
-          help_heading = "The workload")]
+          help_heading = "Workload")]
     pub rate: Option<f64>,
-    /// Phases in turn: 8min@2000 at 2,000 requests a second, 30s@max as fast as it goes, 1s@0 idle
-    #[arg(long, value_name = "TIME@RATE", value_delimiter = ',', help_heading = "The workload")]
+    /// Phases, one after the other: 8m@2000 at 2,000 requests per second, 30s@max as fast as
+    /// possible, 1s@0 idle
+    #[arg(long, value_name = "TIME@RATE", value_delimiter = ',', help_heading = "Workload")]
     pub phase: Vec<PhaseArg>,
-    /// Replay a trace in place of the workload, or the rates of a recording
+    /// Replay a trace, or the rates of a recording, instead of a workload
     #[arg(long, value_name = "FILE|RUN", value_hint = ValueHint::AnyPath,
           conflicts_with_all = ["workload", "reads", "io_size", "rate", "phase"],
-          help_heading = "The workload")]
+          help_heading = "Workload")]
     pub trace: Option<PathBuf>,
-    /// Format of the trace: msr, blkparse, fio or disksim [default: recognised]
-    #[arg(long, requires = "trace", help_heading = "The workload")]
+    /// Format of the trace: msr, blkparse, fio or disksim [default: detected]
+    #[arg(long, requires = "trace", help_heading = "Workload")]
     pub trace_format: Option<Format>,
-    /// Visible capacities to write
+    /// How much to write, in visible capacities
     #[arg(long, default_value_t = 4.0, value_name = "FILLS", value_parser = positive,
-          help_heading = "How long")]
+          help_heading = "Duration and precision")]
     pub drive_fills: f64,
-    /// Stop after so much time of the device
-    #[arg(long, value_name = "TIME", help_heading = "How long")]
+    /// Stop after this much simulated time
+    #[arg(long, value_name = "TIME", help_heading = "Duration and precision")]
     pub run_time: Option<Nanos>,
-    /// Begin with an empty device rather than a full one
-    #[arg(long, help_heading = "How long")]
+    /// Start with an empty device instead of a full one
+    #[arg(long, help_heading = "Duration and precision")]
     pub empty: bool,
-    /// Simulate one over this part of every die's blocks [default: what takes seconds]
-    #[arg(long, value_name = "N", help_heading = "How long")]
+    /// Simulate only 1/N of the blocks of every die [default: chosen to finish in seconds]
+    #[arg(long, value_name = "N", help_heading = "Duration and precision")]
     pub scale: Option<u32>,
-    /// How pages are kept track of
-    #[arg(long, value_parser = one_of(ENGINES), help_heading = "How long")]
+    /// How pages are tracked
+    #[arg(long, value_parser = one_of(ENGINES), help_heading = "Duration and precision")]
     pub engine: Option<Engine>,
-    /// Also simulate it without background collection, to be seen beside
+    /// Also simulate the device without background collection, for comparison
     #[arg(long, requires = "background")]
     pub against_active: bool,
-    /// Seed of all choices: the same gives the same bytes
+    /// Seed of all random choices; the same seed gives the same output
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -199,15 +203,16 @@ pub struct SimArgs {
 /// Arguments of `flash sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArgs {
-    /// What varies: op=7,20,44 (percent), policy=greedy,fifo,d=5, pages-per-block=64,256
+    /// What to vary: op=7,20,44 (over-provisioning in percent), policy=greedy,fifo,d=5,
+    /// pages-per-block=64,256
     #[arg(value_name = "KEY=VALUE,VALUE", required = true)]
     pub over: Vec<Axis>,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// What is written, as in flash sim
+    /// The writes, as in flash sim
     #[arg(long, default_value = "uniform")]
     pub workload: Workload,
-    /// Seed of all choices: the same gives the same bytes
+    /// Seed of all random choices; the same seed gives the same output
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -219,7 +224,7 @@ pub struct CliffArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub collection: CollectionArgs,
-    /// Random overwrites, in bytes a second
+    /// Random overwrites, in bytes per second
     #[arg(long, value_name = "SIZE")]
     pub write_rate: Bytes,
 }
@@ -231,7 +236,7 @@ pub struct FitArgs {
     /// `--write_iops_log`
     #[arg(value_name = "RUN|FIO-LOG")]
     pub curve: String,
-    /// Size of an I/O of an IOPS log without one
+    /// I/O size, if the log does not contain it
     #[arg(long, default_value = "4K", value_name = "SIZE")]
     pub io_size: Bytes,
     #[command(flatten)]
@@ -245,13 +250,13 @@ pub struct LifeArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub collection: CollectionArgs,
-    /// What the host writes, in bytes a second
+    /// Writes of the host, in bytes per second
     #[arg(long, value_name = "SIZE")]
     pub write_rate: Bytes,
     /// Write amplification [default: by formula, for uniform random writes]
     #[arg(long, value_parser = positive)]
     pub wa: Option<f64>,
-    /// P/E cycles that a block endures [default: the preset's]
+    /// Program/erase cycles that a block endures [default: the preset's]
     #[arg(long, value_name = "CYCLES")]
     pub endurance: Option<u32>,
 }
@@ -283,7 +288,7 @@ impl FromStr for PhaseArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || format!("`{text}` is no phase; write TIME@RATE, as in 30s@2000 or 30s@max");
+        let fail = || format!("`{text}` is not a phase; write TIME@RATE: 30s@2000 or 30s@max");
         let (time, rate) = text.split_once('@').ok_or_else(fail)?;
         let duration: Nanos = time.parse().map_err(|_| fail())?;
         let pace = match rate {

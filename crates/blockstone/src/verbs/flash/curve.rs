@@ -24,7 +24,7 @@ pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> R
         let (samples, bad) = fio_log(&String::from_utf8_lossy(&text), unit_bytes);
         if let Some((line, why)) = bad.first() {
             printer.note(&format!(
-                "warning: {} lines of {curve} left out, the first is line {line}: {why}",
+                "warning: {} lines of {curve} were skipped; the first is line {line}: {why}",
                 bad.len()
             ));
             if bad.len() * 10 > samples.len() + bad.len() {

@@ -30,7 +30,10 @@ pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Devi
     }
     if let Some(rate) = args.channel_rate {
         if rate.get() == 0 {
-            bail!("--channel-rate 0 moves nothing\nhint: leave it out for channels without limit");
+            bail!(
+                "use --channel-rate 0: it must be greater than 0\n\
+                 hint: omit it for channels without a limit"
+            );
         }
         times.transfer_ns = u64::from(device.page_bytes) * 1_000_000_000 / rate.get();
     }
@@ -44,7 +47,7 @@ pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Devi
 fn capacity(args: &DeviceArgs, device: &mut Device) -> Result<()> {
     if args.raw.is_some() && args.visible.is_none() && args.format_level.is_none() {
         bail!(
-            "--raw alone leaves the spare open\n\
+            "use --raw alone: the visible capacity is unknown\n\
              hint: add --visible, or --format-level with the over-provisioning in percent"
         );
     }

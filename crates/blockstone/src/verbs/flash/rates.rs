@@ -26,7 +26,8 @@ pub fn apply(path: &Path, global: &Global, plan: &mut Plan) -> Result<()> {
     let writes: f64 = seconds.iter().map(|second| requests(second.1)).sum();
     if writes < 1.0 {
         bail!(
-            "replay {}: nothing was written in it\nhint: a flash device falls behind writes only",
+            "replay {}: the recording has no writes\n\
+             hint: garbage collection is caused by writes",
             recording.dir.display()
         );
     }

@@ -24,7 +24,7 @@ use serde::Serialize;
 pub use explain::explain;
 pub use models::{cliff, fit, life, sweep};
 
-const DOCS: &str = "computed by a model; docs/flash.md says what it leaves out";
+const DOCS: &str = "computed by a model; docs/flash.md lists its limits";
 
 /// A report with nothing but its document.
 fn base_report(verb: &'static str, document: impl Serialize) -> Report {
@@ -73,13 +73,13 @@ fn headline(outcome: &Outcome, trace: Option<&Trace>) -> Headline {
             (full.lines().next().unwrap_or_default().to_owned(), Tone::Bad)
         }
         None if !outcome.steady.is_settled && outcome.plan.phases.len() == 1 && trace.is_none() => {
-            let text = "not settled by SNIA's test: write more with --drive-fills";
+            let text = "not in SNIA's steady state: use a larger --drive-fills";
             (text.to_owned(), Tone::Warning)
         }
         None => (String::new(), Tone::Plain),
     };
-    let rate = Card::exact("iops_steady", "Behind the cliff", outcome.steady.iops, "IOPS");
-    let mut figures = vec![Card { words: "IOPS behind the cliff".into(), ..rate }];
+    let rate = Card::exact("iops_steady", "After the cliff", outcome.steady.iops, "IOPS");
+    let mut figures = vec![Card { words: "IOPS after the cliff".into(), ..rate }];
     figures.extend(outcome.steady.wa.map(|wa| {
         let card = Card::exact("wa", "Write amplification", wa, "×");
         Card { words: "write amplification".into(), ..card }
@@ -108,15 +108,15 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
     let all = [
         outcome.iops_fresh.map(|rate| {
             let card = Card::exact(key("iops_fresh"), "Before the cliff", rate, "IOPS");
-            ("before", card.source("nothing is moved yet"))
+            ("before", card.source("before garbage collection starts"))
         }),
         outcome.cliff_drive_fills.map(|fills| {
             let card = Card::exact(key("cliff_drive_fills"), "The cliff", fills, "drive fills");
             let by_arithmetic = outcome.cliff_drive_fills_analytic;
-            ("cliff", card.source(format!("{fills:.3}, by arithmetic {by_arithmetic:.3}")))
+            ("cliff", card.source(format!("{fills:.3}, calculated {by_arithmetic:.3}")))
         }),
         Some({
-            let card = Card::exact(key("iops_steady"), "Behind the cliff", steady.iops, "IOPS");
+            let card = Card::exact(key("iops_steady"), "After the cliff", steady.iops, "IOPS");
             ("behind", card.source(by_formula.unwrap_or_default()))
         }),
         steady.wa.map(|wa| {
@@ -141,13 +141,13 @@ const DEVICE: Heading =
 
 const PROGRAMS: &[Heading] = &[
     DEVICE,
-    share("host_share", "programs by host", "Pages programmed for the host ÷ all, in the end."),
+    share("host_share", "programmed by host", "Pages programmed for the host ÷ all, at the end."),
     share("collected_share", "collection", "Likewise those that garbage collection moved."),
     share("levelled_share", "wear levelling", "Likewise those that wear levelling moved."),
     share("folded_share", "folding", "Likewise those folded out of blocks of fast pages."),
-    count("erases_mean", "erases a block", "Mean erases of a block over the whole run."),
-    count("erases_least", "least", "Of the block with fewest."),
-    count("erases_most", "most", "Of the block with most."),
+    count("erases_mean", "erases per block", "Mean erases of a block over the whole run."),
+    count("erases_least", "least", "Of the block with the fewest."),
+    count("erases_most", "most", "Of the block with the most."),
 ];
 
 /// A table with the device in its first column, which a single device does without.
@@ -221,7 +221,7 @@ const FIGURES: &[Heading] = &[
     DEVICE,
     share("over_provisioning", "over-provisioning", "Raw ÷ visible − 1."),
     share("spare_factor", "spare factor", "The part of the raw capacity that is spare."),
-    share("effective_spare", "effective spare", "The same after reserves, of what is usable."),
+    share("effective_spare", "effective spare", "Spare ÷ usable capacity, without reserves."),
     count("iops_fresh", "fresh IOPS", "Requests per second before anything was moved."),
     count("iops_steady", "steady IOPS", "Requests per second in the last quarter."),
     count("iops_steady_analytic", "formula", "The same by formula."),
@@ -230,7 +230,7 @@ const FIGURES: &[Heading] = &[
     count("wa_error_percent", "error, %", "Simulated − formula, of the formula."),
     count("cliff_drive_fills", "cliff", "Drive fills until a write first waited for collection."),
     count("cliff_drive_fills_analytic", "arithmetic", "The same: spare ÷ visible."),
-    text("engine", "engine", "How pages were kept track of."),
+    text("engine", "engine", "How pages were tracked."),
     count("blocks", "blocks", "Blocks simulated."),
     column("block_bytes", "of", Measure::Bytes, Merge::Last, "Size of a block."),
     time("elapsed_ns", "time", "Simulated time."),
@@ -276,7 +276,7 @@ const POINTS: &[Heading] = &[
 
 /// The run in pieces.
 fn points(outcomes: &[(&'static str, &Outcome)]) -> Table {
-    of_devices(("over-time", "The run in pieces", POINTS), outcomes, |outcome| {
+    of_devices(("over-time", "The run over time", POINTS), outcomes, |outcome| {
         let row = |point: &Point| {
             let p99 = |latency: Option<Percentiles>| happened(latency.map(|l| l.latency_ns_p99));
             let Point { drive_fills, t_ns, iops, write_iops, wa, read, write, free_blocks, .. } =
@@ -290,7 +290,7 @@ fn points(outcomes: &[(&'static str, &Outcome)]) -> Table {
 
 const BAD_LINES: &[Heading] = &[
     count("line", "line", "Of the file, from 1."),
-    text("why", "why it could not be read", "What is wrong with it."),
+    text("why", "reason", "What is wrong with it."),
 ];
 
 /// The trace that was replayed; lines of it that could not be read.

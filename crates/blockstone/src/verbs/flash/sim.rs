@@ -61,7 +61,9 @@ fn plan(args: &SimArgs) -> Result<Plan> {
     let device = device::of(&args.device, Some(&args.collection))?;
     let pages_per_request = match args.io_size {
         None => 1,
-        Some(bytes) if bytes.get() == 0 => bail!("--io-size 0 asks for nothing\nhint: as in 8K"),
+        Some(bytes) if bytes.get() == 0 => {
+            bail!("use --io-size 0: it must be greater than 0\nhint: for example 8K")
+        }
         Some(bytes) => bytes.get().div_ceil(u64::from(device.page_bytes.max(1))) as u32,
     };
     let reads = args.reads.unwrap_or(0.0);

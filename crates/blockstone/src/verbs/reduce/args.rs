@@ -15,111 +15,108 @@ const COUNTING: [&str; 7] =
 #[command(after_help = "\
 Examples:
   blockstone reduce /var/lib/postgresql/15/main    a data directory, as a generic array stores it
-  blockstone reduce --model vdo /data/*.dbf        4K blocks, compression counted below a half
-  blockstone reduce --html reduction.html /dev/sdb a block device, only read, with a page of charts
-  blockstone reduce --save monday /data            keep the fingerprints; --resume monday goes on
-  blockstone reduce --merge hostA hostB            what one array would make of both hosts' files
+  blockstone reduce --model vdo /data/*.dbf        4K blocks; compression below half counts
+  blockstone reduce --html reduction.html /dev/sdb a block device (read only), as a page
+  blockstone reduce --save monday /data            save the scan; --resume monday continues it
+  blockstone reduce --merge hostA hostB            the files of two hosts on one array
   blockstone reduce --json /data | jq '.results[] | {block_size, offset, dedup_ratio}'
   blockstone reduce --generate oracle-like --files 16 --size 128M demo
 
 A model is a name or a TOML file:
-  about = \"an array of mine\"
+  about = \"my array\"
   block_size = \"8K\"      what is deduplicated and compressed
   codec = \"lz4\"          lz4, zstd:1 … zstd:22 or none
-  granule = \"1K\"         compressed blocks are stored in steps of this
-  smallest = \"1K\"        and take no less                       [the granule]
-  counted_below = 0.75   what shrinks to no less stays whole    [1.0]
-  deduplicates = true    whether a content is stored once       [true]
-  zeros = \"free\"         or \"stored\", as any other content      [stored]")]
+  granule = \"1K\"         compressed sizes are rounded up to this
+  smallest = \"1K\"        minimum size of a compressed block     [granule]
+  counted_below = 0.75   larger results are stored uncompressed [1.0]
+  deduplicates = true    equal blocks are stored once           [true]
+  zeros = \"free\"         or \"stored\", as any other block        [stored]")]
 pub struct ReduceArgs {
-    /// Files, directories or block devices; they are only read. With --merge: saved scans. With
-    /// --generate: the directory to make
+    /// Files, directories or block devices, which are only read; with --merge, saved scans; with
+    /// --generate, the directory to create
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "resume",
           conflicts_with = "resume")]
     pub paths: Vec<PathBuf>,
-    /// Sizes of blocks to count; the model's is always among them
+    /// Block sizes to count; the model's is always included
     #[arg(
         long,
         value_name = "SIZE",
         value_delimiter = ',',
         default_value = "4K,8K,16K,32K",
-        help_heading = "What is counted"
+        help_heading = "Counting"
     )]
     pub block_size: Vec<Bytes>,
-    /// Where the first block of a file begins, in bytes
+    /// Offsets in bytes at which the first block of a file starts
     #[arg(
         long,
         value_name = "BYTES",
         value_delimiter = ',',
         default_value = "0,512,4096",
-        help_heading = "What is counted"
+        help_heading = "Counting"
     )]
     pub offset: Vec<u64>,
-    /// The array that would store them: generic, vdo, xtremio, or a TOML file
-    #[arg(
-        long,
-        value_name = "NAME|FILE",
-        default_value = "generic",
-        help_heading = "What is counted"
-    )]
+    /// Model of the array that would store the files: generic, vdo, xtremio, or a TOML file (see
+    /// below)
+    #[arg(long, value_name = "NAME|FILE", default_value = "generic", help_heading = "Counting")]
     pub model: String,
-    /// Compressors to compare, at most 4; the model's is always among them
+    /// Compressors to compare, at most 4; the model's is always included
     #[arg(
         long,
         value_name = "NAME",
         value_delimiter = ',',
         default_value = "lz4,zstd:1",
-        help_heading = "What is counted"
+        help_heading = "Counting"
     )]
     pub codec: Vec<Codec>,
-    /// Which contents are compressed
+    /// Which distinct blocks are compressed
     #[arg(long, value_enum, default_value_t = CompressWhat::Sample,
-          help_heading = "What is counted")]
+          help_heading = "Counting")]
     pub compress: CompressWhat,
-    /// Do not look for copies that lie between blocks
-    #[arg(long, help_heading = "What is counted")]
+    /// Do not search for copies that are not aligned to blocks
+    #[arg(long, help_heading = "Counting")]
     pub no_shifts: bool,
-    /// Do not look for headers of database pages
-    #[arg(long, help_heading = "What is counted")]
+    /// Do not search for headers of database pages
+    #[arg(long, help_heading = "Counting")]
     pub no_headers: bool,
-    /// Memory to use; what does not fit is estimated from a share of all contents
-    #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "How it is read")]
+    /// Memory to use; if it is not enough, ratios are estimated from a sample of the distinct
+    /// blocks
+    #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Reading")]
     pub memory: Bytes,
-    /// Read at most this many bytes per second, as in 200M
-    #[arg(long, value_name = "SIZE", help_heading = "How it is read")]
+    /// Read at most this many bytes per second, for example 200M
+    #[arg(long, value_name = "SIZE", help_heading = "Reading")]
     pub rate: Option<Bytes>,
-    /// Threads that read, hash and compress [default: one a processor, at least 8]
+    /// Threads that read, hash and compress [default: one per processor, at least 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024),
-          help_heading = "How it is read")]
+          help_heading = "Reading")]
     pub threads: Option<u16>,
-    /// Read through the page cache instead of past it
-    #[arg(long, help_heading = "How it is read")]
+    /// Read through the page cache instead of with direct I/O
+    #[arg(long, help_heading = "Reading")]
     pub buffered: bool,
-    /// Save the scan in this directory, while it runs and at its end
+    /// Save the scan to this directory, periodically and at the end
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "resume",
           help_heading = "Saved scans")]
     pub save: Option<PathBuf>,
-    /// How often to save, at most
+    /// Minimum time between two saves
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Saved scans")]
     pub save_every: Nanos,
-    /// Go on with a saved scan that did not come to its end; what is counted is what it was
+    /// Continue an interrupted scan from its last save; what is counted stays as it was started
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Saved scans",
           conflicts_with_all = COUNTING)]
     pub resume: Option<PathBuf>,
-    /// Count saved scans together, as if one array stored all their files
+    /// Combine saved scans, as if one array stored all their files
     #[arg(long, conflicts_with_all = ["save", "resume", "rate", "threads", "buffered"],
           conflicts_with_all = COUNTING, help_heading = "Saved scans")]
     pub merge: bool,
-    /// Make a data set for tests and demonstrations in a directory that does not exist yet
+    /// Create a data set for tests and demonstrations in a new directory
     #[arg(long, value_name = "KIND", conflicts_with_all = ["save", "resume", "merge", "html"],
           value_parser = clap::builder::PossibleValuesParser::new(kinds()),
           help_heading = "Data sets")]
     pub generate: Option<String>,
-    /// Files of the data set
+    /// Number of files
     #[arg(long, value_name = "N", default_value_t = 4, requires = "generate",
           value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Data sets")]
     pub files: u32,
-    /// Size of each of them
+    /// Size of each file
     #[arg(
         long,
         value_name = "SIZE",
@@ -128,7 +125,7 @@ pub struct ReduceArgs {
         help_heading = "Data sets"
     )]
     pub size: Bytes,
-    /// Seed of their content
+    /// Seed of the content
     #[arg(long, default_value_t = 1, requires = "generate", help_heading = "Data sets")]
     pub seed: u64,
 }
@@ -136,7 +133,7 @@ pub struct ReduceArgs {
 /// Which contents are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CompressWhat {
-    /// All while they are few, then a share of them.
+    /// All if there are few, otherwise a sample.
     Sample,
     /// All.
     Every,

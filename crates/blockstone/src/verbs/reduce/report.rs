@@ -206,7 +206,7 @@ fn usage(findings: &Findings) -> Vec<String> {
         let block = block_size(findings.model.block_bytes.into());
         let blocks = words::value(findings.primary().dedup_ratio);
         let chunks = to_one(chunks);
-        format!("chunks cut by content {chunks}, zeros left out; blocks of {block} {blocks}")
+        format!("content-defined chunks {chunks}, without zeros; blocks of {block} {blocks}")
     });
     [Some(text), chunks].into_iter().flatten().collect()
 }

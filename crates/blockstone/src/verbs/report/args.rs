@@ -9,16 +9,16 @@ use clap::Args;
 pub struct ReportArgs {
     /// A recording: its directory, its id, or `last`
     pub run: String,
-    /// Print only SLOB's `awr_info` columns of a run, heading and values
+    /// Print only SLOB's `awr_info` columns of a run: a header line and a line of values
     #[arg(long, conflicts_with_all = ["html", "json", "csv"])]
     pub awr_info: bool,
-    /// Show what every layer did from this time after the recording's first tick
+    /// Show the activity of all layers from this time after the start of the recording
     #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub from: Option<Nanos>,
-    /// Show what every layer did up to this time after the recording's first tick
+    /// Show the activity of all layers up to this time after the start of the recording
     #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub to: Option<Nanos>,
-    /// Of samples of sessions, show only those whose column says this
+    /// Use only session samples with this value in this column
     #[arg(long = "where", value_name = "COLUMN=VALUE", conflicts_with = "awr_info")]
     pub only: Vec<Condition>,
 }

@@ -16,20 +16,20 @@ use crate::choice::one_of;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  blockstone run .                                   the storage under this directory
+  blockstone run .                                   the storage of this directory
   blockstone run --schemas 8 --threads 16 --update-pct 25 /data
-  blockstone run --readers 128 /d1 /d2 /d3 /d4       128 sessions that only read, four disks
+  blockstone run --readers 128 /d1 /d2 /d3 /d4       128 read-only sessions, four disks
   blockstone run --redundancy normal --failure-group a=/d1,/d2 --failure-group b=/d3,/d4
   blockstone run --conf slob.conf --run-time 60s /data
   blockstone run --profile scan --multiblock 4,8,16,128 --parallel 1,16 /data
-  blockstone run --noise redo:2 /data                without, then with noisy writers beside it
+  blockstone run --noise redo:2 /data                without, then with two noisy writers
   blockstone run --rate 500 --json . | jq .summary.read_iops")]
 pub struct RunArgs {
-    /// Disks: directories, in which a file each is made, block devices, or what a run with --keep
-    /// left, to be used again [default: .]
+    /// The disks: directories (one file is created in each), block devices, or files left by a run
+    /// with --keep, which are used again [default: .]
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Vec<PathBuf>,
-    /// Read settings from a slob.conf or pgio.conf; options given here go before it
+    /// Read settings from a slob.conf or pgio.conf; command-line options take precedence
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub conf: Option<PathBuf>,
     #[command(flatten)]
@@ -39,51 +39,52 @@ pub struct RunArgs {
     #[command(flatten)]
     pub instance: InstanceArgs,
     /// Name a block device a second time, to allow its content to be destroyed
-    #[arg(long, value_name = "DEVICE", help_heading = "The disks")]
+    #[arg(long, value_name = "DEVICE", help_heading = "Disks")]
     pub destroy: Vec<PathBuf>,
-    /// Disks that fail together; they need not be named as PATH again [default: each by itself]
-    #[arg(long, value_name = "NAME=PATH[,PATH]", help_heading = "The disks")]
+    /// Disks that fail together; do not list them as PATH as well [default: each disk is its own
+    /// group]
+    #[arg(long, value_name = "NAME=PATH[,PATH]", help_heading = "Disks")]
     pub failure_group: Vec<FailureGroup>,
-    /// Keep the files; named as PATH they are used again, without loading
-    #[arg(long, help_heading = "The disks")]
+    /// Keep the files; a later run that names them as PATH uses them again without loading
+    #[arg(long, help_heading = "Disks")]
     pub keep: bool,
-    /// Run at every combination of settings, as in update=0,20 sessions=1,8,64
-    /// target=instance,postgres:scratch; PATH goes before it
+    /// Run every combination of these settings, for example update=0,20 sessions=1,8,64
+    /// target=instance,postgres:scratch; PATH must precede this option
     #[arg(long, value_name = "NAME=VALUE,VALUE", num_args = 1.., conflicts_with_all = ["awr_info",
           "keep", "require"])]
     pub matrix: Vec<String>,
-    /// Repeats of each combination of --matrix, interleaved
+    /// Repetitions of each combination of --matrix, interleaved
     #[arg(long, value_name = "N", default_value_t = 2, requires = "matrix")]
     pub repeat: u32,
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Print only SLOB's `awr_info` columns, heading and values
+    /// Print only SLOB's `awr_info` columns: a header line and a line of values
     #[arg(long, conflicts_with_all = ["json", "csv", "html"])]
     pub awr_info: bool,
-    /// End with exit code 4 unless these capabilities are there
+    /// Exit with code 4 unless these capabilities are available: direct-io, root
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub require: Vec<String>,
 }
 
 /// Which measurement it is.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "The measurement")]
+#[command(next_help_heading = "Measurement")]
 pub struct FormArgs {
     /// What the sessions do
     #[arg(long, value_enum, default_value_t = Profile::Slob)]
     pub profile: Profile,
-    /// Blocks of a read, for --profile scan [default: 4,8,16 and the most that a read takes]
+    /// Blocks per read, for --profile scan [default: 4,8,16 and the largest possible read]
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
     pub multiblock: Option<Vec<u32>>,
     /// Sessions that share the scan, for --profile scan [default: 1,16]
     #[arg(long, value_name = "SESSIONS", value_delimiter = ',')]
     pub parallel: Option<Vec<u32>>,
-    /// Reads that each session keeps outstanding, for --profile scan [default: 2]
+    /// Reads that each session keeps in flight, for --profile scan [default: 2]
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
-    /// Measure twice, the second time beside N looping writers of durable 128K, each in an area of
-    /// its own, as log writers of other databases are [default N: 2]
+    /// Measure twice: without noise, then beside N writers that each loop over their own area with
+    /// durable 128K writes, as the log writers of other databases do [default N: 2]
     #[arg(long, value_name = "redo[:N]")]
     pub noise: Option<Noise>,
 }
@@ -93,7 +94,8 @@ pub struct FormArgs {
 pub enum Profile {
     /// Select and update rows, as SLOB does
     Slob,
-    /// Scan one table past the buffer cache, with every size of read and number of sessions
+    /// Scan one table, bypassing the buffer cache, with every combination of read size and number
+    /// of sessions
     Scan,
 }
 
@@ -113,16 +115,16 @@ impl FromStr for Noise {
             Some(("redo", writers)) => writers.parse().ok(),
             _ => None,
         };
-        let why = || format!("`{text}` is no noise; write redo, or redo:4 for four writers");
+        let why = || format!("unknown noise `{text}`; write redo, or redo:4 for four writers");
         writers.map(|writers| Self { writers }).ok_or_else(why)
     }
 }
 
 /// What it is sent to.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "The database")]
+#[command(next_help_heading = "Database")]
 pub struct InstanceArgs {
-    /// What the workload is aimed at
+    /// Where the workload is sent
     #[arg(long, default_value = registry::ALL[0].name, value_parser = target,
           long_help = targets())]
     pub target: String,
@@ -131,22 +133,22 @@ pub struct InstanceArgs {
     /// Database block size: 4K to 32K
     #[arg(long, default_value = "8K", value_name = "SIZE")]
     pub block_size: Bytes,
-    /// Buffer cache
+    /// Size of the buffer cache
     #[arg(long, default_value = "128M", value_name = "SIZE")]
     pub cache: Bytes,
-    /// Copies of every block: 1, 2 or 3
+    /// Copies of each block: external 1, normal 2, high 3
     #[arg(long, default_value = "external", value_parser = redundancy())]
     pub redundancy: Redundancy,
     /// Allocation unit of the disk group: 1M or 4M
     #[arg(long, default_value = "1M", value_name = "SIZE")]
     pub allocation_unit: Bytes,
-    /// What protects blocks against writes that were cut off
+    /// Protection of blocks against torn (partial) writes
     #[arg(long, default_value = "full-page", value_parser = torn_protection())]
     pub torn_protection: TornProtection,
-    /// Size of each of the three redo logs [default: a sixteenth of the data, 8M to 256M]
+    /// Size of each of the three redo logs [default: 1/16 of the data, from 8M to 256M]
     #[arg(long, value_name = "SIZE")]
     pub redo_size: Option<Bytes>,
-    /// Database writers
+    /// Number of database writers
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub database_writers: u32,
 }
@@ -178,7 +180,7 @@ impl FromStr for FailureGroup {
 fn targets() -> String {
     let lines = registry::ALL.iter().map(|entry| format!("- {}: {}", entry.form(), entry.doc));
     let lines: Vec<_> = lines.collect();
-    format!("What the workload is aimed at\n\nPossible values:\n{}", lines.join("\n"))
+    format!("Where the workload is sent\n\nPossible values:\n{}", lines.join("\n"))
 }
 
 fn target(text: &str) -> Result<String, String> {

@@ -123,9 +123,9 @@ fn axes(texts: &[String]) -> Result<Vec<Axis>> {
         let hint = "hint: --matrix update=0,20 sessions=1,8,64 target=instance,postgres:scratch";
         let (name, values) = text
             .split_once('=')
-            .ok_or_else(|| anyhow!("vary `{text}`: it is no NAME=VALUE,VALUE\n{hint}"))?;
+            .ok_or_else(|| anyhow!("vary `{text}`: it is not NAME=VALUE,VALUE\n{hint}"))?;
         if !NAMES.contains(&name) {
-            bail!("vary `{name}`: it cannot be varied\nhint: known are {}", NAMES.join(", "));
+            bail!("vary `{name}`: unknown setting\nhint: --matrix varies {}", NAMES.join(", "));
         }
         let values: Vec<String> = values.split(',').map(str::to_owned).collect();
         if values.iter().any(String::is_empty) {

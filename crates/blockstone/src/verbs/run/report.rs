@@ -61,7 +61,7 @@ const GROUPS: &Groups = &[
         &[
             ("", "operations_per_s"),
             ("active", "average_active_sessions"),
-            ("rest", "db_time_remainder_ratio"),
+            ("remainder", "db_time_remainder_ratio"),
         ],
     ),
 ];
@@ -164,7 +164,7 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
     parts.extend((disks > 1).then(|| format!("{disks} disks")));
     if run.profile.as_deref() == Some("scan") {
         parts.extend(run.scan_bytes.map(|size| format!("one table of {size}")));
-        parts.extend(run.scan_slots.map(|n| format!("{n} reads outstanding a session")));
+        parts.extend(run.scan_slots.map(|n| format!("{n} reads in flight per session")));
         parts.extend(copies);
         parts.push(format!("windows of {}", format_ns(findings.window_ns as f64)));
         return parts.join(" · ");
@@ -175,7 +175,7 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
         let schemas = run.schemas.map_or("–".to_owned(), |n| n.to_string());
         format!("{} sessions on {schemas} schemas", findings.sessions)
     });
-    parts.extend(run.work_unit.map(|rows| format!("{rows} blocks an operation")));
+    parts.extend(run.work_unit.map(|rows| format!("{rows} blocks per operation")));
     parts.extend(run.update_pct.map(|n| format!("{n} % updates")));
     parts.extend(run.scan_pct.filter(|&n| n > 0).map(|n| format!("{n} % scans")));
     if let (Some(rows), Some(schemas), Some(Bytes(block))) =
@@ -199,31 +199,32 @@ fn database(findings: &RunFindings) -> Vec<Section> {
     let disks = if findings.disks.len() > 1 { screen } else { Detail::Page };
     vec![
         Section::of("load-profile", tables::profile(findings)).detail(screen).about(
-            "What the database did. Of a matrix of scans, this and all below is the point with \
-             most bytes a second.",
+            "Activity of the database. For a matrix of scans, this and all tables below are of \
+             the point with the most bytes per second.",
         ),
         Section::of("database-time", tables::database_time(findings)).detail(screen).about(
-            "Where the sessions spent their time: database time is CPU, run queue and waits, and \
-             the remainder is what these do not explain.",
+            "How the sessions spent their time: database time is CPU, run queue and waits; the \
+             remainder is not explained by these.",
         ),
-        Section::page("classes", "Classes of waits, and the background")
+        Section::page("classes", "Wait classes and background processes")
             .with([tables::classes(findings), tables::background(findings)]),
         Section::of("io-roles", tables::roles(findings)).detail(screen).about(
-            "A mirrored write counts once for the role that sent it. A database writer whose \
-             writes are larger than a block took neighbours together.",
+            "A mirrored write counts once, for the role that sent it. If writes of the database \
+             writer are larger than a block, it coalesced neighbouring blocks.",
         ),
         Section::of("io-disks", tables::disks(findings))
             .with(tables::range_of_disks(&findings.disks))
             .detail(disks)
-            .about("A mirrored write counts on each disk that it went to."),
+            .about("A mirrored write counts on each disk it was sent to."),
         Section::of("ledger", tables::ledger(findings)).detail(screen).about(
-            "What the database says it read and wrote, what the kernel charged to its processes, \
-             and what the device did in the same window. Reads that were claimed and not charged \
-             came from the page cache.",
+            "Bytes that the database reports as read and written, bytes that the kernel charged \
+             to its processes, and bytes that the device moved in the same window. Reads that \
+             were claimed but not charged came from the page cache.",
         ),
-        Section::of("latencies", tables::latencies(findings))
-            .detail(screen)
-            .about("Operations from their intended start, events as the database waited for them."),
+        Section::of("latencies", tables::latencies(findings)).detail(screen).about(
+            "Operations are timed from their intended start, events as the database \
+                    waits for them.",
+        ),
         Section::new("laws-in-words", "").detail(terminal).with(tables::sentences(findings)),
         Section::page("laws", "Little's law, and the calibration of this path")
             .with([tables::littles_law(findings), tables::efficiency(findings)]),
@@ -236,7 +237,7 @@ fn awr_info(recording: &Recording, findings: &RunFindings) -> Section {
         facts.add(column, value);
     }
     Section::new("awr-info", "awr_info")
-        .about("SLOB's columns, for the spreadsheets that hold them.")
+        .about("SLOB's columns, for spreadsheets made for SLOB's results.")
         .detail(Detail::Page)
         .with([facts.table()])
 }

@@ -11,15 +11,16 @@ use jiff::{SignedDuration, Timestamp};
 #[command(after_help = "\
 Examples:
   blockstone runs --verb run --since 2d       workload runs of the last two days
-  blockstone runs --path pgdata --json        what was measured below a path, for a script")]
+  blockstone runs --path pgdata --json        targets that contain `pgdata`, for a script")]
 pub struct RunsArgs {
-    /// Only recordings that this verb made
+    /// List only recordings made by this verb
     #[arg(long, value_name = "VERB", value_parser = verb)]
     pub verb: Option<String>,
-    /// Only recordings whose target contains this text
+    /// List only recordings whose target contains this text
     #[arg(long, value_name = "TEXT")]
     pub path: Option<String>,
-    /// Only recordings started since then: 2d or 12h ago, 2026-11-22, 2026-11-22T14:30
+    /// List only recordings started since then: an age (2d, 12h) or a local time (2026-11-22,
+    /// 2026-11-22T14:30)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Timestamp>,
 }

@@ -82,7 +82,7 @@ fn noise_gives_both_windows_and_their_ratio() {
     }
     assert_eq!(document["window"]["label"], "quiet");
     assert!(document["scan"].as_array().unwrap().is_empty());
-    assert!(page(&place).contains("Noise beside the sessions"));
+    assert!(page(&place).contains("Effect of noise on the sessions"));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
         (&["--noise", "dd"], "redo:4"),
         (&["--noise", "redo:0"], "noise of 0 writers"),
         (&["--noise", "redo:65"], "1 to 64"),
-        (&["--noise", "redo", "--loops", "5"], "beside a number of loops"),
+        (&["--noise", "redo", "--loops", "5"], "the loops may end"),
     ];
     for (arguments, expected) in cases {
         let what = refused(&place, place.command("run").args(*arguments).arg(place.data()));

@@ -53,7 +53,7 @@ fn failed(evidence: String, figures: Vec<String>) -> Judgement {
     Judgement::fail(evidence, figures)
         .caused_by("io.max of the control group that this process runs in.")
         .advising(
-            "Read the rate as that of the limit; run outside of the control group for the \
-             device's.",
+            "The rate is that of the limit; run outside of the control group to measure the \
+             device.",
         )
 }

@@ -78,7 +78,7 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let hidden: Vec<&str> = hidden.map(|index| &*table.columns[index].heading).collect();
     let mut remarks = Vec::new();
     if !hidden.is_empty() {
-        remarks.push(format!("no room for: {}", hidden.join(", ")));
+        remarks.push(format!("columns not shown: {}", hidden.join(", ")));
     }
     if rows.len() < table.rows.len() {
         remarks.push(more(table.rows.len() - rows.len(), &table.name));

@@ -19,7 +19,7 @@ pub fn lines(verdicts: &[Verdict], figures: usize, style: &Style) -> Vec<String>
         }
     }
     for verdict in verdicts.iter().filter(|v| v.outcome == Outcome::Inconclusive) {
-        let text = format!("? {} undecided: {}", verdict.rule, verdict.evidence);
+        let text = format!("? {} inconclusive: {}", verdict.rule, verdict.evidence);
         lines.extend(wrap(&text, style.width, 0, 4).iter().map(|line| style.dim(line)));
     }
     let passed: Vec<&str> =
@@ -70,7 +70,7 @@ fn concerns(verdict: &Verdict, all: usize) -> String {
             } else {
                 format!("{count} windows")
             };
-            figures.map_or(others.clone(), |figures| format!("{figures}; likewise {others}"))
+            figures.map_or(others.clone(), |figures| format!("{figures}; also in {others}"))
         }
     }
 }

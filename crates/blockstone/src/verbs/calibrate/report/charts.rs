@@ -251,7 +251,7 @@ fn matrix(findings: &Findings) -> Chart {
     let cells = select::matrix(findings);
     let small: BTreeSet<u32> = cells.iter().map(|cell| cell.small).filter(|&n| n > 0).collect();
     let x = Axis::new("large reads in flight", Measure::Count);
-    let title = "Small reads beside large ones";
+    let title = "Small and large reads together";
     let chart = Chart::new("mixed-reads-chart", title, x, Axis::new("IOPS", Measure::Count))
         .about("Small random reads a second, by how many are in flight.");
     let layers = small.iter().zip(0..).map(|(&count, index)| {

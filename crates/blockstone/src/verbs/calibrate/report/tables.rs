@@ -34,8 +34,10 @@ pub fn concurrency(findings: &Findings) -> Table {
     let sides = select::blocking_and_async(findings, Group::RandomRead);
     let block = sides.0.first().or(sides.1.first()).map_or(0, |point| point.load.block_bytes);
     let title = format!("{} random reads a second", format::block_size(block));
-    let mut table = Table::new("random-reads", title, CONCURRENCY)
-        .about("Readers that each wait for one read, beside one thread with many in flight.");
+    let mut table = Table::new("random-reads", title, CONCURRENCY).about(
+        "Blocking readers, each waiting for one read, compared with one thread that keeps \
+         many reads in flight.",
+    );
     let both = || sides.0.iter().chain(&sides.1);
     let key = |point: &Point| (point.load.in_flight(), point.condemned_by.clone());
     let keys: BTreeSet<(u32, Vec<String>)> = both().map(|point| key(point)).collect();
@@ -76,7 +78,7 @@ const OPEN_LOOP: &[Heading] = &[
 
 /// Reads at a given rate: what they waited beyond what the device took.
 pub fn open_loop(findings: &Findings) -> Table {
-    let title = "At a given rate: latency counts from the intended start";
+    let title = "At a fixed rate: latency from the intended start";
     let mut table = Table::new("given-rate", title, OPEN_LOOP);
     for point in select::group(findings, Group::OpenLoop) {
         let Pacing::Open { rate_per_s, poisson } = point.load.pacing else { continue };
@@ -165,7 +167,7 @@ const COMMITTERS: &[Heading] = &[
 
 pub fn committers(manifest: &Manifest, findings: &Findings) -> Table {
     let block_bytes = select::block_bytes(manifest, findings);
-    let title = "Committers side by side: O_DSYNC, overwriting";
+    let title = "Concurrent committers: O_DSYNC, overwriting";
     let points = select::commits(findings, block_bytes).committers;
     of_points(Table::new("committers", title, COMMITTERS), points, |point| {
         let [p50, p99] = [point.latency.ns_p50, point.latency.ns_p99].map(|e| e.value);
@@ -207,9 +209,9 @@ const EVIDENCE: &[Heading] = &[
     count("device_flushes", "flushes", "Cache flushes that reached the chain."),
     count("stamps_verified", "stamps", "Blocks whose stamp was checked."),
     count("checksums_verified", "payloads", "Blocks whose payload was checked."),
-    count("mismatches", "mismatches", "Blocks that were not what had been written."),
+    count("mismatches", "mismatches", "Blocks that differ from what was written."),
     count("failed_ops", "failed", "Operations that failed."),
-    text("stop", "closed by", "Why the window closed."),
+    text("stop", "ended by", "Why the window ended."),
 ];
 
 pub fn evidence(findings: &Findings) -> Table {
@@ -303,7 +305,7 @@ const COSTS: &[Heading] = &[
     count("switches_involuntary_per_io", "involuntary switches/IO", "A thread was preempted."),
     time("run_queue_ns_per_io", "run queue/IO", "Time without a processor for each operation."),
     share("host_busy_ratio", "processors busy", "Of all processors."),
-    share("foreign_busy_ratio", "of it foreign", "By other processes, interrupts aside."),
+    share("foreign_busy_ratio", "other processes", "By other processes, interrupts aside."),
     share("steal_ratio", "stolen", "By the hypervisor."),
 ];
 

@@ -12,10 +12,16 @@ const POINTS: usize = 12;
 const COLUMNS: &[Heading] = &[
     text("figure", "", "The figure, or the point and its figure."),
     unmerged("a", "A", Measure::OfRow, "Of the first set of recordings."),
-    unmerged("b", "B", Measure::OfRow, "Of the second."),
+    unmerged("b", "B", Measure::OfRow, "Value of the second recording."),
     unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
-    column("outcome", "B is", Measure::Text, Merge::Never, "What may be said of the second."),
-    column("unit", "in", Measure::Text, Merge::Never, "Unit of both."),
+    column(
+        "outcome",
+        "result",
+        Measure::Text,
+        Merge::Never,
+        "Whether B is faster or slower, if that is established.",
+    ),
+    column("unit", "unit", Measure::Text, Merge::Never, "Unit of A and B."),
 ];
 
 pub fn report(comparison: &Comparison) -> Report {

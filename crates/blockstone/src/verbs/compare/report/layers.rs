@@ -15,13 +15,24 @@ const OF_EVENTS: [&str; 2] = ["top-events", "active-sessions"];
 
 const COLUMNS: &[Heading] = &[
     text("view", "view", "The table that has the figure."),
-    text("row", "what", "What names its row there."),
-    text("figure", "figure", "Its column there."),
+    text("row", "what", "The row of that table."),
+    text("figure", "figure", "The column of that table."),
     unmerged("a", "A", Measure::OfRow, "Mean over the first part of time, or set of such."),
-    unmerged("b", "B", Measure::OfRow, "Mean over the second."),
+    unmerged("b", "B", Measure::OfRow, "Mean of B."),
     unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
-    column("outcome", "B is", Measure::Text, Merge::Never, "What may be said of the second."),
-    unmerged("contribution", "of change", Measure::Share, "Of events: of the change of DB time."),
+    column(
+        "outcome",
+        "result",
+        Measure::Text,
+        Merge::Never,
+        "Whether B is higher or lower, if that is established.",
+    ),
+    unmerged(
+        "contribution",
+        "of change",
+        Measure::Share,
+        "For events: share of the change of database time.",
+    ),
 ];
 
 /// What every layer did in the recordings of a set.
@@ -56,7 +67,7 @@ fn differs(row: &Row) -> bool {
 /// On the page: the figures of a view without an established difference.
 fn undecided(view: &View, rows: &[&Row], changed: Option<f64>) -> Section {
     let name = format!("undecided-{}", view.name);
-    let title = format!("{}: no established difference", view.title);
+    let title = format!("{}: difference not established", view.title);
     let mut table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc);
     let of_view = rows.iter().filter(|row| self::view(row).is_some_and(|of| of.name == view.name));
     of_view.filter_map(|row| cells(row, changed)).for_each(|cells| table.push(cells));

@@ -16,7 +16,7 @@ type Pick = fn(&Percentiles) -> u64;
 pub fn over_time(outcomes: &Outcomes<'_>) -> Section {
     let mut charts = vec![cliff(outcomes), amplification(outcomes)];
     charts.extend(outcomes.iter().map(|&(name, outcome)| percentiles(name, outcome)));
-    Section::new("run", "From full to steady")
+    Section::new("run", "From full to steady state")
         .about(
             "The device was full when time began, unless asked otherwise; what is written \
              overwrites. A drive fill is its visible capacity.",
@@ -34,7 +34,7 @@ pub fn distributions(outcomes: &Outcomes<'_>) -> Section {
         charts.push(tails(outcomes));
     }
     charts.push(erases(outcomes));
-    Section::page("requests", "Every request, every block").with(charts)
+    Section::page("requests", "All requests and blocks").with(charts)
 }
 
 pub fn blocks(outcomes: &Outcomes<'_>) -> Section {
@@ -85,7 +85,7 @@ fn cliff(outcomes: &Outcomes<'_>) -> Chart {
         chart.levels.extend(outcome.iops_analytic.map(steady));
         let end = outcome.points.last().map_or(0.0, |point| point.drive_fills);
         let to = outcome.cliff_drive_fills_analytic.min(end);
-        chart = chart.band(0.0, to, "spare left, by arithmetic");
+        chart = chart.band(0.0, to, "spare left, calculated");
     }
     chart
 }
@@ -166,7 +166,7 @@ fn erases(outcomes: &Outcomes<'_>) -> Chart {
     let x = Axis::new("erases", Measure::Count);
     let chart =
         Chart::new("erases", "Erases of the blocks", x, Axis::new("blocks", Measure::Count))
-            .about("How evenly blocks wear.");
+            .about("Distribution of wear.");
     outcomes.iter().zip(0..).fold(chart, |chart, (&(device, outcome), color)| {
         let name = if device.is_empty() { "blocks" } else { device };
         let points = outcome.erases.iter();

@@ -17,14 +17,14 @@ use super::{base_report, documents, words};
 
 const POINTS: &[Heading] = &[
     share("over_provisioning", "OP", "Raw ÷ visible − 1."),
-    text("policy", "policy", "How victims of collection are chosen."),
+    text("policy", "policy", "How the block to collect is chosen."),
     count("pages_per_block", "pages/block", "Pages of a block."),
     share("effective_spare", "spare", "The part of the usable capacity that is spare."),
     ratio("wa", "WA", "Programs ÷ host pages, simulated."),
     ratio("wa_analytic", "formula", "The same by formula."),
     count("wa_error_percent", "error, %", "Simulated − formula, of the formula."),
     count("iops_steady", "steady IOPS", "Writes of a page per second that the device sustains."),
-    text("engine", "engine", "How pages were kept track of."),
+    text("engine", "engine", "How pages were tracked."),
 ];
 
 /// A sweep, with the write rate that the device of the command line would sustain.
@@ -59,7 +59,7 @@ pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&
 /// single spare, a bar for each.
 fn against_formula(points: &[Swept]) -> Chart {
     let name = |point: &Swept| {
-        format!("{}, {} pages a block", point.setting.policy, point.setting.pages_per_block)
+        format!("{}, {} pages per block", point.setting.policy, point.setting.pages_per_block)
     };
     let spares: BTreeSet<u64> =
         points.iter().map(|point| point.setting.over_provisioning.to_bits()).collect();
@@ -107,12 +107,22 @@ const CLIFF: &[Heading] = &[
     column("spare_bytes", "spare", Measure::Bytes, Merge::Last, "Bytes until the cliff."),
     count("cliff_drive_fills", "drive fills to the cliff", "The same in visible capacities."),
     count("seconds_to_cliff", "seconds to the cliff", "At the given rate."),
-    ratio("wa", "write amplification", "Behind the cliff, by formula."),
+    ratio("wa", "write amplification", "After the cliff, by formula."),
     count("iops_fresh", "IOPS before", "Writes of a page per second before the cliff."),
-    count("iops_steady", "IOPS behind", "Writes of a page per second behind the cliff."),
-    count("iops_wanted", "IOPS asked for", "Writes of a page per second that are asked for."),
-    share("over_provisioning_needed", "over-provisioning needed", "For that behind the cliff."),
-    column("visible_bytes_needed", "use at most", Measure::Bytes, Merge::Last, "For the same."),
+    count("iops_steady", "IOPS after", "Writes of a page per second after the cliff."),
+    count("iops_wanted", "IOPS required", "Writes of a page per second at the given rate."),
+    share(
+        "over_provisioning_needed",
+        "over-provisioning needed",
+        "To sustain this rate after the cliff.",
+    ),
+    column(
+        "visible_bytes_needed",
+        "use at most",
+        Measure::Bytes,
+        Merge::Last,
+        "To sustain this rate after the cliff.",
+    ),
 ];
 
 /// When the cliff comes, and what is left behind it.
@@ -134,13 +144,14 @@ pub fn cliff(cliff: &Cliff) -> Report {
     let table = Table::new("cliff", "", CLIFF).record().with([row]);
     let holds = cliff.iops_steady >= cliff.iops_wanted;
     let (text, tone) = match (holds, cliff.over_provisioning_needed) {
-        (true, _) => ("the rate asked for holds behind the cliff", Tone::Plain),
-        (false, Some(_)) => {
-            ("the rate asked for does not hold behind the cliff: leave more spare", Tone::Warning)
-        }
+        (true, _) => ("the required rate is sustained after the cliff", Tone::Plain),
+        (false, Some(_)) => (
+            "the required rate is not sustained after the cliff: more spare is needed",
+            Tone::Warning,
+        ),
         (false, None) => (
-            "the rate asked for does not hold behind the cliff, whatever the spare: more dies, or \
-             fewer writes",
+            "the required rate is not sustained after the cliff, whatever the spare: use more \
+             dies or write less",
             Tone::Warning,
         ),
     };
@@ -159,14 +170,16 @@ pub fn cliff(cliff: &Cliff) -> Report {
     let mut cards = vec![
         share_card("over_provisioning", "over-provisioning", cliff.over_provisioning, spare),
         Card::exact("seconds_to_cliff", "cliff after", after, unit).source(written),
-        Card::exact("iops_fresh", "before it", cliff.iops_fresh, "IOPS").source("writes of a page"),
-        Card::exact("iops_steady", "behind it", cliff.iops_steady, "IOPS").source(by_formula),
-        Card::exact("iops_wanted", "asked for", cliff.iops_wanted, "IOPS"),
+        Card::exact("iops_fresh", "before the cliff", cliff.iops_fresh, "IOPS")
+            .source("writes of a page"),
+        Card::exact("iops_steady", "after the cliff", cliff.iops_steady, "IOPS").source(by_formula),
+        Card::exact("iops_wanted", "required", cliff.iops_wanted, "IOPS"),
     ];
     cards.extend(cliff.over_provisioning_needed.map(|needed| {
-        let rounded = |bytes: u64| format!("use at most {} of it", Bytes(bytes >> 20 << 20));
+        let rounded =
+            |bytes: u64| format!("use at most {} of the capacity", Bytes(bytes >> 20 << 20));
         let note = cliff.visible_bytes_needed.map(rounded).unwrap_or_default();
-        share_card("over_provisioning_needed", "needed for that", needed, note)
+        share_card("over_provisioning_needed", "needed for this", needed, note)
     }));
     let headline = Headline { text: text.to_owned(), tone, ..Headline::default() };
     Report { headline, cards, ..of_one_row("flash-cliff", documents::cliff(cliff), table) }
@@ -215,10 +228,11 @@ pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
     let filled = |fills| Card::exact("cliff_drive_fills", "cliff after", fills, "drive fills");
     cards.extend(fit.cliff_drive_fills.map(filled));
     cards.extend(fit.over_provisioning_of_cliff.map(|share| {
-        let source = "from where it fell, if full before".to_owned();
+        let source = "from when it fell, if the drive was full before".to_owned();
         share_card("over_provisioning_of_cliff", "over-provisioning", share, source)
     }));
-    let wa = |wa| Card::exact("wa", "write amplification", wa, "×").source("from how far it fell");
+    let wa =
+        |wa| Card::exact("wa", "write amplification", wa, "×").source("from how far the rate fell");
     cards.extend(fit.wa.map(wa));
     cards.extend(fit.effective_spare.map(|share| {
         share_card("effective_spare", "effective spare", share, "from that, by formula".to_owned())
@@ -240,7 +254,7 @@ pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
 }
 
 const LIFE: &[Heading] = &[
-    count("years", "years", "Of 365.25 days until the mean block has done its P/E cycles."),
+    count("years", "years", "Years until the mean block reaches its program/erase cycles."),
     column("host_bytes", "host writes", Measure::Bytes, Merge::Last, "Until then."),
     count("drive_writes_per_day", "drive writes per day", "For five years."),
     ratio("wa", "write amplification", "Programs ÷ host pages."),
@@ -253,12 +267,12 @@ pub fn life(life: &Life) -> Report {
     let table = Table::new("life", "", LIFE).record().with([row]);
     let cards = vec![
         Card::exact("years", "lifetime", life.years, "years")
-            .source("until the mean block is worn"),
+            .source("until the mean block is worn out"),
         Card::exact("host_bytes", "the host can write", life.host_bytes / 1e12, "TB"),
         Card::exact("drive_writes_per_day", "drive writes", life.drive_writes_per_day, "per day")
             .source("for five years"),
         Card::exact("wa", "write amplification", life.wa, "×"),
-        Card::exact("erases_per_day", "erases of a block", life.erases_per_day, "per day"),
+        Card::exact("erases_per_day", "erases per block", life.erases_per_day, "per day"),
     ];
     Report { cards, ..of_one_row("flash-life", documents::life(life), table) }
 }

@@ -14,8 +14,8 @@ pub fn load(outcome: &Outcome) -> String {
     };
     let pace = match (plan.phases.len(), plan.phases[0].pace) {
         (1, Rate::Closed) => format!("{} in flight", plan.queue_depth),
-        (1, Rate::Open(rate)) => format!("{} a second", three_digits(rate)),
-        (count, _) => format!("{count} phases in turn"),
+        (1, Rate::Open(rate)) => format!("{} per second", three_digits(rate)),
+        (count, _) => format!("{count} phases"),
     };
     format!("{}{reads}, {pace}", parts.join("+"))
 }
@@ -24,7 +24,7 @@ pub fn device(outcome: &Outcome) -> String {
     let device = &outcome.plan.device;
     let times = &device.times;
     format!(
-        "{} of {} visible, {} dies on {} channels, {} pages of {} a block; read {}, program {} \
+        "{} of {} visible, {} dies on {} channels, {} pages of {} per block; read {}, program {} \
          mean, erase {}",
         Bytes(device.visible_bytes),
         Bytes(device.raw_bytes),
@@ -61,7 +61,7 @@ pub fn simulated(outcome: &Outcome) -> String {
     let blocks = thousands(outcome.config.blocks() as i64);
     match outcome.plan.scale {
         ..=1 => format!("all {blocks} blocks simulated, {}", outcome.engine),
-        scale => format!("1/{scale} of it simulated: {blocks} blocks, {}", outcome.engine),
+        scale => format!("1/{scale} of the device simulated: {blocks} blocks, {}", outcome.engine),
     }
 }
 

@@ -98,7 +98,7 @@ pub fn fields(findings: &Findings) -> Vec<Chart> {
     };
     let mut ladder = Bars::default();
     for figures in findings.grids.iter().filter(|g| g.grid.offset_bytes == first_offset) {
-        let start = figures.dedup_ratio.map(|ratio| ("as it is".to_owned(), ratio));
+        let start = figures.dedup_ratio.map(|ratio| ("unchanged".to_owned(), ratio));
         let steps = known.iter().filter_map(|&field| {
             let ratio = under(figures.grid, Mask::first(field.index() + 1))?;
             Some((format!("− {}", words::field(field)), ratio))

@@ -111,10 +111,10 @@ pub fn steps(findings: &Findings) -> Table {
     granules.dedup();
     let block = block_size(findings.model.block_bytes.into());
     let mut columns =
-        vec![Heading::new("codec", format!("{block} in steps of"), Measure::Text, "Compressor.")];
+        vec![Heading::new("codec", format!("{block} rounded up to"), Measure::Text, "Compressor.")];
     columns.extend(granules.iter().map(|&granule| {
         let key = format!("ratio_in_steps_of_{granule}");
-        let doc = "Bytes in ÷ bytes stored, each block rounded up to whole steps.";
+        let doc = "Bytes in ÷ bytes stored, each block rounded up to a multiple of this.";
         let heading = Bytes(granule.into()).to_string();
         Heading { merge: Merge::Never, ..Heading::new(key, heading, Measure::ToOne, doc) }
     }));
@@ -172,7 +172,7 @@ pub fn grids(findings: &Findings) -> Table {
 }
 
 const COMPRESSION: &[Heading] = &[
-    text("codec", "compressor", "What compressed."),
+    text("codec", "compressor", "The compressor."),
     bytes("granule_bytes", "step", "What is stored is a multiple of it."),
     to_one("all", "all", "Of all contents."),
     to_one("occurs_once", "occurs once", "Of contents that occur once."),
@@ -204,13 +204,13 @@ fn key(figures: &CompressionFigures) -> (Codec, u32) {
 
 const FIELDS: &[Heading] = &[
     text("field", "field", "A class of header fields."),
-    text("called", "called", "What the database calls such fields."),
-    to_one("dedup_ratio_without", "without it and above", "Set to zero with those above it."),
-    to_one("dedup_ratio_only", "it alone left", "With all other classes set to zero."),
-    to_one("dedup_ratio_without_low", "without: 99 % from", "Where it was estimated."),
-    to_one("dedup_ratio_without_high", "to", "Likewise."),
-    to_one("dedup_ratio_only_low", "alone: 99 % from", "Likewise."),
-    to_one("dedup_ratio_only_high", "to", "Likewise."),
+    text("called", "called", "The names of these fields in the database."),
+    to_one("dedup_ratio_without", "without it and those above", "Set to zero with those above it."),
+    to_one("dedup_ratio_only", "with it alone", "With all other classes set to zero."),
+    to_one("dedup_ratio_without_low", "without: 99 % from", "Interval, if estimated."),
+    to_one("dedup_ratio_without_high", "to", "The same."),
+    to_one("dedup_ratio_only_low", "alone: 99 % from", "The same."),
+    to_one("dedup_ratio_only_high", "to", "The same."),
 ];
 
 pub fn fields(findings: &Findings) -> Table {
@@ -256,15 +256,15 @@ pub fn runs(findings: &Findings, scanned: &Scanned) -> Table {
 }
 
 const SHIFTS: &[Heading] = &[
-    text("copy", "copy", "The file that holds another one between its blocks."),
-    count("shift_bytes", "shifted by bytes", "How much further on the bytes are in it."),
-    bytes("bytes", "bytes that match", "What both have."),
+    text("copy", "copy", "The file that contains unaligned data of another."),
+    count("shift_bytes", "shifted by bytes", "Distance between the bytes in the two files."),
+    bytes("bytes", "bytes that match", "Bytes that both contain."),
     share("part_of_copy", "part of the copy", "The same, as a part of the copy."),
     text("original", "original", "The file that was read first."),
 ];
 
 pub fn shifts(findings: &Findings, scanned: &Scanned) -> Table {
-    let title = "Copies that no block of 4K can match: they lie between the blocks";
+    let title = "Copies that are not aligned to 4K blocks";
     let name = |file| words::name(scanned, file, NAME_WIDTH);
     let row = |shift: &Shift| {
         let it = &shift.displacement;
@@ -275,9 +275,9 @@ pub fn shifts(findings: &Findings, scanned: &Scanned) -> Table {
 }
 
 const OCCURRENCES: &[Heading] = &[
-    text("times", "times that a content occurs", "From and to."),
-    count("contents", "contents", "Different contents that occur so often."),
-    count("blocks", "blocks", "Blocks that these are."),
+    text("times", "occurrences of a content", "Range."),
+    count("contents", "contents", "Contents that occur this often."),
+    count("blocks", "blocks", "Blocks with these contents."),
 ];
 
 pub fn occurrences(findings: &Findings) -> Table {
@@ -296,10 +296,10 @@ pub fn times(occurrences: &Occurrences) -> String {
 
 const FILES: &[Heading] = &[
     text("path", "file", "Its path."),
-    bytes("bytes", "bytes", "What was counted of it."),
+    bytes("bytes", "bytes", "Bytes counted."),
     bytes("hole_bytes", "holes", "Bytes that are not allocated, counted as zeros."),
-    text("format", "pages of", "The database whose pages it has, where recognised."),
-    text("state", "state", "How it ended."),
+    text("format", "pages of", "The database whose page format was recognised."),
+    text("state", "state", "Whether it was read completely."),
 ];
 
 /// Every file; those that are not in the figures as they should be come first.

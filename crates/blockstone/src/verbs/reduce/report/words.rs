@@ -57,7 +57,7 @@ pub fn model(findings: &Findings) -> String {
     let model = &findings.model;
     let block = block_size(model.block_bytes.into());
     let compression = match model.codec {
-        Some(codec) => format!("{codec}, steps of {}", Bytes(model.granule_bytes.into())),
+        Some(codec) => format!("{codec}, rounded up to {}", Bytes(model.granule_bytes.into())),
         None => "no compression".to_owned(),
     };
     let copies = if model.deduplicates { "" } else { ", no deduplication" };
@@ -72,7 +72,7 @@ pub fn shortfall(scanned: &Scanned) -> Option<String> {
     let mut parts: Vec<String> = scanned.ended_by.iter().cloned().collect();
     let partial = partial(scanned).count();
     if partial > 0 {
-        parts.push(format!("{} not read whole", files(partial)));
+        parts.push(format!("{} only partly read", files(partial)));
     }
     if !scanned.skipped.is_empty() {
         parts.push(format!("{} skipped", thousands(scanned.skipped.len() as i64)));
@@ -94,10 +94,10 @@ pub fn files(count: usize) -> String {
 pub fn state(state: &FileState) -> String {
     match state {
         FileState::Complete => "complete".to_owned(),
-        FileState::Pending => "not read to its end".to_owned(),
+        FileState::Pending => "not read completely".to_owned(),
         FileState::Grew { bytes } => format!("grew by {}", Bytes(*bytes)),
         FileState::Shrank { bytes } => format!("shrank by {}", Bytes(*bytes)),
-        FileState::Written => "written to meanwhile".to_owned(),
+        FileState::Written => "written to during the scan".to_owned(),
         FileState::Unreadable { why } => format!("unreadable: {why}"),
     }
 }

@@ -181,7 +181,7 @@ pub fn detail(recording: &Recording, history: &History, findings: &RunFindings) 
     charts.push(latencies(recording)?);
     charts.extend(lanes::processors(&lanes));
     charts.push(lanes::devices(&lanes));
-    Ok(Section::new("time", "The run in time")
+    Ok(Section::new("time", "The run over time")
         .about("Counters of every tick; a window lies inside each phase after the load.")
         .detail(Detail::Page)
         .with(charts))

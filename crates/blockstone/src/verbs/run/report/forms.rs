@@ -28,9 +28,9 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
         let (a, b) = (key(a), key(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     })?;
-    let with = format!("{} blocks a read, {}", point.multiblock, sessions(point.parallel));
+    let with = format!("{} blocks per read, {}", point.multiblock, sessions(point.parallel));
     Some(Card {
-        words: format!("MB/s at most, {with}").into(),
+        words: format!("MB/s, the maximum, with {with}").into(),
         source: point.label.clone(),
         condemned_by: point.condemned_by.clone(),
         ..Card::new("read_mbps", "Most megabytes read a second", point.mb_per_s, "MB/s")
@@ -39,10 +39,10 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
 
 /// The direct-path matrix: what every read took, beside what a database says about the same reads.
 pub fn scan(scan: &Scan) -> [Section; 3] {
-    let about = "Every size of read with every number of sessions, on one table. A session keeps \
-                 several reads outstanding and waits only when the next one has not returned yet: \
-                 the wait interface of a database therefore counts fewer waits than there are \
-                 reads, and of those it counts only the rest.";
+    let about = "Every read size with every number of sessions, on one table. A session keeps \
+                 several reads in flight and waits only if the next one has not completed yet: \
+                 the wait interface of a database therefore reports fewer waits than reads, and \
+                 only the remaining part of each read.";
     let spreads = scan.spreads.iter().map(|spread| {
         format!(
             "{}: {} blocks are {}× as fast as {}",
@@ -66,7 +66,7 @@ pub fn scan(scan: &Scan) -> [Section; 3] {
 }
 
 const POINTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks of a read."),
+    count("multiblock", "blocks", "Blocks per read."),
     count("parallel", "sessions", "Sessions that share the scan."),
     count("mb_per_s", "MB/s", "Decimal megabytes read a second."),
     count("iops", "reads/s", "Reads a second."),
@@ -110,11 +110,11 @@ fn points(scan: &Scan) -> Table {
 }
 
 const COUNTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks of a read."),
+    count("multiblock", "blocks", "Blocks per read."),
     count("parallel", "sessions", "Sessions that share the scan."),
     count("iops", "reads/s", "Reads a second, with the interval."),
     count("ios", "reads", "Reads in the window."),
-    count("outstanding", "outstanding", "Reads outstanding on average."),
+    count("outstanding", "outstanding", "Average number of reads in flight."),
     count("waits", "waits", "Direct path read waits in the window."),
     time("wait_ns_p99", "p99 wait", "99 % of the waits are no longer."),
     share("wait_time_ratio", "wait time ÷ read time", "Time of all waits ÷ time of all reads."),
@@ -141,7 +141,7 @@ fn counts(scan: &Scan) -> Table {
 }
 
 const EFFECTS: &[Heading] = &[
-    count("multiblock", "blocks", "Blocks of a read."),
+    count("multiblock", "blocks", "Blocks per read."),
     count("from_parallel", "from sessions", "Sessions before."),
     count("to_parallel", "to sessions", "Sessions after."),
     ratio("mb_per_s_ratio", "MB/s", "Throughput."),
@@ -196,7 +196,7 @@ const SPREADS: &[Heading] = &[
 fn spreads(scan: &Scan) -> Table {
     let row =
         |it: &ScanSpread| row![it.parallel, it.fastest_multiblock, it.slowest_multiblock, it.ratio];
-    let title = "How far the sizes of reads differ";
+    let title = "Differences between read sizes";
     Table::new("scan-spreads", title, SPREADS).with(scan.spreads.iter().map(row))
 }
 
@@ -227,7 +227,7 @@ fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Dra
 }
 
 fn throughput(scan: &Scan) -> Chart {
-    let x = Axis::new("blocks a read", Measure::Count).log();
+    let x = Axis::new("blocks per read", Measure::Count).log();
     let y = Axis::new("", Measure::BytesPerS);
     let chart = Chart::new("scan-throughput", "Scan throughput", x, y);
     let chart = chart.about("Bytes a second by size of read; whiskers are the 95 % intervals.");
@@ -235,7 +235,7 @@ fn throughput(scan: &Scan) -> Chart {
 }
 
 fn latencies(scan: &Scan) -> Chart {
-    let x = Axis::new("blocks a read", Measure::Count).log();
+    let x = Axis::new("blocks per read", Measure::Count).log();
     let y = Axis::new("mean", Measure::Nanoseconds).log();
     let chart = Chart::new("reads-and-reported-waits", "Reads and reported waits", x, y).about(
         "Mean of every read (solid), and the mean wait that a database reports of the same reads \
@@ -250,12 +250,12 @@ fn latencies(scan: &Scan) -> Chart {
 
 /// The same sessions without and with noise beside them.
 pub fn noise(noise: &Noise) -> [Section; 2] {
-    let about = "The same sessions in two windows: alone, then beside writers that go through an \
-                 area of their own one durable write after the other, as log writers do. All other \
-                 sections describe the first window.";
+    let about = "The same sessions in two windows: alone, then beside noise writers. Each writer \
+                 loops over its own area with one durable write after the other, as log writers \
+                 do. All other sections describe the first window.";
     [
-        Section::new("noise", "Noise beside the sessions").about(about).with([effect(noise)]),
-        Section::page("noise-in-detail", "The noise itself")
+        Section::new("noise", "Effect of noise on the sessions").about(about).with([effect(noise)]),
+        Section::page("noise-in-detail", "The noise writers")
             .with([shares(noise)])
             .with([writers(noise)]),
     ]
@@ -271,7 +271,7 @@ const NOISE: &[Heading] = &[
 ];
 
 fn effect(noise: &Noise) -> Table {
-    let mut table = Table::new("noise", "Noise beside the sessions", NOISE);
+    let mut table = Table::new("noise", "Effect of noise on the sessions", NOISE);
     for row in &noise.effect {
         let outcome = match row.outcome {
             Outcome::Condemned => "condemned",
@@ -301,7 +301,7 @@ fn in_words(noise: &Noise) -> String {
         rate.map_or_else(|| "–".to_owned(), |rate| three_digits(rate.value))
     };
     format!(
-        "noise: {} writers of durable {} one after the other, {} MB/s, {} writes/s: {latency}",
+        "noise: {} writers, each one durable {} write at a time, {} MB/s, {} writes/s: {latency}",
         noise.writers,
         block_size(noise.write_bytes),
         rate(noise.mb_per_s),
@@ -310,7 +310,7 @@ fn in_words(noise: &Noise) -> String {
 }
 
 const WRITERS: &[Heading] = &[
-    count("writers", "writers", "Writers beside the sessions."),
+    count("writers", "writers", "Number of noise writers."),
     bytes("write_bytes", "write", "Bytes of each durable write."),
     flow("bytes_per_s", "together", "Bytes a second of all writers."),
     count("iops", "writes/s", "Their writes a second."),
@@ -331,7 +331,7 @@ fn writers(noise: &Noise) -> Table {
         happened(latency.map(|it| it.ns_p50)),
         happened(latency.map(|it| it.ns_p99))
     ];
-    Table::new("noise-writers", "The writers beside the sessions", WRITERS).with([row]).record()
+    Table::new("noise-writers", "The noise writers", WRITERS).with([row]).record()
 }
 
 /// Every figure with noise as a share of that without.

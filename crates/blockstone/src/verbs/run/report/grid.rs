@@ -28,8 +28,8 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
     let failed = grid.cells.iter().flat_map(|cell| &cell.failed);
     let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
     let sections = vec![
-        Section::new("grid", "Every combination").with([table(grid)]),
-        Section::page("grid-charts", "Every combination, drawn").with(charts),
+        Section::new("grid", "All combinations").with([table(grid)]),
+        Section::page("grid-charts", "Charts of all combinations").with(charts),
     ];
     Report {
         verb: "grid".into(),
@@ -64,7 +64,7 @@ fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {
 fn table(grid: &Grid) -> Table {
     let shown = shown(grid);
     let axes = grid.axes.iter().map(|axis| {
-        let doc = "A setting that varies.";
+        let doc = "A varied setting.";
         Heading::new(axis.name.clone(), axis.name.clone(), Measure::Text, doc)
     });
     let figures = shown.iter().map(|(name, figure)| {
@@ -72,9 +72,9 @@ fn table(grid: &Grid) -> Table {
         Heading::new(*name, figure.title.clone(), measure(&figure.unit), doc)
     });
     let columns: Vec<Heading> = axes.chain(figures).collect();
-    let runs = text("runs", "runs", "Runs that came to their end.");
+    let runs = text("runs", "runs", "Completed runs.");
     let columns: Vec<Heading> = columns.into_iter().chain([runs]).collect();
-    let mut table = Table::new("grid", "Every combination", columns);
+    let mut table = Table::new("grid", "All combinations", columns);
     for cell in &grid.cells {
         let mut kinds: BTreeSet<&[String]> =
             cell.figures.iter().map(|figure| &*figure.condemned_by).collect();
@@ -119,7 +119,7 @@ fn chart(grid: &Grid, name: &'static str) -> Option<Chart> {
     let y = Axis::new(found.unit.clone(), measure(&found.unit));
     let id = format!("grid-{}", name.replace('_', "-"));
     let about = format!(
-        "{} at every combination; whiskers reach from the least to the greatest of the repeats.",
+        "{} for each combination; whiskers show the range of the repetitions.",
         found.title
     );
     let mut chart =

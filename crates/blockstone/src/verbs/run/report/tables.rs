@@ -49,8 +49,8 @@ pub fn measure(unit: &str) -> Measure {
 
 const PROFILE_COLUMNS: &[Heading] = &[
     text("statistic", "statistic", "What is counted."),
-    of_row("per_s", "per second", "Per second; of a time, so much of it in each second."),
-    of_row("per_transaction", "per transaction", "For each commit."),
+    of_row("per_s", "per second", "Per second; for a time, time spent in each second."),
+    of_row("per_transaction", "per transaction", "Per commit."),
 ];
 
 /// What the database did, per second and per transaction.
@@ -68,13 +68,13 @@ pub fn profile(findings: &RunFindings) -> Table {
 }
 
 const EVENTS: &[Heading] = &[
-    text("event", "event", "What was waited for; CPU and run queue are events too."),
-    count("waits", "waits", "Waits that ended."),
-    time("time_ns", "time", "Time in it, of all that waited."),
-    time("wait_ns_mean", "mean", "Mean of one wait."),
+    text("event", "event", "The wait event; CPU and run queue are listed as events too."),
+    count("waits", "waits", "Completed waits."),
+    time("time_ns", "time", "Total time of all sessions or processes in it."),
+    time("wait_ns_mean", "mean", "Mean time of a wait."),
     share("db_time_ratio", "% DB", "Its share of the database time."),
-    count("average_active", "active", "Sessions or processes that were in it on average."),
-    text("wait_class", "class", "The kind of wait, by Oracle's classes."),
+    count("average_active", "active", "Average number of sessions or processes in it."),
+    text("wait_class", "class", "The wait class, as Oracle names it."),
 ];
 
 /// Where the sessions spent their time: all of it, what is unaccounted for, then events by
@@ -132,10 +132,10 @@ pub fn background(findings: &RunFindings) -> Table {
 }
 
 const CLASSES: &[Heading] = &[
-    text("wait_class", "class", "The kind of wait."),
+    text("wait_class", "class", "The wait class."),
     time("time_ns", "time", "Time of the sessions in it."),
     share("db_time_ratio", "of DB time", "Its share of the database time."),
-    count("average_active_sessions", "AAS", "Sessions that were in it on average."),
+    count("average_active_sessions", "AAS", "Average number of sessions in it."),
 ];
 
 pub fn classes(findings: &RunFindings) -> Table {
@@ -153,7 +153,11 @@ fn transfers(name: &'static str, title: &'static str, of: Heading, all: &[Transf
         bytes("read_bytes_mean", "size", "Mean size of a read."),
         time("read_service_ns_mean", "service", "Mean time of a read."),
         count("write_iops", "writes/s", "Writes a second."),
-        bytes("write_bytes_mean", "size", "Mean size; above the block size, blocks were joined."),
+        bytes(
+            "write_bytes_mean",
+            "size",
+            "Mean size of a write; above the block size, blocks were coalesced.",
+        ),
         time("write_service_ns_mean", "service", "Mean time of a write."),
         count("read_ios", "reads", "Reads in the window."),
         count("write_ios", "writes", "Writes in the window."),
@@ -204,16 +208,16 @@ const LEDGER: &[Heading] = &[
     text("what", "", "What is counted."),
     of_row("claimed", "claimed", "By the database."),
     of_row("process", "process", "Charged by the kernel to the processes of the database."),
-    of_row("device", "device", "Done by the device, for any process."),
+    of_row("device", "device", "Moved by the device, for all processes."),
     share("process_share", "÷ claimed", "Charged ÷ claimed."),
-    text("plan", "plan", "How the database executes what causes it."),
+    text("plan", "plan", "How the database executes the statement that causes it."),
 ];
 
 /// The three accounts of a window side by side.
 pub fn ledger(findings: &RunFindings) -> Table {
     let planned = findings.ledger.iter().any(|row| row.plan.is_some());
     let columns = if planned { LEDGER } else { &LEDGER[..LEDGER.len() - 1] };
-    let mut table = Table::new("ledger", "Claimed, charged, done", columns);
+    let mut table = Table::new("ledger", "Ledger: claimed, charged, moved", columns);
     for row in &findings.ledger {
         for (account, cell) in
             [("claimed", &row.claimed), ("process", &row.process), ("device", &row.device)]
@@ -247,8 +251,8 @@ fn entry(cell: &LedgerCell) -> Value {
 }
 
 const LATENCY_COLUMNS: &[Heading] = &[
-    text("operation", "operation or event", "An operation, or an event that was waited for."),
-    count("count", "count", "How many there were."),
+    text("operation", "operation or event", "An operation or a wait event."),
+    count("count", "count", "Their number."),
     time("ns_mean", "mean", "The mean."),
     time("ns_p50", "p50", "Half take no longer."),
     time("ns_p99", "p99", "99 % take no longer."),
