@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use blockstone_testkit::{Ran, blockstone_binary, run};
@@ -59,10 +59,10 @@ fn document(arguments: &[&str]) -> Value {
     let ran = compare(&[&["--json"], arguments].concat());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
-    let name = document["schema"].as_str().unwrap().replace("blockstone.", "").replace('/', "-");
-    let schemas = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
-    let text = fs::read_to_string(schemas.join(format!("{name}.json"))).unwrap();
-    let schema = jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap();
+    let name = document["schema"].as_str().and_then(|name| name.strip_prefix("blockstone."));
+    let (name, _) = name.unwrap().split_once('/').unwrap();
+    let schema = run(Command::new(blockstone_binary()).args(["schema", name])).json();
+    let schema = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = schema.iter_errors(&document).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");
     document
