@@ -49,6 +49,19 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
         let text = "--html - cannot be used with --json or --csv: both print on standard output\n";
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }
+    // Said now, not after an hour of measuring.
+    if let Some(file) = &global.html {
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let missing = parent.filter(|parent| !parent.is_dir());
+        let problem = match missing {
+            Some(parent) => Some(format!("{} is not a directory", parent.display())),
+            None => file.is_dir().then(|| "it is a directory".to_owned()),
+        };
+        if let Some(problem) = problem {
+            let text = format!("write {}: {problem}\nhint: --html names a file\n", file.display());
+            return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
+        }
+    }
     Ok(Asked { verb, options: options.clone(), context: Context::new(global) })
 }
 

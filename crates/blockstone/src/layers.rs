@@ -17,6 +17,8 @@ const SLICES: usize = 60;
 const POINTS: usize = 300;
 /// Rows of a table that are kept for each slice: the first of the whole interval.
 const ROWS: usize = 30;
+/// Rows of a table on a terminal, unless it was asked for by name.
+const SCREEN_ROWS: usize = 20;
 
 /// The sections of an interval, and its tables over time. Of these views or, without names, of all
 /// that have rows; with a focus, of those made from samples.
@@ -46,7 +48,9 @@ pub fn layers(
         let over_time = over_time.detail(Detail::Page).with(charts::of(view, &slices));
         sections.extend((!over_time.blocks.is_empty()).then_some(over_time));
         let mut section = Section::new(view.name, view.title);
-        section.blocks.push(table.clone().into());
+        let table = table.clone();
+        let table = if views.is_empty() { table.on_screen(SCREEN_ROWS) } else { table };
+        section.blocks.push(table.into());
         sections.push(section);
     }
     sections.extend((!empty.blocks.is_empty()).then_some(empty));

@@ -41,7 +41,8 @@ pub fn missing(
             return Err(UnknownCapability { name: name.clone(), known: known.join(", ") });
         };
         if let Capability::Degraded { why } = &found.capability {
-            return Ok(Some(format!("require {name}: {why}")));
+            let hint = format!("without --require {name} it is measured as far as possible");
+            return Ok(Some(format!("require {name}: {why}\nhint: {hint}")));
         }
     }
     Ok(None)

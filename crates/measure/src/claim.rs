@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::units::Bytes;
 use blockstone_sys::file::FileError;
 use blockstone_sys::survey::{self, SurveyError};
+use rustix::fs::{Access, AtFlags};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
@@ -15,6 +16,11 @@ pub enum ClaimError {
     Survey(#[from] SurveyError),
     #[error(transparent)]
     File(#[from] FileError),
+    #[error(
+        "create files in {path}: {why}\n\
+         hint: run as a user with the permission, or choose another path"
+    )]
+    NotWritable { path: PathBuf, why: std::io::Error },
     #[error(
         "write to {path}: that would destroy what is on this device\n\
          hint: --destroy {path} allows it{}",
@@ -83,6 +89,16 @@ impl Device<'_> {
             Err(ClaimError::NotEmpty { path, instead })
         }
     }
+}
+
+/// Refuses a directory in which this user cannot create files.
+///
+/// # Errors
+/// When it is refused.
+pub fn directory(path: &Path) -> Result<(), ClaimError> {
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS)
+        .map_err(|why| ClaimError::NotWritable { path: path.to_owned(), why: why.into() })
 }
 
 #[cfg(test)]

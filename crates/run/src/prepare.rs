@@ -8,7 +8,7 @@ use blockstone_base::Capability;
 use blockstone_base::identity::{DirectIo, Host, PathKind, StorageTarget};
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
-use blockstone_measure::claim::{ClaimError, Device};
+use blockstone_measure::claim::{self, ClaimError, Device};
 use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
 use blockstone_sys::survey;
@@ -222,7 +222,7 @@ fn check_disks(settings: &Settings, surveys: &[StorageTarget]) -> Result<(), Run
     for (disk, survey) in settings.disks.iter().zip(surveys) {
         let path = disk.path.clone();
         match survey.kind {
-            PathKind::Directory => {}
+            PathKind::Directory => claim::directory(&path)?,
             PathKind::File => return Err(RunError::NotADisk { path }),
             PathKind::BlockDevice => {
                 let destroy = settings.destroy.contains(&path);

@@ -37,7 +37,7 @@ fn options_that_make_no_sense_are_refused() {
         (&["--quick", "--full"], "cannot be used with"),
         (&["--arrivals", "fixed"], "required"),
         (&["--rate", "0"], "greater than zero"),
-        (&["--destroy", "/dev/null"], "--destroy names /dev/null"),
+        (&["--destroy", "/dev/null"], "PATH names another device"),
         (&["--read-only", "--keep", "--no-such-option"], "--no-such-option"),
         (&["--require", "flux-capacitor"], "no such capability"),
     ];

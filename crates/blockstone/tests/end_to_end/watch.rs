@@ -425,7 +425,7 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--json"], "--json without --once"),
         (&["--csv=disks"], "--csv without --once"),
         (&["--html", "page.html"], "--html without --once"),
-        (&["--once", "--where", "event=x", "--view", "disks"], "not made of samples"),
+        (&["--once", "--where", "event=x", "--view", "disks"], "not made of session samples"),
         (&["--record", occupied], "not empty"),
         (&["--replay", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),

@@ -18,7 +18,7 @@ fn every_copy_needs_a_disk_and_a_failure_group() {
     let error = create(disks(&media(1, 32)), Redundancy::Normal).unwrap_err();
     assert!(message(&error).contains("2 copies, but the number of disks is 1"));
     let error = create(disks(&media(2, 32)), Redundancy::High).unwrap_err();
-    assert!(message(&error).contains("keeps 3 copies"));
+    assert!(message(&error).contains("a disk for each of 3 copies"));
     let same = |disk| Member { disk, failure_group: "shelf".into() };
     let shelf: Vec<Member> = disks(&media(3, 32)).into_iter().map(same).collect();
     let files = [file("data", 1, false)];

@@ -110,7 +110,7 @@ fn an_interrupted_form_is_readable_and_leaves_no_file() {
 fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
     let place = Place::new();
     let cases: &[(&[&str], &str)] = &[
-        (&["--multiblock", "4"], "select and update with --multiblock"),
+        (&["--multiblock", "4"], "run with --multiblock"),
         (&["--parallel", "4"], "with --parallel"),
         (&["--slots", "4"], "with --slots"),
         (&["--profile", "oltp"], "oltp"),
