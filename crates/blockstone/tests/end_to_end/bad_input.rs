@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use blockstone_base::Bytes;
-use blockstone_testkit::{DeviceSpec, FileKind, FileSystem, LoopDevice, require, run};
+use blockstone_testkit::{
+    DeviceSpec, FileKind, FileSystem, LoopDevice, blockstone_binary, require, run,
+};
 
 use super::{Place, names};
 
@@ -60,6 +62,32 @@ fn paths_that_cannot_be_measured_are_refused() {
     let file = place.file("small");
     let what = refused(&place, place.command("calibrate").args(["--size", "1G"]).arg(&file));
     assert!(what.contains("size"), "{what}");
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_before_anything_is_measured() {
+    require!(Root);
+    let place = Place::new();
+    let data = place.data();
+    for page in ["/nowhere/at/all/page.html", "/tmp"] {
+        let what = refused(&place, place.command("run").args(["--html", page]).arg(&data));
+        assert!(what.contains("directory"), "{what}");
+    }
+    // A user without write permission, with a copy that it may execute.
+    let binary = place.file("blockstone");
+    std::fs::copy(blockstone_binary(), &binary).unwrap();
+    let runs = place.runs();
+    std::fs::create_dir_all(&runs).unwrap();
+    for (path, mode) in [(place.scratch.path(), "a+rx"), (&runs, "a+rwx"), (&data, "a+rx,go-w")] {
+        assert_eq!(run(Command::new("chmod").arg(mode).arg(path)).code, Some(0));
+    }
+    for verb in ["run", "calibrate"] {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary);
+        command.arg("--runs-dir").arg(&runs).arg(verb).arg(&data);
+        let what = refused(&place, &mut command);
+        assert!(what.contains("ermission denied"), "{verb}: {what}");
+    }
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn an_unused_zeroed_device_is_neither_mounted_nor_full() {
 fn paths_that_are_no_storage_are_refused_with_a_hint() {
     let message = |path: &str| target(Path::new(HERE), Path::new(path)).unwrap_err().to_string();
     let missing = message("/nowhere/at/all");
-    assert!(missing.starts_with("survey /nowhere/at/all: nothing exists"), "{missing}");
+    assert!(missing.starts_with("use /nowhere/at/all: nothing exists"), "{missing}");
     let null = message("/dev/null");
     assert!(null.contains("character device") && null.contains("\nhint: "), "{null}");
     let error = is_mounted(Path::new(HERE), Path::new("/")).unwrap_err().to_string();
