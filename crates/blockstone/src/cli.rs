@@ -2,6 +2,7 @@
 //! man pages and shell completions derive from these declarations.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
@@ -49,20 +50,23 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
         let text = "--html - cannot be used with --json or --csv: both print on standard output\n";
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }
-    // Said now, not after an hour of measuring.
-    if let Some(file) = &global.html {
-        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let missing = parent.filter(|parent| !parent.is_dir());
-        let problem = match missing {
-            Some(parent) => Some(format!("{} is not a directory", parent.display())),
-            None => file.is_dir().then(|| "it is a directory".to_owned()),
-        };
-        if let Some(problem) = problem {
-            let text = format!("write {}: {problem}\nhint: --html names a file\n", file.display());
-            return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
-        }
+    if let Some(file) = &global.html
+        && let Some(why) = unwritable(file)
+    {
+        let hint = "hint: name a file in a directory that exists";
+        let text = format!("write {}: {why}\n{hint}\n", file.display());
+        return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
     }
     Ok(Asked { verb, options: options.clone(), context: Context::new(global) })
+}
+
+/// Why a page cannot be written, as far as that can be known before an hour of measuring.
+fn unwritable(file: &Path) -> Option<&'static str> {
+    if file.is_dir() {
+        return Some("it is a directory");
+    }
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.is_some_and(|parent| !parent.is_dir()).then_some("there is no such directory")
 }
 
 /// Prints help or version, or what is wrong.

@@ -40,9 +40,6 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
         return generate(kind, args, printer);
     }
     let model = model(&args.model)?;
-    if let Some(file) = context.global.html.as_deref().filter(|file| *file != Path::new("-")) {
-        refuse_unwritable(file)?;
-    }
     let mut bar = Progress::start(printer)?;
     let outcome = outcome(args, &model, &mut bar)?;
     bar.finish();
@@ -152,17 +149,6 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
         bail!("read at --rate 0: it must be greater than 0\nhint: for example --rate 200M");
     }
     Ok(settings)
-}
-
-/// Refuses a page that cannot be written before the scan starts.
-fn refuse_unwritable(file: &Path) -> Result<()> {
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let why = match dir {
-        _ if file.is_dir() => "it is a directory",
-        Some(dir) if !dir.is_dir() => "there is no such directory",
-        _ => return Ok(()),
-    };
-    bail!("write {}: {why}\nhint: name a file in a directory that exists", file.display());
 }
 
 /// A scan that is there would be replaced by another.
