@@ -19,7 +19,7 @@ impl Place {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Copies the fixture `from` to `name`, as if it had begun at `minute`.
+    /// Copies the fixture `from` to `name`, as if it had started at `minute`.
     fn copy(&self, from: &str, name: &str, minute: u8) -> String {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recording-1");
         let to = self.0.path().join(name);

@@ -66,7 +66,7 @@ pub struct PhaseBuilder {
 /// How a counter goes.
 #[derive(Clone)]
 enum Counter {
-    /// Evenly, by so much from edge to edge of the window.
+    /// Evenly: the total change over the window.
     Grows(u64),
     /// Through these numbers at the ticks of the window.
     Reads(Vec<u64>),

@@ -44,8 +44,8 @@ struct RunContext<'a> {
 
 impl Prepared<'_> {
     /// Runs and returns the directory of the recording. An interruption or an error after the
-    /// recording has begun is written into it and returns like success: what was measured until
-    /// then is not lost.
+    /// recording was created is written into it and returns `Ok`, so that the measurements so far
+    /// are kept.
     ///
     /// # Errors
     /// When the recording cannot be made at all.

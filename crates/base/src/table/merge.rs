@@ -29,7 +29,7 @@ pub fn merge(columns: &[Heading], slices: &[(f64, &[Row])]) -> Vec<Row> {
 }
 
 /// What a [`Merge::ShareOf`] or [`Merge::Per`] column was divided by in a slice, by the text in the
-/// column `within`, in the unit of `part`. Nothing of other columns, nor where it cannot be told.
+/// column `within`, in the unit of `part`. Empty for other columns.
 pub fn divisors(columns: &[Heading], index: usize, rows: &[Row]) -> BTreeMap<String, f64> {
     let (part, within, is_sum) = match columns[index].merge {
         Merge::ShareOf { part, within } => (part, within, true),

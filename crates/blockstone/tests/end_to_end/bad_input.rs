@@ -20,7 +20,7 @@ pub fn refused(place: &Place, command: &mut Command) -> String {
     assert_eq!(lines.len(), 2, "one line what, one line hint: {ran:#?}");
     assert!(lines[0].starts_with("error: ") && lines[1].starts_with("hint: "), "{ran:#?}");
     assert_eq!(place.left_in_data(), before, "nothing is left in the directory under test");
-    assert_eq!(names(&place.runs()), Vec::<String>::new(), "no recording is begun");
+    assert_eq!(names(&place.runs()), Vec::<String>::new(), "no recording is created");
     lines[0].to_owned()
 }
 

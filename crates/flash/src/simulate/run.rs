@@ -352,7 +352,7 @@ impl<'a, M: Mapping> Run<'a, M> {
         Ok(done)
     }
 
-    /// What a die did while it was idle. It finishes what it has begun.
+    /// Background work of a die up to `arrived`; an operation that has started is completed.
     #[inline]
     fn work_while_idle(&mut self, die: u32, arrived: u64) {
         let idle_ns = self.plan.device.idle_ns;

@@ -31,7 +31,8 @@ static HOST: Schema = schema(
 static BLOCK: Schema =
     schema("block", &counters(["read_ios", "read_bytes", "write_ios", "write_bytes", "busy_ns"]));
 
-fn begun() -> RecordingBuilder {
+/// A run that has loaded its data.
+fn loaded() -> RecordingBuilder {
     let probes = database::ALL.iter().copied().chain([&PROCESS, &HOST, &BLOCK, &SERIES]);
     let mut run = RecordingBuilder::new(manifest(), &probes.collect::<Vec<_>>());
     run.push(Phase { end_ns: 19 * SECOND_NS / 10, ..testing::phase("load", Group::Load) });
@@ -40,7 +41,7 @@ fn begun() -> RecordingBuilder {
 
 /// 16 sessions on four mirrored disks: 6,000 reads, 300 updates of 4 rows a second.
 pub fn healthy() -> RecordingBuilder {
-    let mut run = begun();
+    let mut run = loaded();
     sessions(&mut run, "run");
     run
 }
@@ -65,7 +66,7 @@ pub fn readers() -> RecordingBuilder {
 
 /// The healthy sessions, then half of their reads and commits beside two noisy writers.
 pub fn noise() -> RecordingBuilder {
-    let mut run = begun();
+    let mut run = loaded();
     run.manifest.settings.insert("noise_writers".into(), 2.into());
     sessions(&mut run, "quiet");
     sessions(&mut run, "noisy");
@@ -83,7 +84,7 @@ pub fn noise() -> RecordingBuilder {
 /// A matrix of two sizes and two numbers of sessions: with one session a database sees only half
 /// of the reads, each a tenth as long as it was.
 pub fn matrix() -> RecordingBuilder {
-    let mut run = begun();
+    let mut run = loaded();
     run.manifest.settings.insert("profile".into(), "scan".into());
     run.manifest.settings.insert("scan_rows".into(), 8.into());
     run.manifest.settings.remove("update_pct");

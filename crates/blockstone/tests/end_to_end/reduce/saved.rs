@@ -70,7 +70,7 @@ fn a_killed_scan_is_resumed_and_says_what_an_undisturbed_one_says() {
     let counted = bytes_counted(&part);
     assert!(part["complete"] == false && counted < SET_BYTES, "it was killed in the middle");
 
-    // A scan that was only begun can be looked at; what it lacks is said.
+    // An incomplete scan can be reported, and the report says that it is incomplete.
     let looked = document(&run(reduce(&["--json", "--merge"]).arg(&save)), 3);
     assert!(looked["scan"]["whole"] == false && looked["scan"]["ended_by"].is_string());
     let resumed = document(&run(reduce(&["--json", "--resume"]).arg(&save)), 0);
@@ -112,11 +112,11 @@ fn whoever_reads_slowly_is_interrupted_at_once() {
     let save = place.runs().join("saved");
     // A segment of a megabyte is read every sixteen seconds.
     let child = started_at("64K", &["--quiet"], &[&dir], &save);
-    let begun = Instant::now();
+    let started = Instant::now();
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     assert!(output.stderr.is_empty(), "how to go on is a remark, too");
     let part = kept(&save).unwrap();
     assert!(part["complete"] == false && bytes_counted(&part) == 1 << 20, "{part:#}");

@@ -101,9 +101,9 @@ fn points(scan: &Scan) -> Table {
     let title = "Scans past the buffer cache";
     let mut table = Table::new("scan", title, POINTS).with(scan.points.iter().map(row));
     table.notes.push(
-        "Up to p99 the reads themselves; from waits/s on what the wait interface of a database \
-         reports of the same reads (direct path read): only those that a session had to wait for, \
-         and of these only the rest."
+        "Columns up to p99 describe the reads; columns from waits/s on, the waits (direct path \
+         read) that a database would report for them: only the reads that a session had to wait \
+         for, and only the time it waited."
             .to_owned(),
     );
     table
