@@ -1,9 +1,9 @@
 //! Two sets of recordings side by side, figure by figure.
 //!
-//! A [`Source`] is one recording with its figures, however they were derived: the headline figures and
-//! points of a measurement, or the cells of views over a part of time. [`Comparison::of`] puts the
-//! figures of the same name into a [`Row`] and says what holds for the whole: what differed in the
-//! set-up, and what a reader has to know.
+//! A [`Source`] is one recording with its figures, however they were derived: the headline figures
+//! and points of a measurement, or the cells of views over a part of time. [`Comparison::of`] puts
+//! the figures of the same name into a [`Row`] and says what holds for the whole: what differed in
+//! the set-up, and what a reader has to know.
 
 mod order;
 mod outcome;
