@@ -4,30 +4,36 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a column behaves in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Cumulative: only differences between two ticks mean anything.
-    Counter,
-    /// A level at the moment of the tick.
-    Gauge,
-    /// A text that names a state.
-    State,
+use crate::named;
+
+named! {
+    /// How a column behaves in time.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Kind {
+        /// Cumulative: only differences between two ticks mean anything.
+        Counter = "counter",
+        /// A level at the moment of the tick.
+        Gauge = "gauge",
+        /// A text that names a state.
+        State = "state",
+    }
 }
 
-/// The unit of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// A number of things.
-    Count,
-    Bytes,
-    Nanoseconds,
-    /// Parts per million.
-    Ppm,
-    /// No unit: a text.
-    Text,
+named! {
+    /// The unit of a column.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Unit {
+        /// A number of things.
+        Count = "count",
+        Bytes = "bytes",
+        Nanoseconds = "ns",
+        /// Parts per million.
+        Ppm = "ppm",
+        /// No unit: a text.
+        Text = "text",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,9 @@
 //! beyond that is declared here too.
 
 mod monitored;
+mod wait_class;
+
+pub use wait_class::{CPU, RUN_QUEUE, wait_class};
 
 pub use monitored::{
     DATABASE, IO, MONITORED, SESSION, SESSION_STATISTICS, SESSIONS, STATEMENT, STATEMENT_TEXT,
@@ -28,6 +31,11 @@ pub const OPERATION: Schema = Schema {
              loop.",
         ),
         CLIENTS.time("think_ns_sum", "Sum of the think times after operations."),
+        CLIENTS.time(
+            "late_ns_sum",
+            "The part of the lag that is the session's own: not spent in the operation before.",
+        ),
+        CLIENTS.time("spin_ns_sum", "Time in which sessions spun until the next intended start."),
     ],
 };
 

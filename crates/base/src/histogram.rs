@@ -1,14 +1,14 @@
 //! Latency histograms: every I/O is recorded, the error is at most 1 %, nothing under one hour
 //! is clamped, and the few durations beyond are counted as such.
 
+mod quantile;
 mod shared;
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
+pub use quantile::Buckets;
 pub use shared::SharedHistogram;
-
-use crate::stats::Estimate;
 
 /// The highest latency that is recorded exactly, in nanoseconds: 2 hours.
 pub const HIGHEST_NS: u64 = 7_200_000_000_000;
@@ -25,6 +25,36 @@ pub struct LatencyHistogram {
 #[error("decode histogram: {why}\nhint: the bytes are not an HdrHistogram V2 encoding")]
 pub struct DecodeError {
     why: String,
+}
+
+impl DecodeError {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into() }
+    }
+}
+
+/// Checks what the library believes: it allocates what the header claims, before it reads counts.
+/// `buckets` is the most that can follow.
+fn check_encoding(bytes: &[u8], buckets: usize) -> Result<(), &'static str> {
+    const COOKIE: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
+    /// The longest count: a run of zeros of this length is none of ours.
+    const COUNT_BYTES: usize = 9;
+    let (head, counts) = bytes.split_at_checked(40).ok_or("it is shorter than its header")?;
+    let bounds = [&1_u64.to_be_bytes()[..], &HIGHEST_NS.to_be_bytes(), &1_f64.to_be_bytes()];
+    let ours = [&[0; 4][..], &2_u32.to_be_bytes(), &bounds.concat()].concat();
+    if head[..4] != COOKIE {
+        return Err("it is of another kind");
+    }
+    if head[8..] != ours {
+        return Err("its bounds are not Blockstone's");
+    }
+    if head[4..8] != (counts.len() as u32).to_be_bytes() || counts.len() > buckets * COUNT_BYTES {
+        return Err("its length is not that of its counts");
+    }
+    if counts.windows(COUNT_BYTES).any(|bytes| bytes == [0xff; COUNT_BYTES]) {
+        return Err("a run of zeros is too long");
+    }
+    Ok(())
 }
 
 impl Default for LatencyHistogram {
@@ -104,30 +134,18 @@ impl LatencyHistogram {
         if self.count() == 0 { 0 } else { self.inner.min() }
     }
 
-    /// Distribution-free interval of a quantile at 95 %: the order statistics
-    /// n·q ± 1.96·√(n·q·(1−q)) (Conover, Practical Nonparametric Statistics, 3.2). It takes the
-    /// samples as independent.
-    pub fn quantile_interval_ns(&self, quantile: f64) -> (u64, u64) {
-        let n = self.count() as f64;
-        if n == 0.0 {
-            return (0, 0);
-        }
-        let half = 1.96 * (n * quantile * (1.0 - quantile)).sqrt();
-        let at = |rank: f64| self.quantile_ns((rank / n).clamp(0.0, 1.0));
-        (at(n * quantile - half), at(n * quantile + half))
-    }
-
-    /// A quantile with its interval, over `duration_ns`.
-    pub fn quantile(&self, quantile: f64, duration_ns: u64) -> Estimate {
-        let value = self.quantile_ns(quantile) as f64;
-        let (low, high) = self.quantile_interval_ns(quantile);
-        let (low, high) = ((low as f64).min(value), (high as f64).max(value));
-        Estimate { value, low, high, samples: self.count(), duration_ns }
-    }
-
     /// Occupied buckets as (highest latency of the bucket in ns, count), in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.inner.iter_recorded().map(|b| (b.value_iterated_to(), b.count_since_last_iteration()))
+    }
+
+    /// The histogram that has these [`Self::buckets`], and whose latencies have this sum.
+    pub fn of_buckets(buckets: impl IntoIterator<Item = (u64, u64)>, sum_ns: u128) -> Self {
+        let mut out = Self { sum_ns, ..Self::new() };
+        for (ns, count) in buckets {
+            out.inner.saturating_record_n(ns.min(HIGHEST_NS), count);
+        }
+        out
     }
 
     /// The HdrHistogram V2 encoding.
@@ -143,17 +161,20 @@ impl LatencyHistogram {
     }
 
     /// Reads an HdrHistogram V2 encoding; `sum_ns` and `beyond` are kept beside it in a recording
-    /// because the encoding itself rounds them away.
-    ///
-    /// # Errors
-    /// When the bytes are no V2 encoding or have other bounds.
+    /// because the encoding itself rounds them away. Fails when the bytes are no V2 encoding or
+    /// have other bounds.
     pub fn decode(bytes: &[u8], sum_ns: u128, beyond: u64) -> Result<Self, DecodeError> {
+        let mut out = Self::new();
+        check_encoding(bytes, out.inner.distinct_values()).map_err(DecodeError::new)?;
         let mut cursor = bytes;
         let decoded: Histogram<u64> = Deserializer::new()
             .deserialize(&mut cursor)
-            .map_err(|e| DecodeError { why: e.to_string() })?;
-        let mut out = Self::new();
-        out.inner.add(&decoded).map_err(|e| DecodeError { why: e.to_string() })?;
+            .map_err(|e| DecodeError::new(e.to_string()))?;
+        // Sums that exceed 64 bits stop at their highest value.
+        if decoded.len() == u64::MAX {
+            return Err(DecodeError::new("its counts are too high"));
+        }
+        out.inner.add(&decoded).map_err(|e| DecodeError::new(e.to_string()))?;
         out.sum_ns = sum_ns;
         out.beyond = beyond;
         Ok(out)
@@ -187,6 +208,20 @@ mod tests {
     }
 
     #[test]
+    fn buckets_make_the_same_histogram() {
+        let mut histogram = LatencyHistogram::new();
+        for ns in [1, 77, 77, 1_234_567, 3_600_000_000_000] {
+            histogram.record(ns);
+        }
+        let back = LatencyHistogram::of_buckets(histogram.buckets(), histogram.sum_ns());
+        for share in [0.0, 0.2, 0.5, 0.7, 0.9, 1.0] {
+            assert_eq!(back.quantile_ns(share), histogram.quantile_ns(share));
+        }
+        let of = |it: &LatencyHistogram| (it.count(), it.max_ns(), it.sum_ns());
+        assert_eq!(of(&back), of(&histogram));
+    }
+
+    #[test]
     fn one_hour_is_not_clamped_and_three_are_counted() {
         let mut histogram = LatencyHistogram::new();
         histogram.record(3_600_000_000_000);
@@ -194,18 +229,5 @@ mod tests {
         assert!(histogram.max_ns() >= 3_600_000_000_000);
         histogram.record(3 * 3_600_000_000_000);
         assert_eq!((histogram.count(), histogram.beyond()), (2, 1));
-    }
-
-    #[test]
-    fn quantile_interval_holds_the_true_median() {
-        let mut rng = crate::rng::Rng::new(5, 0);
-        let mut hits = 0;
-        for _ in 0..200 {
-            let mut histogram = LatencyHistogram::new();
-            (0..1000).for_each(|_| histogram.record(1_000_000 + rng.below(1_000_000)));
-            let (low, high) = histogram.quantile_interval_ns(0.5);
-            hits += u32::from(low <= 1_500_000 && 1_500_000 <= high);
-        }
-        assert!(hits >= 180, "{hits} of 200 intervals hold the median");
     }
 }

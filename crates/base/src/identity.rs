@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::named;
+
 use crate::capability::Capability;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,21 +67,23 @@ pub struct FileSystem {
     pub options: String,
 }
 
-/// What a block device is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeviceKind {
-    /// A whole disk, real or virtual.
-    Disk,
-    Partition,
-    /// A loop device over a file.
-    Loop,
-    /// Device mapper: LVM, crypt, multipath.
-    DeviceMapper,
-    /// Linux software RAID.
-    Raid,
-    /// Compressed memory.
-    Zram,
+named! {
+    /// What a block device is.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    DeviceKind {
+        /// A whole disk, real or virtual.
+        Disk = "disk",
+        Partition = "partition",
+        /// A loop device over a file.
+        Loop = "loop",
+        /// Device mapper: LVM, crypt, multipath.
+        DeviceMapper = "dm",
+        /// Linux software RAID.
+        Raid = "md",
+        /// Compressed memory.
+        Zram = "zram",
+    }
 }
 
 /// One block device of the chain.

@@ -5,27 +5,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::column::{Origin, Schema, Unit};
+use crate::named;
 
-/// The direction of an operation.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Op {
-    Read,
-    /// A write without a promise of durability.
-    Write,
-    /// A durable write: the write and its flush, timed as one.
-    Commit,
-}
-
-impl Op {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Commit => "commit",
-        }
+named! {
+    /// The direction of an operation.
+    #[derive(PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    Op {
+        Read = "read",
+        /// A write without a promise of durability.
+        Write = "write",
+        /// A durable write: the write and its flush, timed as one.
+        Commit = "commit",
     }
 }
 
@@ -41,25 +32,17 @@ pub enum Access {
     Append,
 }
 
-/// How a commit is made durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SyncMethod {
-    /// A write with `O_DSYNC` semantics (`RWF_DSYNC`).
-    Dsync,
-    /// A write followed by fdatasync(2).
-    Fdatasync,
-    /// A write followed by fsync(2).
-    Fsync,
-}
-
-impl SyncMethod {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dsync => "O_DSYNC",
-            Self::Fdatasync => "fdatasync",
-            Self::Fsync => "fsync",
-        }
+named! {
+    /// How a commit is made durable.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    SyncMethod {
+        /// A write with `O_DSYNC` semantics (`RWF_DSYNC`).
+        Dsync = "O_DSYNC",
+        /// A write followed by fdatasync(2).
+        Fdatasync = "fdatasync",
+        /// A write followed by fsync(2).
+        Fsync = "fsync",
     }
 }
 
@@ -139,6 +122,12 @@ pub const SERIES: Schema = Schema {
             .count("stamps_verified", "Blocks read whose stamp (address, sequence) was checked."),
         GENERATOR.count("checksums_verified", "Blocks read whose whole payload was checked too."),
         GENERATOR.count("mismatches", "Blocks read that did not match what was written."),
+        GENERATOR.time(
+            "late_ns_sum",
+            "The part of the lag that is the load generator's own: not spent waiting for an \
+             operation in flight to end.",
+        ),
+        GENERATOR.time("spin_ns_sum", "Time in which workers spun until the next intended start."),
     ],
 };
 

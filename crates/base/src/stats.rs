@@ -22,6 +22,16 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A number that is known to be at least `value`.
+    pub fn at_least(value: f64, samples: u64, duration_ns: u64) -> Self {
+        Self { value, low: value, high: f64::INFINITY, samples, duration_ns }
+    }
+
+    /// Whether nothing is known but that it is at least `value`.
+    pub fn is_lower_bound(&self) -> bool {
+        self.high == f64::INFINITY && self.low > 0.0
+    }
+
     /// `value` ± `half`.
     pub fn around(value: f64, half: f64, samples: u64, duration_ns: u64) -> Self {
         Self { value, low: value - half, high: value + half, samples, duration_ns }
@@ -65,21 +75,38 @@ impl Estimate {
 
 /// The rate of a cumulative counter seen at ticks `(t_ns, total)`, per second.
 ///
-/// The value is the least-squares slope over all ticks: unlike the difference of the two ends it
-/// does not jump when a device completes in bursts (a throttle that releases every 100 ms) and
-/// an edge falls into one. The interval is Student's t over the rates of at most 20 batches of
-/// ticks, with their effective number n·(1−ρ)/(1+ρ) for their lag-1 correlation ρ (Law & Kelton,
-/// batch means).
+/// The value is what was counted from the first tick to the last ÷ the time between them. The
+/// interval is Student's t over the rates of at most 20 batches of ticks (Law & Kelton, batch
+/// means), corrected for their correlation. It is never narrower than one release: where a device
+/// completes in bursts (a throttle that releases every 100 ms), either edge may fall anywhere
+/// between two of them.
 ///
 /// `None` with fewer than three ticks or when no time passed.
 pub fn rate_per_s(ticks: &[(u64, u64)]) -> Option<Estimate> {
+    rate(ticks, 0.0)
+}
+
+/// Whether a window of ticks has measured a rate to ± `within` of it and may end.
+///
+/// Windows that end once they look narrow are those in which correlation was seen too low by
+/// chance. So the upper bound of the correlation counts here, one-sided at 95 %.
+pub fn is_narrow(ticks: &[(u64, u64)], within: f64) -> bool {
+    /// Fewer say too little of how the rate varies.
+    const LEAST_TICKS: usize = 9;
+    ticks.len() >= LEAST_TICKS
+        && rate(ticks, 1.645).is_some_and(|rate| rate.relative_half_width() <= within)
+}
+
+/// [`rate_per_s`], with the correlation of [`half_width`].
+fn rate(ticks: &[(u64, u64)], errors: f64) -> Option<Estimate> {
     let (first, last) = (ticks.first()?, ticks.last()?);
     if ticks.len() < 3 || last.0 <= first.0 {
         return None;
     }
-    let value = slope(ticks) * 1e9;
-    let half = half_width(&batch_rates(ticks));
-    Some(Estimate::around(value, half, last.1 - first.1, last.0 - first.0).not_negative())
+    let (counted, duration_ns) = (last.1.saturating_sub(first.1), last.0 - first.0);
+    let per_s = 1e9 / duration_ns as f64;
+    let half = half_width(&batch_rates(ticks), errors).max(release(ticks) * per_s);
+    Some(Estimate::around(counted as f64 * per_s, half, counted, duration_ns).not_negative())
 }
 
 /// Ticks are joined to at most this many batches for an interval: enough for Student's t, and long
@@ -117,7 +144,7 @@ pub fn mean_over_time(values: &[f64]) -> Option<Estimate> {
         return None;
     }
     let value = values.iter().sum::<f64>() / values.len() as f64;
-    let half = half_width(values);
+    let half = half_width(values, 0.0);
     Some(Estimate::around(value, half, values.len() as u64, 0))
 }
 
@@ -145,25 +172,43 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Estimate> {
     Some(Estimate::around(value, half, samples, duration_ns).not_negative())
 }
 
-/// Whether the last `last` slices of a counter show no trend: the means of their first and second
-/// half differ by less than twice the standard error of that difference, or by less than 2 %.
-/// Used to detect the end of a warm-up. False when there are fewer slices.
-pub fn settled(ticks: &[(u64, u64)], last: usize) -> bool {
-    if last < 2 || ticks.len() <= last {
-        return false;
+/// How a rate moved over a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trend {
+    /// Mean rate of the second half less that of the first, as a share of the level.
+    pub change_ratio: f64,
+    /// How certain it is that the rate rises (above zero) or falls: a standard normal deviate when
+    /// it does neither.
+    pub deviate: f64,
+}
+
+/// The trend of the rate of a cumulative counter seen at ticks `(t_ns, total)`.
+///
+/// The deviate is that of Mann's test on at most 20 batches of ticks (H. B. Mann, Econometrica 13,
+/// 1945): it compares ranks, so it needs no distribution and neither outliers nor a throttle that
+/// completes in bursts deceive it. Neighbours that correlate make it larger.
+///
+/// `None` with fewer than five batches or when nothing was counted.
+pub fn trend(ticks: &[(u64, u64)]) -> Option<Trend> {
+    const LEAST: usize = 5;
+    if ticks.len() <= LEAST {
+        return None;
     }
-    let rates: Vec<f64> = ticks[ticks.len() - last - 1..]
-        .windows(2)
-        .map(|w| (w[1].1 - w[0].1) as f64 / (w[1].0 - w[0].0).max(1) as f64)
-        .collect();
-    let (a, b) = rates.split_at(rates.len() / 2);
-    let (Some(a_mean), Some(b_mean)) = (mean(a), mean(b)) else { return false };
-    let difference = (a_mean.value - b_mean.value).abs();
-    let error = (variance(a, a_mean.value) / a.len() as f64
-        + variance(b, b_mean.value) / b.len() as f64)
-        .sqrt();
-    let level = f64::midpoint(a_mean.value, b_mean.value);
-    level > 0.0 && (difference <= 2.0 * error || difference <= 0.02 * level)
+    let rates = batch_rates(ticks);
+    let (first, second) = rates.split_at(rates.len() / 2);
+    let (first, second) = (mean(first)?.value, mean(second)?.value);
+    let level = f64::midpoint(first, second);
+    if rates.len() < LEAST || level <= 0.0 {
+        return None;
+    }
+    let rises = |(at, rate): (usize, &f64)| -> f64 {
+        let later = rates[at + 1..].iter().map(|later| later.total_cmp(rate) as i32);
+        f64::from(later.sum::<i32>())
+    };
+    let score: f64 = rates.iter().enumerate().map(rises).sum();
+    let n = rates.len() as f64;
+    let spread = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    Some(Trend { change_ratio: (second - first) / level, deviate: score / spread })
 }
 
 /// Standard deviation ÷ mean; zero when there is no mean.
@@ -183,32 +228,44 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-fn slope(ticks: &[(u64, u64)]) -> f64 {
-    let (t_0, c_0) = ticks[0];
-    let n = ticks.len() as f64;
-    let points = || ticks.iter().map(|&(t, c)| ((t - t_0) as f64, (c - c_0) as f64));
-    let t_mean = points().map(|p| p.0).sum::<f64>() / n;
-    let c_mean = points().map(|p| p.1).sum::<f64>() / n;
-    let covariance: f64 = points().map(|(t, c)| (t - t_mean) * (c - c_mean)).sum();
-    let spread: f64 = points().map(|(t, _)| (t - t_mean).powi(2)).sum();
-    covariance / spread
+/// How far the count strays from the straight line between its ends, from its lowest point to its
+/// highest: what a device that completes in bursts releases at once. Of independent counts it is
+/// hardly ever more than the interval (N. H. Kuiper, 1960: beyond 1.75 standard errors in 5 %).
+fn release(ticks: &[(u64, u64)]) -> f64 {
+    let (first, last) = (ticks[0], ticks[ticks.len() - 1]);
+    let slope = last.1.saturating_sub(first.1) as f64 / (last.0 - first.0) as f64;
+    let strays = ticks.iter().map(|&(t, count)| {
+        count.saturating_sub(first.1) as f64 - slope * t.saturating_sub(first.0) as f64
+    });
+    let (low, high) = strays.fold((0.0_f64, 0.0_f64), |(l, h), s| (l.min(s), h.max(s)));
+    high - low
 }
 
-fn half_width(slices: &[f64]) -> f64 {
-    let n = slices.len();
-    if n < 2 {
+/// Half the 95 % interval of the mean of values that follow each other in time: Student's t with
+/// their effective number n·(1−ρ)/(1+ρ) for their lag-1 correlation ρ. The correlation of few
+/// values comes out (1+4ρ)/n too low (Marriott and Pope, Biometrika 41, 1954), which is put right;
+/// what comes out negative does not narrow the interval. Then `errors` of its standard errors are
+/// added.
+pub(crate) fn half_width(values: &[f64], errors: f64) -> f64 {
+    let n = values.len() as f64;
+    if values.len() < 2 {
         return f64::INFINITY;
     }
-    let centre = slices.iter().sum::<f64>() / n as f64;
-    let variance = variance(slices, centre);
+    let centre = values.iter().sum::<f64>() / n;
+    let variance = variance(values, centre);
     if variance == 0.0 {
         return 0.0;
     }
-    let products: f64 = slices.windows(2).map(|w| (w[0] - centre) * (w[1] - centre)).sum();
-    let correlation = (products / (variance * (n - 1) as f64)).clamp(-0.8, 0.9);
-    let effective = (n as f64 * (1.0 - correlation) / (1.0 + correlation)).max(2.0);
-    let freedom = (effective.min(n as f64) as usize).saturating_sub(1).max(1);
-    t_95(freedom) * (variance / effective).sqrt()
+    let products: f64 = values.windows(2).map(|w| (w[0] - centre) * (w[1] - centre)).sum();
+    let seen = products / (variance * (n - 1.0));
+    let unbiased = (seen + (1.0 + 4.0 * seen) / n).clamp(0.0, 0.9);
+    let error = ((1.0 - unbiased * unbiased) / n).sqrt();
+    let correlation = (unbiased + errors * error).min(0.9);
+    let effective = n * (1.0 - correlation) / (1.0 + correlation);
+    let freedom = (effective as usize).saturating_sub(1).max(2).min(values.len() - 1);
+    // Values that correlate stray less from their own mean than from the true one.
+    let divisor = ((effective - 1.0) * n / (n - 1.0)).max(effective / 2.0);
+    t_95(freedom) * (variance / divisor).sqrt()
 }
 
 /// Unbiased variance; zero for fewer than two values.
@@ -237,44 +294,118 @@ fn t_95(freedom: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dist::normal;
     use crate::rng::Rng;
 
     #[test]
-    fn bursts_of_a_throttle_do_not_bend_the_rate() {
-        // 437 I/Os a second released every 100 ms, seen every 70 ms: the edges fall anywhere.
-        let ticks: Vec<(u64, u64)> = (0..45_u64)
-            .map(|i| i * 70_000_000)
-            .map(|t| (t, (t / 100_000_000 + 1) * 437 / 10))
-            .collect();
-        let rate = rate_per_s(&ticks).unwrap();
-        assert!((rate.value / 437.0 - 1.0).abs() < 0.01, "{rate:?}");
-    }
-
-    #[test]
-    fn intervals_hold_the_true_rate_about_as_often_as_they_say() {
-        let mut rng = Rng::new(11, 0);
-        let mut hits = 0;
-        for _ in 0..400 {
-            let mut total = 0;
-            let ticks: Vec<(u64, u64)> = (0..21)
-                .map(|i| {
-                    total += 900 + rng.below(201);
-                    (i * 100_000_000, total)
-                })
-                .collect();
+    fn the_rate_of_a_throttle_is_held_wherever_the_window_begins() {
+        // 437 I/Os a second released every 100 ms, seen every 70 ms.
+        const RELEASE: f64 = 43.7;
+        for start in 0..100_u64 {
+            let released = |t: u64| ((t / 100_000_000 + 1) as f64 * RELEASE) as u64;
+            let times = (0..45_u64).map(|i| i * 70_000_000);
+            let ticks: Vec<(u64, u64)> =
+                times.map(|t| (t, released(t + start * 1_000_000))).collect();
             let rate = rate_per_s(&ticks).unwrap();
-            hits += u32::from(rate.low <= 10_000.0 && 10_000.0 <= rate.high);
+            let one = RELEASE / 3.08;
+            assert!((rate.value - 437.0).abs() <= one + 1.0, "{start}: {rate:?}");
+            assert!(rate.low <= 437.0 && 437.0 <= rate.high, "{start}: {rate:?}");
+            assert!((one - 1.0..4.0 * one).contains(&(rate.high - rate.value)), "{rate:?}");
         }
-        assert!((350..=400).contains(&hits), "{hits} of 400 intervals hold the rate");
+        // Ticks of which five make a period.
+        for start in 0..100_u64 {
+            let released = |t: u64| t / 500 * 1000;
+            let ticks: Vec<(u64, u64)> =
+                (0..=101).map(|i| (i * 100, released(i * 100 + start * 5))).collect();
+            let rate = rate_per_s(&ticks).unwrap();
+            assert!(rate.low <= 2e9 && 2e9 <= rate.high, "{start}: {rate:?}");
+        }
     }
 
     #[test]
-    fn a_ramp_is_not_settled_and_a_plateau_is() {
+    fn the_value_is_what_was_counted_over_the_time_of_the_window() {
+        let ticks = [(0, 10), (100, 300), (200, 320), (300, 400), (500, 510)];
+        let rate = rate_per_s(&ticks).unwrap();
+        assert_eq!((rate.value, rate.samples, rate.duration_ns), (1e9, 500, 500));
+    }
+
+    /// In how many of 2,000 windows of 50 ticks the interval holds the true rate, where neighbours
+    /// correlate; `ended` says where a window ends.
+    fn windows_that_hold(correlation: f64, ended: impl Fn(&[(u64, u64)]) -> usize) -> u32 {
+        let fresh = (1.0_f64 - correlation * correlation).sqrt();
+        let mut hits = 0;
+        for seed in 0..2000 {
+            let mut rng = Rng::new(seed, 0);
+            let mut deviation = normal(&mut rng);
+            let mut total = 0;
+            let mut ticks = vec![(0, 0)];
+            for tick in 1..=50 {
+                total += (500.0 + 20.0 * deviation) as u64;
+                ticks.push((tick * 20_000_000, total));
+                deviation = correlation * deviation + fresh * normal(&mut rng);
+            }
+            let rate = rate_per_s(&ticks[..ended(&ticks)]).unwrap();
+            hits += u32::from(rate.low <= 25_000.0 && 25_000.0 <= rate.high);
+        }
+        hits
+    }
+
+    #[test]
+    fn intervals_hold_the_true_rate_as_often_as_they_say() {
+        for (correlation, least) in [(0.0, 1880), (0.5, 1880), (0.9, 1800)] {
+            let hits = windows_that_hold(correlation, <[(u64, u64)]>::len);
+            assert!((least..1980).contains(&hits), "{hits} of 2000 at {correlation}");
+        }
+    }
+
+    #[test]
+    fn intervals_of_windows_that_end_when_narrow_hold_it_too() {
+        for (correlation, least) in [(0.0, 1880), (0.5, 1880), (0.9, 1800)] {
+            let ended = |ticks: &[(u64, u64)]| {
+                (26..51).find(|&len| is_narrow(&ticks[..len], 0.02)).unwrap_or(51)
+            };
+            let hits = windows_that_hold(correlation, ended);
+            assert!((least..1980).contains(&hits), "{hits} of 2000 at {correlation}");
+        }
+    }
+
+    #[test]
+    fn a_steady_rate_ends_a_window_and_an_unsteady_one_or_too_few_ticks_do_not() {
+        let steady: Vec<(u64, u64)> = (0..26).map(|i| (i * 20, i * 500 + i % 3)).collect();
+        assert!(is_narrow(&steady, 0.02) && !is_narrow(&steady[..8], 0.02));
+        let ramp: Vec<(u64, u64)> = (0..26).map(|i| (i * 20, i * i * 20)).collect();
+        assert!(!is_narrow(&ramp, 0.02));
+    }
+
+    #[test]
+    fn a_ramp_has_a_trend_and_a_plateau_has_none() {
         let ramp: Vec<(u64, u64)> = (0..20_u64).map(|i| (i * 50, i * i * 100)).collect();
         let flat: Vec<(u64, u64)> = (0..20_u64).map(|i| (i * 50, i * 100)).collect();
-        assert!(!settled(&ramp, 8));
-        assert!(settled(&flat, 8));
-        assert!(!settled(&flat[..4], 8));
+        let rises = trend(&ramp).unwrap();
+        // All pairs of the 19 rates rise: 171 ÷ √(19 · 18 · 43 ÷ 18).
+        assert!((rises.deviate - 5.983).abs() < 1e-3, "{rises:?}");
+        assert!((rises.change_ratio - 2.0 * 9.5 / 19.0).abs() < 0.06, "{rises:?}");
+        assert_eq!(trend(&flat), Some(Trend { change_ratio: 0.0, deviate: 0.0 }));
+        assert_eq!(trend(&flat[..5]), None);
+        assert_eq!(trend(&[(0, 7), (1, 7), (2, 7), (3, 7), (4, 7), (5, 7), (6, 7)]), None);
+    }
+
+    #[test]
+    fn a_rate_without_a_trend_exceeds_a_deviate_as_often_as_a_normal_one_does() {
+        let mut rng = Rng::new(5, 0);
+        let mut beyond = 0;
+        for _ in 0..1000 {
+            let mut total = 0;
+            let ticks: Vec<(u64, u64)> = (0..13)
+                .map(|i| {
+                    // Now and then a tick counts ten times as much.
+                    total += rng.below(1000) * if rng.below(10) == 0 { 10 } else { 1 };
+                    (i * 20_000_000, total)
+                })
+                .collect();
+            beyond += u32::from(trend(&ticks).unwrap().deviate.abs() > 1.645);
+        }
+        assert!((70..=130).contains(&beyond), "{beyond} of 1000 beyond 90 %");
     }
 
     #[test]

@@ -12,8 +12,10 @@ use crate::stats::Estimate;
 
 mod keyed;
 mod merge;
+mod spread;
 
 pub use merge::{divisors, merge};
+pub use spread::{Spread, is_told};
 
 /// Text that is usually a constant.
 pub type Text = Cow<'static, str>;
@@ -100,6 +102,11 @@ pub enum Merge {
     /// The column `part`, divided by what is not a column but common to all rows, or to those with
     /// the same text in the column `within` unless that is empty: transactions, database time.
     Per { part: &'static str, within: &'static str },
+    /// The column `part` of the same row divided by its column `by`.
+    Quotient { part: &'static str, by: &'static str },
+    /// A quantile of the samples behind the row ([`Row::spread`]), in ten-thousandths: 9,990 is
+    /// p99.9.
+    Quantile(u16),
     /// Cannot be derived from slices; unknown over more than one of them.
     Never,
 }
@@ -111,6 +118,8 @@ pub struct Row {
     pub measure: Option<Measure>,
     /// Ids of the rules that condemn its numbers: they are struck through wherever they are shown.
     pub condemned_by: Vec<String>,
+    /// How the numbers are spread whose quantiles it shows; empty where it shows none.
+    pub spread: Spread,
 }
 
 /// A cell.
@@ -260,6 +269,12 @@ impl Row {
         Self { measure: Some(measure), ..self }
     }
 
+    /// The same row, of whose numbers this is the spread.
+    #[must_use]
+    pub fn spread(self, spread: Spread) -> Self {
+        Self { spread, ..self }
+    }
+
     /// What the numbers under `heading` are in this row.
     pub fn measure(&self, heading: &Heading) -> Measure {
         match heading.measure {
@@ -353,6 +368,13 @@ impl From<u32> for Value {
 impl From<Estimate> for Value {
     fn from(estimate: Estimate) -> Self {
         Self::Estimate(estimate)
+    }
+}
+
+impl Estimate {
+    /// The number without its interval; a lower bound as such.
+    pub fn without_interval(self) -> Value {
+        if self.is_lower_bound() { self.into() } else { self.value.into() }
     }
 }
 
@@ -465,8 +487,20 @@ pub const fn share_of(
     column(key, heading, Measure::Share, Merge::ShareOf { part, within: "" }, doc)
 }
 
-/// A column whose values can only be derived from the whole interval: a quantile, the number of
-/// different things, what was seen most often.
+/// A column of what the column `part` is of the column `by` in the same row.
+pub const fn quotient(
+    part: &'static str,
+    by: &'static str,
+    key: &'static str,
+    heading: &'static str,
+    measure: Measure,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, measure, Merge::Quotient { part, by }, doc)
+}
+
+/// A column whose values can only be derived from the whole interval: the number of different
+/// things, what was seen most often, a quantile of rows without a [`Spread`].
 pub const fn unmerged(
     key: &'static str,
     heading: &'static str,

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes. Parsed with binary suffixes (`8K` = 8192, `4GiB`, `512`), as databases and
-/// fio read them.
+/// A number of bytes. A letter alone is a binary suffix, as databases and fio read it (`8K` is
+/// 8,192 bytes), `KiB` to `TiB` likewise; `KB` to `TB` are decimal, as data sheets mean them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -25,7 +25,8 @@ pub struct Nanos(pub u64);
 pub enum ParseError {
     /// The text is not a number followed by a known suffix.
     #[error(
-        "`{text}` is not a size; write a number with an optional suffix K, M, G or T, as in 8K"
+        "`{text}` is not a size; write a number with an optional suffix K, M, G or T, as in 8K; \
+         KB to TB are decimal"
     )]
     Bytes { text: String },
     /// The text is not a number followed by a time unit.
@@ -73,15 +74,19 @@ impl FromStr for Bytes {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let fail = || ParseError::Bytes { text: text.to_owned() };
         let (number, suffix) = split_number(text).ok_or_else(fail)?;
-        let shift = match suffix.to_ascii_lowercase().as_str() {
-            "" | "b" => 0,
-            "k" | "kb" | "kib" => 10,
-            "m" | "mb" | "mib" => 20,
-            "g" | "gb" | "gib" => 30,
-            "t" | "tb" | "tib" => 40,
+        let unit = match suffix.to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kib" => 1 << 10,
+            "m" | "mib" => 1 << 20,
+            "g" | "gib" => 1 << 30,
+            "t" | "tib" => 1 << 40,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "tb" => 1_000_000_000_000_u64,
             _ => return Err(fail()),
         };
-        let scaled = number * (1_u64 << shift) as f64;
+        let scaled = number * unit as f64;
         if scaled.fract() != 0.0 || scaled > 2_f64.powi(63) {
             return Err(fail());
         }
@@ -148,6 +153,23 @@ pub fn format_ns(value_ns: f64) -> String {
     format!("{} {unit}", three_digits(value_ns / scale))
 }
 
+/// A long duration in the units in which one says it: `3 h`, `1 h 2 min 0.5 s`; below a minute as
+/// [`format_ns`].
+pub fn format_span(ns: u64) -> String {
+    const TENTH_NS: u64 = 100_000_000;
+    let tenths = ns.saturating_add(TENTH_NS / 2) / TENTH_NS;
+    if tenths < 600 {
+        return format_ns(ns as f64);
+    }
+    let (minutes, seconds) = (tenths / 600, (tenths % 600) as f64 / 10.0);
+    let parts = [
+        (minutes / 60 > 0).then(|| format!("{} h", thousands((minutes / 60) as i64))),
+        (!minutes.is_multiple_of(60)).then(|| format!("{} min", minutes % 60)),
+        (seconds > 0.0).then(|| format!("{} s", three_digits(seconds))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
 /// Three significant digits without an exponent; whole numbers from 100 on get separators.
 pub fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
@@ -172,9 +194,6 @@ pub fn thousands(value: i64) -> String {
 }
 
 /// A number above zero, as an option takes one.
-///
-/// # Errors
-/// When it is none.
 pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
@@ -187,11 +206,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn long_durations_are_said_as_they_are_asked_for() {
+        for (asked, said) in [
+            ("3h", "3 h"),
+            ("90m", "1 h 30 min"),
+            ("90s", "1 min 30 s"),
+            ("3600500ms", "1 h 0.5 s"),
+            ("59999ms", "1 min"),
+            ("9500ms", "9.5 s"),
+            ("2m", "2 min"),
+            ("20ms", "20 ms"),
+            ("0s", "0 ns"),
+        ] {
+            assert_eq!(format_span(asked.parse::<Nanos>().unwrap().get()), said, "{asked}");
+        }
+        assert!(format_span(u64::MAX).ends_with(" s"));
+    }
+
+    #[test]
     fn sizes_are_read_as_databases_write_them() {
         for (text, bytes) in
             [("512", 512), ("8K", 8192), ("8k", 8192), ("1.5M", 1_572_864), ("4 GiB", 4 << 30)]
         {
             assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text}");
+        }
+        for (text, bytes) in [
+            ("8KB", 8000),
+            ("200MB", 200_000_000),
+            ("576 GB", 576_000_000_000),
+            ("1.5tb", 15 * 10_u64.pow(11)),
+        ] {
+            assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text} is decimal");
         }
         for text in ["", "K", "-1", "8Q", "1.0001", "8K8", "1e3"] {
             assert!(text.parse::<Bytes>().is_err(), "{text} must be refused");

@@ -42,7 +42,15 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    pub fn failed(&self) -> bool {
+        self.outcome == Outcome::Fail
+    }
+
     pub fn condemns(&self) -> bool {
-        self.outcome == Outcome::Fail && self.weight == Weight::Condemns
+        self.failed() && self.weight == Weight::Condemns
+    }
+
+    pub fn warns(&self) -> bool {
+        self.failed() && self.weight == Weight::Warns
     }
 }

@@ -1,7 +1,6 @@
 //! In which order views are shown, and what stands above them.
 
-use blockstone_base::Nanos;
-use blockstone_base::units::format_ns;
+use blockstone_base::units::{format_ns, format_span};
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::WatchParameters;
 use blockstone_report::format;
@@ -46,7 +45,7 @@ pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
 /// What was watched, where and for how long, as names and values. Without a manifest it is live.
 pub fn facts(manifest: Option<&Manifest>, interval: &Interval<'_>) -> Vec<(&'static str, String)> {
     let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
-    let at = |ns: u64| Nanos(ns.saturating_sub(first_ns)).to_string();
+    let at = |ns: u64| format_span(ns.saturating_sub(first_ns));
     let mut facts = Vec::new();
     if let Some(manifest) = manifest {
         let host = &manifest.host;

@@ -13,9 +13,6 @@ pub struct Interrupt(Arc<AtomicUsize>);
 
 impl Interrupt {
     /// Installs the handlers.
-    ///
-    /// # Errors
-    /// When the system refuses a handler.
     pub fn install() -> io::Result<Self> {
         let seen = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));

@@ -1,7 +1,7 @@
 //! A part of a recording's time, and a part of its samples: which ones are meant.
 
 use anyhow::{Result, anyhow, bail};
-use blockstone_base::units::Nanos;
+use blockstone_base::units::{Nanos, format_span};
 use blockstone_view::{Condition, Focus, History, Interval, registry};
 
 /// From one instant to another, both counted from the first tick: without them, from the first tick
@@ -26,9 +26,9 @@ pub fn window(
         bail!(
             "show from {} to {}: fewer than two samples were recorded in this time\n\
              hint: the recording lasts {}",
-            from.unwrap_or(Nanos(0)),
-            to.unwrap_or(Nanos(last - first)),
-            Nanos(last - first)
+            format_span(from.map_or(0, Nanos::get)),
+            format_span(to.map_or(last - first, Nanos::get)),
+            format_span(last - first)
         );
     }
     Ok((from_ns < to_ns).then(|| history.interval(from_ns, to_ns)))

@@ -5,18 +5,18 @@ mod activity;
 mod charts;
 
 use blockstone_base::column::Unmeasured;
-use blockstone_base::table::{Heading, Merge, Row, Table, Text, Value};
+use blockstone_base::table::{Heading, Merge, Row, Table, Value};
 use blockstone_record::manifest::Manifest;
-use blockstone_report::{Detail, Section, Timeline};
+use blockstone_report::{Detail, Section, Sliced, Timeline};
 use blockstone_view::{Interval, View};
 
 use crate::chapters;
 
 /// Slices of time for tables.
-const SLICES: usize = 60;
+pub const SLICES: usize = 60;
 const POINTS: usize = 300;
 /// Rows of a table that are kept for each slice: the first of the whole interval.
-const ROWS: usize = 30;
+pub const ROWS: usize = 30;
 /// Rows of a table on a terminal, unless it was asked for by name.
 const SCREEN_ROWS: usize = 20;
 
@@ -32,8 +32,8 @@ pub fn layers(
         named && (interval.focus().is_none() || view.is_sampled())
     };
     let shown = chapters::order(interval).into_iter().filter(meant);
-    let (tables, timeline) = tables(interval, shown);
-    let slices = slices(interval, POINTS);
+    let (tables, timeline) = tables(interval, &[], shown);
+    let slices = slices(interval, &[], POINTS);
     let mut sections = Vec::new();
     if views.is_empty() {
         sections.extend(activity::section(manifest, interval, &slices));
@@ -57,14 +57,15 @@ pub fn layers(
     (sections, timeline)
 }
 
-/// The tables of views over an interval, and in slices of it.
+/// The tables of views over an interval, and in slices of it, of which none lies across a mark.
 pub fn tables(
     interval: &Interval<'_>,
+    marks_ns: &[u64],
     views: impl Iterator<Item = &'static View>,
 ) -> (Vec<(&'static View, Table)>, Timeline) {
     let tables: Vec<(&'static View, Table)> =
         views.filter_map(|view| Some((view, table(interval, view)?))).collect();
-    let timeline = timeline(interval, &tables);
+    let timeline = timeline(interval, marks_ns, &tables);
     (tables, timeline)
 }
 
@@ -94,43 +95,55 @@ fn reasons_of(interval: &Interval<'_>, probe: &str) -> Vec<String> {
     reasons
 }
 
-/// The interval in at most `most` slices of whole ticks, from its first tick to its last.
-fn slices<'a>(interval: &Interval<'a>, most: usize) -> Vec<Interval<'a>> {
+/// The interval in slices of whole ticks, from its first tick to its last: at most `most`, and as
+/// many more as there are marks, which are ticks that end a slice.
+fn slices<'a>(interval: &Interval<'a>, marks_ns: &[u64], most: usize) -> Vec<Interval<'a>> {
     let inside = |tick: &u64| (interval.from_ns..=interval.to_ns).contains(tick);
     let ticks: Vec<u64> = interval.history().ticks().filter(inside).collect();
     let joined = ticks.len().saturating_sub(1).div_ceil(most.max(1)).max(1);
-    let mut edges: Vec<u64> = ticks.iter().copied().step_by(joined).collect();
-    if edges.last() != ticks.last() {
-        edges.extend(ticks.last());
+    let is_mark = |at: &usize| marks_ns.contains(&ticks[*at]);
+    let last = ticks.len().saturating_sub(1);
+    let mut edges: Vec<usize> = (0..ticks.len().min(1)).collect();
+    for end in (1..=last).filter(|at| *at == last || is_mark(at)) {
+        let start = edges.last().copied().unwrap_or(0);
+        let parts = (end - start).div_ceil(joined);
+        edges.extend((1..=parts).map(|part| start + (end - start) * part / parts));
     }
-    let slice = |edges: &[u64]| {
+    let slice = |edges: &[usize]| {
         let mut slice = *interval;
-        (slice.from_ns, slice.to_ns) = (edges[0], edges[1]);
+        (slice.from_ns, slice.to_ns) = (ticks[edges[0]], ticks[edges[1]]);
         slice
     };
     edges.windows(2).map(slice).collect()
 }
 
-fn timeline(interval: &Interval<'_>, tables: &[(&'static View, Table)]) -> Timeline {
-    let slices = slices(interval, SLICES);
+fn timeline(
+    interval: &Interval<'_>,
+    marks_ns: &[u64],
+    tables: &[(&'static View, Table)],
+) -> Timeline {
+    let slices = slices(interval, marks_ns, SLICES);
     let first = slices.first().map(|slice| slice.from_ns);
-    let edges_ns = first.into_iter().chain(slices.iter().map(|slice| slice.to_ns)).collect();
-    let over_time = |(view, table): &(&'static View, Table)| -> (Text, Vec<Vec<Row>>) {
+    let edges_ns: Vec<u64> =
+        first.into_iter().chain(slices.iter().map(|slice| slice.to_ns)).collect();
+    let over_time = |(view, table): &(&'static View, Table)| {
         let kept: Vec<Vec<&Value>> =
             table.rows.iter().take(ROWS).map(|row| key(&table.columns, row)).collect();
         let rows = |slice: &Interval<'_>| {
             let rows = view.table(slice).map_or_else(Vec::new, |table| table.rows);
             let is_kept = |row: &Row| kept.contains(&key(&table.columns, row));
-            rows.into_iter().filter(is_kept).collect()
+            Some(rows.into_iter().filter(is_kept).collect())
         };
-        (view.name.into(), slices.iter().map(rows).collect())
+        let rows = slices.iter().map(rows).collect();
+        Sliced { table: view.name.into(), edges_ns: edges_ns.clone(), rows }
     };
     let with_rows = tables.iter().filter(|(_, table)| !table.rows.is_empty());
-    Timeline { edges_ns, tables: with_rows.map(over_time).collect() }
+    let tables = with_rows.map(over_time).collect();
+    Timeline { edges_ns, tables }
 }
 
 /// What names a row.
-fn key<'a>(columns: &[Heading], row: &'a Row) -> Vec<&'a Value> {
+pub fn key<'a>(columns: &[Heading], row: &'a Row) -> Vec<&'a Value> {
     let cells = columns.iter().zip(&row.cells);
     cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell).collect()
 }

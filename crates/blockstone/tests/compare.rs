@@ -94,8 +94,8 @@ fn sets_that_alternate_are_compared_by_the_estimates_of_all_recordings() {
     let commits = json!({ "label": "commits_per_s", "figure": "" });
     let (one, both) = (row(&pair, &commits), row(&sets, &commits));
     assert_eq!(
-        (&both["n_a"], &both["n_b"], &both["outcome"]),
-        (&json!(2), &json!(2), &json!("faster"))
+        (&both["n_a"], &both["n_b"], &both["outcome"], &both["warned_by"]),
+        (&json!(2), &json!(2), &json!("higher"), &json!(["noisy-neighbour", "unsteady"]))
     );
     // Copies do not vary: the mean is that of one, and its interval the one within.
     for (side, end) in [("a", "value"), ("a", "high"), ("b", "value"), ("b", "low")] {

@@ -1,5 +1,5 @@
 //! Recordings of format 1 that an earlier version made (tests/fixtures/recording-1) are read,
-//! judged and rendered: with the figures and verdicts that version gave them.
+//! judged and rendered. Their figures and verdicts change only with the methods of estimation.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 

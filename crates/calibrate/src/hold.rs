@@ -13,7 +13,7 @@ use blockstone_measure::claim::ClaimError;
 use blockstone_measure::hold::{self, Loaded, Progress, Stage};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
-use blockstone_record::{HistogramRow, LatencyClock};
+use blockstone_record::{HistogramRow, LatencyClock, RecordError};
 
 use crate::error::CalibrateError;
 use crate::plan::{FileRole, INTERVAL, Step};
@@ -26,8 +26,6 @@ const CHECKSUM_EVERY: u64 = 16;
 /// However slow the storage, the layout writes at least this much: less would only test the
 /// device's own memory.
 const LEAST_LAYOUT: u64 = Bytes::mib(16).get();
-/// A window needs this many ticks before its interval may end it.
-const LEAST_TICKS: usize = 8;
 
 #[derive(Clone)]
 pub struct Backing {
@@ -51,11 +49,9 @@ pub struct Measured {
     pub interrupted: Option<&'static str>,
 }
 
-/// Holds the load of `step` and records it as the next phase.
-///
-/// # Errors
-/// When the load cannot be started, an operation fails for good, or the recording cannot be
-/// written. What was measured until then is recorded.
+/// Holds the load of `step` and records it as the next phase. Fails when the load cannot be
+/// started, an operation fails for good, or the recording cannot be written. What was measured
+/// until then is recorded.
 pub fn hold(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -100,6 +96,7 @@ pub fn hold(
     let failure =
         failure(step, &main).or_else(|| background.as_ref().and_then(|b| failure(step, b)));
     let histogram = record_histograms(session, phase, &main, background.as_ref())?;
+    record_unfinished(session, phase, step, (window.end_ns, &main))?;
     session.recorder().manifest().phases.push(Phase {
         label: step.label.clone(),
         group: step.group,
@@ -111,6 +108,7 @@ pub fn hold(
         window_end_ns: window.end_ns,
         end_ns,
         stop: if failure.is_some() { Stop::Failed } else { window.stop },
+        settled: window.settled,
         first_error: main.first_error.clone().or_else(|| background.and_then(|b| b.first_error)),
         note: note(&main, window.settled),
     });
@@ -135,7 +133,7 @@ pub fn first_sequence(phase: i32) -> u64 {
 }
 
 /// Remarks that a reader of the phase's numbers should see.
-fn note(outcome: &Outcome, settled: bool) -> Option<String> {
+fn note(outcome: &Outcome, settled: Option<bool>) -> Option<String> {
     let mut notes = Vec::new();
     notes.extend(outcome.first_mismatch.clone());
     if outcome.overdue_ops > 0 {
@@ -145,8 +143,8 @@ fn note(outcome: &Outcome, settled: bool) -> Option<String> {
             outcome.overdue_ops
         ));
     }
-    if !settled {
-        notes.push("the warm-up ended at its limit, before the rate had settled".to_owned());
+    if settled == Some(false) {
+        notes.push("the rate never settled, neither in the warm-up nor in the window".to_owned());
     }
     (!notes.is_empty()).then(|| notes.join("; "))
 }
@@ -189,7 +187,7 @@ impl Generated<'_> {
 impl Loaded for Generated<'_> {
     type Error = CalibrateError;
 
-    const SETTLED_TICKS: usize = 4;
+    const SETTLED_TICKS: usize = 10;
 
     /// None for a layout: it runs once.
     fn warm_up(&self) -> Nanos {
@@ -239,11 +237,9 @@ impl Loaded for Generated<'_> {
             None
         } else if length >= most {
             Some(Stop::TimeLimit)
-        } else if length >= least && self.window.len() > LEAST_TICKS {
-            let rate = stats::rate_per_s(&self.window)?;
-            (rate.relative_half_width() <= INTERVAL).then_some(Stop::IntervalReached)
         } else {
-            None
+            let enough = length >= least && stats::is_narrow(&self.window, INTERVAL);
+            enough.then_some(Stop::IntervalReached)
         }
     }
 }
@@ -297,4 +293,23 @@ fn record_histograms(
         }
     }
     Ok(merged)
+}
+
+/// Writes what was not completed when the window closed, as a row even where that is nothing: then
+/// nothing was cut off.
+fn record_unfinished(
+    session: &mut Session,
+    phase: i32,
+    step: &Step,
+    (end_ns, main): (u64, &Outcome),
+) -> Result<(), RecordError> {
+    session.recorder().histogram(HistogramRow {
+        phase,
+        second: u32::try_from(end_ns / 1_000_000_000).unwrap_or(u32::MAX),
+        op: step.load.op,
+        role: String::new(),
+        windowed: true,
+        clock: LatencyClock::Unfinished,
+        histogram: main.unfinished.clone(),
+    })
 }

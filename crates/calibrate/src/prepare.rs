@@ -41,10 +41,8 @@ pub struct Prepared<'a> {
     pub removed_orphans: Vec<PathBuf>,
 }
 
-/// Surveys the subject and prepares it for measuring.
-///
-/// # Errors
-/// When the settings do not fit the subject, or the subject cannot be used. Nothing is left behind.
+/// Surveys the subject and prepares it for measuring. Fails when the settings do not fit the
+/// subject, or the subject cannot be used. Nothing is left behind.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
     let root = Path::new("/");
     let path = settings.subject.path();
@@ -93,9 +91,6 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
 
 impl Prepared<'_> {
     /// The first of `required` that is degraded, as a message; none when all are there.
-    ///
-    /// # Errors
-    /// When a name is unknown.
     pub fn missing(&self, required: &[String]) -> Result<Option<String>, CalibrateError> {
         Ok(capability::missing(&self.capabilities, required)?)
     }

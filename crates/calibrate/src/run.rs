@@ -29,9 +29,6 @@ impl Prepared<'_> {
     /// Runs the calibration and returns the directory of its recording. An interruption or an
     /// error after the first measurement is written into the recording and returns like success:
     /// what was measured until then is not lost.
-    ///
-    /// # Errors
-    /// When the recording cannot be made at all.
     pub fn run(self, observer: &mut dyn Observer) -> Result<PathBuf, CalibrateError> {
         let dir = self.settings.recording.path.clone();
         for orphan in &self.removed_orphans {

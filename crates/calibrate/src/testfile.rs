@@ -46,9 +46,6 @@ enum Kind {
 
 impl TestFile {
     /// A new file in `dir`.
-    ///
-    /// # Errors
-    /// When the directory cannot be written.
     pub fn create(dir: &Path, run_id: u64, direct: bool) -> Result<Self, FileError> {
         let path = dir.join(scratch::name(run_id, ""));
         let (main, direct) =
@@ -59,9 +56,6 @@ impl TestFile {
     }
 
     /// A file that an earlier run kept; only read when not `writable`.
-    ///
-    /// # Errors
-    /// When it cannot be opened, is in use, or was not written by Blockstone.
     pub fn reuse(
         path: &Path,
         block: Bytes,
@@ -84,9 +78,6 @@ impl TestFile {
     }
 
     /// A device that may be overwritten.
-    ///
-    /// # Errors
-    /// When it cannot be opened or is in use.
     pub fn device(path: &Path, run_id: u64, direct: bool) -> Result<Self, CalibrateError> {
         let open = |direct| BlockFile::open_device(path, direct);
         let (main, direct) = open_direct(direct, BUFFERED, open)?;
@@ -96,9 +87,6 @@ impl TestFile {
     }
 
     /// A file or device that Blockstone did not make: only read.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub fn foreign(path: &Path, direct: bool) -> Result<Self, CalibrateError> {
         let open = |direct| BlockFile::open(path, Access::Read, direct);
         let (main, direct) = open_direct(direct, BUFFERED, open)?;
@@ -124,17 +112,11 @@ impl TestFile {
     }
 
     /// The same file through the page cache.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
     pub fn buffered(&self) -> Result<Arc<BlockFile>, FileError> {
         BlockFile::open(self.path(), Access::Read, false).map(Arc::new)
     }
 
     /// A second file beside it that starts empty and is removed when dropped.
-    ///
-    /// # Errors
-    /// When it cannot be created.
     pub fn appendable(&self, purpose: &str) -> Result<AppendFile, FileError> {
         let dir = self.path().parent().unwrap_or(Path::new("."));
         let path = dir.join(scratch::name(self.run_id, purpose));
@@ -144,9 +126,6 @@ impl TestFile {
     }
 
     /// Truncates the file to what was laid out; a device keeps its size.
-    ///
-    /// # Errors
-    /// When the file system refuses.
     pub fn cut(&self, size: Bytes) -> Result<(), FileError> {
         if self.kind == Kind::Device { Ok(()) } else { self.main.set_size(size.get()) }
     }
@@ -157,9 +136,6 @@ impl TestFile {
     }
 
     /// Renames the file so that no later run removes it, and returns the new path.
-    ///
-    /// # Errors
-    /// When it cannot be renamed.
     pub fn keep(&mut self) -> Result<PathBuf, FileError> {
         let kept = self.path().with_file_name(scratch::kept_name(self.file_id, ""));
         std::fs::hard_link(self.path(), &kept)
@@ -191,9 +167,6 @@ impl Drop for AppendFile {
 }
 
 /// The identity in the first block of a file or device, if Blockstone wrote it.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
     let file = BlockFile::open(path, Access::Read, false)?;
     let mut head = vec![0_u8; 4096];
@@ -204,9 +177,6 @@ pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
 }
 
 /// Whether the ends of a device hold nothing but zeros and the blocks of one killed calibration.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn holds_nothing_but_ours(device: &Path) -> Result<bool, FileError> {
     let Some(Identity { file_id, block_bytes }) = stamped_by_us(device)? else { return Ok(false) };
     let file = BlockFile::open(device, Access::Read, false)?;

@@ -1,7 +1,6 @@
 //! One point: `points ENGINE PATH DEPTH SECONDS [write]` runs random 8 KiB I/O without content and
 //! prints one JSON object. For `psync` DEPTH is the number of workers. IOPS, latency and CPU time
-//! are those of a window that opens after 0.2 s; `completed_ops` counts the whole run, for those
-//! who measures this process from outside, as `cargo xtask bench` does.
+//! are those of a window that opens after 0.2 s; `completed_ops` counts the whole run.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -70,7 +70,8 @@ pub struct Stamped {
 
 impl Stamped {
     /// Blocks of `block_bytes` in file `file_id`; a block from a write before `oldest_sequence`
-    /// (that of the layout) is stale.
+    /// (that of the layout) is stale. Which of the later ones is the last is not known: an
+    /// overwrite that was lost does not show.
     ///
     /// # Panics
     /// When a block could not hold its stamp.
@@ -123,6 +124,19 @@ impl Content for Stamped {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lost_write_of_the_layout_shows_and_a_lost_overwrite_does_not() {
+        let content = Stamped::new(9, 8192, 5);
+        let mut data = vec![0; 8192];
+        let mut mismatches = |sequence| {
+            content.prepare(0, sequence, &mut data);
+            content.verify(0, &data, true).mismatches
+        };
+        assert_eq!(mismatches(4), 1, "the layout's own write, 5, did not arrive");
+        // As docs/glossary.md says: an overwrite, 6, that did not arrive leaves this.
+        assert_eq!(mismatches(5), 0);
+    }
 
     #[test]
     fn a_large_request_is_many_blocks_each_readable_alone() {

@@ -41,6 +41,8 @@ pub struct SimSpec {
 /// What goes wrong, and when. Requests count from 1, over all engines of the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
+    /// This request fails with EIO. A write leaves some of its sectors; a flush drops what it
+    /// covered, which no later one makes durable.
     pub eio_at: Option<u64>,
     /// Any request fails with EIO with this probability.
     pub eio_probability: f64,
@@ -91,6 +93,7 @@ pub(crate) struct State {
     latency_rng: Rng,
     fault_rng: Rng,
     power_rng: Rng,
+    damage_rng: Rng,
     /// When each of the parallel servers is free again.
     servers_free_ns: Vec<u64>,
     requests: u64,
@@ -130,6 +133,10 @@ enum Effect {
     Flush {
         as_of_ns: u64,
     },
+    /// They never do: the flush failed, and what it covered was dropped.
+    Drop {
+        as_of_ns: u64,
+    },
 }
 
 impl SimSpec {
@@ -159,6 +166,7 @@ impl SimDisk {
             latency_rng: Rng::new(spec.seed, 0),
             fault_rng: Rng::new(spec.seed, 1),
             power_rng: Rng::new(spec.seed, 2),
+            damage_rng: Rng::new(spec.seed, 3),
             servers_free_ns: vec![0; spec.parallelism as usize],
             requests: 0,
             epoch: 0,
@@ -171,12 +179,6 @@ impl SimDisk {
 
     pub fn size_bytes(&self) -> u64 {
         self.lock().spec.size_bytes
-    }
-
-    /// When it has served everything it accepted, on the disk's clock: where an engine that takes
-    /// over from one that is gone begins, so that its flush covers what that one wrote.
-    pub fn served_until_ns(&self) -> u64 {
-        self.lock().servers_free_ns.iter().copied().max().unwrap_or(0)
     }
 
     /// Reads whole sectors at once, without faults and without passing time.
@@ -287,6 +289,7 @@ impl State {
         let result = if stuck {
             Ok(0)
         } else if fails {
+            effect = self.damage(request, data, now_ns, done_ns);
             Err(EIO)
         } else if request.op.is_sync() {
             effect = Effect::Flush { as_of_ns: now_ns };
@@ -335,6 +338,25 @@ impl State {
         Ok(len.min(room as usize))
     }
 
+    /// What a request that fails does all the same: a write leaves some of its sectors, and a flush
+    /// drops the writes that it covered.
+    fn damage(&mut self, request: Request, data: &[u8], now_ns: u64, done_ns: u64) -> Effect {
+        if request.op.is_sync() {
+            return Effect::Drop { as_of_ns: now_ns };
+        }
+        if let Ok(bytes) = self.extent(request, false)
+            && request.op != RequestOp::Read
+        {
+            let sectors = (request.offset_bytes..).step_by(SECTOR_BYTES);
+            for (offset, sector) in sectors.zip(data[..bytes].chunks(SECTOR_BYTES)) {
+                if self.damage_rng.below(2) == 0 {
+                    self.platter.write(offset, sector, done_ns);
+                }
+            }
+        }
+        Effect::Nothing
+    }
+
     fn transfer(&mut self, request: Request, data: &mut [u8], done_ns: u64) -> Effect {
         if request.op == RequestOp::Read {
             self.platter.read(request.offset_bytes, data);
@@ -357,6 +379,7 @@ impl State {
             Effect::Nothing => {}
             Effect::Durable { version } => self.platter.sync_one(version),
             Effect::Flush { as_of_ns } => self.platter.sync(as_of_ns),
+            Effect::Drop { as_of_ns } => self.platter.drop_unsynced(as_of_ns),
         }
         flight.result
     }

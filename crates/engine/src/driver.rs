@@ -7,12 +7,12 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use blockstone_base::Capability;
 use blockstone_base::load::Pacing;
+use blockstone_base::{Capability, LatencyHistogram};
 use blockstone_sys::clock;
 
 use crate::engine::EngineError;
-use crate::ledger::{Ledger, SecondHistogram, Totals};
+use crate::ledger::{Ledger, OPEN, SecondHistogram, Totals};
 use crate::load::Load;
 use crate::registry;
 use crate::worker::Worker;
@@ -48,13 +48,15 @@ pub struct Outcome {
     /// Operations of an open loop that were due at the end and had not been submitted, because
     /// the ones before them held all slots; without those of stuck workers.
     pub overdue_ops: u64,
+    /// Operations in flight or overdue when the window closed: how long they had lasted by then,
+    /// from the intended start, in nanoseconds; without those of stuck workers. Each lasted at
+    /// least that long.
+    pub unfinished: LatencyHistogram,
 }
 
-/// Opens every worker's engine on its own thread, then starts them all at one moment.
-///
-/// # Errors
-/// When the load contradicts itself, or a worker cannot be started; the others end at once then,
-/// without having sent anything.
+/// Opens every worker's engine on its own thread, then starts them all at one moment. Fails when
+/// the load contradicts itself, or a worker cannot be started; the others end at once then, without
+/// having sent anything.
 pub fn start(load: Load) -> Result<Running, EngineError> {
     let entry = registry::find(&load.spec.engine)?;
     load.check(entry.depth_max)?;
@@ -108,12 +110,13 @@ impl Running {
 
     /// From now on completions count as inside the window.
     pub fn open_window(&self) {
-        self.ledger.window.store(true, Ordering::Relaxed);
+        self.ledger.window.store(OPEN, Ordering::Relaxed);
     }
 
-    /// From now on completions count as outside the window.
+    /// From now on completions count as outside the window. What is in flight or overdue now counts
+    /// as unfinished.
     pub fn close_window(&self) {
-        self.ledger.window.store(false, Ordering::Relaxed);
+        self.ledger.window.store(clock::now_ns(), Ordering::Relaxed);
     }
 
     /// Whether every worker has ended, its work done or not.
@@ -153,6 +156,7 @@ impl Running {
             first_mismatch: self.ledger.first_mismatch(),
             failed_workers: failed.count() as u32,
             stuck_workers,
+            unfinished: self.ledger.unfinished(),
             overdue_ops: stations.iter().map(|s| s.overdue.load(Ordering::Relaxed)).sum(),
         }
     }

@@ -15,10 +15,8 @@ use crate::request::{Completion, Request, Wait};
 ///
 /// A slot is free, or holds one request from [`Engine::submit`] until its [`Completion`].
 pub trait Engine {
-    /// An engine on `setup`'s medium.
-    ///
-    /// # Errors
-    /// When the medium does not suit the engine, or the system refuses what it needs.
+    /// An engine on `setup`'s medium. Fails when the medium does not suit the engine, or the system
+    /// refuses what it needs.
     fn open(setup: Setup) -> Result<Self, EngineError>
     where
         Self: Sized;
@@ -26,26 +24,20 @@ pub trait Engine {
     fn buffer(&mut self, slot: usize) -> &mut [u8];
 
     /// Queues a request on a free slot. Nothing is sent before the next [`Engine::reap`], so that
-    /// one clock read right before it is the submission time of the whole batch.
-    ///
-    /// # Errors
-    /// When the engine as a whole can no longer be used.
+    /// one clock read right before it is the submission time of the whole batch. Fails when the
+    /// engine as a whole can no longer be used.
     fn submit(&mut self, request: Request) -> Result<(), EngineError>;
 
     /// Sends what was submitted without waiting, and says whether that took time. An engine whose
-    /// `reap` sends by itself may leave it at that.
-    ///
-    /// # Errors
-    /// When the engine as a whole no longer works.
+    /// `reap` sends by itself may leave it at that. Fails when the engine as a whole no longer
+    /// works.
     fn send(&mut self) -> Result<bool, EngineError> {
         Ok(false)
     }
 
     /// Sends what is queued, waits as `wait` says, and appends the completions there are to `out`.
-    /// A blocking engine performs the request here.
-    ///
-    /// # Errors
-    /// When the engine as a whole can no longer be used; a request that failed is a completion.
+    /// A blocking engine performs the request here. Fails when the engine as a whole can no longer
+    /// be used; a request that failed is a completion.
     fn reap(&mut self, wait: Wait, out: &mut Vec<Completion>) -> Result<(), EngineError>;
 
     /// The clock of this engine's completions, in nanoseconds; virtual in a simulation.

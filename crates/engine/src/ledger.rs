@@ -23,6 +23,8 @@ pub struct Totals {
     pub stamps_verified,
     pub checksums_verified,
     pub mismatches,
+    pub late_ns_sum,
+    pub spin_ns_sum,
 }
 }
 
@@ -54,15 +56,22 @@ pub struct SecondHistogram {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub stop: AtomicBool,
-    pub window: AtomicBool,
+    /// [`BEFORE`], [`OPEN`], or the instant at which the window was closed.
+    pub window: AtomicU64,
     pub stations: Vec<Station>,
     pub append_cursor: Arc<AtomicU64>,
     op: Op,
     origin_ns: u64,
     seconds: Mutex<BTreeMap<(u32, bool), Pair>>,
+    unfinished: Mutex<LatencyHistogram>,
     first_error: Mutex<Option<String>>,
     first_mismatch: Mutex<Option<String>>,
 }
+
+/// No window was opened yet.
+pub(crate) const BEFORE: u64 = 0;
+/// The window is open.
+pub(crate) const OPEN: u64 = u64::MAX;
 
 /// One worker's place in the ledger. Two cache lines apart from the next: processors fetch pairs.
 #[derive(Debug)]
@@ -105,12 +114,13 @@ impl Ledger {
         };
         Self {
             stop: AtomicBool::new(false),
-            window: AtomicBool::new(false),
+            window: AtomicU64::new(BEFORE),
             stations: (0..workers).map(|_| station()).collect(),
             append_cursor: Arc::default(),
             op,
             origin_ns,
             seconds: Mutex::default(),
+            unfinished: Mutex::default(),
             first_error: Mutex::default(),
             first_mismatch: Mutex::default(),
         }
@@ -147,8 +157,7 @@ impl Ledger {
     /// one over when a second or the window ended. Returns whether it did: that takes some 20 µs
     /// which must not be counted as latency.
     #[inline]
-    pub fn turn(&self, page: &mut Page, completed_ns: u64) -> bool {
-        let windowed = self.window.load(Ordering::Relaxed);
+    pub fn turn(&self, page: &mut Page, completed_ns: u64, windowed: bool) -> bool {
         if completed_ns < page.end_ns && windowed == page.windowed {
             return false;
         }
@@ -169,6 +178,15 @@ impl Ledger {
         let key = (page.second, page.windowed);
         let merged = seconds.entry(key).or_insert_with(|| Pair::new(open_loop));
         merged.take(&mut page.pair);
+    }
+
+    /// Adds operations that were due and not completed when the window closed.
+    pub fn add_unfinished(&self, lasted: &LatencyHistogram) {
+        self.unfinished.lock().merge(lasted);
+    }
+
+    pub fn unfinished(&self) -> LatencyHistogram {
+        self.unfinished.lock().clone()
     }
 
     /// All histograms, those that a stuck worker holds included.
@@ -248,16 +266,15 @@ mod tests {
     #[test]
     fn seconds_and_windows_are_kept_apart_and_nothing_is_lost() {
         let ledger = Ledger::new(Op::Read, 1, 1_000, false);
-        let record = |completed_ns| {
+        let record = |completed_ns, windowed| {
             let mut page = ledger.stations[0].page();
-            ledger.turn(&mut page, completed_ns);
+            ledger.turn(&mut page, completed_ns, windowed);
             page.record(10, 10);
         };
-        record(1_000);
-        record(1_000_000_999);
-        record(1_000_001_000);
-        ledger.window.store(true, Ordering::Relaxed);
-        record(1_000_001_001);
+        record(1_000, false);
+        record(1_000_000_999, false);
+        record(1_000_001_000, false);
+        record(1_000_001_001, true);
         let seen: Vec<(u32, bool, u64)> =
             ledger.histograms().iter().map(|h| (h.second, h.windowed, h.latency.count())).collect();
         assert_eq!(seen, [(0, false, 2), (1, false, 1), (1, true, 1)]);

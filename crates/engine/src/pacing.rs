@@ -1,7 +1,11 @@
-//! When operations are due. An open loop follows a schedule that the device cannot slow down: it
-//! is a generator of instants, not a queue, so that a device that falls behind by a million
-//! operations costs no memory, and every one of them is still submitted, late, and timed from the
-//! instant it was due.
+//! When operations are due, and waking up in time for them. An open loop follows a schedule that
+//! the device cannot slow down: it is a generator of instants, not a queue, so that a device that
+//! falls behind by a million operations costs no memory, and every one of them is still submitted,
+//! late, and timed from the instant it was due.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use blockstone_base::dist::Distribution;
 use blockstone_base::load::Pacing;
@@ -47,20 +51,135 @@ impl Schedule {
         due_ns
     }
 
-    /// How many operations are due by `now_ns` and were not taken.
-    pub fn overdue(mut self, now_ns: u64) -> u64 {
-        let mut count = 0;
-        while self.next_ns() <= now_ns {
-            self.take();
-            count += 1;
+    /// When the operations were due that are by `now_ns` and were not taken.
+    pub fn overdue(mut self, now_ns: u64) -> impl Iterator<Item = u64> {
+        std::iter::from_fn(move || (self.next_ns() <= now_ns).then(|| self.take()))
+    }
+}
+
+/// Wakes a thread in time. A sleep ends tens of microseconds late, however exact the timer: the
+/// processor leaves its idle state and the scheduler runs. As latency counts from the intended
+/// start, this would be charged to the device. So the thread sleeps until shortly before, by as
+/// much as its sleeps are late, and spins for the rest.
+///
+/// At most half of the processors of the machine spin at a time, for at most [`LEAD_MAX_NS`] each;
+/// who comes next sleeps to the end and is late. The device, the database and the kernel keep the
+/// other half, and on a machine with one processor no one spins. The time spent so is counted.
+#[derive(Debug, Default)]
+pub struct Alarm {
+    lead_ns: u64,
+    spun_ns: u64,
+}
+
+/// The longest spin.
+pub const LEAD_MAX_NS: u64 = 200_000;
+
+/// Threads of this process that spin.
+static SPINNING: AtomicUsize = AtomicUsize::new(0);
+
+impl Alarm {
+    /// Until when to sleep for what is due at `due_ns`.
+    #[inline]
+    pub fn wake_ns(&self, due_ns: u64) -> u64 {
+        due_ns.saturating_sub(self.lead_ns)
+    }
+
+    /// Learns from a sleep until `wake_ns` that ended at `now_ns`. The lead rises 16 times as fast
+    /// as it falls, so it comes to lie above 16 of 17 sleeps (stochastic approximation of a
+    /// quantile; Robbins and Monro 1951). One that ended later than the longest spin teaches
+    /// nothing: another thread had the processor.
+    pub fn woke(&mut self, wake_ns: u64, now_ns: u64) {
+        let late_ns = now_ns.saturating_sub(wake_ns);
+        if late_ns > LEAD_MAX_NS {
+            return;
         }
-        count
+        self.lead_ns = if self.lead_ns == 0 {
+            late_ns
+        } else if late_ns > self.lead_ns {
+            late_ns.min(self.lead_ns + self.lead_ns / 8 + 1)
+        } else {
+            late_ns.max(self.lead_ns - self.lead_ns / 128)
+        };
+    }
+
+    /// Spins from `from_ns` until `due_ns`, or not at all when too many others do. `look` returns
+    /// the time, or none to end the spin. Returns the time it is.
+    pub fn spin_until(
+        &mut self,
+        due_ns: u64,
+        from_ns: u64,
+        mut look: impl FnMut() -> Option<u64>,
+    ) -> u64 {
+        static MOST: OnceLock<usize> = OnceLock::new();
+        let most =
+            *MOST.get_or_init(|| thread::available_parallelism().map_or(0, |all| all.get() / 2));
+        let mut now_ns = from_ns;
+        if SPINNING.fetch_add(1, Ordering::Relaxed) < most {
+            while now_ns < due_ns && now_ns - from_ns <= LEAD_MAX_NS {
+                std::hint::spin_loop();
+                let Some(seen_ns) = look() else { break };
+                now_ns = seen_ns;
+            }
+        }
+        SPINNING.fetch_sub(1, Ordering::Relaxed);
+        self.spun_ns += now_ns - from_ns;
+        now_ns
+    }
+
+    /// How long it has spun since this was last asked.
+    pub fn take_spun_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.spun_ns)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use blockstone_base::rng::Rng;
+
     use super::*;
+
+    /// How late the median and the 90th percentile of 2,000 operations start when each sleep ends
+    /// late by what `late_ns` says, and how long was spun for each.
+    fn lateness(mut late_ns: impl FnMut(&mut Rng) -> u64) -> (u64, u64, u64) {
+        const GAP_NS: u64 = 1_000_000;
+        let (mut alarm, mut rng) = (Alarm::default(), Rng::new(3, 0));
+        let now_ns = Cell::new(0);
+        let mut late: Vec<u64> = (1..=2000)
+            .map(|number| {
+                let due_ns = number * GAP_NS;
+                let wake_ns = alarm.wake_ns(due_ns);
+                now_ns.set(wake_ns + late_ns(&mut rng));
+                alarm.woke(wake_ns, now_ns.get());
+                let look = || {
+                    now_ns.set(now_ns.get() + 25);
+                    Some(now_ns.get())
+                };
+                alarm.spin_until(due_ns, now_ns.get(), look) - due_ns
+            })
+            .collect();
+        late.sort_unstable();
+        (late[1000], late[1800], alarm.take_spun_ns() / 2000)
+    }
+
+    #[test]
+    fn an_alarm_learns_how_late_sleeps_end_and_spins_no_longer_than_needed() {
+        if thread::available_parallelism().map_or(1, usize::from) < 2 {
+            return;
+        }
+        // As measured on a virtual machine: 50 to 90 µs, and now and then a millisecond.
+        let (median, p90, spun) = lateness(|rng| match rng.below(50) {
+            0 => 1_000_000,
+            _ => 50_000 + rng.below(40_000),
+        });
+        assert!(median < 100 && p90 < 5_000, "median {median} ns, 90 % {p90} ns late");
+        assert!(spun < 40_000, "{spun} ns an operation");
+        let (median, _, spun) = lateness(|_| 3_000);
+        assert!(median < 100 && spun < 500, "median {median} ns late, {spun} ns spun");
+        // On a virtual clock no sleep is late, and a spin would last for ever.
+        assert_eq!(lateness(|_| 0).2, 0);
+    }
 
     fn instants(poisson: bool, workers: u32) -> Vec<u64> {
         let pacing = Pacing::Open { rate_per_s: 1000.0, poisson };
@@ -97,7 +216,7 @@ mod tests {
         let pacing = Pacing::Open { rate_per_s: 1e6, poisson: false };
         let mut schedule = Schedule::new(pacing, 0, 1, 0, 500).unwrap();
         assert_eq!(schedule.take(), 500);
-        assert_eq!(schedule.overdue(500 + 1_000_000), 1000);
+        assert_eq!(schedule.overdue(500 + 1_000_000).count(), 1000);
         assert!(Schedule::new(Pacing::Closed, 0, 1, 0, 0).is_none());
     }
 }

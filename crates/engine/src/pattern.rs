@@ -21,8 +21,9 @@ enum Order {
         rng: Rng,
         blocks: u64,
     },
-    /// Random among every `lanes`-th block from the slot's own: two writes in flight never meet.
-    Lanes {
+    /// Random among the blocks of the slot, of which each row of `lanes` blocks has one: two writes
+    /// in flight never meet.
+    Dealt {
         rng: Rng,
         rows: u64,
         lanes: u64,
@@ -69,8 +70,9 @@ impl Pattern {
         }
         let block = match &mut self.order {
             Order::Random { rng, blocks } => rng.below(*blocks),
-            Order::Lanes { rng, rows, lanes, first_lane } => {
-                rng.below(*rows) * *lanes + *first_lane + slot as u64
+            Order::Dealt { rng, rows, lanes, first_lane } => {
+                let row = rng.below(*rows);
+                row * *lanes + dealt(row, *lanes, *first_lane + slot as u64)
             }
             Order::Sequential { first, end, next } => {
                 let block = *next;
@@ -92,7 +94,9 @@ impl Pattern {
 impl Order {
     /// Reads go anywhere. Two writes of one block in flight together may be torn by any device:
     /// that would be our own doing, so each slot of each worker has blocks of its own, unless the
-    /// span has fewer blocks than there are slots.
+    /// span has fewer blocks than there are slots. They are spread over the span: blocks at a fixed
+    /// distance would all lie on one disk of a striped volume, and every disk would have the same
+    /// number of writes in flight at all times.
     fn random(spec: &LoadSpec, index: u32, blocks: u64) -> Self {
         let rng = Rng::new(spec.seed, u64::from(index));
         let lanes = u64::from(spec.in_flight());
@@ -100,8 +104,20 @@ impl Order {
             return Self::Random { rng, blocks };
         }
         let first_lane = u64::from(index) * u64::from(spec.depth_per_worker);
-        Self::Lanes { rng, rows: blocks / lanes, lanes, first_lane }
+        Self::Dealt { rng, rows: blocks / lanes, lanes, first_lane }
     }
+}
+
+/// Which of the `lanes` blocks of `row` belongs to `lane`: a rotation by the fraction of
+/// row × golden ratio. Its multiples are equidistributed, also among the rows of any residue class
+/// (H. Weyl, 1916), so every lane has an equal share of every stripe, however wide stripes are.
+#[inline]
+fn dealt(row: u64, lanes: u64, lane: u64) -> u64 {
+    /// 2⁶⁴ ÷ golden ratio, to the nearest odd number.
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    let turn = (u128::from(row.wrapping_mul(GOLDEN)) * u128::from(lanes)) >> 64;
+    let turned = lane + turn as u64;
+    if turned < lanes { turned } else { turned - lanes }
 }
 
 #[cfg(test)]
@@ -109,20 +125,24 @@ mod tests {
     use super::*;
     use blockstone_base::load::Pacing;
 
-    fn offsets(access: Access, length: Length, workers: u32, take: usize) -> Vec<Vec<u64>> {
-        let spec = LoadSpec {
+    fn random_writes(blocks: u64) -> LoadSpec {
+        LoadSpec {
             engine: "null".into(),
             op: Op::Write,
-            access,
+            access: Access::Random,
             block_bytes: 512,
-            workers,
+            workers: 1,
             depth_per_worker: 1,
-            span_bytes: 512 * 10 + 100,
+            span_bytes: 512 * blocks,
             sync: None,
             direct: true,
             pacing: Pacing::Closed,
             seed: 4,
-        };
+        }
+    }
+
+    fn offsets(access: Access, length: Length, workers: u32, take: usize) -> Vec<Vec<u64>> {
+        let spec = LoadSpec { access, workers, span_bytes: 512 * 10 + 100, ..random_writes(10) };
         let cursor = Arc::default();
         (0..workers)
             .map(|index| {
@@ -151,19 +171,7 @@ mod tests {
 
     #[test]
     fn no_two_slots_ever_write_the_same_block() {
-        let spec = LoadSpec {
-            engine: "null".into(),
-            op: Op::Write,
-            access: Access::Random,
-            block_bytes: 512,
-            workers: 3,
-            depth_per_worker: 4,
-            span_bytes: 512 * 100,
-            sync: None,
-            direct: true,
-            pacing: Pacing::Closed,
-            seed: 4,
-        };
+        let spec = LoadSpec { workers: 3, depth_per_worker: 4, ..random_writes(100) };
         let mut owner = std::collections::BTreeMap::new();
         for index in 0..3 {
             let mut pattern = Pattern::new(&spec, Length::Endless, index, &Arc::default());
@@ -174,6 +182,44 @@ mod tests {
             }
         }
         assert!(owner.len() > 80, "{} blocks of 96 were written", owner.len());
+    }
+
+    /// Pearson's statistic of how often each slot visits each of `stripes` disks that hold
+    /// `unit` blocks in turn, against equal shares: its mean is slots × (stripes − 1).
+    fn unevenness(workers: u32, depth: u32, (stripes, unit): (u64, u64)) -> f64 {
+        const DRAWS: u32 = 6_000;
+        let spec = LoadSpec { workers, depth_per_worker: depth, ..random_writes(1 << 20) };
+        let expected = f64::from(DRAWS) / stripes as f64;
+        let mut sum = 0.0;
+        for index in 0..workers {
+            let mut pattern = Pattern::new(&spec, Length::Endless, index, &Arc::default());
+            for slot in 0..depth as usize {
+                let mut visits = vec![0_u32; stripes as usize];
+                for _ in 0..DRAWS {
+                    let block = pattern.next(slot).unwrap() / spec.block_bytes;
+                    visits[(block / unit % stripes) as usize] += 1;
+                }
+                sum += visits.iter().map(|n| (f64::from(*n) - expected).powi(2)).sum::<f64>();
+            }
+        }
+        sum / expected
+    }
+
+    #[test]
+    fn every_slot_writes_to_all_stripes_alike() {
+        for (workers, depth) in [(4, 1), (16, 1), (1, 16), (3, 5), (8, 4)] {
+            for layout in [(4, 1), (4, 2), (4, 8), (4, 128), (3, 1), (8, 1), (17, 1), (16, 16)] {
+                let freedom = f64::from(workers * depth) * (layout.0 - 1) as f64;
+                // Five standard deviations of chi-square with this many degrees of freedom.
+                let limit = freedom + 5.0 * (2.0 * freedom).sqrt();
+                let found = unevenness(workers, depth, layout);
+                assert!(
+                    found < limit,
+                    "{workers} workers × {depth}, stripes and unit {layout:?}: chi-square \
+                     {found:.0} of {freedom} degrees of freedom"
+                );
+            }
+        }
     }
 
     #[test]

@@ -52,9 +52,6 @@ pub const ALL: &[Entry] = &[
 ];
 
 /// The engine of that name.
-///
-/// # Errors
-/// When there is none.
 pub fn find(name: &str) -> Result<&'static Entry, EngineError> {
     ALL.iter().find(|entry| entry.name == name).ok_or_else(|| EngineError::Unknown {
         name: name.to_owned(),

@@ -1,6 +1,10 @@
 //! Block stamps: every written block says which file it belongs to, where it lies and which write
 //! it came from, at its beginning and again at its end, and carries a checksum over all of itself.
-//! A hole, a lost write, a write to another place, a torn write and a flipped bit each show.
+//! A hole, a write to another place, a torn write and a flipped bit each show.
+//!
+//! A lost write shows where the reader knows which writes a block may come from. What is read
+//! during a load may come from any write since the layout: a lost write of the layout shows, a lost
+//! overwrite does not, for it leaves an earlier block, whole and in its place.
 //!
 //! ```text
 //! byte  0  magic "blkstone"        24  address: byte offset of the block in its file
@@ -30,7 +34,8 @@ const TRAILER_BYTES: usize = 16;
 pub struct Expected {
     pub file_id: u64,
     pub offset_bytes: u64,
-    /// The writes it may come from. Lower is a lost write, higher one that was never made.
+    /// The writes it may come from: below are those that a later one must have replaced, above
+    /// those that were never made.
     pub sequence: RangeInclusive<u64>,
 }
 
@@ -79,9 +84,6 @@ pub fn seal(block: &mut [u8], file_id: u64, offset_bytes: u64, sequence: u64) {
 }
 
 /// Checks the stamp of `block`, and with `whole` its checksum too; returns its sequence.
-///
-/// # Errors
-/// The first fault found.
 ///
 /// # Panics
 /// When the block is shorter than [`STAMP_BYTES`].

@@ -189,9 +189,6 @@ impl Stream {
 
 impl Open {
     /// Reads what was claimed into `out`; fewer bytes are the end of the file.
-    ///
-    /// # Errors
-    /// When the device or the file system refuses.
     pub fn read(&self, start_bytes: u64, out: &mut [u8]) -> Result<usize, FileError> {
         let mut done = 0;
         while done < out.len() {
@@ -227,9 +224,6 @@ impl Open {
     }
 
     /// What it is now.
-    ///
-    /// # Errors
-    /// When the kernel does not tell.
     pub fn state(&self) -> Result<FileState, FileError> {
         self.file.state()
     }

@@ -1,5 +1,6 @@
 //! Asynchronous I/O through io_uring: registered file, registered memory, completions handled on
-//! the submitting thread, one system call for sending and waiting.
+//! the submitting thread, one system call for sending and waiting. docs/engines.md has what that
+//! costs beside fio.
 
 use blockstone_base::Capability;
 use blockstone_sys::buffer::Arena;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 
-use blockstone_base::Capability;
 use blockstone_base::load::{Op, SyncMethod};
+use blockstone_base::{Capability, LatencyHistogram};
 use blockstone_sys::clock;
 
 use crate::engine::{Engine, EngineError, Setup};
-use crate::ledger::{Ledger, Page, Station, Totals};
+use crate::ledger::{BEFORE, Ledger, OPEN, Page, Station, Totals};
 use crate::load::Load;
-use crate::pacing::Schedule;
+use crate::pacing::{Alarm, Schedule};
 use crate::pattern::Pattern;
 use crate::request::{Completion, Request, RequestOp, Wait};
 
@@ -56,9 +56,11 @@ pub(crate) fn run<E: Engine>(worker: Worker) {
     }
     let mut work = Loop::new(engine, index, &load, &ledger);
     let result = work.run();
+    work.look_at_window();
     if let Some(schedule) = work.schedule.take() {
         // Work that was done ends the schedule; only a stop or a failure leaves operations due.
-        let overdue = if work.exhausted { 0 } else { schedule.overdue(work.engine.now_ns()) };
+        let overdue =
+            if work.exhausted { 0 } else { schedule.overdue(work.engine.now_ns()).count() as u64 };
         work.station.overdue.store(overdue, Ordering::Relaxed);
     }
     if let Err(error) = result {
@@ -72,6 +74,8 @@ struct Flight {
     offset_bytes: u64,
     due_ns: u64,
     submitted_ns: u64,
+    /// By how much the worker submitted it later than it could have.
+    late_ns: u64,
     syncing: bool,
 }
 
@@ -83,16 +87,21 @@ struct Loop<'a, E> {
     station: &'a Station,
     pattern: Pattern,
     schedule: Option<Schedule>,
+    alarm: Alarm,
     first: RequestOp,
     then: Option<RequestOp>,
     active: bool,
     flights: Vec<Flight>,
     free: Vec<usize>,
+    /// Since when there is a free slot, after all were in flight.
+    free_since_ns: u64,
     filled: Vec<usize>,
     totals: Totals,
     operations: u64,
     failures_in_a_row: u32,
     exhausted: bool,
+    /// The state of the ledger's window when this last looked.
+    window: u64,
     /// The last clock read, and whether anything worth timing happened since.
     now_ns: u64,
     now_is_stale: bool,
@@ -120,16 +129,19 @@ impl<'a, E: Engine> Loop<'a, E> {
             station: &ledger.stations[index as usize],
             pattern: Pattern::new(spec, load.length, index, &ledger.append_cursor),
             schedule: Schedule::new(spec.pacing, index, spec.workers, spec.seed, now_ns),
+            alarm: Alarm::default(),
             first,
             then,
             active: load.content.is_active(),
             flights: vec![Flight::default(); depth],
             free: (0..depth).rev().collect(),
+            free_since_ns: 0,
             filled: Vec::with_capacity(depth),
             totals: Totals::default(),
             operations: 0,
             failures_in_a_row: 0,
             exhausted: false,
+            window: BEFORE,
             now_ns,
             now_is_stale: true,
         }
@@ -148,6 +160,9 @@ impl<'a, E: Engine> Loop<'a, E> {
             self.mark_submitted();
             let wait = self.wait(stopping);
             self.engine.reap(wait, &mut completions)?;
+            if completions.is_empty() {
+                self.awake(wait, &mut completions)?;
+            }
             if completions.is_empty() {
                 self.now_is_stale = true;
             } else {
@@ -184,7 +199,7 @@ impl<'a, E: Engine> Loop<'a, E> {
             }
             self.free.pop();
             let due_ns = self.schedule.as_mut().map_or(0, Schedule::take);
-            self.flights[slot] = Flight { offset_bytes, due_ns, submitted_ns: 0, syncing: false };
+            self.flights[slot] = Flight { offset_bytes, due_ns, ..Flight::default() };
             let len_bytes = self.load.spec.block_bytes as u32;
             if self.active && self.first != RequestOp::Read {
                 let workers = u64::from(self.load.spec.workers);
@@ -218,6 +233,9 @@ impl<'a, E: Engine> Loop<'a, E> {
             flight.submitted_ns = self.now_ns;
             if self.schedule.is_none() {
                 flight.due_ns = self.now_ns;
+            } else {
+                let could_ns = flight.due_ns.max(self.free_since_ns);
+                flight.late_ns = self.now_ns.saturating_sub(could_ns);
             }
         }
     }
@@ -227,14 +245,39 @@ impl<'a, E: Engine> Loop<'a, E> {
         if self.free.is_empty() || stopping || self.exhausted {
             return Wait::One;
         }
-        let due_ns = schedule.next_ns();
+        let wake_ns = self.alarm.wake_ns(schedule.next_ns());
         let idle = self.free.len() == self.flights.len();
-        Wait::Until(if idle { due_ns.min(self.now_ns + STOP_POLL_NS) } else { due_ns })
+        Wait::Until(if idle { wake_ns.min(self.now_ns + STOP_POLL_NS) } else { wake_ns })
+    }
+
+    /// After a wait that ended without a completion: stays awake until the next operation is due,
+    /// or one completes.
+    fn awake(&mut self, wait: Wait, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        let (Wait::Until(wake_ns), Some(schedule)) = (wait, &self.schedule) else { return Ok(()) };
+        let (due_ns, now_ns) = (schedule.next_ns(), self.engine.now_ns());
+        if now_ns < wake_ns || wake_ns < self.alarm.wake_ns(due_ns) {
+            return Ok(());
+        }
+        if self.now_ns < wake_ns {
+            self.alarm.woke(wake_ns, now_ns);
+        }
+        let (engine, mut seen_ns, mut result) = (&mut self.engine, now_ns, Ok(()));
+        let now_ns = self.alarm.spin_until(due_ns, now_ns, || {
+            result = engine.reap(Wait::Until(seen_ns), out);
+            seen_ns = engine.now_ns();
+            (result.is_ok() && out.is_empty()).then_some(seen_ns)
+        });
+        result?;
+        if now_ns < due_ns && out.is_empty() {
+            self.engine.reap(Wait::Until(due_ns), out)?;
+        }
+        Ok(())
     }
 
     fn account(&mut self, completions: &[Completion]) -> Result<(), EngineError> {
         self.now_ns = completions[completions.len() - 1].completed_ns;
         self.now_is_stale = completions.len() > 1;
+        self.look_at_window();
         let station = self.station;
         let mut page = station.page();
         for completion in completions {
@@ -243,6 +286,36 @@ impl<'a, E: Engine> Loop<'a, E> {
         drop(page);
         station.publish(&self.totals);
         Ok(())
+    }
+
+    /// Takes note of a window that was opened or closed, before completions are accounted: each of
+    /// them then is in the window, or was unfinished at its end.
+    #[inline]
+    fn look_at_window(&mut self) {
+        let window = self.ledger.window.load(Ordering::Relaxed);
+        if window != self.window {
+            self.window = window;
+            if window != OPEN {
+                self.note_unfinished(window);
+            }
+        }
+    }
+
+    /// Notes what is in flight or overdue. The simulated engine has a clock of its own, which is
+    /// far behind the machine's.
+    #[cold]
+    fn note_unfinished(&mut self, closed_ns: u64) {
+        let closed_ns = closed_ns.min(self.engine.now_ns());
+        let mut lasted = LatencyHistogram::new();
+        let in_flight = (0..self.flights.len()).filter(|slot| !self.free.contains(slot));
+        let in_flight = in_flight.map(|slot| self.flights[slot].due_ns);
+        let schedule = self.schedule.clone().filter(|_| !self.exhausted);
+        let overdue = schedule.into_iter().flat_map(|schedule| schedule.overdue(closed_ns));
+        for due_ns in in_flight.chain(overdue).filter(|due_ns| *due_ns < closed_ns) {
+            lasted.record(closed_ns - due_ns);
+        }
+        self.ledger.add_unfinished(&lasted);
+        self.now_is_stale = true;
     }
 
     #[inline]
@@ -262,7 +335,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         let latency_ns = completion.completed_ns.saturating_sub(flight.due_ns);
         let service_ns = completion.completed_ns.saturating_sub(flight.submitted_ns);
         let lag_ns = latency_ns.saturating_sub(service_ns);
-        self.now_is_stale |= self.ledger.turn(page, completion.completed_ns);
+        self.now_is_stale |= self.ledger.turn(page, completion.completed_ns, self.window == OPEN);
         page.record(latency_ns, service_ns);
         self.totals.completed_ops += 1;
         self.totals.completed_bytes += u64::from(len_bytes);
@@ -270,11 +343,21 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.totals.service_ns_sum += service_ns;
         self.totals.lag_ns_sum += lag_ns;
         self.totals.lag_ns_max = self.totals.lag_ns_max.max(lag_ns);
+        self.totals.late_ns_sum += flight.late_ns;
+        self.totals.spin_ns_sum += self.alarm.take_spun_ns();
         if self.active && self.first == RequestOp::Read {
             self.verify(slot, flight.offset_bytes);
         }
-        self.free.push(slot);
+        self.release(slot, completion.completed_ns);
         Ok(())
+    }
+
+    #[inline]
+    fn release(&mut self, slot: usize, now_ns: u64) {
+        if self.free.is_empty() {
+            self.free_since_ns = now_ns;
+        }
+        self.free.push(slot);
     }
 
     fn verify(&mut self, slot: usize, offset_bytes: u64) {
@@ -294,7 +377,7 @@ impl<'a, E: Engine> Loop<'a, E> {
     fn fail(&mut self, completion: &Completion, flight: Flight) {
         self.totals.failed_ops += 1;
         self.failures_in_a_row += 1;
-        self.free.push(completion.slot);
+        self.release(completion.slot, completion.completed_ns);
         self.now_is_stale = true;
         let op = if flight.syncing { self.then.unwrap_or(self.first) } else { self.first };
         let cause = match completion.result {

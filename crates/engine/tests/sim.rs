@@ -1,16 +1,17 @@
 //! The simulated disk under the worker loop and on its own: the same seed gives the same run, and
 //! each fault shows where it must.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use blockstone_base::LatencyHistogram;
 use blockstone_base::dist::Distribution;
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 use blockstone_engine::sim::{Faults, Sim};
 use blockstone_engine::stamp::{Expected, check, seal};
 use blockstone_engine::{
-    Completion, Engine, Length, Load, Medium, Outcome, Request, RequestOp, Setup, SimDisk, SimSpec,
-    Wait, start,
+    Check, Completion, Content, Engine, Length, Load, Medium, Outcome, Request, RequestOp, Setup,
+    SimDisk, SimSpec, Wait, start,
 };
 
 const BLOCK: u64 = 8192;
@@ -176,7 +177,6 @@ fn engines_of_one_thread_share_disk_and_time() {
     assert_eq!(perform(&mut writer, RequestOp::Write, 0, 0).completed_ns, 100_000);
     assert_eq!(perform(&mut reader, RequestOp::Read, 0, 0).completed_ns, 200_000);
     assert!(reader.buffer(0).iter().all(|byte| *byte == 3));
-    assert_eq!(disk.served_until_ns(), 200_000);
     let mut out = Vec::new();
     reader.reap(Wait::Until(900_000), &mut out).unwrap();
     assert_eq!((reader.now_ns(), out.len()), (900_000, 0));
@@ -257,4 +257,86 @@ fn the_disk_is_usable_without_engines() {
     clone.read(512, &mut data);
     assert_eq!(data, [4; 1024]);
     assert_eq!(Arc::new(clone).size_bytes(), SPAN);
+}
+
+/// Notes which stripe each worker writes to; one worker's sequences are equal modulo the workers.
+#[derive(Debug)]
+struct Stripes(Mutex<[[u32; 4]; WRITERS]>);
+
+const WRITERS: usize = 4;
+
+impl Content for Stripes {
+    fn prepare(&self, offset_bytes: u64, sequence: u64, _: &mut [u8]) {
+        let (worker, stripe) = ((sequence - 1) as usize % WRITERS, offset_bytes / BLOCK % 4);
+        self.0.lock().expect("no worker panicked")[worker][stripe as usize] += 1;
+    }
+
+    fn verify(&self, _: u64, _: &[u8], _: bool) -> Check {
+        Check::default()
+    }
+}
+
+#[test]
+fn random_writers_visit_all_stripes_of_a_volume_alike() {
+    const EACH: u64 = 4_000;
+    let size_bytes = 65_536 * BLOCK;
+    let spec = LoadSpec { op: Op::Write, span_bytes: size_bytes, ..spec(4, 1, Pacing::Closed) };
+    let stripes = Arc::new(Stripes(Mutex::default()));
+    let disk = SimDisk::new(SimSpec { parallelism: 4, ..SimSpec::new(size_bytes, 1) });
+    let load = Load {
+        length: Length::Operations(EACH),
+        content: Arc::clone(&stripes) as Arc<dyn Content>,
+        ..Load::new(spec, Medium::Simulated(disk))
+    };
+    let outcome = start(load).unwrap().wait(LIMIT);
+    assert_eq!(outcome.totals.completed_ops, 4 * EACH);
+    let visits = stripes.0.lock().unwrap();
+    let expected = EACH as f64 / 4.0;
+    let squares = visits.iter().flatten().map(|&n| (f64::from(n) - expected).powi(2));
+    let chi_square = squares.sum::<f64>() / expected;
+    // 12 degrees of freedom: beyond 38 once in 10,000 seeds.
+    assert!(chi_square < 38.0, "chi-square {chi_square:.0}: {visits:?}");
+}
+
+#[test]
+fn what_a_window_s_end_cuts_off_counts_as_at_least_so_long() {
+    // The disk serves 10,000 a second, 100,000 are due.
+    let disk = SimSpec { parallelism: 1, ..SimSpec::new(SPAN, 1) };
+    let pacing = Pacing::Open { rate_per_s: 1e5, poisson: false };
+    let load = Load::new(spec(1, 4, pacing), Medium::Simulated(SimDisk::new(disk)));
+    let running = start(load).unwrap();
+    running.open_window();
+    while running.totals().completed_ops < 5000 {
+        std::thread::yield_now();
+    }
+    running.close_window();
+    let outcome = running.stop(LIMIT);
+    let windowed = outcome.histograms.iter().filter(|h| h.windowed);
+    let mut completed = LatencyHistogram::new();
+    windowed.for_each(|h| completed.merge(&h.latency));
+    let unfinished = &outcome.unfinished;
+    let ratio = unfinished.count() as f64 / completed.count() as f64;
+    assert!((8.0..15.0).contains(&ratio), "{} completed", completed.count());
+    // Those overdue were due every 10 µs until the end.
+    let longest_ns = unfinished.max_ns() as f64;
+    assert!((unfinished.count() as f64 * 1e4 / longest_ns - 1.0).abs() < 0.02, "{longest_ns} ns");
+    let median = completed.quantile_with((unfinished, 4), 0.5, &[], 1);
+    assert!(median.is_lower_bound(), "{median:?}");
+    assert!((median.value / longest_ns - 0.5).abs() < 0.05, "{median:?} of {longest_ns} ns");
+}
+
+#[test]
+fn a_closed_loop_has_as_many_unfinished_operations_as_were_in_flight() {
+    let load = Load::new(spec(2, 8, Pacing::Closed), Medium::Simulated(SimDisk::new(lognormal(1))));
+    let running = start(load).unwrap();
+    running.open_window();
+    while running.totals().completed_ops < 500 {
+        std::thread::yield_now();
+    }
+    running.close_window();
+    let outcome = running.stop(LIMIT);
+    let unfinished = &outcome.unfinished;
+    assert!((2..=16).contains(&unfinished.count()), "{}", unfinished.count());
+    let windowed = outcome.histograms.iter().filter(|h| h.windowed).map(|h| h.latency.count());
+    assert!(windowed.sum::<u64>() + unfinished.count() <= outcome.totals.completed_ops);
 }

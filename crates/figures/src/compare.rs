@@ -101,10 +101,17 @@ pub struct Row {
     pub n_b: usize,
     /// b ÷ a with its interval.
     pub ratio: Option<Estimate>,
+    /// How often chance alone shows a difference at least as large, from 0 to 1.
+    pub p_value: Option<f64>,
+    /// The least share of false differences among the rows of the comparison at which this one
+    /// still counts as different (Benjamini and Hochberg).
+    pub q_value: Option<f64>,
     /// What may be said of `b`.
     pub outcome: Outcome,
     /// Rules that condemn the figure in any recording of either side.
     pub condemned_by: Vec<String>,
+    /// Rules that warn of it.
+    pub warned_by: Vec<String>,
 }
 
 /// What identifies a figure in every recording.
@@ -133,6 +140,11 @@ pub struct Figure {
     pub estimate: Estimate,
     /// Rules that condemn it.
     pub condemned_by: Vec<String>,
+    /// Rules that warn of it.
+    pub warned_by: Vec<String>,
+    /// Half the width of the 95 % interval in which another recording of the same storage is
+    /// expected, as a fraction of the value, as far as the samples of the estimate do not show it.
+    pub drift_ratio: f64,
 }
 
 /// A recording with its figures, in the order in which they should be read.
@@ -153,11 +165,7 @@ impl Comparison {
         let mut caveats = vec![order::caveat(&a, &b).to_owned()];
         caveats.extend(variation(&a, &b));
         caveats.extend(partial(&rows, &a, &b));
-        caveats.push(
-            "Each row is at 95 % confidence: of twenty rows without a difference, one shows a \
-             difference by chance."
-                .to_owned(),
-        );
+        caveats.push(discoveries(&rows));
         let (warnings, counts) = (warnings(&a, &b), Counts::of(&rows));
         Self { a, b, counts, rows, warnings, caveats }
     }
@@ -209,6 +217,17 @@ impl Counts {
     }
 }
 
+impl Figure {
+    /// The estimate as it stands when it is the only one of its side. What differs from recording
+    /// to recording is independent of what its samples show, so that the two add in quadrature.
+    fn alone(&self) -> Estimate {
+        let Estimate { value, low, high, .. } = self.estimate;
+        let drift = value.abs() * self.drift_ratio;
+        let (below, above) = ((value - low).hypot(drift), (high - value).hypot(drift));
+        Estimate { low: value - below, high: value + above, ..self.estimate }.not_negative()
+    }
+}
+
 impl Subject {
     fn better(&self) -> Better {
         match self {
@@ -227,7 +246,32 @@ fn rows(a: &[Source], b: &[Source]) -> Vec<Row> {
         }
     }
     let keys = keys(a.iter().chain(b)).into_iter();
-    keys.map(|key| row(key, &sides[key][0], &sides[key][1])).collect()
+    let mut rows: Vec<Row> = keys.map(|key| row(key, &sides[key][0], &sides[key][1])).collect();
+    limit_false_discoveries(&mut rows);
+    rows
+}
+
+/// The share of rows called different that may be so by chance.
+const FALSE_DISCOVERIES_MAX: f64 = 0.05;
+
+/// Of many rows without a difference some look different by chance. A row counts as different only
+/// while at most one in twenty of those that do is expected to be false (Benjamini and Hochberg,
+/// J. Royal Statistical Society B 57, 1995).
+fn limit_false_discoveries(rows: &mut [Row]) {
+    let mut tested: Vec<&mut Row> = rows
+        .iter_mut()
+        .filter(|row| row.condemned_by.is_empty() && row.p_value.is_some())
+        .collect();
+    tested.sort_by(|x, y| x.p_value.partial_cmp(&y.p_value).expect("no probability is NaN"));
+    let count = tested.len() as f64;
+    let mut least = 1.0_f64;
+    for (rank, row) in tested.iter_mut().enumerate().rev() {
+        least = least.min(row.p_value.unwrap_or(1.0) * count / (rank + 1) as f64);
+        row.q_value = Some(least);
+        if least > FALSE_DISCOVERIES_MAX {
+            row.outcome = Outcome::NotEstablished;
+        }
+    }
 }
 
 /// Every key once, in the order of the first source. A key that it lacks follows the one before it
@@ -249,15 +293,23 @@ fn keys<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<&'a Key> {
 }
 
 fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
-    let rules: BTreeSet<&String> =
-        a.iter().chain(b).flat_map(|figure| &figure.condemned_by).collect();
-    let condemned_by: Vec<String> = rules.into_iter().cloned().collect();
-    let estimates =
-        |set: &[&Figure]| set.iter().map(|figure| figure.estimate).collect::<Vec<Estimate>>();
+    let rules = |of: fn(&Figure) -> &Vec<String>| -> Vec<String> {
+        let rules: BTreeSet<&String> = a.iter().chain(b).flat_map(|figure| of(figure)).collect();
+        rules.into_iter().cloned().collect()
+    };
+    let (condemned_by, warned_by) = (rules(|f| &f.condemned_by), rules(|f| &f.warned_by));
+    let estimates = |set: &[&Figure]| match set {
+        [one] => vec![one.alone()],
+        several => several.iter().map(|figure| figure.estimate).collect(),
+    };
     let (n_a, n_b) = (a.len(), b.len());
-    let compared = compare(&estimates(a), &estimates(b), key.subject.better());
-    let Compared { a, b, ratio, outcome } = compared.condemned_by(&condemned_by);
-    Row { key: key.clone(), a, b, n_a, n_b, ratio, outcome, condemned_by }
+    // What a rule warns of may have another cause than the storage: it is not faster for that.
+    let better = if warned_by.is_empty() { key.subject.better() } else { Better::Neither };
+    let Compared { a, b, ratio, p_value, outcome } = compare(&estimates(a), &estimates(b), better);
+    let condemned = !condemned_by.is_empty() && outcome != Outcome::OnlyInOne;
+    let outcome = if condemned { Outcome::Condemned } else { outcome };
+    let key = key.clone();
+    Row { key, a, b, n_a, n_b, ratio, p_value, q_value: None, outcome, condemned_by, warned_by }
 }
 
 /// What differs in the set-up, within a side or between them.
@@ -292,8 +344,9 @@ fn variation(a: &Side, b: &Side) -> Option<String> {
     match (a.n, b.n) {
         (1, 1) if a.first.from_ns.is_some() => None,
         (1, 1) => Some(
-            "The drift that each recording saw in its own reference point is part of its \
-             intervals; drift between the two recordings is not."
+            "The interval of each side is that in which another recording is expected, by how much \
+             the reference point varied within the recording; what changed between the two \
+             recordings is not in it."
                 .to_owned(),
         ),
         (1, _) => Some(format!("The interval of B {between}. A {single} recordings.")),
@@ -303,6 +356,16 @@ fn variation(a: &Side, b: &Side) -> Option<String> {
              the mean of their own intervals."
         )),
     }
+}
+
+/// How sure the rows are that are called different.
+fn discoveries(rows: &[Row]) -> String {
+    let tested = rows.iter().filter(|row| row.q_value.is_some()).count();
+    format!(
+        "Intervals are at 95 % for each row by itself. Of {tested} rows compared, those called \
+         different are chosen so that at most one in twenty of them is expected to be false. A \
+         row that a rule warns of is higher or lower, never faster or slower."
+    )
 }
 
 /// How many figures are in some recordings of a set only.

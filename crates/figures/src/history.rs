@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::column::{Cell, Kind, Unmeasured};
+use blockstone_base::histogram::Buckets;
 use blockstone_record::manifest::{Imported, Phase, ProbeInfo};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording};
 
@@ -22,20 +23,45 @@ pub struct History {
     probes: Vec<Probe>,
     ticks: BTreeSet<u64>,
     imported: Option<Imported>,
-    waited: BTreeMap<String, Vec<Waited>>,
+    /// By role.
+    seconds: BTreeMap<String, Vec<Second>>,
     windowed: BTreeMap<i32, Histograms>,
 }
 
 /// The latencies inside one phase's window, by role and clock.
 type Histograms = BTreeMap<(String, LatencyClock), LatencyHistogram>;
 
-/// How long the waits of an event took that ended in one second.
+/// How long the operations or waits of one role took that ended in one second.
 #[derive(Clone, Debug)]
-struct Waited {
+struct Second {
+    phase: i32,
+    windowed: bool,
+    clock: LatencyClock,
     middle_ns: u64,
-    sum_ns: f64,
+    sum_ns: u128,
     /// Latencies, and how many there were of each.
-    counts: Vec<(u64, u64)>,
+    counts: Buckets,
+}
+
+impl Second {
+    /// Whether it was windowed and its middle lies in a part of the phase's window. A second that
+    /// the window cuts belongs to it with what it has of it.
+    fn is_in(&self, phase: i32, window_ns: (u64, u64), part: &Interval<'_>) -> bool {
+        let middle_ns = self.middle_ns.clamp(window_ns.0 + 1, window_ns.1);
+        self.phase == phase && self.windowed && middle_ns > part.from_ns && middle_ns <= part.to_ns
+    }
+}
+
+/// How many of these took how long, and the sum of their times.
+fn together<'a>(seconds: impl Iterator<Item = &'a Second>) -> (BTreeMap<u64, u64>, u128) {
+    let (mut counts, mut sum_ns) = (BTreeMap::new(), 0);
+    for second in seconds {
+        sum_ns += second.sum_ns;
+        for (ns, count) in &second.counts {
+            *counts.entry(*ns).or_default() += count;
+        }
+    }
+    (counts, sum_ns)
 }
 
 #[derive(Clone, Debug)]
@@ -62,17 +88,11 @@ impl History {
     }
 
     /// All of a recording.
-    ///
-    /// # Errors
-    /// When a series cannot be read.
     pub fn read(recording: &Recording) -> Result<Self, RecordError> {
         Self::read_probes(recording, |_| true)
     }
 
     /// Those probes of a recording that are wanted, and all its histograms.
-    ///
-    /// # Errors
-    /// When a series or the histograms cannot be read.
     pub fn read_probes(
         recording: &Recording,
         wanted: impl Fn(&str) -> bool,
@@ -93,21 +113,20 @@ impl History {
                 history.push_row(&name, row.object, Row { t_ns, phase, cells });
             }
         }
-        for row in recording.histograms()? {
-            history.push_histogram(row);
-        }
+        recording.each_histogram(|row| history.push_histogram(row))?;
         Ok(history)
     }
 
     fn push_histogram(&mut self, row: HistogramRow) {
-        if row.clock == LatencyClock::Submitted {
-            let waited = Waited {
-                middle_ns: u64::from(row.second) * SECOND_NS + SECOND_NS / 2,
-                sum_ns: row.histogram.sum_ns() as f64,
-                counts: row.histogram.buckets().collect(),
-            };
-            self.waited.entry(row.role.clone()).or_default().push(waited);
-        }
+        let second = Second {
+            phase: row.phase,
+            windowed: row.windowed,
+            clock: row.clock,
+            middle_ns: u64::from(row.second) * SECOND_NS + SECOND_NS / 2,
+            sum_ns: row.histogram.sum_ns(),
+            counts: row.histogram.buckets().collect(),
+        };
+        self.seconds.entry(row.role.clone()).or_default().push(second);
         if row.windowed {
             let histograms = self.windowed.entry(row.phase).or_default();
             histograms.entry((row.role, row.clock)).or_default().merge(&row.histogram);
@@ -121,24 +140,58 @@ impl History {
 
     /// The latencies of an event in the seconds of an interval whose middles lie in it.
     pub(crate) fn waited(&self, event: &str, interval: &Interval<'_>) -> Vec<Latencies> {
-        let Some(seconds) = self.waited.get(event) else { return Vec::new() };
-        let (mut counts, mut sum_ns) = (BTreeMap::<u64, u64>::new(), 0.0);
-        let inside = |second: &&Waited| {
-            second.middle_ns > interval.from_ns && second.middle_ns <= interval.to_ns
+        let Some(seconds) = self.seconds.get(event) else { return Vec::new() };
+        let inside = |second: &&Second| {
+            second.clock == LatencyClock::Submitted
+                && second.middle_ns > interval.from_ns
+                && second.middle_ns <= interval.to_ns
         };
-        for second in seconds.iter().filter(inside) {
-            sum_ns += second.sum_ns;
-            for (ns, count) in &second.counts {
-                *counts.entry(*ns).or_default() += count;
-            }
-        }
+        let (counts, sum_ns) = together(seconds.iter().filter(inside));
         let bucket = |(ns, count)| Bucket { from_ns: ns, to_ns: Some(ns), count: count as f64 };
         vec![Latencies {
             operation: "wait".to_owned(),
             buckets: counts.into_iter().map(bucket).collect(),
-            sum_ns: Some(sum_ns),
+            sum_ns: Some(sum_ns as f64),
             queue_ns: None,
         }]
+    }
+
+    /// The windowed latencies of a phase in the seconds whose middles lie in a part of its window,
+    /// by role and clock.
+    pub(crate) fn windowed_in(
+        &self,
+        phase: i32,
+        window_ns: (u64, u64),
+        part: &Interval<'_>,
+    ) -> Vec<(&str, LatencyClock, LatencyHistogram)> {
+        let inside = |second: &&Second| second.is_in(phase, window_ns, part);
+        let mut found = Vec::new();
+        for (role, seconds) in &self.seconds {
+            for clock in LatencyClock::ALL {
+                let of_clock = |second: &&Second| second.clock == clock;
+                let (counts, sum_ns) = together(seconds.iter().filter(of_clock).filter(inside));
+                if !counts.is_empty() {
+                    let histogram = LatencyHistogram::of_buckets(counts, sum_ns);
+                    found.push((role.as_str(), clock, histogram));
+                }
+            }
+        }
+        found
+    }
+
+    /// The latencies of a role in each of those seconds, in the order of time.
+    pub(crate) fn seconds_in(
+        &self,
+        (phase, window_ns): (i32, (u64, u64)),
+        (role, clock): (&str, LatencyClock),
+        part: &Interval<'_>,
+    ) -> Vec<&Buckets> {
+        let seconds = self.seconds.get(role).into_iter().flatten();
+        let inside =
+            seconds.filter(|second| second.clock == clock && second.is_in(phase, window_ns, part));
+        let mut inside: Vec<&Second> = inside.collect();
+        inside.sort_by_key(|second| second.middle_ns);
+        inside.into_iter().map(|second| &second.counts).collect()
     }
 
     /// Adds a row. One of an unknown probe is left out.

@@ -38,3 +38,16 @@ pub use history::interval::{Grown, Interval, ratio, sum};
 pub use history::latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
 pub use rates::{Track, rate, slope};
 pub use sample::Sample;
+
+/// The uses of processor time that the probes `host` and `cpu` count: their sum is all of it, and
+/// in the first five the processor works.
+pub const CPU_USES: [&str; 8] = [
+    "cpu_user_ns",
+    "cpu_nice_ns",
+    "cpu_system_ns",
+    "cpu_irq_ns",
+    "cpu_softirq_ns",
+    "cpu_iowait_ns",
+    "cpu_idle_ns",
+    "cpu_steal_ns",
+];

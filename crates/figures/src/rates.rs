@@ -12,21 +12,17 @@ use crate::history::interval::{Interval, number};
 pub type Track = Vec<(u64, u64)>;
 
 /// The rate of a counter, per second, with a finite interval: ticks that all fall on two instants
-/// bound nothing, and an infinite interval cannot be written down.
-///
-/// # Errors
-/// [`Missing::Unknown`] with fewer than three ticks.
+/// bound nothing, and an infinite interval cannot be written down. [`Missing::Unknown`] with fewer
+/// than three ticks.
 pub fn rate(ticks: &[(u64, u64)]) -> Result<Estimate, Missing> {
     stats::rate_per_s(ticks)
         .filter(|rate| rate.value.is_finite() && rate.high.is_finite())
         .ok_or(Missing::Unknown)
 }
 
-/// Growth of one counter for each unit of another, at the ticks at which the other moved: its
-/// slope, with the interval of the slices between them.
-///
-/// # Errors
-/// [`Missing::Unknown`] with fewer than three such ticks.
+/// Growth of one counter for each unit of another, at the ticks at which the other moved, with the
+/// interval of the slices between them. [`Missing::Unknown`] with fewer than three
+/// such ticks.
 pub fn slope(of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> {
     let of: BTreeMap<u64, u64> = of.iter().copied().collect();
     let pairs = by.iter().filter_map(|(t_ns, by)| Some((*by, *of.get(t_ns)?)));
@@ -39,9 +35,6 @@ pub fn slope(of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> 
 impl Interval<'_> {
     /// A counter at each tick, both edges included. Of two rows at one instant the later one
     /// counts: it was read for the edge.
-    ///
-    /// # Errors
-    /// When it was not measured at any of them.
     pub fn track(&self, probe: &str, object: &str, column: &str) -> Result<Track, Missing> {
         let (rows, index) = self.find(probe, object, column, Kind::Counter)?;
         let mut track = Track::new();
@@ -59,9 +52,8 @@ impl Interval<'_> {
     }
 
     /// A counter summed over all objects of a probe, at the instants at which all were read.
-    ///
-    /// # Errors
-    /// The reason of the first object that has none; [`Missing::Unknown`] without an object.
+    /// Missing for the reason of the first object that has none; [`Missing::Unknown`] without an
+    /// object.
     pub fn track_of_all(&self, probe: &str, column: &str) -> Result<Track, Missing> {
         let objects = self.objects(probe);
         let mut sums: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
@@ -76,26 +68,31 @@ impl Interval<'_> {
         if track.is_empty() { Err(Missing::Unknown) } else { Ok(track) }
     }
 
-    /// How fast a counter grew, per second.
-    ///
-    /// # Errors
-    /// When it was not measured, or at fewer than three ticks.
+    /// How fast a counter grew, per second. In a part of a window, what it grew by ÷ its length: a
+    /// part is too short for an interval, and parts must add up.
     pub fn rate(&self, probe: &str, object: &str, column: &str) -> Result<Estimate, Missing> {
+        if self.is_part() {
+            return Ok(self.plain(self.grown(probe, object, column)?));
+        }
         rate(&self.track(probe, object, column)?)
     }
 
     /// The same summed over all objects of a probe.
-    ///
-    /// # Errors
-    /// As [`Self::rate`], of any object.
     pub fn rate_of_all(&self, probe: &str, column: &str) -> Result<Estimate, Missing> {
+        if self.is_part() {
+            return Ok(self.plain(self.grown_of_all(probe, column)?));
+        }
         rate(&self.track_of_all(probe, column)?)
     }
 
+    /// This much in all of the interval, a second.
+    fn plain(&self, grown: u64) -> Estimate {
+        let value = grown as f64 / self.seconds();
+        let duration_ns = self.to_ns.saturating_sub(self.from_ns);
+        Estimate { value, low: value, high: value, samples: grown, duration_ns }
+    }
+
     /// [`slope`] of two tracks of this interval, of its length.
-    ///
-    /// # Errors
-    /// As [`slope`].
     pub fn slope(&self, of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> {
         let duration_ns = self.to_ns.saturating_sub(self.from_ns);
         Ok(Estimate { duration_ns, ..slope(of, by)? })

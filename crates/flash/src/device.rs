@@ -57,6 +57,11 @@ pub enum DeviceError {
          hint: without spare capacity nothing can be overwritten"
     )]
     NoSpare { raw_bytes: u64, visible_bytes: u64 },
+    #[error(
+        "configure the device: background collection keeps {wanted} % of the blocks free, but only \
+         {spare:.1} % are effective spare\nhint: lower --background, or leave more spare"
+    )]
+    Background { wanted: f64, spare: f64 },
     #[error("configure the device: {what} is {value}\nhint: {hint}")]
     Quantity { what: &'static str, value: f64, hint: &'static str },
     #[error(transparent)]
@@ -94,9 +99,6 @@ impl Device {
     }
 
     /// The translation layer of one `scale`-th of the device for this workload.
-    ///
-    /// # Errors
-    /// When there is no spare, or not enough beyond what is reserved.
     pub fn layout(
         &self,
         workload: &Workload,
@@ -131,7 +133,22 @@ impl Device {
             self.add_fast(&mut config);
         }
         config.check()?;
+        self.check_background(&config)?;
         Ok(config)
+    }
+
+    /// Blocks of each pool that every die keeps free in the background; none without it.
+    pub fn background_blocks(&self, config: &Config) -> u32 {
+        (f64::from(config.pools[0].blocks) * self.background) as u32
+    }
+
+    /// What is kept free is no longer spare. Without any left, collection would never end.
+    fn check_background(&self, config: &Config) -> Result<(), DeviceError> {
+        let spare = 1.0 - 1.0 / config.effective_alpha();
+        if self.background < spare {
+            return Ok(());
+        }
+        Err(DeviceError::Background { wanted: self.background * 100.0, spare: spare * 100.0 })
     }
 
     fn check(&self, scale: u32) -> Result<(), DeviceError> {

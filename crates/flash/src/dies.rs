@@ -123,12 +123,6 @@ impl Dies {
         self.first_free.first()
     }
 
-    /// Whether a die has been idle for so long at the present instant.
-    #[inline]
-    pub fn is_idle(&self, die: u32, for_ns: u64) -> bool {
-        self.free_ns[die as usize] + for_ns < self.now_ns
-    }
-
     pub fn free_ns(&self, die: u32) -> u64 {
         self.free_ns[die as usize]
     }

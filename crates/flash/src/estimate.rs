@@ -4,9 +4,22 @@ use crate::device::Device;
 use crate::theory;
 use crate::workload::{Part, Pattern, Workload};
 
+/// Whether a write ever waits for collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fall {
+    /// Background collection keeps up with the writes.
+    Never,
+    /// The cliff comes.
+    At,
+    /// The device does not even take the rate before the cliff.
+    TooSlow,
+}
+
 /// The write cliff of a device under uniform random writes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Cliff {
+    pub outcome: Fall,
     /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
     /// The part of the raw capacity that is spare.
@@ -15,11 +28,11 @@ pub struct Cliff {
     pub effective_spare: f64,
     /// Bytes that can be overwritten before anything must be moved.
     pub spare_bytes: u64,
-    /// The same in visible capacities.
-    pub cliff_drive_fills: f64,
-    /// Seconds until then at the given rate.
-    pub seconds_to_cliff: f64,
-    /// Write amplification behind the cliff.
+    /// Written until the cliff, in visible capacities; none when it never comes.
+    pub cliff_drive_fills: Option<f64>,
+    /// Seconds until then at the given rate, or at the rate that the device takes if that is lower.
+    pub seconds_to_cliff: Option<f64>,
+    /// Write amplification behind the cliff; where there is none, in the long run.
     pub wa: f64,
     /// Writes of a page a second that the device takes before the cliff.
     pub iops_fresh: f64,
@@ -51,48 +64,147 @@ fn positive(what: &'static str, value: f64) -> Result<(), EstimateError> {
     Err(EstimateError::Quantity { what, value, hint: "it must be a number above zero" })
 }
 
-/// Usable ÷ visible pages of the whole device.
-fn effective_alpha(device: &Device) -> f64 {
+/// Usable ÷ visible pages of the whole device while this share of its blocks is kept free.
+fn effective_alpha(device: &Device, free: f64) -> f64 {
+    let good = 1.0 - device.wear.bad_blocks - device.fast_blocks;
+    (device.raw_bytes as f64 / device.visible_bytes as f64) * (good - free)
+}
+
+/// The share of the blocks that collection in the foreground keeps free.
+fn reserved(device: &Device) -> f64 {
     let block = f64::from(device.page_bytes) * f64::from(device.pages_per_erase());
     let a_die = device.raw_bytes as f64 / block / f64::from(device.dies());
-    let held = f64::from(device.reserve_blocks);
-    let good = 1.0 - device.wear.bad_blocks - device.fast_blocks;
-    (device.raw_bytes as f64 / device.visible_bytes as f64) * (good - held / a_die)
+    f64::from(device.reserve_blocks) / a_die
 }
 
 /// When the cliff comes at `write_bytes_per_s` of random overwrites, from a device that is full,
 /// and what the device does before and behind it.
-///
-/// # Errors
-/// When device or rate are invalid, or the policy has no formula.
 pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateError> {
     positive("the write rate", write_bytes_per_s)?;
-    device.layout(&uniform(), device.scale_for(1 << 20), 1)?;
-    let alpha = effective_alpha(device);
+    let on_demand = Device { background: 0.0, ..device.clone() };
+    on_demand.layout(&uniform(), device.scale_for(1 << 20), 1)?;
+    let alpha = effective_alpha(device, reserved(device));
+    let effective_spare = 1.0 - 1.0 / alpha;
+    if device.background >= effective_spare {
+        let (wanted, spare) = (device.background * 100.0, effective_spare * 100.0);
+        return Err(crate::device::DeviceError::Background { wanted, spare }.into());
+    }
     let (b, costs) = (device.pages_per_erase(), device.times.costs());
     let no_formula = || EstimateError::NoFormula { policy: device.policy.to_string() };
-    let wa = theory::write_amplification(device.policy, alpha, b).ok_or_else(no_formula)?;
-    let rate_at = |wa: f64| theory::sustained_iops(device.dies(), costs, b, wa);
+    let wa_at = |free| {
+        let alpha = effective_alpha(device, free);
+        theory::write_amplification(device.policy, alpha, b).ok_or_else(no_formula)
+    };
+    let wa = wa_at(reserved(device))?;
+    let in_background = wa_at(device.background.max(reserved(device)))?;
+    let taken = |iops: f64| iops.min(channel_iops(device));
+    let iops_fresh = taken(f64::from(device.dies()) * 1e9 / costs.program_ns);
     let iops_wanted = write_bytes_per_s / f64::from(device.page_bytes);
-    let spare_bytes = ((alpha - 1.0) * device.visible_bytes as f64) as u64;
+    let cliff_drive_fills = match Drain::of(device, iops_wanted) {
+        Some(drain) => drain.drive_fills(&wa_at)?,
+        None => Some(alpha - 1.0),
+    };
+    let outcome = match cliff_drive_fills {
+        _ if iops_wanted > iops_fresh => Fall::TooSlow,
+        Some(_) => Fall::At,
+        None => Fall::Never,
+    };
+    let fills_per_s =
+        iops_wanted.min(iops_fresh) * f64::from(device.page_bytes) / device.visible_bytes as f64;
     // What share of the raw capacity is never usable stays so when less of it is visible.
     let usable = alpha * device.visible_bytes as f64 / device.raw_bytes as f64;
     let alpha_needed = alpha_for_rate(device, iops_wanted);
     Ok(Cliff {
+        outcome,
         over_provisioning: device.over_provisioning(),
         spare_factor: device.spare_factor(),
-        effective_spare: 1.0 - 1.0 / alpha,
-        spare_bytes,
-        cliff_drive_fills: alpha - 1.0,
-        seconds_to_cliff: spare_bytes as f64 / write_bytes_per_s,
-        wa,
-        iops_fresh: f64::from(device.dies()) * 1e9 / costs.program_ns,
-        iops_steady: rate_at(wa),
+        effective_spare,
+        spare_bytes: ((alpha - 1.0) * device.visible_bytes as f64) as u64,
+        cliff_drive_fills,
+        seconds_to_cliff: cliff_drive_fills.map(|fills| fills / fills_per_s),
+        wa: if outcome == Fall::Never { in_background } else { wa },
+        iops_fresh,
+        iops_steady: taken(theory::sustained_iops(device.dies(), costs, b, wa)),
         iops_wanted,
         over_provisioning_needed: alpha_needed.map(|alpha| alpha / usable - 1.0),
         visible_bytes_needed: alpha_needed
             .map(|alpha| (device.raw_bytes as f64 * usable / alpha) as u64),
     })
+}
+
+/// Pages a second that the channels carry.
+fn channel_iops(device: &Device) -> f64 {
+    f64::from(device.channels) * 1e9 / device.times.transfer_ns as f64
+}
+
+/// How the free blocks of a device with background collection are used up.
+///
+/// A write takes a page. In the time until the next write on the same die, less the program and
+/// what a die must be idle before it collects, background collection gains pages; each costs
+/// (A − 1) moves and A ÷ b erases. It begins when less than its share of the blocks is free. A is
+/// that of the steady state with as many free blocks, but no less than what a first pass over
+/// blocks filled in order gives: after x drive fills of random overwrites e^(−x) of their pages are
+/// valid, so that A = 1 ÷ (1 − e^(−x)).
+struct Drain<'a> {
+    device: &'a Device,
+    /// Time of a die for background collection, for each page of the host.
+    idle_ns: f64,
+}
+
+impl<'a> Drain<'a> {
+    /// Drive fills at a step, and at most.
+    const STEP: f64 = 1e-3;
+    const MOST: f64 = 1000.0;
+    /// Free shares at which write amplification is computed; between them it is interpolated.
+    const KNOTS: usize = 64;
+
+    /// None without background collection.
+    fn of(device: &'a Device, iops: f64) -> Option<Self> {
+        let a_page_ns = f64::from(device.dies()) * 1e9 / iops;
+        let costs = device.times.costs();
+        let idle_ns = a_page_ns - costs.program_ns - device.idle_ns as f64;
+        // A move is never interrupted: the next write arrives, on average, halfway through one.
+        let more_ns = f64::midpoint(costs.program_ns, costs.read_ns);
+        let idle_ns = if idle_ns > 0.0 { idle_ns + more_ns } else { 0.0 };
+        let background = device.background > reserved(device);
+        background.then_some(Self { device, idle_ns })
+    }
+
+    /// Pages gained for each page of the host at a write amplification.
+    fn gained(&self, wa: f64) -> f64 {
+        let (costs, b) = (self.device.times.costs(), self.device.pages_per_erase());
+        let moves_ns = (wa - 1.0) * (costs.program_ns + costs.read_ns);
+        self.idle_ns / (moves_ns + wa * costs.erase_ns / f64::from(b))
+    }
+
+    /// Drive fills until only the reserve is free; none when that never happens.
+    fn drive_fills<E>(&self, wa_at: &dyn Fn(f64) -> Result<f64, E>) -> Result<Option<f64>, E> {
+        let (wanted, least) = (self.device.background, reserved(self.device));
+        let knot = |index: usize| least + (wanted - least) * index as f64 / Self::KNOTS as f64;
+        let knots =
+            (0..=Self::KNOTS).map(|index| wa_at(knot(index))).collect::<Result<Vec<_>, _>>()?;
+        let settled = |free: f64| {
+            let at = (free - least) / (wanted - least) * Self::KNOTS as f64;
+            let index = (at as usize).min(Self::KNOTS - 1);
+            knots[index] + (knots[index + 1] - knots[index]) * (at - index as f64)
+        };
+        let visible = self.device.visible_bytes as f64 / self.device.raw_bytes as f64;
+        let mut free = 1.0 - self.device.wear.bad_blocks - self.device.fast_blocks - visible;
+        let mut fills = 0.0;
+        while fills < Self::MOST {
+            fills += Self::STEP;
+            free -= Self::STEP * visible;
+            if free < wanted {
+                let first_pass = 1.0 / -(-fills).exp_m1();
+                let gained = self.gained(settled(free.max(least)).max(first_pass));
+                free = (free + gained * Self::STEP * visible).min(wanted);
+            }
+            if free <= least {
+                return Ok(Some(fills));
+            }
+        }
+        Ok(None)
+    }
 }
 
 fn uniform() -> Workload {
@@ -125,9 +237,6 @@ pub struct Life {
 }
 
 /// Years from the write rate of the host, write amplification and P/E cycles.
-///
-/// # Errors
-/// When one of them is not above zero.
 pub fn life(
     device: &Device,
     write_bytes_per_s: f64,
@@ -162,10 +271,42 @@ mod tests {
     fn hours_to_the_cliff_are_spare_over_rate() {
         let device = preset::ALL[0].device();
         let answer = cliff(&device, 50e6).unwrap();
-        assert!((answer.seconds_to_cliff * 50e6 / (176.0 * 2_f64.powi(30)) - 1.0).abs() < 0.01);
+        let bytes = answer.seconds_to_cliff.unwrap() * 50e6;
+        assert!((bytes / (176.0 * 2_f64.powi(30)) - 1.0).abs() < 0.01);
+        assert_eq!(answer.outcome, Fall::At);
         assert!((answer.wa / 1.83 - 1.0).abs() < 0.01, "{}", answer.wa);
         assert!((answer.iops_fresh - 64e9 / 1.4e6).abs() < 1.0);
         assert!(answer.iops_steady < answer.iops_fresh / 1.8);
+    }
+
+    #[test]
+    fn background_collection_that_keeps_up_averts_the_cliff() {
+        let device = Device { background: 0.3, ..preset::ALL[0].device() };
+        let at = |device: &Device, rate: f64| cliff(device, rate).unwrap();
+        let slow = at(&device, 1e6);
+        assert_eq!((slow.outcome, slow.seconds_to_cliff), (Fall::Never, None));
+        assert!(slow.wa > 40.0, "nearly all spare is kept free: {}", slow.wa);
+        let fast = at(&device, 100e6);
+        assert_eq!(fast.outcome, Fall::At);
+        let on_demand = at(&Device { background: 0.0, ..device.clone() }, 100e6);
+        assert!(fast.seconds_to_cliff > on_demand.seconds_to_cliff, "it comes later");
+        let impatient = Device { idle_ns: 1_000_000_000, ..device.clone() };
+        assert_eq!(at(&impatient, 1e6).outcome, Fall::At, "dies are never idle for so long");
+        assert!(cliff(&Device { background: 0.31, ..device }, 1e6).is_err(), "no spare is left");
+    }
+
+    #[test]
+    fn a_rate_that_the_fresh_device_does_not_take_is_too_slow() {
+        let device = preset::ALL[0].device();
+        let answer = cliff(&device, 200e6).unwrap();
+        assert_eq!(answer.outcome, Fall::TooSlow);
+        let least = answer.spare_bytes as f64 / (answer.iops_fresh * 4096.0);
+        let seconds = answer.seconds_to_cliff.unwrap();
+        assert!((seconds / least - 1.0).abs() < 1e-6, "not before it can be written: {seconds}");
+        let mut slow = device.clone();
+        slow.times.transfer_ns = 1_000_000;
+        let answer = cliff(&slow, 50e6).unwrap();
+        assert_eq!((answer.outcome, answer.iops_fresh), (Fall::TooSlow, 8000.0), "channels");
     }
 
     #[test]

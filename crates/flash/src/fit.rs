@@ -59,9 +59,6 @@ pub enum FitError {
 const PIECES: usize = 50;
 
 /// Reads a curve. `device` says how large the drive is, and what its operations take.
-///
-/// # Errors
-/// When the curve is too short or invalid.
 pub fn fit(device: &Device, samples: &[Sample]) -> Result<Fit, FitError> {
     check(samples)?;
     let visible = device.visible_bytes as f64;

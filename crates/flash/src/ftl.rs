@@ -14,6 +14,7 @@ mod counts;
 mod exact;
 mod group;
 mod inspect;
+mod levelling;
 mod totals;
 mod victims;
 
@@ -149,9 +150,6 @@ pub struct Ftl<M> {
 impl Ftl<Exact> {
     /// With mapping tables. `advise` is shown the large tables before they are touched and may ask
     /// the operating system for huge pages.
-    ///
-    /// # Errors
-    /// When the configuration leaves no spare or contradicts itself.
     pub fn exact(config: Config, advise: &dyn Fn(&mut [u32])) -> Result<Self, ConfigError> {
         config.check()?;
         let map = Exact::new(&config, advise);
@@ -162,9 +160,6 @@ impl Ftl<Exact> {
 impl Ftl<Counts> {
     /// With valid counts only. `classes` are the numbers of pages, from page 0 on, that are each
     /// written uniformly; together they are all logical pages.
-    ///
-    /// # Errors
-    /// When the configuration leaves no spare or contradicts itself.
     pub fn counts(config: Config, classes: &[u32]) -> Result<Self, ConfigError> {
         config.check()?;
         let covered: u64 = classes.iter().map(|&pages| u64::from(pages)).sum();
@@ -196,9 +191,6 @@ impl<M: Mapping> Ftl<M> {
     }
 
     /// Writes one page on `die`, collecting first if there is no room.
-    ///
-    /// # Errors
-    /// [`Full`] when the die can take no page any more.
     #[inline]
     pub fn write<O: Operations>(
         &mut self,
@@ -216,10 +208,8 @@ impl<M: Mapping> Ftl<M> {
         Ok(Placed { slot, fast: self.frontiers[write.stream as usize].fast })
     }
 
-    /// Writes many pages without time. Each stream fills a block on one die, then on the next.
-    ///
-    /// # Errors
-    /// [`Full`] when a die can take no page any more; what came before is written.
+    /// Writes many pages without time. Each stream fills a block on one die, then on the next. When
+    /// a die is full, what came before is written.
     pub fn write_many(&mut self, writes: &[Write]) -> Result<(), Full> {
         for batch in writes.chunks(BATCH) {
             self.prefetch(batch);
@@ -229,8 +219,8 @@ impl<M: Mapping> Ftl<M> {
                     Pace::Atomic => self.write_run(left)?,
                     Pace::Spread => {
                         let die = self.cursors[first.stream as usize];
-                        self.write(*first, die, &mut Untimed)?;
                         self.keep_pace(first.stream, die, &mut Untimed);
+                        self.write(*first, die, &mut Untimed)?;
                         1
                     }
                 };
@@ -242,9 +232,6 @@ impl<M: Mapping> Ftl<M> {
     }
 
     /// Writes these pages of a stream in order.
-    ///
-    /// # Errors
-    /// As [`Ftl::write_many`].
     pub fn fill(&mut self, pages: Range<u32>, stream: u32) -> Result<(), Full> {
         let mut batch = Vec::with_capacity(BATCH);
         for start in pages.clone().step_by(BATCH) {
@@ -286,10 +273,22 @@ impl<M: Mapping> Ftl<M> {
         page: u32,
         operations: &mut O,
     ) -> Result<Open, Full> {
-        if self.open[at].left == 0 && self.make_room(at, operations).is_none() {
-            return Err(Full { page, die, host_pages: self.totals.host_pages });
+        if self.open[at].left == 0 {
+            let room = self.awaited(|ftl| ftl.make_room(at, operations));
+            room.ok_or(Full { page, die, host_pages: self.totals.host_pages })?;
         }
         Ok(self.open[at])
+    }
+
+    /// Does what a write waits for, and notes the first one that waits for moves or an erase.
+    fn awaited<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let collected = |totals: &Totals| totals.moves() + totals.erased_blocks;
+        let before = collected(&self.totals);
+        let done = work(self);
+        if collected(&self.totals) > before {
+            self.cliff_host_pages.get_or_insert(self.totals.host_pages);
+        }
+        done
     }
 
     /// Goes on to the next die when the stream has filled its block.
@@ -300,12 +299,14 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// Collection spread over writes, after each of them: as many moves as make the victim empty
-    /// when the writes have used up what it gives. Nothing where collection is atomic.
+    /// Collection spread over writes, before each of them, which waits for it: as many moves as
+    /// make the victim empty when the writes have used up what it gives. Nothing where collection
+    /// is atomic.
     #[inline]
     pub fn keep_pace<O: Operations>(&mut self, stream: u32, die: u32, operations: &mut O) {
         if self.config.pace == Pace::Spread {
-            self.spread(self.group(self.frontiers[stream as usize].pool, die), operations);
+            let group = self.group(self.frontiers[stream as usize].pool, die);
+            self.awaited(|ftl| ftl.spread(group, operations));
         }
     }
 
@@ -402,12 +403,15 @@ impl<M: Mapping> Ftl<M> {
         self.groups[group].victims.add(block, valid, self.limits[group], self.closings);
     }
 
-    /// Opens the least worn free block of the frontier's group; none when there is none.
+    /// Opens the least worn free block of the frontier's group, for cold data the most worn; none
+    /// when there is none.
     fn open_block(&mut self, at: usize) -> Option<()> {
         let group = self.group_at(at);
-        let block = self.groups[group].take_free()?;
-        self.states[block as usize] = State::Open;
         let frontier = at % self.frontiers.len();
+        let is_cold = frontier >= self.config.levelling_frontier(0) as usize;
+        let free = &mut self.groups[group];
+        let block = if is_cold { free.take_most_worn() } else { free.take_free() }?;
+        self.states[block as usize] = State::Open;
         self.writers[block as usize] = frontier as u8;
         let pool = self.frontiers[frontier].pool as usize;
         self.open[at] = Open { block, slot: 0, left: self.config.pools[pool].pages_used };
@@ -429,41 +433,30 @@ impl<M: Mapping> Ftl<M> {
             if self.open[at].left == 0 && free > reserve {
                 return self.open_block(at);
             }
-            self.cliff_host_pages.get_or_insert(self.totals.host_pages);
             self.collect(group, operations)?;
         }
         None
     }
 
     fn collect<O: Operations>(&mut self, group: usize, operations: &mut O) -> Option<()> {
-        let victim = match self.groups[group].partial.take() {
-            Some(partial) => partial.victim,
-            None => self.pick(group)?,
-        };
+        let (victim, reason) = self.begin(group)?;
+        self.groups[group].partial = None;
         let valid = u32::from(self.blocks[victim as usize].valid);
-        self.evacuate(victim, valid, Reason::Space, operations)?;
+        self.evacuate(victim, valid, reason, operations)?;
         self.erase(victim, operations);
-        if let Some(coldest) = self.coldest_if_due(group) {
-            let valid = u32::from(self.blocks[coldest as usize].valid);
-            self.groups[group].victims.remove(coldest);
-            self.states[coldest as usize] = State::Victim;
-            self.evacuate(coldest, valid, Reason::Wear, operations)?;
-            self.erase(coldest, operations);
-        }
         Some(())
     }
 
     /// Moves up to `count` pages of the group's victim and erases it when empty. False without one.
     fn step<O: Operations>(&mut self, group: usize, count: u32, operations: &mut O) -> bool {
-        let Some(victim) = self.begin(group) else { return false };
+        let Some((victim, reason)) = self.begin(group) else { return false };
         let valid = u32::from(self.blocks[victim as usize].valid);
-        let writer = self.frontiers[usize::from(self.writers[victim as usize])];
-        let target = self.at(group as u32 % self.config.dies, writer.target);
+        let target = self.target(victim, reason);
         // What takes a block of the reserve must give one back before it is needed again.
         let takes_reserve = self.open[target].left < count
             && self.groups[group].free.len() <= self.config.reserve_blocks as usize;
         let count = if takes_reserve { valid } else { count.min(valid) };
-        if self.evacuate(victim, count, Reason::Space, operations).is_none() {
+        if self.evacuate(victim, count, reason, operations).is_none() {
             return false;
         }
         if count == valid {
@@ -474,12 +467,12 @@ impl<M: Mapping> Ftl<M> {
     }
 
     fn spread<O: Operations>(&mut self, group: usize, operations: &mut O) {
-        let early = self.config.reserve_blocks as usize + 1;
-        if self.groups[group].free.len() > early && self.groups[group].partial.is_none() {
+        let early = self.config.free_blocks() as usize;
+        // While there is room, background collection finishes the blocks that it started.
+        if self.groups[group].free.len() > early {
             return;
         }
-        let Some(victim) = self.begin(group) else { return };
-        self.cliff_host_pages.get_or_insert(self.totals.host_pages);
+        let Some((victim, _)) = self.begin(group) else { return };
         let used = self.config.pools[group / self.config.dies as usize].pages_used;
         let valid = u32::from(self.blocks[victim as usize].valid);
         let Some(partial) = &mut self.groups[group].partial else { return };
@@ -489,15 +482,23 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// The victim that the group is collecting, a new one if there is none.
-    fn begin(&mut self, group: usize) -> Option<u32> {
+    /// The block that the group is emptying, a new one if there is none: one that lags behind in
+    /// wear when it is time to look for that, else a victim of the policy.
+    fn begin(&mut self, group: usize) -> Option<(u32, Reason)> {
         if let Some(partial) = &self.groups[group].partial {
-            return Some(partial.victim);
+            return Some((partial.victim, partial.reason));
         }
-        let victim = self.pick(group)?;
+        let (victim, reason) = if let Some(coldest) = self.coldest_if_due(group) {
+            self.groups[group].victims.remove(coldest);
+            self.states[coldest as usize] = State::Victim;
+            (coldest, Reason::Wear)
+        } else {
+            self.groups[group].since_levelling += 1;
+            (self.pick(group)?, Reason::Space)
+        };
         let valid = u32::from(self.blocks[victim as usize].valid);
-        self.groups[group].partial = Some(Partial { victim, valid, credit: 0 });
-        Some(victim)
+        self.groups[group].partial = Some(Partial { victim, reason, valid, credit: 0 });
+        Some((victim, reason))
     }
 
     fn pick(&mut self, group: usize) -> Option<u32> {
@@ -525,14 +526,21 @@ impl<M: Mapping> Ftl<M> {
     ) -> Option<()> {
         let group = self.group_of(victim);
         let die = group as u32 % self.config.dies;
-        let writer = self.frontiers[usize::from(self.writers[victim as usize])];
-        let at = self.at(die, writer.target);
+        let at = self.target(victim, reason);
         let folds = self.group_at(at) != group;
-        let fast = self.frontiers[writer.target as usize].fast;
+        let fast = self.frontiers[at % self.frontiers.len()].fast;
         let mut left = count;
         while left > 0 {
             if self.open[at].left == 0 {
-                if folds { self.make_room(at, operations)? } else { self.open_block(at)? }
+                if folds {
+                    self.make_room(at, operations)?;
+                } else {
+                    self.open_block(at)?;
+                }
+                if reason == Reason::Wear && !folds {
+                    // Cold data stays the stream's: when it is collected, it goes back there.
+                    self.writers[self.open[at].block as usize] = self.writers[victim as usize];
+                }
             }
             let Open { block, slot, left: room } = self.open[at];
             let count = left.min(room);
@@ -551,6 +559,22 @@ impl<M: Mapping> Ftl<M> {
         Some(())
     }
 
+    /// The open block that takes the pages moved out of `victim`. Cold data that wear levelling
+    /// moves stays apart: mixed with what is overwritten soon, it would keep that space from being
+    /// collected.
+    fn target(&self, victim: u32, reason: Reason) -> usize {
+        let group = self.group_of(victim);
+        let pool = group / self.config.dies as usize;
+        let die = group as u32 % self.config.dies;
+        let frontier = match reason {
+            Reason::Wear if self.config.pools[pool].fold_into.is_none() => {
+                self.config.levelling_frontier(pool as u32)
+            }
+            _ => self.frontiers[usize::from(self.writers[victim as usize])].target,
+        };
+        self.at(die, frontier)
+    }
+
     fn erase<O: Operations>(&mut self, block: u32, operations: &mut O) {
         let group = self.group_of(block);
         self.totals.erased_blocks += 1;
@@ -564,22 +588,5 @@ impl<M: Mapping> Ftl<M> {
         }
         self.states[block as usize] = State::Free;
         self.groups[group].give_free(block, erases);
-    }
-
-    /// The closed block with the fewest erases, if it lags too far behind: looked for each time a
-    /// thirty-second of the group's blocks was erased.
-    fn coldest_if_due(&mut self, group: usize) -> Option<u32> {
-        let spread = self.config.wear.levelling_spread?;
-        let state = &mut self.groups[group];
-        state.since_levelling += 1;
-        if state.since_levelling < state.count.div_ceil(32) {
-            return None;
-        }
-        state.since_levelling = 0;
-        let range = state.range();
-        let most = range.clone().map(|block| self.erases[block as usize]).max()?;
-        let closed = range.filter(|&block| self.states[block as usize] == State::Closed);
-        let coldest = closed.min_by_key(|&block| self.erases[block as usize])?;
-        (most - self.erases[coldest as usize] > spread).then_some(coldest)
     }
 }

@@ -22,6 +22,7 @@
 pub mod device;
 pub mod dies;
 pub mod estimate;
+pub mod fio;
 pub mod fit;
 pub mod ftl;
 pub mod policy;

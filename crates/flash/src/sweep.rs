@@ -36,9 +36,6 @@ const WARM: f64 = 5.0;
 const COUNTED: f64 = 5.0;
 
 /// Simulates one point on one die of 8,192 blocks, without time.
-///
-/// # Errors
-/// When there is no spare or the workload is invalid.
 pub fn point(setting: Setting, workload: &Workload, seed: u64) -> Result<Swept, SimulationError> {
     let over_provisioning = setting.over_provisioning;
     if !(over_provisioning > 0.0 && over_provisioning.is_finite()) {

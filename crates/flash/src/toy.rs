@@ -3,7 +3,9 @@
 pub const BLOCKS: usize = 5;
 /// Pages of a block.
 pub const PAGES: usize = 10;
-pub const VISIBLE: usize = 30;
+pub const VISIBLE: usize = 38;
+/// Pages that the host keeps writing where garbage is collected.
+const WRITTEN: usize = 30;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -26,15 +28,17 @@ pub struct Step {
     pub host_pages: u32,
     pub programs: u32,
     pub erases: u32,
+    /// Pages in use.
+    pub used_pages: usize,
+    pub stale_pages: usize,
+    pub free_pages: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Toy {
     blocks: [[Cell; PAGES]; BLOCKS],
     /// By page of the host.
-    places: [Option<(usize, usize)>; VISIBLE],
-    open: usize,
-    next: usize,
+    places: Vec<Option<(usize, usize)>>,
     host_pages: u32,
     programs: u32,
     erases: u32,
@@ -43,47 +47,61 @@ struct Toy {
 
 /// The story, without garbage collection or with it. Without it ends read-only.
 pub fn story(collects: bool) -> Vec<Step> {
-    let mut toy = Toy::default();
+    let mut toy = Toy { places: vec![None; VISIBLE], ..Toy::default() };
     toy.show(format!(
         "{BLOCKS} blocks of {PAGES} pages, all erased. The host sees {VISIBLE} pages; the other \
          {} are spare. A page is programmed once; only a whole block can be erased.",
         BLOCKS * PAGES - VISIBLE
     ));
-    let all: Vec<usize> = (0..VISIBLE).collect();
-    toy.write_all(&all, collects);
-    toy.show("The host wrote each of its pages once. Three blocks are full.".to_owned());
-    // Pages from all three blocks, so that none becomes stale as a whole.
-    let some: Vec<usize> = (0..VISIBLE).filter(|page| page % 3 == 0).collect();
-    toy.write_all(&some, collects);
+    toy.write_all(0..WRITTEN, collects);
     toy.show(format!(
-        "It wrote {} of them again. They went to erased pages: what was there before is stale.",
-        some.len()
+        "The host wrote {WRITTEN} pages. Wear levelling spreads them over all blocks, so that none \
+         wears out before the others."
     ));
-    // With collection one block has to stay free.
-    let until_full: Vec<usize> = (0..VISIBLE).filter(|page| page % 3 == 1).collect();
-    if !collects {
-        toy.write_all(&until_full, collects);
-        toy.show("Ten more. No erased page is left, although twenty are stale.".to_owned());
-        let refused = !toy.write(2, collects);
-        toy.show(format!(
-            "The next write {}. Each block still holds pages in use, so none can be erased. The \
-             device is read-only.",
-            if refused { "finds no page" } else { "finds a page" }
-        ));
-        return toy.steps;
+    if collects {
+        with_collection(&mut toy);
+    } else {
+        without_collection(&mut toy);
     }
-    for &page in &until_full {
+    toy.steps
+}
+
+fn without_collection(toy: &mut Toy) {
+    toy.write_all((0..8).map(|page| page * 3), false);
+    toy.show(
+        "It wrote 8 of them again. They went to erased pages: what was there before is stale."
+            .to_owned(),
+    );
+    toy.write_all(WRITTEN..VISIBLE, false);
+    toy.write_all(1..5, false);
+    toy.show("It wrote 8 new pages and 4 old ones. No erased page is left.".to_owned());
+    let refused = !toy.write(2, false);
+    toy.show(format!(
+        "The next write {}, although the device is only {} % full of real data. Each block still \
+         holds pages in use, so none can be erased. The device is read-only.",
+        if refused { "finds no page" } else { "finds a page" },
+        100 * toy.count(Cell::is_used) / (BLOCKS * PAGES)
+    ));
+}
+
+fn with_collection(toy: &mut Toy) {
+    let mut written = 0;
+    for page in (0..).map(|step| (step * 7) % WRITTEN) {
         let erases = toy.erases;
-        toy.write(page, collects);
+        toy.write(page, true);
+        written += 1;
         if toy.erases > erases {
             toy.show(format!(
-                "Page {page} found only the reserve of one block left. The block with fewest pages \
-                 in use was collected: they were moved, it was erased, and page {page} was written."
+                "{written} writes later, page {page} found only as many erased pages as a block \
+                 has, which are kept to move into. The block with most stale pages was collected: \
+                 its pages in use were moved, it was erased, and page {page} was written."
             ));
         }
+        if toy.erases == 3 {
+            break;
+        }
     }
-    let more: Vec<usize> = (0..60).map(|step| (step * 7) % VISIBLE).collect();
-    toy.write_all(&more, collects);
+    toy.write_all((0..60).map(|step| (step * 11) % WRITTEN), true);
     toy.show(format!(
         "Sixty writes later: {} programs for {} pages of the host, a write amplification of {:.2}. \
          It goes on like this.",
@@ -91,64 +109,88 @@ pub fn story(collects: bool) -> Vec<Step> {
         toy.host_pages,
         f64::from(toy.programs) / f64::from(toy.host_pages)
     ));
-    toy.steps
+}
+
+impl Cell {
+    fn is_used(self) -> bool {
+        matches!(self, Self::Used(_))
+    }
+
+    fn is_free(self) -> bool {
+        self == Self::Free
+    }
+
+    fn is_stale(self) -> bool {
+        self == Self::Stale
+    }
 }
 
 impl Toy {
     fn show(&mut self, text: String) {
         let &mut Self { blocks, host_pages, programs, erases, .. } = self;
-        self.steps.push(Step { text, blocks, host_pages, programs, erases });
+        let (used_pages, stale_pages) = (self.count(Cell::is_used), self.count(Cell::is_stale));
+        let free_pages = self.count(Cell::is_free);
+        self.steps.push(Step {
+            text,
+            blocks,
+            host_pages,
+            programs,
+            erases,
+            used_pages,
+            stale_pages,
+            free_pages,
+        });
     }
 
-    fn write_all(&mut self, pages: &[usize], collects: bool) {
-        for &page in pages {
+    fn count(&self, is: fn(Cell) -> bool) -> usize {
+        self.blocks.iter().flatten().filter(|cell| is(**cell)).count()
+    }
+
+    fn count_in(&self, block: usize, is: fn(Cell) -> bool) -> usize {
+        self.blocks[block].iter().filter(|cell| is(**cell)).count()
+    }
+
+    fn write_all(&mut self, pages: impl Iterator<Item = usize>, collects: bool) {
+        for page in pages {
             self.write(page, collects);
         }
     }
 
     /// False when there is no page to write to.
     fn write(&mut self, page: usize, collects: bool) -> bool {
-        if self.next == PAGES && !self.open_another(collects) {
-            return false;
+        if collects && self.count(Cell::is_free) <= PAGES {
+            self.collect();
         }
-        self.host_pages += 1;
-        self.program(page);
-        true
+        let written = self.program(page, None);
+        self.host_pages += u32::from(written);
+        written
     }
 
-    fn program(&mut self, page: usize) {
-        if let Some((block, slot)) = self.places[page].replace((self.open, self.next)) {
+    /// Programs a page in the block with most erased pages, other than `without`; false when there
+    /// is no erased page.
+    fn program(&mut self, page: usize, without: Option<usize>) -> bool {
+        let blocks = (0..BLOCKS).rev().filter(|&block| Some(block) != without);
+        let Some(block) = blocks.max_by_key(|&block| self.count_in(block, Cell::is_free)) else {
+            return false;
+        };
+        let Some(slot) = self.blocks[block].iter().position(|cell| cell.is_free()) else {
+            return false;
+        };
+        if let Some((block, slot)) = self.places[page].replace((block, slot)) {
             self.blocks[block][slot] = Cell::Stale;
         }
-        self.blocks[self.open][self.next] = Cell::Used(page as u8);
-        self.next += 1;
+        self.blocks[block][slot] = Cell::Used(page as u8);
         self.programs += 1;
-    }
-
-    fn open_another(&mut self, collects: bool) -> bool {
-        let is_free = |block: &usize| self.blocks[*block] == [Cell::Free; PAGES];
-        let free: Vec<usize> = (0..BLOCKS).filter(is_free).collect();
-        let Some(&first) = free.first() else { return false };
-        let full = self.open;
-        (self.open, self.next) = (first, 0);
-        if collects && free.len() == 1 {
-            self.collect(full);
-        }
         true
     }
 
-    /// The last free block was opened: moves the emptiest block into it and erases that.
-    fn collect(&mut self, full: usize) {
-        let in_use = |block: usize| {
-            self.blocks[block].iter().filter(|cell| matches!(cell, Cell::Used(_))).count()
-        };
-        let candidates = (0..BLOCKS).filter(|&block| block != self.open);
-        let Some(victim) = candidates.min_by_key(|&block| (in_use(block), block != full)) else {
-            return;
-        };
-        for slot in 0..PAGES {
-            if let Cell::Used(page) = self.blocks[victim][slot] {
-                self.program(usize::from(page));
+    /// Moves what is in use out of the block with most stale pages, and erases it.
+    fn collect(&mut self) {
+        let stale = |block: &usize| self.count_in(*block, Cell::is_stale);
+        let Some(victim) = (0..BLOCKS).rev().max_by_key(stale) else { return };
+        for cell in self.blocks[victim] {
+            if let Cell::Used(page) = cell {
+                self.program(usize::from(page), Some(victim));
             }
         }
         self.blocks[victim] = [Cell::Free; PAGES];
@@ -160,17 +202,21 @@ impl Toy {
 mod tests {
     use super::*;
 
-    fn count(step: &Step, is: fn(&Cell) -> bool) -> usize {
-        step.blocks.iter().flatten().filter(|cell| is(cell)).count()
+    #[test]
+    fn writes_are_spread_over_all_blocks() {
+        let steps = story(false);
+        for block in steps[1].blocks {
+            assert_eq!(block.iter().filter(|cell| cell.is_used()).count(), WRITTEN / BLOCKS);
+        }
     }
 
     #[test]
-    fn without_collection_it_ends_read_only() {
+    fn without_collection_it_ends_read_only_three_quarters_full() {
         let steps = story(false);
         let last = steps.last().unwrap();
         assert!(last.text.contains("read-only") && last.text.contains("finds no page"));
-        assert_eq!(count(last, |cell| *cell == Cell::Stale), 20);
-        assert_eq!(count(last, |cell| *cell == Cell::Free), 0);
+        assert!(last.text.contains("76 % full"), "{}", last.text);
+        assert_eq!((last.used_pages, last.stale_pages, last.free_pages), (38, 12, 0));
         assert_eq!(last.host_pages, 50);
     }
 
@@ -178,11 +224,11 @@ mod tests {
     fn with_collection_it_goes_on_and_loses_nothing() {
         let steps = story(true);
         for step in &steps[1..] {
-            assert_eq!(count(step, |cell| matches!(cell, Cell::Used(_))), VISIBLE, "{}", step.text);
+            assert_eq!(step.used_pages, WRITTEN, "{}", step.text);
+            assert!(step.free_pages >= PAGES - 1, "{}", step.text);
         }
         let last = steps.last().unwrap();
-        assert_eq!(last.host_pages, 110);
-        assert!(last.programs > last.host_pages && last.erases > 0, "{last:?}");
-        assert!(steps.len() > 4, "a collection is shown");
+        assert!(last.host_pages > 100 && last.programs > last.host_pages, "{last:?}");
+        assert!(steps.len() > 4 && last.erases > 3, "collections are shown");
     }
 }

@@ -5,46 +5,35 @@
 
 mod formats;
 
-use std::fmt;
 use std::str::FromStr;
+
+use blockstone_base::named;
 
 use crate::workload::{Action, Request};
 
-/// A way in which traces are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; the timestamp
-    /// is a Windows file time.
-    Msr,
-    /// The default output of blkparse; issued requests count.
-    Blkparse,
-    /// fio's `write_iolog`, version 2 or 3.
-    Fio,
-    /// `DiskSim`'s ASCII format: arrival in ms, device, block, blocks, flags.
-    Disksim,
+named! {
+    /// A way in which traces are written.
+    #[derive(serde::Serialize, schemars::JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    Format {
+        /// MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; the
+        /// timestamp is a Windows file time.
+        Msr = "msr",
+        /// The default output of blkparse; issued requests count.
+        Blkparse = "blkparse",
+        /// fio's `write_iolog`, version 2 or 3.
+        Fio = "fio",
+        /// `DiskSim`'s ASCII format: arrival in ms, device, block, blocks, flags.
+        Disksim = "disksim",
+    }
 }
-
-pub const FORMATS: &[(&str, Format)] = &[
-    ("msr", Format::Msr),
-    ("blkparse", Format::Blkparse),
-    ("fio", Format::Fio),
-    ("disksim", Format::Disksim),
-];
 
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let named = FORMATS.iter().find(|(name, _)| *name == text).map(|&(_, format)| format);
+        let named = Self::ALL.iter().copied().find(|format| format.name() == text);
         named.ok_or_else(|| format!("unknown format `{text}`; write msr, blkparse, fio or disksim"))
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = FORMATS.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name);
-        f.pad(name)
     }
 }
 
@@ -85,13 +74,15 @@ pub enum TraceError {
     )]
     Unknown,
     #[error(
-        "read trace as {format}: {bad} of {lines} lines are invalid, the first is line {line}: \
-         {why}\nhint: check format, units and the size of the device"
+        "read trace as {}: {bad} of {lines} lines are invalid, the first is line {line}: \
+         {why}\nhint: check format, units and the size of the device",
+        .format.name()
     )]
     Bad { format: Format, bad: u64, lines: u64, line: u64, why: String },
     #[error(
-        "read trace as {format}: no request in {lines} lines\n\
-         hint: check that it is the right file"
+        "read trace as {}: no request in {lines} lines\n\
+         hint: check that it is the right file",
+        .format.name()
     )]
     Empty { format: Format, lines: u64 },
 }
@@ -104,9 +95,7 @@ const TELLING: usize = 100;
 
 impl Trace {
     /// Reads a trace of a device of that size. Without a format, what fits most first lines is it.
-    ///
-    /// # Errors
-    /// When no format fits, more than a tenth of the lines are invalid, or nothing is left.
+    /// At most a tenth of the lines may be invalid.
     pub fn read(
         lines: impl Iterator<Item = String>,
         format: Option<Format>,
@@ -180,7 +169,7 @@ fn tell(lines: &[String]) -> Option<Format> {
         let mut reader = formats::Reader::new(format);
         lines.iter().filter(|line| matches!(reader.line(line), Ok(Some(_)))).count()
     };
-    let counted = FORMATS.iter().map(|&(_, format)| (fitting(format), format));
+    let counted = Format::ALL.iter().map(|&format| (fitting(format), format));
     let (count, format) = counted.max_by_key(|&(count, _)| count)?;
     if count > 0 && 2 * count >= lines.len() / 2 {
         return Some(format);

@@ -91,9 +91,6 @@ impl Workload {
     }
 
     /// The requests on a device of `pages` pages.
-    ///
-    /// # Errors
-    /// When a part would have no page, or shares are invalid.
     pub fn requests(&self, logical_pages: u32, seed: u64) -> Result<Requests, WorkloadError> {
         self.check(logical_pages)?;
         let writes = self.sum(|part| part.writes).max(1e-300);

@@ -165,9 +165,9 @@ fn trimmed_space_is_free_again() {
 
 #[test]
 fn levelling_moves_cold_blocks_and_is_counted() {
-    let run = |levelling_spread| {
+    let run = |pace, levelling_spread| {
         let wear = Wear { levelling_spread, ..Wear::default() };
-        let config = Config { wear, ..Config::plain(5000, 50, 1, 130) };
+        let config = Config { pace, wear, ..Config::plain(5000, 50, 1, 130) };
         let mut ftl = Ftl::exact(config, &|_| {}).unwrap();
         let fill: Vec<Write> = (0..5000).map(|page| Write { page, stream: 0 }).collect();
         ftl.write_many(&fill).unwrap();
@@ -180,10 +180,14 @@ fn levelling_moves_cold_blocks_and_is_counted() {
         let (least, most) = (ftl.erase_counts().min().unwrap(), ftl.erase_counts().max().unwrap());
         (most - least, ftl.totals().levelled_pages)
     };
-    let (spread, moved) = run(None);
-    assert!(spread > 100 && moved == 0, "{spread} erases apart, {moved} moved");
-    let (spread, moved) = run(Some(10));
-    assert!(spread <= 40 && moved > 0, "{spread} erases apart, {moved} moved");
+    for pace in [Pace::Atomic, Pace::Spread] {
+        let (apart, moved) = run(pace, None);
+        assert!(apart > 100 && moved == 0, "{pace:?}: {apart} erases apart, {moved} moved");
+        let (loose, few) = run(pace, Some(30));
+        let (tight, many) = run(pace, Some(10));
+        assert!(tight <= 40 && tight < loose, "{pace:?}: {tight} and {loose} erases apart");
+        assert!(0 < few && few < many, "{pace:?}: evener wear costs moves, {few} and {many}");
+    }
 }
 
 #[test]

@@ -157,6 +157,86 @@ fn idle_windows_with_background_collection_take_the_tail_away() {
     assert!(background.steady.wa.unwrap() >= active.steady.wa.unwrap(), "it is not free");
 }
 
+/// A rate that leaves half of the time of the dies, with and without background collection.
+#[test]
+fn background_collection_that_keeps_up_hides_collection_at_both_paces() {
+    for pace in [Pace::Atomic, Pace::Spread] {
+        let of = |background| {
+            let device = Device { pace, background, ..device() };
+            let plan = Plan { device, drive_fills: 3.0, ..plan("uniform") };
+            let phases = vec![Phase { duration_ns: u64::MAX, pace: Rate::Open(3000.0) }];
+            run(&Plan { phases, ..plan })
+        };
+        let (background, active) = (of(0.1), of(0.0));
+        let mean = |outcome: &Outcome| outcome.steady.writes.mean_ns();
+        let p99 = |outcome: &Outcome| outcome.steady.writes.quantile_ns(0.99);
+        println!(
+            "{pace:?}: background mean {:.0} p99 {}, active mean {:.0} p99 {}, cliffs {:?} {:?}",
+            mean(&background),
+            p99(&background),
+            mean(&active),
+            p99(&active),
+            background.cliff_drive_fills,
+            active.cliff_drive_fills
+        );
+        assert_eq!(background.cliff_drive_fills, None, "{pace:?}: no write waits");
+        let cliff = active.cliff_drive_fills.unwrap();
+        assert!((cliff - active.cliff_drive_fills_analytic).abs() < 0.05, "{pace:?}: {cliff}");
+        assert!(mean(&active) > 1.2 * mean(&background), "{pace:?}: active waits");
+        assert!(p99(&active) > p99(&background), "{pace:?}: background is more even");
+        let wa = |outcome: &Outcome| outcome.steady.wa.unwrap();
+        assert!(wa(&background) > wa(&active), "{pace:?}: what is kept free is not spare");
+    }
+}
+
+#[test]
+fn the_estimate_says_as_the_simulation_whether_and_when_the_cliff_comes() {
+    for (rate, keeps_up) in [(1500.0, true), (3000.0, true), (5500.0, false), (8000.0, false)] {
+        let device = Device { background: 0.15, ..device() };
+        let phases = vec![Phase { duration_ns: u64::MAX, pace: Rate::Open(rate) }];
+        let seen = run(&Plan { device: device.clone(), phases, ..plan("uniform") });
+        let said = blockstone_flash::estimate::cliff(&device, rate * 4096.0).unwrap();
+        let (seen, said) = (seen.cliff_drive_fills, said.cliff_drive_fills);
+        println!("{rate} writes/s: cliff after {seen:?} drive fills simulated, {said:?} estimated");
+        assert_eq!((seen.is_none(), said.is_none()), (keeps_up, keeps_up), "{rate}");
+        if let (Some(seen), Some(said)) = (seen, said) {
+            assert!((said / seen - 1.0).abs() < 0.15, "{rate}: {said} for {seen}");
+        }
+    }
+}
+
+#[test]
+fn fast_blocks_fall_where_a_write_first_waits_for_folding() {
+    let mut plan = plan("uniform");
+    plan.device.pace = Pace::Spread;
+    plan.device.fast_blocks = 0.1;
+    plan.device.background = 0.05;
+    // A fifth of what the device sustains: folding keeps up.
+    plan.phases = vec![Phase { duration_ns: u64::MAX, pace: Rate::Open(500.0) }];
+    plan.drive_fills = 0.3;
+    let outcome = run(&plan);
+    assert!(outcome.totals.folded_pages > 0, "{:?}", outcome.totals);
+    assert_eq!(outcome.cliff_drive_fills, None);
+    plan.device.background = 0.0;
+    let cliff = run(&plan).cliff_drive_fills.unwrap();
+    assert!(cliff < 0.1, "the fast blocks are full: {cliff}");
+}
+
+#[test]
+fn more_background_than_spare_is_refused() {
+    let with = |background| {
+        let device = Device { background, ..device() };
+        simulate::simulate(
+            &Plan { device, drive_fills: 0.1, ..plan("uniform") },
+            &|_| {},
+            &mut |_| true,
+        )
+    };
+    let refused = with(0.35).unwrap_err().to_string();
+    assert!(refused.contains("35 %") && refused.contains("--background"), "{refused}");
+    with(0.2).unwrap();
+}
+
 #[test]
 fn fast_blocks_take_bursts_and_are_folded() {
     let mut plan = plan("uniform");

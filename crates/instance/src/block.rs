@@ -127,9 +127,6 @@ pub fn seal(block: &mut [u8]) {
 }
 
 /// Checks that `block` is block `number` of `instance`, whole.
-///
-/// # Errors
-/// The first fault found.
 pub fn check(block: &[u8], instance: u64, number: u64) -> Result<(), Fault> {
     if get(block, 0) != MAGIC {
         let zeros = block.iter().all(|&byte| byte == 0);
@@ -145,6 +142,11 @@ pub fn check(block: &[u8], instance: u64, number: u64) -> Result<(), Fault> {
     } else {
         Ok(())
     }
+}
+
+/// The instance that it belongs to.
+pub fn instance(block: &[u8]) -> u64 {
+    get(block, AT_INSTANCE)
 }
 
 pub fn number(block: &[u8]) -> u64 {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::control::HALF_BYTES;
 use crate::error::InstanceError;
+use crate::planted::{Planted, planted};
 use crate::shared::Shared;
 use crate::wait::{Direction, Event, Ledger, Statistic};
 
@@ -25,10 +26,19 @@ pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError>
 /// says so, and only then may the redo before it be overwritten.
 pub(crate) fn advance(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError> {
     let (lsn, mark) = shared.log.checkpoint_candidate(&shared.cache);
-    if lsn == shared.control.state().checkpoint {
+    let state = shared.control.state();
+    if (lsn, mark) == (state.checkpoint, state.mark) {
         return Ok(());
     }
-    shared.files.data.sync()?;
+    if planted(Planted::ControlBeforeSync) {
+        shared.control.write(|state| (state.checkpoint, state.mark) = (lsn, mark))?;
+    }
+    if !planted(Planted::CheckpointWithoutSync) {
+        shared.files.data.sync()?;
+    }
+    let late = planted(Planted::CheckpointPositionLate);
+    let (lsn, mark) =
+        if late { shared.log.checkpoint_candidate(&shared.cache) } else { (lsn, mark) };
     let write = || {
         shared.control.write(|state| {
             state.checkpoint = lsn;
@@ -40,6 +50,7 @@ pub(crate) fn advance(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceEr
     written?;
     ledger.moved(Direction::Write, 1, HALF_BYTES as u64, elapsed_ns);
     ledger.add(Statistic::Checkpoints, 1);
-    shared.log.checkpointed(lsn);
+    // Recovery reads from the mark on, which may lie in the log before.
+    shared.log.checkpointed(if planted(Planted::MarkOverwritten) { lsn } else { mark.first });
     Ok(())
 }

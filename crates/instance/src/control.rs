@@ -2,7 +2,10 @@
 //!
 //! Its two halves are written in turn, each durable before the other may be touched, so a torn
 //! write leaves the older state. A half is two equal copies: a single damaged block must not bring
-//! an older state back, whose redo may have been written over.
+//! an older state back, whose redo may have been written over. After an opening, the newest half is
+//! made whole on all mirrors before the older one is overwritten: it may be whole on one alone.
+
+use std::sync::Arc;
 
 use blockstone_base::Bytes;
 use blockstone_sys::buffer::Slot;
@@ -12,9 +15,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::block::{get, put};
 use crate::error::InstanceError;
 use crate::group::GroupFile;
-use crate::redo::Lsn;
+use crate::planted::{Planted, planted};
 use crate::redo::buffer::{Mark, Place};
-use crate::spec::{InstanceSpec, TornProtection};
+use crate::redo::{Lsn, REDO_BLOCK_BYTES};
+use crate::spec::{InstanceSpec, TornProtection, WRITERS_MAX};
 
 /// Bytes of a copy, as long as a block of the file.
 pub(crate) const COPY_BYTES: usize = 4096;
@@ -25,6 +29,8 @@ pub(crate) const CONTROL_BYTES: usize = 2 * HALF_BYTES;
 const MAGIC: u64 = u64::from_le_bytes(*b"bstnctrl");
 const VERSION: u32 = 1;
 const WORDS: usize = 19;
+/// Positions of redo and files stay below 4 EiB, so that lengths can be added to them.
+pub(crate) const POSITION_MAX: u64 = 1 << 62;
 
 /// What an instance is from its creation on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,40 +60,52 @@ pub(crate) struct State {
 pub(crate) struct Control {
     file: GroupFile,
     identity: Identity,
-    state: Mutex<(State, Slot)>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    memory: Slot,
+    /// Whether all copies of the newest half are whole, as after a write.
+    is_whole: bool,
 }
 
 impl Control {
     pub fn create(file: GroupFile, identity: Identity, state: State) -> Result<(), InstanceError> {
         // Both halves: that of an earlier instance in the same group could look newer.
-        let control = Self { file, identity, state: Mutex::new((state, Slot::new(HALF_BYTES)?)) };
+        let inner = Inner { state, memory: Slot::new(HALF_BYTES)?, is_whole: true };
+        let control = Self { file, identity, inner: Mutex::new(inner) };
         control.write(|_| {})?;
         control.write(|_| {})
     }
 
     pub fn open(file: GroupFile) -> Result<Self, InstanceError> {
+        file.verify_with(Arc::new(|_, copy| is_whole(copy)));
         let mut memory = Slot::new(HALF_BYTES)?;
         let mut newest: Option<(Identity, State)> = None;
-        let mut other_version = None;
+        let (mut other_version, mut failure) = (None, None);
         for offset in (0..CONTROL_BYTES).step_by(COPY_BYTES) {
-            let copy = &mut memory[..COPY_BYTES];
-            if !file.read_if_whole(offset as u64, copy, &|_, bytes| is_whole(bytes))? {
-                continue;
-            }
-            match decode(copy) {
-                Ok(found) if newest.is_none_or(|(_, state)| state.sequence < found.1.sequence) => {
+            let mut look = |copy: &[u8]| match is_whole(copy).then(|| decode(copy)) {
+                Some(Ok(Some(found)))
+                    if newest.is_none_or(|(_, state)| state.sequence < found.1.sequence) =>
+                {
                     newest = Some(found);
                 }
-                Ok(_) => {}
-                Err(version) => other_version = Some(version),
-            }
+                Some(Err(version)) => other_version = Some(version),
+                _ => {}
+            };
+            let read = file.read_copies(offset as u64, &mut memory[..COPY_BYTES], &mut look);
+            failure = failure.or(read.err());
         }
-        match (newest, other_version) {
-            (Some((identity, state)), _) => {
-                Ok(Self { file, identity, state: Mutex::new((state, memory)) })
+        match (newest, other_version, failure) {
+            (Some((identity, state)), ..) => {
+                let inner = Inner { state, memory, is_whole: false };
+                Ok(Self { file, identity, inner: Mutex::new(inner) })
             }
-            (None, Some(found)) => Err(InstanceError::ControlVersion { found, known: VERSION }),
-            (None, None) => Err(InstanceError::ControlDamaged),
+            (None, Some(found), _) => Err(InstanceError::ControlVersion { found, known: VERSION }),
+            (None, None, Some(failure)) => Err(failure.into()),
+            (None, None, None) => Err(InstanceError::ControlDamaged),
         }
     }
 
@@ -96,20 +114,35 @@ impl Control {
     }
 
     pub fn state(&self) -> State {
-        self.state.lock().0
+        self.inner.lock().state
     }
 
     pub fn write(&self, change: impl FnOnce(&mut State)) -> Result<(), InstanceError> {
-        let mut guard = self.state.lock();
-        let (state, memory) = &mut *guard;
-        let mut next = *state;
+        let inner = &mut *self.inner.lock();
+        if !inner.is_whole {
+            encode(&self.identity, &inner.state, &mut inner.memory[..COPY_BYTES]);
+            for offset in inner.state.copies() {
+                self.file.restore(offset, &inner.memory[..COPY_BYTES])?;
+            }
+            inner.is_whole = true;
+        }
+        let mut next = inner.state;
         change(&mut next);
         next.sequence += 1;
-        memory.chunks_mut(COPY_BYTES).for_each(|copy| encode(&self.identity, &next, copy));
-        let offset = next.sequence % 2 * HALF_BYTES as u64;
-        self.file.write(offset, memory, true)?;
-        *state = next;
+        inner.memory.chunks_mut(COPY_BYTES).for_each(|copy| encode(&self.identity, &next, copy));
+        let [offset, _] = next.copies();
+        self.file.write(offset, &inner.memory, true)?;
+        inner.state = next;
         Ok(())
+    }
+}
+
+impl State {
+    /// Where its two copies lie.
+    fn copies(&self) -> [u64; 2] {
+        let number = if planted(Planted::ControlOneHalf) { 0 } else { self.sequence % 2 };
+        let half = number * HALF_BYTES as u64;
+        [half, half + COPY_BYTES as u64]
     }
 }
 
@@ -149,8 +182,26 @@ fn is_whole(bytes: &[u8]) -> bool {
     get(bytes, 0) == MAGIC && get(bytes, sum) == xxh3_64(&bytes[..sum])
 }
 
-/// The content of a whole copy, or its version when that is another.
-fn decode(bytes: &[u8]) -> Result<(Identity, State), u32> {
+/// Whether an instance can be made so and have got there; a forger may write anything.
+fn is_sound(spec: &InstanceSpec, state: &State) -> bool {
+    let Mark { first, place } = state.mark;
+    let rows = spec.rows.checked_add(spec.scan_blocks);
+    let blocks = rows.and_then(|rows| rows.checked_mul(spec.schemas.into()));
+    let bytes = blocks.and_then(|blocks| blocks.checked_mul(spec.block.get()));
+    let positions = [state.sequence, state.checkpoint.0, first.0];
+    spec.check().is_ok()
+        && bytes.is_some_and(|bytes| bytes <= POSITION_MAX)
+        && place.offset <= spec.redo.get()
+        && place.offset.is_multiple_of(REDO_BLOCK_BYTES as u64)
+        && place.sequence.checked_mul(spec.redo.get()).is_some_and(|at| at <= POSITION_MAX)
+        && positions.iter().all(|&position| position <= POSITION_MAX)
+        && state.loaded <= spec.schemas
+        && state.writers <= WRITERS_MAX
+}
+
+/// The content of a whole copy; nothing when it makes no sense, or its version when that is
+/// another.
+fn decode(bytes: &[u8]) -> Result<Option<(Identity, State)>, u32> {
     let word = |at: usize| get(bytes, at * 8);
     if word(1) != u64::from(VERSION) {
         return Err(word(1) as u32);
@@ -174,5 +225,8 @@ fn decode(bytes: &[u8]) -> Result<(Identity, State), u32> {
         protection: TornProtection::from_number(word(17)),
         writers: word(18) as u32,
     };
-    Ok((Identity { id: word(2), spec }, state))
+    Ok(is_sound(&spec, &state).then_some((Identity { id: word(2), spec }, state)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,9 @@
-//! One disk: a file, a block device, or a simulated disk that can lose its power.
+//! One disk: a file or a block device.
 //!
 //! A disk reads and writes bytes at offsets and says what went wrong with its name. It knows
 //! nothing of groups, copies or blocks.
 
 mod file;
-mod simulated;
 
 use std::fmt;
 use std::io;
@@ -13,7 +12,6 @@ use std::sync::Arc;
 use blockstone_sys::file::BlockFile;
 
 pub use file::{DISK_FILE, FileDisk};
-pub use simulated::SimulatedDisk;
 
 /// The alignment of every offset, length and buffer: the strictest that direct I/O asks for.
 pub const ALIGN_BYTES: u64 = 4096;
@@ -21,27 +19,16 @@ pub const ALIGN_BYTES: u64 = 4096;
 /// A disk. Operations are whole or an error; what a failed write left behind is unknown.
 pub trait Disk: Send + Sync + fmt::Debug {
     /// Fills `out` from `offset`.
-    ///
-    /// # Errors
-    /// When the disk fails, or ends before.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), DiskError>;
 
     /// Writes `data` at `offset`; durable only after [`Disk::sync`].
-    ///
-    /// # Errors
-    /// When the disk fails, or ends before.
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError>;
 
     /// Writes `data` at `offset` and returns when they are durable.
-    ///
-    /// # Errors
-    /// When the disk fails, or ends before.
     fn write_dsync_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError>;
 
-    /// Makes durable every write that returned before.
-    ///
-    /// # Errors
-    /// When the disk fails; any of those writes may then be lost.
+    /// Makes durable every write that returned before. Fails when the disk fails; any of those
+    /// writes may then be lost.
     fn sync(&self) -> Result<(), DiskError>;
 
     fn size_bytes(&self) -> u64;
@@ -49,7 +36,7 @@ pub trait Disk: Send + Sync + fmt::Debug {
     /// What it is called in messages and statistics: its path.
     fn name(&self) -> &str;
 
-    /// The file behind it, for batches in one system call; none where it is simulated.
+    /// The file behind it, for batches in one system call; none where there is no file.
     fn raw(&self) -> Option<&Arc<BlockFile>> {
         None
     }

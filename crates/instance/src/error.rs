@@ -53,6 +53,25 @@ pub enum InstanceError {
          hint: this is a bug in the instance; please report it"
     )]
     Redo { at: crate::redo::Lsn },
+    #[error(
+        "recover instance: the redo at position {at} is damaged, and intact redo with {commits} \
+         commits follows up to {to}\n\
+         hint: restore an undamaged copy of the disks, or open it without the commits behind \
+         {at} with --accept-loss"
+    )]
+    RedoDamaged { at: crate::redo::Lsn, to: crate::redo::Lsn, commits: u64 },
+    #[error(
+        "recover instance: the redo at position {at} cannot be read: {source}\n\
+         to open it without any commits behind this position, use --accept-loss"
+    )]
+    RedoUnreadable { at: crate::redo::Lsn, source: GroupError },
+    #[error(
+        "recover instance: {blocks} blocks have lost a durable write; the first, block {number} of \
+         the data file, has version {found} of its row and the redo continues with {needed}\n\
+         hint: restore an undamaged copy of the disks, or open it with these rows as they are with \
+         --accept-loss"
+    )]
+    Stale { blocks: usize, number: u64, found: u64, needed: u64 },
     #[error("{what}: a read of {bytes} does not fit\nhint: use at most {most}")]
     Length { what: &'static str, bytes: Bytes, most: Bytes },
     #[error("use instance: it has failed ({why})\nhint: open it again; recovery loses no commit")]

@@ -5,6 +5,7 @@ use blockstone_base::Bytes;
 use crate::control::{CONTROL_BYTES, COPY_BYTES};
 use crate::error::InstanceError;
 use crate::group::{BatchInfo, BatchWrite, DiskGroup, FileSpec, GroupFile};
+use crate::planted::{Planted, planted};
 use crate::redo::REDO_BLOCK_BYTES;
 use crate::spec::{InstanceSpec, TornProtection, WRITERS_MAX};
 
@@ -19,10 +20,7 @@ pub(crate) struct Files {
 }
 
 impl InstanceSpec {
-    /// The files that the disk group must have.
-    ///
-    /// # Errors
-    /// When a parameter has a value it cannot have.
+    /// The files that the disk group must have. Fails when a parameter has a value it cannot have.
     pub fn files(&self) -> Result<Vec<FileSpec>, InstanceError> {
         self.check()?;
         let redo_block = Bytes(REDO_BLOCK_BYTES as u64);
@@ -52,6 +50,14 @@ impl Files {
         })
     }
 
+    /// Refuses a control file that speaks of other files than these.
+    pub fn check(&self, spec: &InstanceSpec) -> Result<(), InstanceError> {
+        let data = (spec.blocks() * spec.block.get(), spec.block.get());
+        let fits = (self.data.size(), self.data.block_bytes()) == data
+            && self.redo.iter().all(|log| log.size() == spec.redo.get());
+        if fits { Ok(()) } else { Err(InstanceError::ControlDamaged) }
+    }
+
     /// Writes blocks so that a torn write can be repaired: with double writes, first durably to
     /// area `area` of the double-write file, then to their places, which are durable before the
     /// area is used again.
@@ -74,9 +80,13 @@ impl Files {
             })
             .collect();
         self.double_write.write_batch(&copies)?;
-        self.double_write.sync()?;
+        if !planted(Planted::CopiesNotSynced) {
+            self.double_write.sync()?;
+        }
         let info = self.data.write_batch(writes)?;
-        self.data.sync()?;
+        if !planted(Planted::PlacesNotSynced) {
+            self.data.sync()?;
+        }
         Ok(info)
     }
 }

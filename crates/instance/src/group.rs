@@ -11,7 +11,12 @@
 //! write or sync to it fails, or when its file vanishes, which is noticed within 200 ms; unless
 //! some unit would lose its last copy: then the write fails instead. Reads take the primary, then
 //! the mirrors, and write a good copy over a bad one. A disk that returns gets the units it missed;
-//! after a crash, and whenever it cannot be known which those are, all of its units.
+//! after a crash, and whenever it cannot be known which those are, all of its units. Every block of
+//! them is verified and taken from a copy that is intact; where there is none, it is named.
+//!
+//! A sync that returned well covers every write that had returned when it was called, whichever
+//! caller flushed. A flush that fails is not repeated: its disk goes offline and missed what the
+//! flush covered. If that was a last copy, the group takes no more writes until it is opened again.
 //!
 //! **What is not.** When the machine dies, writes that had not returned may be on one copy and not
 //! on the other, both whole. Recovery writes every block that it finds in the redo again, also when
@@ -22,8 +27,12 @@
 mod alloc;
 mod batch;
 mod codec;
+mod copy;
+mod damage;
 mod error;
 mod header;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod locate;
 mod map;
 mod member;
 mod open;
@@ -31,6 +40,7 @@ mod read;
 mod resync;
 mod setup;
 mod state;
+mod units;
 mod write;
 
 use std::fmt;
@@ -41,6 +51,7 @@ use std::sync::Arc;
 use blockstone_base::{Bytes, Capability, named};
 
 use crate::disk::Disk;
+pub use damage::{BadBlock, BadBlocks, Verifier};
 pub use error::GroupError;
 use map::FileMap;
 pub use member::{DiskCounters, DiskState};
@@ -90,7 +101,7 @@ pub struct FileSpec {
     pub fine: bool,
 }
 
-/// A disk that is open already, with its failure group: for groups on simulated disks.
+/// A disk that is open already, with its failure group: for groups on hostile disks.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub disk: Arc<dyn Disk>,
@@ -159,12 +170,17 @@ impl From<PathBuf> for DiskSpec {
     }
 }
 
+impl From<Arc<dyn Disk>> for Member {
+    /// The disk in a failure group of its own.
+    fn from(disk: Arc<dyn Disk>) -> Self {
+        Self { failure_group: disk.name().to_owned(), disk }
+    }
+}
+
 impl DiskGroup {
     /// Creates a group with all its files, and writes every byte of them once, so that no hole and
-    /// no unwritten extent is left to answer a read. When it fails it leaves nothing behind.
-    ///
-    /// # Errors
-    /// When the spec contradicts itself, a disk is in use or not empty, there is no room, or
+    /// no unwritten extent is left to answer a read. When it fails it leaves nothing behind. Fails
+    /// when the spec contradicts itself, a disk is in use or not empty, there is no room, or
     /// `progress` ended it.
     pub fn create(
         spec: &GroupSpec,
@@ -175,18 +191,14 @@ impl DiskGroup {
     }
 
     /// What [`DiskGroup::create`] would take of each disk, in their order. Nothing is looked at or
-    /// written; a device may still turn out to be too small.
-    ///
-    /// # Errors
-    /// When the spec contradicts itself.
+    /// written; a device may still turn out to be too small. Fails when the spec contradicts
+    /// itself.
     pub fn requirements(spec: &GroupSpec, files: &[FileSpec]) -> Result<Vec<Bytes>, GroupError> {
         setup::requirements(spec, files)
     }
 
-    /// Creates a group on disks that are open already. Nothing is laid out.
-    ///
-    /// # Errors
-    /// When the parameters contradict each other, or a disk is too small or fails.
+    /// Creates a group on disks that are open already. Nothing is laid out. Fails when the
+    /// parameters contradict each other, or a disk is too small or fails.
     pub fn create_on(
         members: Vec<Member>,
         redundancy: Redundancy,
@@ -198,35 +210,25 @@ impl DiskGroup {
     }
 
     /// Opens the group on the disks at `paths` and locks every one of them. A disk that is missing
-    /// or damaged is offline, as long as every unit has another copy.
-    ///
-    /// # Errors
-    /// When a disk is in use, belongs elsewhere, or too many are missing.
+    /// or damaged is offline, as long as every unit has another copy. Fails when a disk is in use,
+    /// belongs elsewhere, or too many are missing.
     pub fn open(paths: &[PathBuf], direct: bool) -> Result<Self, GroupError> {
         open::open(paths, direct).map(|shared| Self(Arc::new(shared)))
     }
 
     /// Opens the group on disks that are open already.
-    ///
-    /// # Errors
-    /// As [`DiskGroup::open`].
     pub fn open_on(disks: Vec<Arc<dyn Disk>>) -> Result<Self, GroupError> {
         open::open_on(disks, Vec::new()).map(|shared| Self(Arc::new(shared)))
     }
 
-    /// Removes the group on the disks at `paths`: files are deleted, devices become empty.
-    ///
-    /// # Errors
-    /// When a disk is in use or holds no group, or none is there; disks before it are removed
+    /// Removes the group on the disks at `paths`: files are deleted, devices become empty. Fails
+    /// when a disk is in use or holds no group, or none is there; disks before it are removed
     /// already.
     pub fn remove(paths: &[PathBuf]) -> Result<(), GroupError> {
         setup::remove(paths)
     }
 
-    /// A file by its name.
-    ///
-    /// # Errors
-    /// When the group has no such file.
+    /// A file by its name. Fails when the group has no such file.
     pub fn file(&self, name: &str) -> Result<GroupFile, GroupError> {
         let found = self.0.files.iter().position(|file| file.name == name);
         let index = found.ok_or_else(|| GroupError::NoSuchFile { name: name.to_owned() })?;
@@ -260,29 +262,30 @@ impl DiskGroup {
         self.0.members.iter().map(member::Slot::counters).collect()
     }
 
-    /// Makes durable every write of every file that returned before.
-    ///
-    /// # Errors
-    /// When a disk that holds a last copy fails.
+    /// The blocks without an intact copy that were found since this was last asked, while disks
+    /// returned.
+    pub fn take_bad_blocks(&self) -> BadBlocks {
+        std::mem::take(&mut self.0.bad_blocks.lock())
+    }
+
+    /// Makes durable every write of every file that returned before, by flushes that begin after
+    /// the call; calls that wait for each other share one. Fails when a disk that holds a last copy
+    /// fails. What was written since the last sync may then be lost, and the group takes no more
+    /// writes until it is opened again.
     pub fn sync(&self) -> Result<(), GroupError> {
         self.0.sync()
     }
 
-    /// Takes a disk offline, as when its writes fail.
-    ///
-    /// # Errors
-    /// When it holds the last copy of something, or the other disks cannot be updated.
+    /// Takes a disk offline, as when its writes fail. Fails when it holds the last copy of
+    /// something, or the other disks cannot be updated.
     pub fn offline(&self, disk: usize) -> Result<(), GroupError> {
         self.0.take_offline(disk)
     }
 
     /// Opens an offline disk again where it was, gives it the units that it missed while reads and
     /// writes go on, reads back what it took, and takes it back, for as long as `go_on` says so.
-    /// Returns the number of units copied.
-    ///
-    /// # Errors
-    /// When the disk is not offline, cannot be opened, belongs elsewhere, or fails again, and when
-    /// it was aborted.
+    /// Returns the number of units copied. Fails when the disk is not offline, cannot be opened,
+    /// belongs elsewhere, or fails again, and when it was aborted.
     pub fn online_and_resync(
         &self,
         disk: usize,
@@ -293,18 +296,13 @@ impl DiskGroup {
 
     /// Makes a new disk in the place of an offline one that is gone for good: a file where it was,
     /// or the device there, which must be empty. It gets all of its units from their other copies.
-    /// Returns the number of units copied.
-    ///
-    /// # Errors
-    /// When the disk is not offline, something is in its place, there is no room, or it fails.
+    /// Returns the number of units copied. Fails when the disk is not offline, something is in its
+    /// place, there is no room, or it fails.
     pub fn replace(&self, disk: usize) -> Result<u64, GroupError> {
         self.0.replace(disk)
     }
 
     /// As [`DiskGroup::online_and_resync`], with a disk that is open already.
-    ///
-    /// # Errors
-    /// As there.
     pub fn online_and_resync_on(
         &self,
         disk: usize,
@@ -314,9 +312,6 @@ impl DiskGroup {
     }
 
     /// Ends the use of the group in order: syncs, and notes exactly what offline disks missed.
-    ///
-    /// # Errors
-    /// When the disks fail.
     pub fn close(&self) -> Result<(), GroupError> {
         self.0.close()
     }
@@ -356,12 +351,16 @@ impl GroupFile {
         self.map().block_bytes
     }
 
+    /// Has every block that is copied to a returning disk verified from now on: `verifier` says
+    /// whether the block at an offset is intact. Blocks that were never written need not be.
+    pub fn verify_with(&self, verifier: Verifier) {
+        self.shared.verifiers.write()[self.index] = Some(verifier);
+    }
+
     /// Reads `out.len()` bytes at `offset`, both whole blocks. `verify` is asked for every block
     /// with its offset in the file; it may be asked again for another copy of a block that it
-    /// refused. A copy that it refuses or that cannot be read is overwritten with a good one.
-    ///
-    /// # Errors
-    /// When no copy of some block can be read, or none is accepted.
+    /// refused. A copy that it refuses or that cannot be read is overwritten with a good one. Fails
+    /// when no copy of some block can be read, or none is accepted.
     #[inline]
     pub fn read(
         &self,
@@ -372,10 +371,8 @@ impl GroupFile {
         self.shared.read(self.map(), offset, out, verify)
     }
 
-    /// As [`GroupFile::read`]; false when no copy of some block is accepted.
-    ///
-    /// # Errors
-    /// When no copy of some block can be read.
+    /// As [`GroupFile::read`]; false when no copy of some block is accepted. Fails when no copy of
+    /// some block can be read.
     pub fn read_if_whole(
         &self,
         offset: u64,
@@ -389,28 +386,40 @@ impl GroupFile {
         }
     }
 
-    /// Writes `data` at `offset` to all copies at once; durably when `durable`.
-    ///
-    /// # Errors
-    /// When no copy of some part took it, or the last copy of something would be lost. What is then
-    /// on the disks is unknown.
+    /// Reads one block at `offset` from every disk that has it, the primary first, and shows each
+    /// copy to `seen`: for what must be found although its copies differ. Fails when no copy can be
+    /// read.
+    pub fn read_copies(
+        &self,
+        offset: u64,
+        block: &mut [u8],
+        seen: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), GroupError> {
+        self.shared.read_copies(self.map(), offset, block, seen)
+    }
+
+    /// Makes every copy of one block at `offset` what `block` is, durably and one after the other.
+    /// Copies that are equal to it already stay untouched, so that a power loss leaves at least
+    /// one.
+    pub fn restore(&self, offset: u64, block: &[u8]) -> Result<(), GroupError> {
+        self.shared.restore(self.map(), offset, block)
+    }
+
+    /// Writes `data` at `offset` to all copies at once; durably when `durable`. Fails when no copy
+    /// of some part took it, or the last copy of something would be lost. What is then on the disks
+    /// is unknown.
     pub fn write(&self, offset: u64, data: &[u8], durable: bool) -> Result<BatchInfo, GroupError> {
         self.shared.write(self.map(), &[BatchWrite { offset, data }], durable)
     }
 
     /// Writes a batch in any order, all copies of all blocks in flight at once; blocks that are
-    /// adjacent on a disk become one I/O of up to 1 MiB. Durable after [`DiskGroup::sync`].
-    ///
-    /// # Errors
-    /// As [`GroupFile::write`]; which of the others were written is unknown.
+    /// adjacent on a disk become one I/O of up to 1 MiB. Durable after [`DiskGroup::sync`]. As
+    /// [`GroupFile::write`]; which of the others were written is unknown.
     pub fn write_batch(&self, writes: &[BatchWrite<'_>]) -> Result<BatchInfo, GroupError> {
         self.shared.write(self.map(), writes, false)
     }
 
     /// Makes durable every write to the group that returned before.
-    ///
-    /// # Errors
-    /// As [`DiskGroup::sync`].
     pub fn sync(&self) -> Result<(), GroupError> {
         self.shared.sync()
     }

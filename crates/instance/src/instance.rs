@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::spec::{InstanceSpec, OpenSpec, TornProtection, check_sessions};
 use crate::wait::{Ledger, Role};
-use crate::{checkpoint, keeper, log_writer, writer};
+use crate::{checkpoint, keeper, log_writer, verify, writer};
 pub use load::LoadProgress;
 pub use snapshot::Snapshot;
 
@@ -37,10 +37,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes `group`, which has the files of `spec`, an instance without data.
-    ///
-    /// # Errors
-    /// When a parameter has a value it cannot have, or the disks fail.
+    /// Makes `group`, which has the files of `spec`, an instance without data. Fails when a
+    /// parameter has a value it cannot have, or the disks fail.
     pub fn create(spec: &InstanceSpec, group: &DiskGroup) -> Result<(), InstanceError> {
         spec.check()?;
         let files = Files::open(group, spec.redo_logs)?;
@@ -58,33 +56,17 @@ impl Instance {
     }
 
     /// What the instance in `group` was made as, and how many of its schemas are loaded, without
-    /// opening it.
-    ///
-    /// # Errors
-    /// When there is none, or its control file is damaged or of another version.
+    /// opening it. Fails when there is none, or its control file is damaged or of another version.
     pub fn inspect(group: &DiskGroup) -> Result<(InstanceSpec, u32), InstanceError> {
         let control = Control::open(group.file("control")?)?;
         Ok((control.identity().spec, control.state().loaded))
     }
 
-    /// Opens the instance in `group`: recovers it and starts its processes.
-    ///
-    /// # Errors
-    /// When the control file is damaged or of another version, the disks fail, a parameter has a
-    /// value it cannot have, or memory or threads are not available.
+    /// Opens the instance in `group`: recovers it and starts its processes. Fails when the control
+    /// file is damaged or of another version, the disks fail, a parameter has a value it cannot
+    /// have, or memory or threads are not available.
     pub fn open(group: &DiskGroup, spec: &OpenSpec) -> Result<Self, InstanceError> {
-        let control = Control::open(group.file("control")?)?;
-        let identity = *control.identity();
-        spec.check(&identity.spec, 0)?;
-        let files = Files::open(group, identity.spec.redo_logs)?;
-        let (recovery, start) = recovery::recover(&files, &control)?;
-        // Before the first record: once redo is overwritten, this is where recovery must begin.
-        control.write(|state| {
-            state.checkpoint = start.first;
-            state.mark = start;
-            state.protection = spec.protection;
-            state.writers = spec.writers;
-        })?;
+        let (files, control, start, recovery) = recovered(group, spec)?;
         let shared = Arc::new(Shared::new(files, control, start, spec, group)?);
         let mut instance = Self { shared, threads: Vec::new(), recovery };
         instance.start(spec.writers)?;
@@ -138,10 +120,8 @@ impl Instance {
     }
 
     /// A session, to be used by one thread. One of the same `number` that ended before is continued
-    /// in the statistics. A session keeps the disk group open until it is dropped.
-    ///
-    /// # Errors
-    /// When the cache is too small for that many sessions.
+    /// in the statistics. A session keeps the disk group open until it is dropped. Fails when the
+    /// cache is too small for that many sessions.
     pub fn session(&self, number: u32) -> Result<Session, InstanceError> {
         self.shared.health.check()?;
         check_sessions(self.shared.cache.frames(), number + 1)?;
@@ -156,6 +136,11 @@ impl Instance {
 
     pub fn spec(&self) -> InstanceSpec {
         self.shared.control.identity().spec
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn identity(&self) -> u64 {
+        self.shared.control.identity().id
     }
 
     pub fn recovery(&self) -> &Recovery {
@@ -180,41 +165,30 @@ impl Instance {
         self.shared.favoured.lock().clone()
     }
 
-    /// Whether it runs; the error says why not.
-    ///
-    /// # Errors
-    /// When it was stopped or has failed.
+    /// Whether it runs; the error says why not. Fails when it was stopped or has failed.
     pub fn check(&self) -> Result<(), InstanceError> {
         self.shared.health.check()
     }
 
-    /// Writes every changed block and advances the checkpoint to the end of the redo.
-    ///
-    /// # Errors
-    /// When the instance fails meanwhile.
+    /// Writes every changed block and advances the checkpoint to the end of the redo. An instance
+    /// that fails meanwhile says why.
     pub fn checkpoint(&self) -> Result<(), InstanceError> {
         let shared = &self.shared;
         let target = shared.log.distance(&shared.cache).tail;
-        shared.flushing.store(true, Ordering::Release);
-        let result = loop {
-            if let Err(error) = shared.health.check() {
-                break Err(error);
-            }
+        shared.flush_to.fetch_max(target.0, Ordering::Release);
+        loop {
+            shared.health.check()?;
             if shared.control.state().checkpoint >= target {
-                break Ok(());
+                return Ok(());
             }
             shared.writer_bell.ring();
             shared.checkpoint_bell.ring();
             thread::sleep(LOOK_AGAIN / 50);
-        };
-        shared.flushing.store(false, Ordering::Release);
-        result
+        }
     }
 
     /// Ends the instance in order: everything is written, and the next opening recovers nothing.
-    ///
-    /// # Errors
-    /// When it fails meanwhile, or failed before; the next opening then recovers.
+    /// One that fails meanwhile, or failed before, is recovered by the next opening.
     pub fn shutdown(mut self) -> Result<(), InstanceError> {
         let result = self.checkpoint();
         self.stop();
@@ -241,6 +215,28 @@ impl Drop for Instance {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Recovers the instance in `group`, and says where its redo continues.
+pub(crate) fn recovered(
+    group: &DiskGroup,
+    spec: &OpenSpec,
+) -> Result<(Files, Control, Mark, Recovery), InstanceError> {
+    let control = Control::open(group.file("control")?)?;
+    let identity = *control.identity();
+    spec.check(&identity.spec, 0)?;
+    let files = Files::open(group, identity.spec.redo_logs)?;
+    files.check(&identity.spec)?;
+    verify::register(&files, identity.id);
+    let (recovery, start) = recovery::recover(&files, &control, spec.accept_loss)?;
+    // Before the first record: once redo is overwritten, this is where recovery must begin.
+    control.write(|state| {
+        state.checkpoint = start.first;
+        state.mark = start;
+        state.protection = spec.protection;
+        state.writers = spec.writers;
+    })?;
+    Ok((files, control, start, recovery))
 }
 
 /// A number that no other instance has: what an earlier one left on the same disks is foreign.

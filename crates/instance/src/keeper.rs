@@ -3,13 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::group::{DiskCounters, DiskState};
+use crate::group::{BadBlock, BadBlocks, DiskCounters, DiskState};
 use crate::shared::Shared;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A disk that fails whenever it returns is tried this many times less often than at first, at
 /// most: each return costs the others a copy of what it missed.
 const PATIENCE_MOST: u32 = 16;
+/// More bad blocks than this are not listed.
+const NAMED_MOST: usize = 8;
 
 struct Watched {
     online: bool,
@@ -71,6 +73,7 @@ fn watch(
             shared.tell(format!(
                 "disk {name} is back{away}: {units} allocation units resynced and verified"
             ));
+            tell_bad_blocks(shared);
         }
         Err(error) => {
             if opening {
@@ -83,4 +86,19 @@ fn watch(
             watched.pause = (watched.pause * 2).min(most);
         }
     }
+}
+
+fn tell_bad_blocks(shared: &Shared) {
+    let BadBlocks { count, named } = shared.group.take_bad_blocks();
+    if count == 0 {
+        return;
+    }
+    let name = |block: &BadBlock| {
+        let serves = if block.is_kept { " (the returned disk's own copy serves)" } else { "" };
+        format!("{} at byte {}{serves}", block.file, block.offset)
+    };
+    let first: Vec<String> = named.iter().take(NAMED_MOST).map(name).collect();
+    let more = if count > NAMED_MOST as u64 { ", …" } else { "" };
+    let first = first.join(", ");
+    shared.tell(format!("{count} blocks are intact on no online disk: {first}{more}"));
 }

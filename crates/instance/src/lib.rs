@@ -3,8 +3,8 @@
 //! recovery, and the waits of all of them.
 //!
 //! It knows no workload, no recording and no terminal: sessions are told which rows to visit, and
-//! counters are cumulative. Disks are files, devices or simulated; only the last can lose their
-//! power, so recovery is tested on them.
+//! counters are cumulative. Disks are files or devices; recovery is tested on disks that lose their
+//! power (`testing`).
 //!
 //! The main types are [`Instance`] and [`Session`], in a [`group::DiskGroup`].
 //!
@@ -57,19 +57,23 @@ mod instance;
 mod keeper;
 mod layout;
 mod log_writer;
+mod planted;
 mod recovery;
 pub mod redo;
 mod session;
 mod shared;
 mod spec;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod turn;
+mod verify;
 pub mod wait;
 mod writer;
 
 pub use error::InstanceError;
 pub use instance::{Instance, LoadProgress, Snapshot};
 pub use layout::Permutation;
-pub use recovery::Recovery;
+pub use recovery::{LostRedo, Recovery};
 pub use redo::Lsn;
 pub use session::{RedoStress, Row, SCAN_READ_MAX, Scan, Session};
 pub use spec::{InstanceSpec, OpenSpec, TornProtection, WRITERS_MAX};

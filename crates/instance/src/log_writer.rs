@@ -2,6 +2,7 @@
 //! that came while it wrote share the next write.
 
 use crate::error::InstanceError;
+use crate::planted::{Planted, planted};
 use crate::redo::buffer::Chunk;
 use crate::redo::{REDO_BLOCK_BYTES, REDO_HEADER_BYTES, REDO_PAYLOAD_BYTES, RedoHeader};
 use crate::shared::Shared;
@@ -13,7 +14,7 @@ pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError>
         let place = chunk.mark.place;
         let file = &shared.files.redo[(place.sequence % shared.log.logs.count) as usize];
         let data = &chunk.memory[..bytes];
-        let write = || file.write(place.offset, data, true);
+        let write = || file.write(place.offset, data, !planted(Planted::RedoVolatile));
         let (written, elapsed_ns) =
             ledger.timed(&shared.histograms, Event::LogFileParallelWrite, write);
         written?;

@@ -16,6 +16,7 @@ use crate::block::{self, COLUMNS};
 use crate::cache::{Claim, Exclusive, Found, Freed};
 use crate::error::InstanceError;
 use crate::group::GroupError;
+use crate::planted::{Planted, planted};
 use crate::redo::buffer::Append;
 use crate::redo::{self, Change, Lsn};
 use crate::shared::Shared;
@@ -79,10 +80,8 @@ impl Session {
     }
 
     /// Visits `rows` rows of `schema` by key, from `first_key` on, and counts those whose second
-    /// column is there: all of them.
-    ///
-    /// # Errors
-    /// When the rows do not exist, a block cannot be read, or the instance has stopped.
+    /// column is there: all of them. Fails when the rows do not exist, a block cannot be read, or
+    /// the instance has stopped.
     pub fn select(&mut self, schema: u32, first_key: u64, rows: u64) -> Result<u64, InstanceError> {
         self.call(|session| {
             session.shared.check_range(schema, first_key, rows)?;
@@ -94,10 +93,8 @@ impl Session {
         })
     }
 
-    /// Updates `rows` rows of `schema` by key, from `first_key` on. Durable after a commit.
-    ///
-    /// # Errors
-    /// As [`Session::select`]. Rows before the one that failed are updated.
+    /// Updates `rows` rows of `schema` by key, from `first_key` on. Durable after a commit. As
+    /// [`Session::select`]. Rows before the one that failed are updated.
     pub fn update(
         &mut self,
         schema: u32,
@@ -115,10 +112,8 @@ impl Session {
     }
 
     /// Ends the transaction: returns when its redo is durable, with the position of its end. One
-    /// that changed nothing has no redo and ends at once.
-    ///
-    /// # Errors
-    /// When the instance stops before; whether the transaction is durable is then unknown.
+    /// that changed nothing has no redo and ends at once. Fails when the instance stops before;
+    /// whether the transaction is durable is then unknown.
     pub fn commit(&mut self) -> Result<Lsn, InstanceError> {
         self.call(|session| {
             session.shared.health.check()?;
@@ -140,7 +135,7 @@ impl Session {
                     }
                 }
             };
-            if log.durable() < end {
+            if log.durable() < end && !planted(Planted::CommitAtOnce) {
                 let (ledger, histograms) = session.waits();
                 ledger.timed(histograms, Event::LogFileSync, || log.wait_durable(end)).0?;
             }
@@ -153,9 +148,6 @@ impl Session {
     }
 
     /// The columns of a row and how often it was updated, for checks of the data.
-    ///
-    /// # Errors
-    /// As [`Session::select`].
     pub fn row(&mut self, schema: u32, key: u64) -> Result<Row, InstanceError> {
         self.call(|session| {
             session.shared.check_range(schema, key, 1)?;
@@ -296,7 +288,8 @@ impl Session {
             }
             let clean = self.shared.cache.first_change(frame) == 0;
             records.clear();
-            if clean && self.shared.protection == TornProtection::FullPage {
+            let images = self.shared.protection == TornProtection::FullPage;
+            if clean && images && !planted(Planted::ImagesOmitted) {
                 redo::encode_image(&body, &mut records);
             }
             let version = block::version(&body) + 1;

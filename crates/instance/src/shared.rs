@@ -3,10 +3,10 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use blockstone_base::{Capability, rng};
+use blockstone_base::Capability;
 use blockstone_sys::process;
 use parking_lot::Mutex;
 
@@ -45,8 +45,8 @@ pub(crate) struct Shared {
     pub block_bytes: u64,
     pub copies: u64,
     pub dirty_limit: usize,
-    /// Whether every changed block is to be written, however young.
-    pub flushing: AtomicBool,
+    /// Position in the redo up to which every changed block is to be written, however young.
+    pub flush_to: AtomicU64,
     pub loaded: AtomicU32,
     pub orders: Vec<Permutation>,
     pub favoured: Mutex<Capability>,
@@ -107,7 +107,6 @@ impl Shared {
         let logs = Logs { count: u64::from(made.redo_logs), bytes: made.redo.get() };
         let half = (spec.log_buffer.get() / 2).min(logs.bytes / 2);
         let frames = (spec.cache.get() / made.block.get()) as usize;
-        let order = |schema| Permutation::new(made.rows, rng::mix(made.seed ^ rng::mix(schema)));
         let background = [Role::Lgwr, Role::Ckpt].into_iter().map(|role| (role, 0));
         let writers = (0..spec.writers as usize).map(|number| (Role::Dbwr, number));
         let ledgers = background.chain(writers);
@@ -130,9 +129,9 @@ impl Shared {
             block_bytes: made.block.get(),
             copies: group.redundancy().copies() as u64,
             dirty_limit: (frames / 4).max(1),
-            flushing: AtomicBool::new(false),
+            flush_to: AtomicU64::new(0),
             loaded,
-            orders: (0..u64::from(made.schemas)).map(order).collect(),
+            orders: (0..u64::from(made.schemas)).map(|schema| made.order(schema)).collect(),
             favoured: Mutex::new(Capability::Full),
             sessions: Mutex::default(),
             background: ledgers.map(|(role, number)| Arc::new(Ledger::new(role, number))).collect(),
@@ -185,14 +184,13 @@ impl Shared {
         if dirty == 0 {
             return false;
         }
-        if self.flushing.load(Ordering::Acquire)
-            || dirty >= self.dirty_limit
-            || self.cache.is_wanted()
-        {
+        if dirty >= self.dirty_limit || self.cache.is_wanted() {
             return true;
         }
         let distance = self.log.distance(&self.cache);
-        distance.blocked || distance.tail.0 - distance.oldest.0 > self.log.logs.pace_bytes()
+        distance.blocked
+            || distance.oldest.0 < self.flush_to.load(Ordering::Acquire)
+            || distance.tail.0 - distance.oldest.0 > self.log.logs.pace_bytes()
     }
 
     /// Wakes the threads that have work after a log write.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use blockstone_base::{Bytes, named};
+use blockstone_base::{Bytes, named, rng};
 
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use crate::error::InstanceError;
+use crate::layout::Permutation;
 use crate::redo::REDO_BLOCK_BYTES;
 
 /// Writers there can be: each has its part of the double-write area.
@@ -60,6 +61,10 @@ pub struct OpenSpec {
     /// Delay before the first attempt to bring back a disk that left the group; it grows with each
     /// attempt.
     pub return_after: Duration,
+    /// Open it even when damage to its disks has lost commits, which [`Recovery`] then names.
+    ///
+    /// [`Recovery`]: crate::Recovery
+    pub accept_loss: bool,
 }
 
 impl InstanceSpec {
@@ -69,6 +74,11 @@ impl InstanceSpec {
 
     pub(crate) fn schema_blocks(&self) -> u64 {
         self.rows + self.scan_blocks
+    }
+
+    /// Where the rows of a schema lie, by key.
+    pub(crate) fn order(&self, schema: u64) -> Permutation {
+        Permutation::new(self.rows, rng::mix(self.seed ^ rng::mix(schema)))
     }
 
     pub(crate) fn check(&self) -> Result<(), InstanceError> {
@@ -107,10 +117,8 @@ impl TornProtection {
 }
 
 impl OpenSpec {
-    /// Whether an instance made as `made` can be opened so, for `sessions` at a time.
-    ///
-    /// # Errors
-    /// When a parameter has a value it cannot have, or the cache is too small.
+    /// Whether an instance made as `made` can be opened so, for `sessions` at a time. Fails when a
+    /// parameter has a value it cannot have, or the cache is too small.
     pub fn check(&self, made: &InstanceSpec, sessions: u32) -> Result<(), InstanceError> {
         let refuse = |what: String, hint| Err(InstanceError::parameter(what, hint));
         if self.cache.get() < CACHE_BLOCKS_MIN * made.block.get() {
@@ -137,6 +145,7 @@ impl Default for OpenSpec {
             log_buffer: Bytes::mib(4),
             protection: TornProtection::FullPage,
             return_after: Duration::from_secs(5),
+            accept_loss: false,
         }
     }
 }

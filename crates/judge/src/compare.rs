@@ -18,7 +18,8 @@ pub fn source(recording: String, manifest: &Manifest, findings: &Findings) -> So
         trustworthy: findings.trustworthy(),
         ..Recorded::of(recording, manifest)
     };
-    let points = findings.points.iter().flat_map(|point| of_point(point, findings.drift_ratio));
+    let drift_ratio = drift_ratio(&findings.points);
+    let points = findings.points.iter().flat_map(|point| of_point(point, drift_ratio));
     Source { recorded, figures: summary(findings).chain(points).collect() }
 }
 
@@ -29,16 +30,31 @@ fn asks_for_the_file(point: &Point) -> bool {
 }
 
 fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
-    findings.summary.iter().map(|(name, figure)| Figure {
+    let warned_by = |name: &String| {
+        let warnings = findings.verdicts.iter().filter(|verdict| verdict.warns());
+        let concerned = warnings.filter(|verdict| verdict.concerns.contains(name));
+        concerned.map(|verdict| verdict.rule.clone()).collect()
+    };
+    findings.summary.iter().map(move |(name, figure)| Figure {
         key: key(name, "", &figure.unit),
         estimate: figure.estimate,
         condemned_by: figure.condemned_by.clone(),
+        warned_by: warned_by(name),
+        // Their intervals have it.
+        drift_ratio: 0.0,
     })
 }
 
-/// Drift moves whole windows, which their own samples cannot show; summary figures have it in their
-/// interval already.
-fn of_point(point: &Point, drift_ratio: Option<f64>) -> impl Iterator<Item = Figure> {
+/// What is expected of another recording, by the windows of the reference point: the prediction
+/// interval t·s·√(1 + 1/k) of their k rates, from that of their mean, t·s ÷ √k.
+fn drift_ratio(points: &[Point]) -> f64 {
+    let reference = points.iter().find(|point| point.group == Group::Reference);
+    reference
+        .map_or(0.0, |point| point.iops.relative_half_width() * f64::from(point.windows + 1).sqrt())
+}
+
+/// Drift moves whole windows, which their own samples cannot show.
+fn of_point(point: &Point, drift_ratio: f64) -> impl Iterator<Item = Figure> {
     type Read = fn(&Point) -> Estimate;
     const NUMBERS: [(&str, &str, Read); 4] = [
         ("iops", "IOPS", |p| p.iops),
@@ -50,8 +66,10 @@ fn of_point(point: &Point, drift_ratio: Option<f64>) -> impl Iterator<Item = Fig
     numbers.filter(|(.., estimate)| estimate.samples > 0).map(move |(figure, unit, estimate)| {
         Figure {
             key: key(&point.label, figure, unit),
-            estimate: crate::summary::with_drift(estimate, drift_ratio),
+            estimate,
             condemned_by: point.condemned_by.clone(),
+            warned_by: point.warned_by.clone(),
+            drift_ratio,
         }
     })
 }

@@ -2,13 +2,14 @@
 //! of a label are pooled.
 
 use blockstone_base::LatencyHistogram;
+use blockstone_base::histogram::Buckets;
 use blockstone_base::load::{LoadSpec, Op};
 use blockstone_base::stats::{self, Estimate};
-use blockstone_figures::{Grown, Known, Missing, Track, rate};
+use blockstone_figures::{CPU_USES, Grown, Known, Missing, Track, rate};
 use blockstone_record::manifest::{Group, Manifest, Phase};
 
 use crate::findings::{CpuCost, Evidence, Latency, Point};
-use crate::window::{HOST, Window, by_label};
+use crate::window::{Window, by_label};
 
 /// One point for each label, in the order in which they were first measured. A window with fewer
 /// than three ticks or without a completed operation gives no number, and therefore no point.
@@ -63,13 +64,14 @@ fn point(manifest: &Manifest, repeats: &[&Window]) -> Option<Point> {
         iops,
         // The rate of bytes stands on operations, not on bytes.
         mb_per_s: Estimate { samples: iops.samples, ..mb_per_s },
-        latency: latency(&usable, &histogram),
+        latency: latency(&usable, &histogram, u64::from(load.in_flight())),
         cpu: cpu(&usable),
         evidence: evidence(&load, &usable),
         slices: usable.iter().flat_map(|window| window.slices()).collect(),
         histogram,
         stop: phase.stop,
         condemned_by: Vec::new(),
+        warned_by: Vec::new(),
         load,
     })
 }
@@ -80,12 +82,22 @@ fn pooled(windows: &[&Window], track: impl Fn(&Window) -> Track) -> Option<Estim
     stats::pool(&rates.ok()?)
 }
 
-fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
+fn latency(windows: &[&Window], all: &LatencyHistogram, in_flight: u64) -> Latency {
     let duration_ns = windows.iter().map(|window| window.duration_ns()).sum();
+    let mut unfinished = LatencyHistogram::new();
+    windows.iter().filter_map(|w| w.unfinished.as_ref()).for_each(|one| unfinished.merge(one));
+    let none = LatencyHistogram::new();
     let quantile = |q: f64| {
-        let of = |histogram: &LatencyHistogram| histogram.quantile(q, duration_ns);
-        let repeats: Vec<Estimate> = windows.iter().map(|window| of(&window.histogram)).collect();
-        with_repeats(of(all), &repeats)
+        let of = |window: &&Window| {
+            let unfinished = window.unfinished.as_ref().unwrap_or(&none);
+            let seconds: Vec<&Buckets> = window.seconds.iter().collect();
+            window.histogram.quantile_with((unfinished, in_flight), q, &seconds, duration_ns)
+        };
+        let repeats: Vec<Estimate> = windows.iter().map(of).collect();
+        let in_flight = in_flight * windows.len() as u64;
+        let seconds: Vec<&Buckets> = windows.iter().flat_map(|window| &window.seconds).collect();
+        let of_all = all.quantile_with((&unfinished, in_flight), q, &seconds, duration_ns);
+        with_repeats(of_all, &repeats)
     };
     let within: Vec<Estimate> = windows.iter().map(|window| mean_latency(window)).collect();
     let half = stats::pool(&within).map_or(0.0, |pooled| (pooled.high - pooled.low) / 2.0);
@@ -100,7 +112,8 @@ fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
         ns_p999: quantile(0.999),
         ns_p9999: quantile(0.9999),
         ns_min: all.min_ns(),
-        ns_max: all.max_ns(),
+        ns_max: all.max_ns().max(unfinished.max_ns()),
+        unfinished: windows.iter().all(|w| w.unfinished.is_some()).then(|| unfinished.count()),
         lag_ns_mean: lag_ns_sum as f64 / ops.max(1) as f64,
         lag_ns_max: windows.iter().map(|window| window.lag_ns_max).max().unwrap_or(0),
     }
@@ -109,7 +122,7 @@ fn latency(windows: &[&Window], all: &LatencyHistogram) -> Latency {
 /// The order statistics of all samples know nothing of what moved between repeats; where the
 /// repeats disagree by more, their disagreement is the interval.
 fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
-    if repeats.len() < 2 {
+    if repeats.len() < 2 || all.is_lower_bound() {
         return all;
     }
     let half = stats::pool(repeats).map_or(0.0, |pooled| (pooled.high - pooled.low) / 2.0);
@@ -120,8 +133,8 @@ fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
     }
 }
 
-/// Mean latency of a window: the slope of the latency sum over the operations, so that its interval
-/// counts neighbouring slices as related, as the rate's does.
+/// Mean latency of a window: the growth of the latency sum over the operations, so that its
+/// interval counts neighbouring slices as related, as the rate's does.
 fn mean_latency(window: &Window) -> Estimate {
     let track: Track = window.ticks.iter().map(|tick| (tick.ops, tick.latency_ns_sum)).collect();
     rate(&track).map_or_else(
@@ -142,13 +155,10 @@ pub struct Foreign {
 }
 
 /// Foreign processor time of the windows.
-///
-/// # Errors
-/// When it was not measured in all of them.
 pub fn foreign(windows: &[&Window]) -> Result<Foreign, Missing> {
     let host = |columns: &[&str]| total(windows, |w| w.host.sum(columns));
     let process = |column: &str| total(windows, |w| w.process.get(column));
-    let all = host(&HOST)?.max(1.0);
+    let all = host(&CPU_USES)?.max(1.0);
     let foreign_user = host(&["cpu_user_ns", "cpu_nice_ns"])? - process("cpu_user_ns")?;
     let foreign_system = host(&["cpu_system_ns"])? - process("cpu_system_ns")?;
     Ok(Foreign {
@@ -158,28 +168,27 @@ pub fn foreign(windows: &[&Window]) -> Result<Foreign, Missing> {
 }
 
 /// Share of time in which the hypervisor ran other guests.
-///
-/// # Errors
-/// When it was not measured in all windows.
 pub fn steal_ratio(windows: &[&Window]) -> Known {
     host_share(windows, &["cpu_steal_ns"])
 }
 
 fn host_share(windows: &[&Window], columns: &[&str]) -> Known {
-    let all = total(windows, |w| w.host.sum(&HOST));
+    let all = total(windows, |w| w.host.sum(&CPU_USES));
     blockstone_figures::ratio(total(windows, |w| w.host.sum(columns)), all)
 }
 
 fn cpu(windows: &[&Window]) -> CpuCost {
     let ops = windows.iter().map(|window| window.completed_ops()).sum::<u64>().max(1) as f64;
     let per_io = |column: &str| total(windows, |w| w.process.get(column)).map(|all| all / ops).ok();
+    // Spinning until an operation is due is no part of its cost.
+    let spun = total(windows, |w| w.spin_ns_sum).map_or(0.0, |all| all / ops);
     CpuCost {
-        user_ns_per_io: per_io("cpu_user_ns"),
+        user_ns_per_io: per_io("cpu_user_ns").map(|all| (all - spun).max(0.0)),
         system_ns_per_io: per_io("cpu_system_ns"),
         switches_voluntary_per_io: per_io("switches_voluntary"),
         switches_involuntary_per_io: per_io("switches_involuntary"),
         run_queue_ns_per_io: per_io("run_queue_ns"),
-        host_busy_ratio: host_share(windows, &HOST[..5]).ok(),
+        host_busy_ratio: host_share(windows, &CPU_USES[..5]).ok(),
         foreign_busy_ratio: foreign(windows).map(|foreign| foreign.busy_ratio).ok(),
         steal_ratio: steal_ratio(windows).ok(),
     }
@@ -231,9 +240,6 @@ fn total(windows: &[&Window], get: impl Fn(&Window) -> Grown) -> Known {
 }
 
 /// The growth of a counter of the named device in a window.
-///
-/// # Errors
-/// When it was not measured.
 pub fn device(window: &Window, name: &str, column: &str) -> Grown {
     let device = window.devices.iter().find(|(device, _)| device == name);
     device.ok_or(Missing::Unknown)?.1.get(column)
@@ -273,6 +279,21 @@ mod tests {
         assert_eq!(point.evidence.process_bytes, Some(point.evidence.completed_bytes));
         assert!((point.evidence.device_ns_mean.unwrap() - 180e3).abs() < 1.0);
         assert_eq!((point.slices.len(), point.windows), (20, 1));
+    }
+
+    #[test]
+    fn what_a_window_cut_off_makes_the_tail_a_lower_bound() {
+        let mut fixture = repeats(&[Behaviour::natural(20_000.0, 200e3)]);
+        assert_eq!(single(&fixture).latency.unfinished, None);
+        // The four requests in flight hung for the last half second.
+        let mut lasted = LatencyHistogram::new();
+        (0..4).for_each(|_| lasted.record(500_000_000));
+        fixture.windows[0].unfinished = Some(lasted);
+        let latency = single(&fixture).latency;
+        assert_eq!(latency.unfinished, Some(4));
+        assert!(!latency.ns_p50.is_lower_bound() && latency.ns_p50.value < 300e3);
+        assert!(latency.ns_p9999.is_lower_bound() && latency.ns_p9999.value > 490e6);
+        assert!(latency.ns_max > 490_000_000);
     }
 
     #[test]

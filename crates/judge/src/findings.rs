@@ -67,6 +67,8 @@ pub struct Point {
     pub stop: Stop,
     /// Rules that condemn this point; empty when it stands.
     pub condemned_by: Vec<String>,
+    /// Rules that warn of this point.
+    pub warned_by: Vec<String>,
 }
 
 /// Latencies in nanoseconds.
@@ -80,6 +82,9 @@ pub struct Latency {
     pub ns_p9999: Estimate,
     pub ns_min: u64,
     pub ns_max: u64,
+    /// Operations that had not completed at the window's end. Quantiles that these decide are lower
+    /// bounds: the high end of their interval is null. None in recordings of older versions.
+    pub unfinished: Option<u64>,
     /// Mean delay of submissions behind their intended start (open loop; zero in a closed loop).
     #[schemars(with = "Option<f64>")]
     pub lag_ns_mean: f64,

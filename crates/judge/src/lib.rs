@@ -42,11 +42,8 @@ use rules::{Case, Evidence, RunCase, ScanCase, judge};
 pub use run::RunFindings;
 use window::Window;
 
-/// Derives and judges a recording.
-///
-/// # Errors
-/// When its series or histograms cannot be read. What they lack is no error: a figure without
-/// support is absent, and a rule without evidence is inconclusive.
+/// Derives and judges a recording. What it lacks is no error: a figure without support is absent,
+/// and a rule without evidence is inconclusive.
 pub fn find(recording: &Recording) -> Result<Findings, RecordError> {
     Ok(find_in(&recording.manifest, &window::read(recording)?))
 }
@@ -69,11 +66,7 @@ pub fn find_in(manifest: &Manifest, windows: &[Window]) -> Findings {
 }
 
 /// Derives and judges a run; with the manifest of a calibration of the same path, also against
-/// that.
-///
-/// # Errors
-/// When its series or histograms cannot be read. What they lack is no error: a figure without
-/// support is absent, and a rule without evidence is inconclusive.
+/// that. As in [`find`], what it lacks is no error.
 pub fn find_run(
     recording: &Recording,
     calibration: Option<&Manifest>,

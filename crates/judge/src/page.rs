@@ -29,7 +29,7 @@ pub fn rules_page() -> String {
 
 /// The verbs whose recordings a rule judges: `calibrate, run`.
 fn subjects(rule: &Rule) -> String {
-    let verbs: Vec<&str> = rule.applies_to().map(Subject::verb).collect();
+    let verbs: Vec<&str> = rule.applies_to().map(Subject::name).collect();
     verbs.join(", ")
 }
 

@@ -18,6 +18,7 @@ mod failed_session;
 mod generator_bound;
 mod hole;
 mod io_errors;
+mod late_start;
 mod littles_law;
 mod lying_flush;
 mod maintenance;
@@ -37,6 +38,7 @@ mod unsteady;
 mod unwritten;
 mod work_unit;
 
+use blockstone_base::named;
 pub(crate) use blockstone_base::units::format_ns as time;
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
@@ -71,23 +73,13 @@ pub enum Check {
     Scan(fn(&ScanCase) -> Judgement),
 }
 
-/// A kind of recording, by the verb that makes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
-    Calibration,
-    Run,
-    Scan,
-}
-
-impl Subject {
-    pub const ALL: [Self; 3] = [Self::Calibration, Self::Run, Self::Scan];
-
-    pub const fn verb(self) -> &'static str {
-        match self {
-            Self::Calibration => "calibrate",
-            Self::Run => "run",
-            Self::Scan => "reduce",
-        }
+named! {
+    /// A kind of recording, by the verb that makes it.
+    #[derive(PartialOrd, Ord)]
+    Subject {
+        Calibration = "calibrate",
+        Run = "run",
+        Scan = "reduce",
     }
 }
 
@@ -188,19 +180,25 @@ pub(crate) fn judge(evidence: &Evidence) -> Judged {
 }
 
 impl Judged {
-    /// Marks the figures and points that a verdict condemns, and returns the verdicts.
+    /// Marks the points that a verdict warns of and the figures and points that one condemns, and
+    /// returns the verdicts.
     pub(crate) fn mark(
         self,
         summary: &mut [(String, Figure)],
         points: &mut [Point],
     ) -> Vec<Verdict> {
-        for (verdict, places) in self.0.iter().filter(|(verdict, _)| verdict.condemns()) {
+        for (verdict, places) in self.0.iter().filter(|(verdict, _)| verdict.failed()) {
             for point in points.iter_mut().filter(|point| places.contains(&point.label)) {
-                point.condemned_by.push(verdict.rule.clone());
+                let rules = match verdict.weight {
+                    Weight::Condemns => &mut point.condemned_by,
+                    Weight::Warns => &mut point.warned_by,
+                };
+                rules.push(verdict.rule.clone());
             }
-            for (_, figure) in
-                summary.iter_mut().filter(|(name, _)| verdict.concerns.contains(name))
-            {
+            let concerned = summary
+                .iter_mut()
+                .filter(|(name, _)| verdict.condemns() && verdict.concerns.contains(name));
+            for (_, figure) in concerned {
                 figure.condemned_by.push(verdict.rule.clone());
             }
         }

@@ -5,6 +5,7 @@ mod io;
 mod latency;
 mod ledger;
 mod noise;
+mod parts;
 mod profile;
 mod scan;
 mod summary;
@@ -13,6 +14,7 @@ mod united;
 mod window;
 
 use blockstone_base::stats::Estimate;
+use blockstone_base::table::{Spread, is_told};
 use blockstone_base::verdict::Verdict;
 use blockstone_figures::History;
 use blockstone_record::manifest::{Figure, Manifest, Stop};
@@ -24,6 +26,7 @@ use crate::Findings;
 pub(crate) use ledger::has_server;
 pub use ledger::{LedgerCell, LedgerRow};
 pub use noise::{Noise, NoiseEffect};
+pub use parts::{latency_parts, parts};
 pub use scan::{Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
 pub use summary::{ABOUT as ABOUT_FIGURES, NAMES as FIGURES};
 pub(crate) use window::RunWindow;
@@ -39,6 +42,9 @@ pub struct RunFindings {
     /// Length of the window; zero when the run did not come that far.
     #[serde(skip)]
     pub window_ns: u64,
+    /// Whether these are of a part of the window: what did not happen in it is listed as zero.
+    #[serde(skip)]
+    pub is_part: bool,
     /// Sessions that ran.
     #[serde(skip)]
     pub sessions: u64,
@@ -96,7 +102,7 @@ pub struct ProfileRow {
 }
 
 /// The sessions' database time as a tree: all parts add up to `db_time_ns`.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DbTime {
     /// Wall time inside the calls of sessions.
     pub db_time_ns: u64,
@@ -199,6 +205,13 @@ pub struct Percentiles {
     pub ns_p999: Estimate,
     pub ns_p9999: Estimate,
     pub ns_max: u64,
+    /// All of them, for quantiles over several parts of a window.
+    #[serde(skip)]
+    pub spread: Spread,
+    /// Operations that had not ended at the window's end: a quantile that they decide is a lower
+    /// bound, and the high end of its interval is null. None for events, and in recordings of older
+    /// versions.
+    pub unfinished: Option<u64>,
 }
 
 impl Percentiles {
@@ -212,9 +225,8 @@ impl Percentiles {
             (0.999, self.ns_p999),
             (0.9999, self.ns_p9999),
         ];
-        // Half a sample's grace: 1 − q is not exact.
-        let beyond = |share: f64| self.count as f64 * (1.0 - share) + 0.5 >= 1.0;
-        all.map(|(share, estimate)| (share, beyond(share).then_some(estimate)))
+        let count = self.count as f64;
+        all.map(|(share, estimate)| (share, is_told(count, share).then_some(estimate)))
     }
 }
 
@@ -308,23 +320,30 @@ pub(crate) fn find(
 }
 
 fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
-    let mut findings = RunFindings {
+    let mut findings = counted(window, time::db_time(window));
+    findings.latencies = latency::percentiles(window);
+    findings.summary = summary::figures(window, &findings);
+    findings.efficiency = summary::efficiency(&findings.summary, calibration);
+    findings
+}
+
+/// What stands on counters alone, so of any part of a window too.
+fn counted(window: &RunWindow, db_time: Option<DbTime>) -> RunFindings {
+    let waits = time::waits(window, db_time.as_ref());
+    RunFindings {
         label: window.phase.label.clone(),
         window_ns: window.duration_ns(),
+        is_part: window.is_part(),
         sessions: window.sessions(),
         stop: Some(window.phase.stop),
         load_profile: profile::rows(window),
-        db_time: time::db_time(window),
+        classes: time::classes(window, &waits, db_time.as_ref()),
+        db_time,
+        waits,
+        roles: io::transfers(window, "role"),
+        disks: io::transfers(window, "disk"),
+        ledger: ledger::rows(window),
+        littles_law: latency::littles_law(window),
         ..RunFindings::default()
-    };
-    findings.waits = time::waits(window, findings.db_time.as_ref());
-    findings.classes = time::classes(window, &findings.waits, findings.db_time.as_ref());
-    findings.roles = io::transfers(window, "role");
-    findings.disks = io::transfers(window, "disk");
-    findings.latencies = latency::percentiles(window);
-    findings.littles_law = latency::littles_law(window);
-    findings.summary = summary::figures(window, &findings);
-    findings.ledger = ledger::rows(window);
-    findings.efficiency = summary::efficiency(&findings.summary, calibration);
-    findings
+    }
 }

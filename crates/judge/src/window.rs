@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::LatencyHistogram;
-use blockstone_figures::{Grown, History, Interval, Missing, Track};
+use blockstone_base::histogram::Buckets;
+use blockstone_figures::{CPU_USES, Grown, History, Interval, Missing, Track};
 use blockstone_record::manifest::{Manifest, Phase};
 use blockstone_record::{LatencyClock, RecordError, Recording};
 
 /// Role and object of the second load in histograms and series.
 const BACKGROUND: &str = "background";
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Window {
     /// Index into the manifest's phases.
     pub phase: usize,
@@ -21,10 +22,19 @@ pub struct Window {
     pub background: Track,
     /// Windowed latencies of the main load from the intended start.
     pub histogram: LatencyHistogram,
+    /// The same second by second.
+    pub seconds: Vec<Buckets>,
+    /// How long operations had lasted that had not completed at the window's end; none in
+    /// recordings of older versions.
+    pub unfinished: Option<LatencyHistogram>,
     /// Sum of submission delays in the window.
     pub lag_ns_sum: u64,
     /// The longest of them since the phase began.
     pub lag_ns_max: u64,
+    /// Sum of the part of these delays that is the load generator's own.
+    pub late_ns_sum: Grown,
+    /// How long workers spun until operations were due.
+    pub spin_ns_sum: Grown,
     /// What was checked and what went wrong, over the whole phase: an error during warm-up counts.
     pub checks: Checks,
     pub process: Growth,
@@ -69,9 +79,6 @@ impl Growth {
     }
 
     /// The growth of `column`.
-    ///
-    /// # Errors
-    /// The reason why it was not measured.
     pub fn get(&self, column: &str) -> Grown {
         self.0.get(column).copied().unwrap_or(Err(Missing::NotInVersion))
     }
@@ -84,9 +91,6 @@ impl Growth {
     }
 
     /// The sum over `columns`.
-    ///
-    /// # Errors
-    /// The reason of the first that was not measured.
     pub fn sum(&self, columns: &[&str]) -> Grown {
         columns.iter().map(|column| self.get(column)).sum()
     }
@@ -105,6 +109,27 @@ impl FromIterator<(&'static str, u64)> for Growth {
     }
 }
 
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            phase: 0,
+            ticks: Vec::new(),
+            background: Track::default(),
+            histogram: LatencyHistogram::new(),
+            seconds: Vec::new(),
+            unfinished: None,
+            lag_ns_sum: 0,
+            lag_ns_max: 0,
+            late_ns_sum: Ok(0),
+            spin_ns_sum: Ok(0),
+            checks: Checks::default(),
+            process: Growth::default(),
+            host: Growth::default(),
+            devices: Vec::new(),
+        }
+    }
+}
+
 impl Window {
     /// Length in nanoseconds, from the first to the last tick.
     pub fn duration_ns(&self) -> u64 {
@@ -117,6 +142,11 @@ impl Window {
     /// Operations completed between the edges.
     pub fn completed_ops(&self) -> u64 {
         self.grown(|tick| tick.ops)
+    }
+
+    /// Sum of the latencies, from the intended start, of operations completed between the edges.
+    pub fn latency_ns_sum(&self) -> u64 {
+        self.grown(|tick| tick.latency_ns_sum)
     }
 
     /// Bytes completed between the edges, by the main load.
@@ -185,23 +215,10 @@ pub(crate) const PROCESS: [&str; 7] = [
     "write_bytes",
     "run_queue_ns",
 ];
-pub(crate) const HOST: [&str; 8] = [
-    "cpu_user_ns",
-    "cpu_nice_ns",
-    "cpu_system_ns",
-    "cpu_irq_ns",
-    "cpu_softirq_ns",
-    "cpu_iowait_ns",
-    "cpu_idle_ns",
-    "cpu_steal_ns",
-];
 pub(crate) const BLOCK: [&str; 7] =
     ["read_ios", "read_bytes", "read_ns", "write_ios", "write_bytes", "write_ns", "flush_ios"];
 
 /// Reads the window of every phase that held a load between two edges, in the order of the phases.
-///
-/// # Errors
-/// When a series or the histograms cannot be read.
 pub fn read(recording: &Recording) -> Result<Vec<Window>, RecordError> {
     let manifest = &recording.manifest;
     let history = History::read_probes(recording, |probe| PROBES.contains(&probe))?;
@@ -230,12 +247,13 @@ impl Window {
         };
         let in_phase = |column| interval.in_phase("load", "", column).unwrap_or(0);
         let lag_ns_max = interval.level("load", "", "lag_ns_max").unwrap_or(0.0);
-        let mut histogram = LatencyHistogram::new();
+        let (mut histogram, mut seconds) = (LatencyHistogram::new(), Vec::new());
         let of_main_load = |(role, clock, _): &(&str, LatencyClock, _)| {
             *role != BACKGROUND && *clock == LatencyClock::Intended
         };
-        for (.., all) in interval.histograms().filter(of_main_load) {
+        for (role, clock, all) in interval.histograms().filter(of_main_load) {
             histogram.merge(all);
+            seconds.extend(interval.seconds_of(role, clock).into_iter().cloned());
         }
         let device =
             |name: &String| (name.clone(), Growth::of(interval, ("block", name.as_str()), &BLOCK));
@@ -245,8 +263,12 @@ impl Window {
             ticks: track("completed_ops").into_iter().map(tick).collect(),
             background: interval.track("load", BACKGROUND, "completed_bytes").unwrap_or_default(),
             histogram,
+            seconds,
+            unfinished: interval.histogram("", LatencyClock::Unfinished).cloned(),
             lag_ns_sum: interval.grown("load", "", "lag_ns_sum").unwrap_or(0),
             lag_ns_max: lag_ns_max as u64,
+            late_ns_sum: interval.grown("load", "", "late_ns_sum"),
+            spin_ns_sum: interval.grown("load", "", "spin_ns_sum"),
             checks: Checks {
                 failed_ops: in_phase("failed_ops"),
                 stamps_verified: in_phase("stamps_verified"),
@@ -254,7 +276,7 @@ impl Window {
                 mismatches: in_phase("mismatches"),
             },
             process: Growth::of(interval, ("process", ""), &PROCESS),
-            host: Growth::of(interval, ("host", ""), &HOST),
+            host: Growth::of(interval, ("host", ""), &CPU_USES),
             devices: devices.map(|device_at| device(&device_at.name)).collect(),
         }
     }
@@ -275,7 +297,7 @@ mod tests {
 
     static LOAD: Schema = SERIES;
     static PROCESS_SCHEMA: Schema = schema("process", &counters(PROCESS));
-    static HOST_SCHEMA: Schema = schema("host", &counters(HOST));
+    static HOST_SCHEMA: Schema = schema("host", &counters(CPU_USES));
     static BLOCK_SCHEMA: Schema = schema("block", &counters(BLOCK));
 
     fn record(fixture: &Fixture, dir: &Path) -> Recording {
@@ -313,7 +335,7 @@ mod tests {
             }
         };
         grown(("process", ""), &window.process, &PROCESS);
-        grown(("host", ""), &window.host, &HOST);
+        grown(("host", ""), &window.host, &CPU_USES);
         for (name, growth) in &window.devices {
             grown(("block", name), growth, &BLOCK);
         }

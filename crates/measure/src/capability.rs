@@ -28,9 +28,6 @@ pub fn privilege() -> NamedCapability {
 }
 
 /// The first of `required` that is degraded, as a message; none when all are there.
-///
-/// # Errors
-/// When a name is unknown.
 pub fn missing(
     capabilities: &[NamedCapability],
     required: &[String],

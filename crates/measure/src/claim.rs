@@ -68,10 +68,8 @@ pub struct Device<'a> {
 
 impl Device<'_> {
     /// Refuses a device that was named once, is in use or is not empty. One that holds nothing but
-    /// what `is_remains` knows as left by a killed measurement counts as empty.
-    ///
-    /// # Errors
-    /// When it is refused, is no device or cannot be read.
+    /// what `is_remains` knows as left by a killed measurement counts as empty. Fails when it is
+    /// refused, is no device or cannot be read.
     pub fn claim(
         &self,
         is_remains: impl FnOnce(&Path) -> Result<bool, FileError>,
@@ -91,10 +89,7 @@ impl Device<'_> {
     }
 }
 
-/// Refuses a directory in which this user cannot create files.
-///
-/// # Errors
-/// When it is refused.
+/// Refuses a directory in which this user cannot create files. Fails when it is refused.
 pub fn directory(path: &Path) -> Result<(), ClaimError> {
     let access = Access::WRITE_OK | Access::EXEC_OK;
     rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS)

@@ -22,9 +22,6 @@ const BLOCK_BYTES: u64 = 4096;
 
 /// How the file or device at `path` lies on its device, and what the data in its first `span_bytes`
 /// look like. The page cache keeps nothing of our own file, which later reads must not find there.
-///
-/// # Errors
-/// When it cannot be read, or can be neither mapped nor searched for holes.
 pub fn examine(
     path: &Path,
     ours: bool,
@@ -41,10 +38,8 @@ pub fn examine(
     Ok(FileEvidence { path: path.display().to_string(), ours, map, sample })
 }
 
-/// How the file or device at `path` lies on its device.
-///
-/// # Errors
-/// When it can be neither mapped nor searched for holes.
+/// How the file or device at `path` lies on its device. Fails when it can be neither mapped nor
+/// searched for holes.
 pub fn map(path: &Path) -> Result<FileMap, FileError> {
     let file = BlockFile::open(path, Access::Read, false)?;
     let looked_at = File::open(path).map_err(|e| file.error("open", e))?;

@@ -4,25 +4,21 @@
 //! This is the one place where a window opens and closes. What differs between a calibration and a
 //! workload (what is read, when it has settled, when enough is known) is in its [`Loaded`].
 
-use blockstone_base::stats;
 use blockstone_base::units::Nanos;
 use blockstone_record::manifest::Stop;
 
-use crate::{Observer, Session};
+use crate::{Observer, Session, settling};
 
 pub trait Loaded {
     type Error;
 
-    /// Ticks over which the rate must show no trend for the warm-up to end.
+    /// The fewest ticks over which the rate must show no trend for the warm-up to end.
     const SETTLED_TICKS: usize;
 
     /// The longest warm-up; zero opens the window at once.
     fn warm_up(&self) -> Nanos;
 
     /// Reads and records everything under one instant.
-    ///
-    /// # Errors
-    /// When it cannot be read or recorded.
     fn tick(
         &mut self,
         session: &mut Session,
@@ -82,17 +78,15 @@ pub struct Progress {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Whether the warm-up ended because the rate had settled, or was not asked for.
-    pub settled: bool,
+    /// Whether the rate had settled: before the window or, where the warm-up was too short to
+    /// tell, without a trend in it. None without a warm-up, or with too few ticks in both.
+    pub settled: Option<bool>,
     pub start_ns: u64,
     pub end_ns: u64,
     pub stop: Stop,
 }
 
-/// Warms `loaded` up and measures it in one window.
-///
-/// # Errors
-/// When the load cannot be read or recorded.
+/// Warms `loaded` up and measures it in one window. Fails when the load cannot be read or recorded.
 pub fn hold<L: Loaded>(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -101,39 +95,50 @@ pub fn hold<L: Loaded>(
     session.start_ticks();
     let settled = warm_up(session, observer, loaded)?;
     loaded.open_window();
-    let start_ns = loaded.tick(session, observer, Stage::Start)?.t_ns;
+    let start = loaded.tick(session, observer, Stage::Start)?;
+    let start_ns = start.t_ns;
+    let mut ticks = vec![(start.t_ns, start.count)];
     loop {
         session.wait_for_tick();
         // Decided before the tick, which then is read as the edge that it is.
         let stop = stop(session.now_ns() - start_ns, observer, loaded);
         let stage = if stop.is_some() { Stage::End } else { Stage::Inside };
-        let end_ns = loaded.tick(session, observer, stage)?.t_ns;
+        let Progress { t_ns: end_ns, count } = loaded.tick(session, observer, stage)?;
+        ticks.push((end_ns, count));
         if let Some(stop) = stop {
             loaded.close_window();
+            let settled = match settled {
+                Some(false) => settling::in_window(&ticks),
+                known => known,
+            };
             return Ok(Window { settled, start_ns, end_ns, stop });
         }
     }
 }
 
-/// Until the rate shows no trend, or the limit. Returns whether it has settled.
+/// Until the rate shows no trend, or the limit. Returns whether it has settled; none where no
+/// warm-up was asked for.
 fn warm_up<L: Loaded>(
     session: &mut Session,
     observer: &mut dyn Observer,
     loaded: &mut L,
-) -> Result<bool, L::Error> {
+) -> Result<Option<bool>, L::Error> {
+    if loaded.warm_up() == Nanos(0) {
+        return Ok(None);
+    }
     let limit_ns = session.now_ns() + loaded.warm_up().get();
-    let mut settled = loaded.warm_up() == Nanos(0);
+    let mut settled = false;
     let mut ticks = Vec::new();
     while !settled && session.now_ns() < limit_ns {
         session.wait_for_tick();
         let Progress { t_ns, count } = loaded.tick(session, observer, Stage::WarmUp)?;
         ticks.push((t_ns, count));
-        settled = stats::settled(&ticks, L::SETTLED_TICKS) || loaded.finished();
+        settled = settling::in_warm_up(&ticks, L::SETTLED_TICKS) || loaded.finished();
         if loaded.failed() || observer.interrupted().is_some() {
             break;
         }
     }
-    Ok(settled)
+    Ok(Some(settled))
 }
 
 fn stop<L: Loaded>(length_ns: u64, observer: &dyn Observer, loaded: &L) -> Option<Stop> {

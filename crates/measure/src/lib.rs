@@ -42,6 +42,7 @@ mod observer;
 mod opening;
 pub mod scratch;
 mod session;
+mod settling;
 mod ticks;
 
 pub use observer::{Live, Observer, Rate};

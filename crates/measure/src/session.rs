@@ -38,17 +38,11 @@ pub struct SessionSpec<'a> {
 
 impl Session {
     /// Starts a recording; its clock begins now.
-    ///
-    /// # Errors
-    /// When the directory cannot be written.
     pub fn start(spec: SessionSpec<'_>) -> Result<Self, RecordError> {
         Self::start_on(Box::new(MonotonicClock), spec)
     }
 
     /// Starts a recording whose time is that of `clock`.
-    ///
-    /// # Errors
-    /// When the directory cannot be written.
     pub fn start_on(clock: Box<dyn Clock>, spec: SessionSpec<'_>) -> Result<Self, RecordError> {
         let SessionSpec { dir, manifest, devices, series, tick } = spec;
         let context = Context::of_target(Path::new("/"), devices);
@@ -109,10 +103,8 @@ impl Session {
     }
 
     /// Reads the measured thing, whose counts make rates, and then every probe; records all under
-    /// one instant, which is returned with what `read` returns.
-    ///
-    /// # Errors
-    /// When the rows cannot be written.
+    /// one instant, which is returned with what `read` returns. Fails when the rows cannot be
+    /// written.
     pub fn tick<T>(
         &mut self,
         read: impl FnOnce(&mut Vec<Reading>) -> T,
@@ -135,18 +127,13 @@ impl Session {
     }
 
     /// Writes what the last phase produced. Called between phases, so that it is in no window.
-    ///
-    /// # Errors
-    /// When the disk refuses.
+    /// Fails when the disk refuses.
     pub fn end_phase(&mut self) -> Result<(), RecordError> {
         self.recorder.end_segment()?;
         self.recorder.save()
     }
 
-    /// Ends the recording.
-    ///
-    /// # Errors
-    /// When the disk refuses.
+    /// Ends the recording. Fails when the disk refuses.
     pub fn close(self, end: End) -> Result<(), RecordError> {
         self.recorder.close(end)
     }

@@ -258,12 +258,12 @@ impl Device {
     /// A device of which only its counters were written down.
     fn saved(pages: &Pages, name: &str) -> Self {
         let kind = kind_by_name(name);
+        let word = kind.map(|kind| kind.name().to_owned());
         let beneath = paths_by_name(name, pages.between("/sys/class/block/", "/stat"));
-        let beneath = beneath.map_or(Cell::Unmeasured, Cell::Text);
         let stat = Source::saved(pages, &format!("/sys/class/block/{name}/stat"));
         Self {
             name: name.to_owned(),
-            states: [kind.map_or(Cell::Unmeasured, kind_cell), beneath],
+            states: [word, beneath].map(|text| text.map_or(Cell::Unmeasured, Cell::Text)),
             stat,
             request_based: matches!(kind, Some(DeviceKind::Disk | DeviceKind::Loop)),
             counters: [Rising::default(); FIELDS.len()],
@@ -282,8 +282,8 @@ impl Device {
         }
         let cell = |(index, &(field, unit)): (usize, &(usize, u64))| {
             let value = raw[field].map(|value| match SCHEMA.columns[STATES + index].kind {
-                Kind::Counter => self.counters[index].at(value) * unit,
-                Kind::Gauge | Kind::State => value * unit,
+                Kind::Counter => self.counters[index].at(value).saturating_mul(unit),
+                Kind::Gauge | Kind::State => value.saturating_mul(unit),
             });
             Cell::from(value)
         };
@@ -315,19 +315,7 @@ impl Device {
 
 fn states(root: &Path, name: &str) -> [Cell; STATES] {
     let Some(device) = survey::device(root, name) else { return [const { Cell::Unmeasured }; 2] };
-    [kind_cell(device.kind), Cell::Text(device.beneath.join(" "))]
-}
-
-pub fn kind_cell(kind: DeviceKind) -> Cell {
-    let word = match kind {
-        DeviceKind::Disk => "disk",
-        DeviceKind::Partition => "partition",
-        DeviceKind::Loop => "loop",
-        DeviceKind::DeviceMapper => "dm",
-        DeviceKind::Raid => "md",
-        DeviceKind::Zram => "zram",
-    };
-    Cell::Text(word.to_owned())
+    [Cell::Text(device.kind.name().to_owned()), Cell::Text(device.beneath.join(" "))]
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ pub const TICK_NS: u64 = 10_000_000;
 /// steal.
 pub const FIELDS: [usize; 8] = [0, 1, 2, 5, 6, 4, 3, 7];
 
+/// More are no machine's: a number that high would only take memory.
+const CPUS_MAX: usize = blockstone_sys::proc::CPUS_MAX;
+
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let stat = Source::of(context, "/proc/stat", "procfs is not mounted");
     Box::new(Cpu { stat, counters: Vec::new() })
@@ -55,14 +58,15 @@ impl Probe for Cpu {
                 continue;
             }
             let mut values = numbers(rest);
-            let Some(index) = values.next().map(|index| index as usize) else { continue };
+            let index = values.next().map(|index| index as usize);
+            let Some(index) = index.filter(|&index| index < CPUS_MAX) else { continue };
             let ticks: Vec<u64> = values.collect();
             if self.counters.len() <= index {
                 self.counters.resize(index + 1, Default::default());
             }
             let pairs = self.counters[index].iter_mut().zip(FIELDS);
             let cell = |(counter, field): (&mut Rising, usize)| {
-                Cell::from(ticks.get(field).map(|&raw| counter.at(raw) * TICK_NS))
+                Cell::from(ticks.get(field).map(|&raw| counter.at(raw).saturating_mul(TICK_NS)))
             };
             rows.push(Row { object: format!("cpu{index}"), cells: pairs.map(cell).collect() });
         }
@@ -70,5 +74,52 @@ impl Probe for Cpu {
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
         self.stat.unmeasured().map_or(Vec::new(), |why| all_unmeasured(&SCHEMA, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Pages, registry};
+
+    /// The rows of every probe on these files, two looks after each other.
+    fn rows_of(files: &[(&str, &str)]) -> Vec<Row> {
+        let pages = Pages::default();
+        let texts = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
+        pages.turn(texts.collect::<BTreeMap<_, _>>());
+        let context = Context::of_pages(pages);
+        let mut rows = Vec::new();
+        for entry in registry::of(&context) {
+            let mut probe = (entry.open)(&context);
+            probe.sample(&mut rows);
+            probe.sample(&mut rows);
+        }
+        rows
+    }
+
+    #[test]
+    fn a_number_that_no_processor_has_is_skipped() {
+        let rows = rows_of(&[("/proc/stat", "cpu0 1 2 3 4\ncpu18446744073709551615 1 2 3 4\n")]);
+        let processors = rows.iter().filter(|row| row.object.starts_with("cpu"));
+        assert_eq!(processors.map(|row| row.object.as_str()).collect::<Vec<_>>(), ["cpu0", "cpu0"]);
+    }
+
+    #[test]
+    fn numbers_beyond_our_units_stay_as_large_as_can_be() {
+        let most = u64::MAX.to_string();
+        let rows = rows_of(&[
+            ("/proc/stat", &format!("cpu {most} 2\ncpu0 {most} 2\n")),
+            (
+                "/proc/meminfo",
+                &format!("Cached: {most} kB\nBuffers: {most} kB\nMemTotal: {most} kB\n"),
+            ),
+            ("/proc/vmstat", &format!("pgpgin {most}\n")),
+            ("/proc/pressure/io", &format!("some total={most}\nfull total={most}\n")),
+            ("/sys/class/block/vda/stat", &[most.as_str(); 17].join(" ")),
+        ]);
+        let largest = |row: &&Row| row.cells.contains(&Cell::Value(i64::MAX));
+        assert!(rows.iter().filter(largest).count() >= 8, "{rows:?}");
     }
 }

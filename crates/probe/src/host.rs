@@ -1,12 +1,12 @@
 //! The host: where the processors' time went, what waits in memory to be written, and how long
 //! tasks stalled for lack of a processor or of I/O.
 
-use blockstone_base::column::{Column, Origin, Unit};
+use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::proc::numbers_after;
 
 use crate::cpu::{FIELDS, TICK_NS};
 use crate::rising::Rising;
-use crate::source::{NO_PSI, Source, stalled_ns};
+use crate::source::{NO_PSI, Source, stalled_ns, unread};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
 pub const SCHEMA: Schema = Schema {
@@ -82,10 +82,12 @@ impl Probe for Host {
         let mut cells = Vec::with_capacity(SCHEMA.columns.len());
         self.sample_stat(&mut cells);
         let meminfo = self.meminfo.read();
-        let bytes = |key| meminfo.and_then(|text| Some(numbers_after(text, key)?.next()? * 1024));
+        let kib = |key| numbers_after(meminfo?, key)?.next();
+        let bytes = |key| Some(kib(key)?.saturating_mul(1024));
         cells.push(bytes("Dirty:").into());
         cells.push(bytes("Writeback:").into());
-        cells.push(bytes("Cached:").zip(bytes("Buffers:")).map(|(a, b)| a + b).into());
+        cells
+            .push(bytes("Cached:").zip(bytes("Buffers:")).map(|(a, b)| a.saturating_add(b)).into());
         cells.push(stalled_ns(self.psi_cpu.read(), "some").into());
         let io = self.psi_io.read();
         cells.push(stalled_ns(io, "some").into());
@@ -94,12 +96,7 @@ impl Probe for Host {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let sources = [&self.stat, &self.meminfo, &self.psi_cpu, &self.psi_io];
-        let missing = |column: &Column| {
-            let source = sources.iter().find(|source| column.source.starts_with(source.path()))?;
-            Some((column.name, source.unmeasured()?.clone()))
-        };
-        SCHEMA.columns.iter().filter_map(missing).collect()
+        unread(&SCHEMA, &[&self.stat, &self.meminfo, &self.psi_cpu, &self.psi_io])
     }
 }
 
@@ -115,7 +112,7 @@ impl Host {
             *tick = Some(value);
         }
         for (counter, field) in self.cpu.iter_mut().zip(FIELDS) {
-            cells.push(ticks[field].map(|raw| counter.at(raw) * TICK_NS).into());
+            cells.push(ticks[field].map(|raw| counter.at(raw).saturating_mul(TICK_NS)).into());
         }
         let single = |key| numbers_after(text, key).and_then(|mut values| values.next());
         cells.push(single("ctxt").into());

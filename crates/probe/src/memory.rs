@@ -72,12 +72,14 @@ impl Memory {
         let (file, key) = column.source.split_once(' ')?;
         match file {
             "/proc/meminfo" => {
-                Some(numbers_after(self.meminfo.content()?, &format!("{key}:"))?.next()? * 1024)
+                let kib = numbers_after(self.meminfo.content()?, &format!("{key}:"))?.next()?;
+                Some(kib.saturating_mul(1024))
             }
             "/proc/vmstat" => {
                 let value = numbers_after(self.vmstat.content()?, key)?.next()?;
                 // pgpgin and pgpgout are in KiB, the rest in pages or events.
-                Some(if column.unit == Unit::Bytes { value * 1024 } else { value })
+                let unit = if column.unit == Unit::Bytes { 1024 } else { 1 };
+                Some(value.saturating_mul(unit))
             }
             _ => stalled_ns(self.pressure.content(), key),
         }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_base::column::{Column, Origin};
+use blockstone_base::column::Origin;
 use blockstone_sys::proc::numbers;
 
 use crate::rising::{self, Rising};
-use crate::source::Source;
+use crate::source::{Source, unread};
 use crate::{Context, Probe, Row, Schema, Unmeasured};
 
 /// What the probe records, one row an interface.
@@ -73,13 +73,7 @@ impl Probe for Network {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let of = |source: &Source, columns: &'static [Column]| {
-            let why = source.unmeasured().cloned();
-            why.map(|why| columns.iter().map(move |c| (c.name, why.clone())))
-        };
-        let (interfaces, tcp) = SCHEMA.columns.split_at(COLUMNS - 1);
-        let interfaces = of(&self.interfaces, interfaces).into_iter().flatten();
-        interfaces.chain(of(&self.snmp, tcp).into_iter().flatten()).collect()
+        unread(&SCHEMA, &[&self.interfaces, &self.snmp])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use blockstone_base::{Column, Kind, Schema, Unit, database, load};
+use blockstone_base::{Column, Schema, database, load};
 
 use crate::{io, registry};
 
@@ -51,18 +51,7 @@ fn section(page: &mut String, schema: &Schema) {
         if is_inner_bucket(columns, index) {
             continue;
         }
-        let unit = match column.unit {
-            Unit::Count => "count",
-            Unit::Bytes => "bytes",
-            Unit::Nanoseconds => "ns",
-            Unit::Ppm => "ppm",
-            Unit::Text => "text",
-        };
-        let kind = match column.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::State => "state",
-        };
+        let (unit, kind) = (column.unit.name(), column.kind.name());
         let (name, doc, source) = (column.name, column.doc, column.source);
         let _ = writeln!(page, "| `{name}` | {unit} | {kind} | {doc} | {source} |");
     }

@@ -5,7 +5,7 @@ use blockstone_sys::proc::numbers_after;
 use blockstone_sys::usage::{self, RunQueue};
 
 use crate::rising::Rising;
-use crate::source::{Source, reason};
+use crate::source::{Source, reason, unread};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
 pub const SCHEMA: Schema = Schema {
@@ -52,7 +52,6 @@ pub const SCHEMA: Schema = Schema {
 const RUSAGE: Origin = Origin("getrusage(2) RUSAGE_SELF");
 const SCHEDSTAT: Origin = Origin("/proc/self/task/*/schedstat");
 const IO: Origin = Origin("/proc/self/io");
-const IO_COLUMNS: [&str; 3] = ["read_bytes", "write_bytes", "cancelled_write_bytes"];
 const RUN_QUEUE_COLUMNS: [&str; 2] = ["run_queue_ns", "threads"];
 const NO_SCHEDSTAT: &str = "the kernel is built without CONFIG_SCHED_INFO";
 
@@ -101,10 +100,11 @@ impl Probe for Process {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let io = self.io.unmeasured().map(|why| IO_COLUMNS.map(|column| (column, why.clone())));
-        let run_queue =
-            self.run_queue.as_ref().err().map(|why| RUN_QUEUE_COLUMNS.map(|c| (c, why.clone())));
-        io.into_iter().flatten().chain(run_queue.into_iter().flatten()).collect()
+        let mut missing = unread(&SCHEMA, &[&self.io]);
+        if let Err(why) = &self.run_queue {
+            missing.extend(RUN_QUEUE_COLUMNS.map(|column| (column, why.clone())));
+        }
+        missing
     }
 }
 

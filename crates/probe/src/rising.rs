@@ -20,9 +20,9 @@ impl Rising {
     pub fn at(&mut self, raw: u64) -> u64 {
         const RANGE: u64 = 1 << 32;
         if raw >= self.last {
-            self.total += raw - self.last;
+            self.total = self.total.saturating_add(raw - self.last);
         } else if self.last < RANGE && self.last - raw > RANGE / 2 {
-            self.total += raw + RANGE - self.last;
+            self.total = self.total.saturating_add(raw + RANGE - self.last);
         }
         self.last = raw;
         self.total

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use blockstone_base::Column;
 use blockstone_sys::proc::{PseudoFile, numbers};
 
 use crate::pages::Pages;
@@ -90,7 +91,16 @@ pub const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted 
 /// total=14093239` or `full …` of a file below `/proc/pressure`.
 pub fn stalled_ns(pressure: Option<&[u8]>, kind: &str) -> Option<u64> {
     let line = pressure?.split(|&b| b == b'\n').find(|line| line.starts_with(kind.as_bytes()))?;
-    Some(numbers(line).last()? * 1000)
+    Some(numbers(line).last()?.saturating_mul(1000))
+}
+
+/// The columns from files that could not be read, and why.
+pub fn unread(schema: &Schema, sources: &[&Source]) -> Vec<(&'static str, Unmeasured)> {
+    let why = |column: &Column| {
+        let source = sources.iter().find(|source| column.source.starts_with(source.path()))?;
+        Some((column.name, source.unmeasured()?.clone()))
+    };
+    schema.columns.iter().filter_map(why).collect()
 }
 
 /// Every column of a probe, unmeasured for one reason.

@@ -54,6 +54,26 @@ impl Disk for System {
     }
 }
 
+/// Creates a directory and those above it, so that they survive a power loss.
+pub fn create_dir(path: &Path) -> Result<(), RecordError> {
+    create_dir_on(&System, path)
+}
+
+pub(crate) fn create_dir_on(disk: &dyn Disk, path: &Path) -> Result<(), RecordError> {
+    // The last one too where it exists: whoever created it a moment ago may not have synced it.
+    let is_new = |dir: &&Path| *dir == path || !dir.as_os_str().is_empty() && !dir.exists();
+    let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
+    disk.create_dir(path).map_err(RecordError::io("create directory", path))?;
+    for dir in new {
+        match disk.sync_dir(parent(dir)) {
+            // It may be written to and not listed: what is in it becomes durable some time later.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(RecordError::io("sync directory of", dir))?,
+        }
+    }
+    Ok(())
+}
+
 /// Makes `path` appear with all that `write` writes, or not at all: written beside it under a
 /// name that no reader looks at, synced, renamed, and the rename synced.
 pub(crate) fn publish(
@@ -86,5 +106,9 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 pub(crate) fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(path)
+    match path.parent() {
+        Some(here) if here.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
 }

@@ -43,6 +43,7 @@ pub mod scan;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+mod bounds;
 mod checksum;
 mod disk;
 mod error;
@@ -58,6 +59,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use disk::create_dir;
 pub use error::RecordError;
 pub use manifest::{End, Manifest};
 pub use parameters::Parameters;

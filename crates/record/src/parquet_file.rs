@@ -6,11 +6,12 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetMetaData};
@@ -19,11 +20,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type as SchemaType};
 
+use crate::bounds::{self, BoundedFile, BoundedPages, Budget};
 use crate::checksum::{self, PLACEHOLDER, Summing};
 use crate::error::RecordError;
 use crate::table::{Data, Field, Numbers, Table, Texts, Type};
 
-const KEY_CHECKSUM: &str = "blockstone.checksum";
+pub(crate) const KEY_CHECKSUM: &str = "blockstone.checksum";
 /// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
 pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
@@ -94,21 +96,27 @@ impl<'a> Writer<'a> {
 /// A verified file: its footer, and its rows when asked for.
 pub(crate) struct Reader {
     pub meta: Meta,
-    reader: SerializedFileReader<File>,
+    inner: SerializedFileReader<BoundedFile>,
+    file_bytes: u64,
 }
 
 impl Reader {
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         checksum::verify(path)?;
         let file = File::open(path).map_err(RecordError::io("open", path))?;
-        let reader = SerializedFileReader::new(file).map_err(|e| wrap("read", path, e))?;
-        let pairs = reader.metadata().file_metadata().key_value_metadata();
+        let file_bytes = file.metadata().map_err(RecordError::io("read", path))?.len();
+        let opened = shielded(|| {
+            let inner = SerializedFileReader::new(BoundedFile::new(file, file_bytes))?;
+            bounds::check(inner.metadata(), file_bytes).map(|()| inner)
+        });
+        let inner = opened.map_err(|e| wrap("read", path, e))?;
+        let pairs = inner.metadata().file_metadata().key_value_metadata();
         let meta = pairs
             .into_iter()
             .flatten()
             .map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
             .collect();
-        Ok(Self { meta, reader })
+        Ok(Self { meta, inner, file_bytes })
     }
 
     pub fn get(&self, key: &str) -> Option<&str> {
@@ -121,18 +129,21 @@ impl Reader {
     }
 
     pub fn groups(&self) -> usize {
-        self.reader.metadata().num_row_groups()
+        self.inner.metadata().num_row_groups()
     }
 
     /// Reads the rows of some groups, as [`Reader::read`] does those of all.
     pub fn read_groups(&self, path: &Path, groups: Range<usize>) -> Result<Table, RecordError> {
-        let metadata = self.reader.metadata();
+        let metadata = self.inner.metadata();
+        let mut budget = Budget::new(self.file_bytes);
         let mut table = Table::new(Vec::new());
         for (index, field) in fields(metadata) {
             let mut data = Data::new(field.kind);
             for group in groups.clone() {
-                self.read_chunk(group, index, field.nullable, &mut data)
-                    .map_err(|e| wrap("read", path, e))?;
+                shielded(|| {
+                    self.read_chunk((group, index), field.nullable, &mut budget, &mut data)
+                })
+                .map_err(|e| wrap("read", path, e))?;
             }
             table.fields.push(field);
             table.columns.push(data);
@@ -146,13 +157,16 @@ impl Reader {
 
     fn read_chunk(
         &self,
-        group: usize,
-        column: usize,
+        (group, column): (usize, usize),
         nullable: bool,
+        budget: &mut Budget,
         data: &mut Data,
     ) -> Result<(), ParquetError> {
-        let group = self.reader.get_row_group(group)?;
-        match (group.get_column_reader(column)?, data) {
+        let group = self.inner.get_row_group(group)?;
+        let pages = group.get_column_page_reader(column)?;
+        let pages = BoundedPages::new(pages, group.metadata().num_rows());
+        let descriptor = self.inner.metadata().file_metadata().schema_descr().column(column);
+        match (get_column_reader(descriptor, Box::new(pages)), data) {
             (ColumnReader::Int64ColumnReader(reader), Data::Number(numbers)) => {
                 let (values, present) = read_all(reader, nullable)?;
                 let mut values = values.into_iter();
@@ -171,11 +185,18 @@ impl Reader {
                 let mut values = values.iter();
                 for present in present {
                     let value = if present { values.next() } else { None };
-                    texts.push(value.map(ByteArray::as_utf8).transpose()?);
+                    let value = value.map(ByteArray::as_utf8).transpose()?;
+                    if let Some(new) = value.filter(|text| texts.code(text).is_none()) {
+                        budget.take_bytes(new.len())?;
+                    }
+                    texts.push(value);
                 }
             }
             (ColumnReader::ByteArrayColumnReader(reader), Data::Bytes(out)) => {
-                out.extend(read_all(reader, nullable)?.0.iter().map(|v| v.data().to_vec()));
+                for value in read_all(reader, nullable)?.0 {
+                    budget.take_bytes(value.len())?;
+                    out.push(value.data().to_vec());
+                }
             }
             _ => return Err(ParquetError::General("a column changed its type".to_owned())),
         }
@@ -183,7 +204,7 @@ impl Reader {
     }
 }
 
-fn schema(fields: &[Field]) -> Result<Arc<SchemaType>, ParquetError> {
+pub(crate) fn schema(fields: &[Field]) -> Result<Arc<SchemaType>, ParquetError> {
     let columns = fields.iter().map(|field| {
         let (physical, logical) = match field.kind {
             Type::Number => (Physical::INT64, None),
@@ -274,6 +295,14 @@ fn read_all<T: DataType>(
     let present =
         if nullable { levels.iter().map(|&l| l == 1).collect() } else { vec![true; values.len()] };
     Ok((values, present))
+}
+
+/// What `decode` answers. The library panics on some files that no writer makes.
+fn shielded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    // What a panic leaves half done is dropped with the table that was to hold it.
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        Err(ParquetError::General("its pages contradict themselves".to_owned()))
+    })
 }
 
 /// An error of the library, or the operating system's error inside it.

@@ -8,7 +8,7 @@ use blockstone_base::column::{Cell, Schema};
 use blockstone_base::verdict::Verdict;
 use jiff::Timestamp;
 
-use crate::disk::{Disk, System, publish};
+use crate::disk::{Disk, System, create_dir_on, publish};
 use crate::error::RecordError;
 use crate::manifest::{End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
 use crate::parquet_file::{KEY_COLUMNS, Meta};
@@ -34,10 +34,8 @@ pub struct Recorder {
 }
 
 /// Keeps what was judged of an ended recording in its manifest, so that a listing of many
-/// recordings need not judge each again.
-///
-/// # Errors
-/// When there is no recording in `dir`, or its manifest cannot be written.
+/// recordings need not judge each again. Fails when there is no recording in `dir`, or its manifest
+/// cannot be written.
 pub fn keep_judgement(
     dir: &Path,
     summary: BTreeMap<String, Figure>,
@@ -73,11 +71,8 @@ struct ProbeTable {
 
 impl Recorder {
     /// Begins a recording in `dir`, which must not exist or be empty. The manifest's format and
-    /// probes are filled in from here, its other fields are the caller's.
-    ///
-    /// # Errors
-    /// When there is something in `dir`, when another run records there, or when the manifest
-    /// cannot be written.
+    /// probes are filled in from here, its other fields are the caller's. Fails when there is
+    /// something in `dir`, when another run records there, or when the manifest cannot be written.
     pub fn create(
         dir: &Path,
         manifest: Manifest,
@@ -92,7 +87,7 @@ impl Recorder {
         mut manifest: Manifest,
         probes: &[&'static Schema],
     ) -> Result<Self, RecordError> {
-        disk.create_dir(dir).map_err(RecordError::io("create directory", dir))?;
+        create_dir_on(disk.as_ref(), dir)?;
         let lock = lock(dir)?;
         let mut entries = fs::read_dir(dir).map_err(RecordError::io("list", dir))?;
         if entries.next().is_some() {
@@ -124,10 +119,6 @@ impl Recorder {
     }
 
     /// Writes the manifest, in place of the one before, atomically and synced.
-    ///
-    /// # Errors
-    /// When it cannot be written, and when it holds a number that JSON cannot (an infinite
-    /// interval): it is read back before it replaces the one before.
     pub fn save(&mut self) -> Result<(), RecordError> {
         for series in &self.series {
             let mut infos = self.manifest.probes.iter_mut();
@@ -139,10 +130,8 @@ impl Recorder {
     }
 
     /// Records one row: `t_ns` since the recording began, `phase` an index into the manifest's
-    /// phases or −1, one cell for each column of the probe's schema.
-    ///
-    /// # Errors
-    /// When the probe was not declared or the cells do not match its schema.
+    /// phases or −1, one cell for each column of the probe's schema. Fails when the probe was not
+    /// declared or the cells do not match its schema.
     pub fn row(
         &mut self,
         probe: &str,
@@ -175,18 +164,12 @@ impl Recorder {
         Ok(())
     }
 
-    /// Records the latencies of one second.
-    ///
-    /// # Errors
-    /// When a sum exceeds 63 bits.
+    /// Records the latencies of one second. Fails when a sum exceeds 63 bits.
     pub fn histogram(&mut self, row: HistogramRow) -> Result<(), RecordError> {
         rows::push_histogram(&mut self.histograms.buffer, row)
     }
 
-    /// Records that something happened.
-    ///
-    /// # Errors
-    /// When `t_ns` exceeds 63 bits.
+    /// Records that something happened. Fails when `t_ns` exceeds 63 bits.
     pub fn event(
         &mut self,
         t_ns: u64,
@@ -213,19 +196,14 @@ impl Recorder {
 
     /// Puts all buffered rows on disk. When a table cannot be written its rows stay buffered, the
     /// other tables are still written, and the first error is returned.
-    ///
-    /// # Errors
-    /// When a segment cannot be written.
     pub fn end_segment(&mut self) -> Result<(), RecordError> {
         self.each_table(|open, disk, meta| open.end_segment(disk, meta))
     }
 
     /// Ends the recording: the last segment, one file a table in place of its segments, and the
     /// manifest with `end`. On an error the manifest says `failed` in its place, so far as it can
-    /// still be written; what is on disk stays readable.
-    ///
-    /// # Errors
-    /// The first thing that could not be written.
+    /// still be written; what is on disk stays readable. The error is the first thing that could
+    /// not be written.
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
         let written = self
             .end_segment()

@@ -1,7 +1,7 @@
 //! Reading a recording: one that is finished, one that is still being written, or what a crash
 //! left of one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::RecordError;
 use crate::manifest::{ColumnInfo, End, MANIFEST, Manifest};
 use crate::parquet_file::{KEY_COLUMNS, Reader};
-use crate::rows::{self, EVENTS, Event, HISTOGRAMS, HistogramRow};
+use crate::rows::{self, EVENTS, Event, HISTOGRAMS, HistogramRow, LatencyClock};
 use crate::segments::{Found, TableFiles, check_format};
 use crate::series::Series;
-use crate::table::Table;
 
 /// How often a table is looked for again when its segments vanish: a recorder that closes removes
 /// them once, after the file that replaces them is there.
 const LOOKS: usize = 3;
+/// Phases times what was timed in each; ours have a few hundred.
+const MOST_KINDS: usize = 1 << 14;
 
 /// A recording on disk. Opening reads the manifest and verifies every file's checksum; rows are
 /// read when asked for. Nothing is ever written.
@@ -29,12 +30,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens the recording in `dir`.
-    ///
-    /// # Errors
-    /// When there is none, when a later version wrote it, when the manifest is damaged, and when a
-    /// table of a finished recording is missing, damaged or from elsewhere. A damaged segment of an
-    /// unfinished recording is a warning.
+    /// Opens the recording in `dir`. Fails when there is none, when a later version wrote it, when
+    /// the manifest is damaged, and when a table of a finished recording is missing, damaged or
+    /// from elsewhere. A damaged segment of an unfinished recording is a warning.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let manifest = read_manifest(dir)?;
         let recording =
@@ -56,10 +54,7 @@ impl Recording {
         warnings.iter().cloned().collect()
     }
 
-    /// The rows of a probe.
-    ///
-    /// # Errors
-    /// When the probe was not recorded, and when a file is damaged.
+    /// The rows of a probe. Fails when the probe was not recorded, and when a file is damaged.
     pub fn series(&self, probe: &str) -> Result<Series, RecordError> {
         let probes = &self.manifest.probes;
         let Some(info) = probes.iter().find(|info| info.probe == probe) else {
@@ -83,33 +78,52 @@ impl Recording {
             }
             table.append(part);
         }
+        let same = |a: &ColumnInfo, b: &ColumnInfo| a.name == b.name && a.kind == b.kind;
+        if columns.len() != info.columns.len()
+            || !columns.iter().zip(&info.columns).all(|(a, b)| same(a, b))
+        {
+            return Err(RecordError::damaged(&path, "its columns are not those of the manifest"));
+        }
         Series::new(columns, table).map_err(|why| RecordError::damaged(&path, why))
     }
 
-    /// The latencies, in the order in which they were recorded.
-    ///
-    /// # Errors
-    /// When the file is damaged.
+    /// Hands on the latencies one by one, in the order in which they were recorded.
+    pub fn each_histogram(&self, mut each: impl FnMut(HistogramRow)) -> Result<(), RecordError> {
+        let files = self.plain_files(HISTOGRAMS);
+        let tables =
+            self.each_file(&files, |path, reader| Ok((path.to_owned(), reader.read(path)?)))?;
+        let mut kinds = Kinds::default();
+        let mut counted = |row: HistogramRow| {
+            kinds.add(&row)?;
+            each(row);
+            Ok(())
+        };
+        for (path, table) in tables {
+            match rows::histograms(&table, &path, &mut counted) {
+                Err(error) if !self.is_finished() => self.warn(&error),
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+
+    /// All of [`Recording::each_histogram`]: 40 KiB each.
     pub fn histograms(&self) -> Result<Vec<HistogramRow>, RecordError> {
-        self.plain(HISTOGRAMS, rows::histograms)
+        let mut rows = Vec::new();
+        self.each_histogram(|row| rows.push(row))?;
+        Ok(rows)
     }
 
     /// The events, in the order in which they were recorded.
-    ///
-    /// # Errors
-    /// When the file is damaged.
     pub fn events(&self) -> Result<Vec<Event>, RecordError> {
-        self.plain(EVENTS, rows::events)
+        let files = self.plain_files(EVENTS);
+        let parts =
+            self.each_file(&files, |path, reader| rows::events(&reader.read(path)?, path))?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
-    fn plain<T>(
-        &self,
-        table: &str,
-        parse: impl Fn(&Table, &Path) -> Result<Vec<T>, RecordError>,
-    ) -> Result<Vec<T>, RecordError> {
-        let files = self.plain_files(table);
-        let parts = self.each_file(&files, |path, reader| parse(&reader.read(path)?, path))?;
-        Ok(parts.into_iter().flatten().collect())
+    fn is_finished(&self) -> bool {
+        matches!(self.manifest.end, End::Complete | End::Interrupted { .. })
     }
 
     /// Applies `read` to the file or the segments of a table.
@@ -138,7 +152,7 @@ impl Recording {
             Found::Compacted(path) => return Ok(vec![read(&path)?]),
             Found::Segments(segments) => segments,
         };
-        if matches!(self.manifest.end, End::Complete | End::Interrupted { .. }) {
+        if self.is_finished() {
             return Err(RecordError::damaged(&files.compacted(), "it is missing"));
         }
         let mut parts = Vec::new();
@@ -173,11 +187,22 @@ impl Recording {
     }
 }
 
+/// What was timed, by phase and clock. A reader adds up the rows of each, which takes 40 KiB.
+#[derive(Default)]
+pub(crate) struct Kinds(HashSet<(i32, LatencyClock, String)>);
+
+impl Kinds {
+    pub fn add(&mut self, row: &HistogramRow) -> Result<(), &'static str> {
+        let is_new = self.0.insert((row.phase, row.clock, row.role.clone()));
+        if is_new && self.0.len() > MOST_KINDS {
+            return Err("it has latencies of too many kinds");
+        }
+        Ok(())
+    }
+}
+
 /// Reads a recording's manifest, whatever state its tables are in. Fields this version does not
-/// know are ignored.
-///
-/// # Errors
-/// When there is none, when it is no manifest, or one of a later version.
+/// know are ignored. Fails when there is none, when it is no manifest, or one of a later version.
 pub fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
     let path = dir.join(MANIFEST);
     let text = fs::read(&path).map_err(|source| match source.kind() {

@@ -14,13 +14,19 @@ pub enum LatencyClock {
     Intended,
     /// From its submission: what the device alone answers for.
     Submitted,
+    /// From the intended start to the end of the window, of operations that had not completed by
+    /// then: each lasted at least as long.
+    Unfinished,
 }
 
 impl LatencyClock {
+    pub const ALL: [Self; 3] = [Self::Intended, Self::Submitted, Self::Unfinished];
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Intended => "intended",
             Self::Submitted => "submitted",
+            Self::Unfinished => "unfinished",
         }
     }
 }
@@ -56,6 +62,8 @@ pub struct Event {
 }
 
 pub(crate) const HISTOGRAMS: &str = "histograms";
+/// Of one row, so that the sums of all rows stay exact in 64 bits.
+const MOST_SAMPLES: u64 = 1 << 32;
 pub(crate) const EVENTS: &str = "events";
 
 pub(crate) fn histogram_fields() -> Vec<Field> {
@@ -121,7 +129,12 @@ pub(crate) fn number(
     })
 }
 
-pub(crate) fn histograms(table: &Table, path: &Path) -> Result<Vec<HistogramRow>, RecordError> {
+/// Hands each row on by itself: a histogram takes a hundred times its encoding.
+pub(crate) fn histograms(
+    table: &Table,
+    path: &Path,
+    each: &mut dyn FnMut(HistogramRow) -> Result<(), &'static str>,
+) -> Result<(), RecordError> {
     let cells = Cells::new(table, path);
     let (phases, seconds) = (cells.index(PHASE)?, cells.index("second")?);
     let (ops, roles, clocks) = (cells.text("op")?, cells.text("role")?, cells.text("clock")?);
@@ -130,35 +143,36 @@ pub(crate) fn histograms(table: &Table, path: &Path) -> Result<Vec<HistogramRow>
     let windowed = cells.flag("windowed")?;
     let encodings = cells.bytes("histogram")?;
     let damaged = |row: usize, why: String| RecordError::damaged(path, format!("row {row}: {why}"));
-    (0..table.len())
-        .map(|row| {
-            let op = [Op::Read, Op::Write, Op::Commit].into_iter().find(|op| op.name() == ops[row]);
-            let clock = [LatencyClock::Intended, LatencyClock::Submitted];
-            let clock = clock.into_iter().find(|clock| clock.name() == clocks[row]);
-            let (Some(op), Some(clock)) = (op, clock) else {
-                return Err(damaged(row, format!("unknown {} or {}", ops[row], clocks[row])));
-            };
-            let histogram = LatencyHistogram::decode(
-                &encodings[row],
-                u128::try_from(sums[row]).unwrap_or(0),
-                u64::try_from(beyond[row]).unwrap_or(0),
-            )
-            .map_err(|e| damaged(row, e.to_string()))?;
-            if histogram.count() as i64 != counts[row] {
-                let why = format!("holds {} of {} samples", histogram.count(), counts[row]);
-                return Err(damaged(row, why));
-            }
-            Ok(HistogramRow {
-                phase: phases[row],
-                second: u32::try_from(seconds[row]).unwrap_or(0),
-                op,
-                role: roles[row].to_owned(),
-                windowed: windowed[row],
-                clock,
-                histogram,
-            })
-        })
-        .collect()
+    (0..table.len()).try_for_each(|row| {
+        let op = [Op::Read, Op::Write, Op::Commit].into_iter().find(|op| op.name() == ops[row]);
+        let clock = LatencyClock::ALL.into_iter().find(|clock| clock.name() == clocks[row]);
+        let (Some(op), Some(clock)) = (op, clock) else {
+            return Err(damaged(row, format!("unknown {} or {}", ops[row], clocks[row])));
+        };
+        let histogram = LatencyHistogram::decode(
+            &encodings[row],
+            u128::try_from(sums[row]).unwrap_or(0),
+            u64::try_from(beyond[row]).unwrap_or(0),
+        )
+        .map_err(|e| damaged(row, e.to_string()))?;
+        if histogram.count() as i64 != counts[row] {
+            let why = format!("holds {} of {} samples", histogram.count(), counts[row]);
+            return Err(damaged(row, why));
+        }
+        if histogram.count() > MOST_SAMPLES || histogram.beyond() > histogram.count() {
+            return Err(damaged(row, "no second holds that many samples".to_owned()));
+        }
+        let found = HistogramRow {
+            phase: phases[row],
+            second: u32::try_from(seconds[row]).unwrap_or(0),
+            op,
+            role: roles[row].to_owned(),
+            windowed: windowed[row],
+            clock,
+            histogram,
+        };
+        each(found).map_err(|why| damaged(row, why.to_owned()))
+    })
 }
 
 pub(crate) fn events(table: &Table, path: &Path) -> Result<Vec<Event>, RecordError> {

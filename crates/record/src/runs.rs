@@ -52,19 +52,15 @@ pub enum RunState {
 }
 
 /// The directory `<root>/<YYYYMMDD-HHMMSS>-<verb>-<id>` for a new run; nothing is created yet.
-///
-/// # Errors
-/// When the operating system gives no random numbers.
+/// Fails when the operating system gives no random numbers.
 pub fn new_run_dir(root: &Path, verb: &str, now: &Zoned) -> Result<RunDir, RecordError> {
     let id = new_id()?;
     let time = now.strftime(TIME_FORMAT);
     Ok(RunDir { path: root.join(format!("{time}-{verb}-{id}")), id })
 }
 
-/// Exactly `dir` for a new run (`--out`); nothing is created yet.
-///
-/// # Errors
-/// When it exists and is not an empty directory.
+/// Exactly `dir` for a new run (`--out`); nothing is created yet. Fails when it exists and is not
+/// an empty directory.
 pub fn out_run_dir(dir: &Path) -> Result<RunDir, RecordError> {
     let occupied = match fs::read_dir(dir) {
         Ok(mut entries) => entries.next().is_some(),
@@ -77,11 +73,9 @@ pub fn out_run_dir(dir: &Path) -> Result<RunDir, RecordError> {
     Ok(RunDir { path: dir.to_owned(), id: new_id()? })
 }
 
-/// The runs in `root`, newest first. A run whose manifest cannot be read is listed with the
-/// reason; a directory that is no run is not listed. No root means no runs.
-///
-/// # Errors
-/// When `root` cannot be listed.
+/// The runs in `root`, newest first. A run whose manifest cannot be read is listed with the reason;
+/// a directory that is no run is not listed. No root means no runs. Fails when `root` cannot be
+/// listed.
 pub fn list_runs(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
     let entries = match fs::read_dir(root) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use crate::checksum;
-use crate::disk::{Disk, System, publish};
+use crate::disk::{Disk, System, create_dir, publish};
 use crate::error::RecordError;
 use crate::parquet_file::{Reader, Writer};
 use crate::rows::Cells;
@@ -54,16 +54,14 @@ pub struct FileSetRow {
 }
 
 /// Saves a scan in `dir`, over an earlier one if there is one. `document` becomes `scan.json`.
-///
-/// # Errors
-/// When a file cannot be written; what was saved before stays.
+/// Fails when a file cannot be written; what was saved before stays.
 pub fn write(
     dir: &Path,
     mut document: Json,
     rows: impl Iterator<Item = FingerprintRow>,
     sets: impl Iterator<Item = FileSetRow>,
 ) -> Result<(), RecordError> {
-    fs::create_dir_all(dir).map_err(RecordError::io("create", dir))?;
+    create_dir(dir)?;
     let before = generation(dir);
     let generation = before.map_or(1, |number| number + 1);
     write_table(&fingerprints(dir, generation), fingerprint_fields(), rows, fingerprint_row)?;
@@ -94,10 +92,8 @@ pub struct SavedScan {
 }
 
 impl SavedScan {
-    /// Opens the scan in `dir` and verifies its checksums.
-    ///
-    /// # Errors
-    /// When there is none, or it is damaged or of a later version.
+    /// Opens the scan in `dir` and verifies its checksums. Fails when there is none, or it is
+    /// damaged or of a later version.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(DOCUMENT);
         let text = fs::read(&path).map_err(|source| match source.kind() {
@@ -133,9 +129,6 @@ impl SavedScan {
     }
 
     /// The sets, in their order.
-    ///
-    /// # Errors
-    /// When they cannot be read.
     pub fn sets(&self, mut each: impl FnMut(FileSetRow)) -> Result<(), RecordError> {
         let (path, reader) = &self.sets;
         for group in 0..reader.groups() {
@@ -150,9 +143,6 @@ impl SavedScan {
     }
 
     /// The contents, in their order.
-    ///
-    /// # Errors
-    /// When they cannot be read.
     pub fn fingerprints(&self, mut each: impl FnMut(FingerprintRow)) -> Result<(), RecordError> {
         let (path, reader) = &self.fingerprints;
         for group in 0..reader.groups() {

@@ -5,6 +5,7 @@ mod damage;
 mod faulty;
 mod fixture;
 mod full_disk;
+mod hostile;
 mod round_trip;
 mod runs;
 

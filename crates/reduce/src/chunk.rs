@@ -97,6 +97,16 @@ impl Chunks {
         Self { table, displaced: HashMap::new() }
     }
 
+    /// Whether a scan of this many files and bytes can have counted it.
+    pub(crate) fn is_sound(&self, files: usize, bytes: u64) -> bool {
+        let known = |file: FileId| (file as usize) < files;
+        let possible = |key: &Displacement| {
+            known(key.original) && known(key.copy) && key.shift_bytes.unsigned_abs() <= bytes
+        };
+        self.table.is_sound()
+            && self.displaced.iter().all(|(key, count)| possible(key) && *count <= bytes)
+    }
+
     /// Counts the chunks of the segment that begins at `start_bytes` of `file`.
     pub fn count(&mut self, file: FileId, start_bytes: u64, chunks: &[Chunk]) {
         for chunk in chunks {
@@ -135,10 +145,10 @@ impl Chunks {
 
     /// Bytes of chunks ÷ bytes of different chunks; nothing without chunks.
     pub fn ratio(&self) -> Option<f64> {
-        let (mut bytes, mut different) = (0_u64, 0_u64);
+        let (mut bytes, mut different) = (0_u128, 0_u128);
         for entry in self.table.entries() {
-            let len = u64::from(entry.set().0);
-            bytes += len * u64::from(entry.count);
+            let len = u128::from(entry.set().0);
+            bytes += len * u128::from(entry.count);
             different += len;
         }
         (different > 0).then(|| bytes as f64 / different as f64)
@@ -148,7 +158,7 @@ impl Chunks {
     pub fn displacements(&self) -> Vec<(Displacement, u64)> {
         let share = self.table.share_log2();
         let mut all: Vec<_> =
-            self.displaced.iter().map(|(key, bytes)| (*key, bytes << share)).collect();
+            self.displaced.iter().map(|(key, bytes)| (*key, scaled(*bytes, share))).collect();
         all.sort_unstable_by_key(|&(key, bytes)| (std::cmp::Reverse(bytes), key));
         all
     }
@@ -198,6 +208,11 @@ impl Chunks {
     }
 }
 
+/// Bytes of all hash space, of which a share was counted.
+fn scaled(bytes: u64, share_log2: u32) -> u64 {
+    bytes.saturating_mul(1_u64.checked_shl(share_log2).unwrap_or(u64::MAX))
+}
+
 type Displaced = HashMap<Displacement, u64>;
 
 /// A map whose keys are no texts, as a list of pairs.
@@ -212,6 +227,7 @@ fn from_pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Displaced, D::Error>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Entry;
 
     fn random(seed: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
@@ -229,6 +245,22 @@ mod tests {
             }
         }
         all
+    }
+
+    #[test]
+    fn counts_that_no_scan_reaches_neither_overflow_nor_wrap() {
+        assert_eq!((scaled(3, 2), scaled(3, 63), scaled(1, 64)), (12, u64::MAX, u64::MAX));
+        let mut chunks = Chunks::new(1 << 20);
+        for print in 1..4 {
+            let mut entry = Entry::new(print << 100, Place::new(0, 0), u32::MAX);
+            entry.set_set(SetId(u32::MAX >> 1));
+            chunks.table.add(entry);
+        }
+        assert!((chunks.ratio().unwrap() - f64::from(u32::MAX)).abs() < 1.0);
+        let key = Displacement { original: 0, copy: 0, shift_bytes: i64::MIN };
+        assert!(chunks.is_sound(1, 1 << 40));
+        chunks.displaced.insert(key, 1);
+        assert!(!chunks.is_sound(1, 1 << 40));
     }
 
     #[test]

@@ -95,10 +95,7 @@ enum Worker {
 }
 
 impl Compressors {
-    /// For these compressors.
-    ///
-    /// # Errors
-    /// More than [`CODECS_MAX`], or one that does not start.
+    /// For these compressors, at most [`CODECS_MAX`].
     pub fn new(codecs: &[Codec]) -> Result<Self, CodecError> {
         if codecs.len() > CODECS_MAX {
             return Err(CodecError::TooMany { count: codecs.len() });

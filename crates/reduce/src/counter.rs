@@ -19,7 +19,7 @@ use crate::hash::{Hashed, Prints, SEGMENT_BYTES};
 use crate::mask::MaskedUnit;
 use crate::plan::Plan;
 use crate::sets::{EMPTY, FileId, Sets};
-use crate::table::{Place, Seen, Table};
+use crate::table::{FILES_MAX, Place, Seen, Table};
 
 pub use detail::{Run, Strip, StripBin};
 pub use masked::MaskedGrid;
@@ -91,7 +91,62 @@ pub struct Counter {
     zero_segments: u32,
 }
 
+/// Bytes that a scan counts at most: 16 EiB are more than any file system holds.
+const BYTES_MAX: u64 = 1 << 60;
+/// Blocks that a place can tell apart, and so the most that a grid counts.
+pub(crate) const BLOCKS_MAX: u64 = 1 << 44;
+
+impl GridCount {
+    fn is_sound(&self) -> bool {
+        self.zero_blocks <= self.blocks
+            && self.blocks <= BLOCKS_MAX
+            && self.table.is_sound()
+            && self.sample.is_sound()
+    }
+}
+
 impl Counter {
+    /// Whether it can have come about by its plan; one from a document may be anything.
+    fn is_sound(&self) -> bool {
+        let plan = &self.plan;
+        if !plan.is_sound() || !self.grids.iter().map(|count| &count.grid).eq(plan.grids()) {
+            return false;
+        }
+        let level_max = plan.levels().last().copied().unwrap_or_default();
+        let mut offsets: Vec<u32> = plan.grids().iter().map(|grid| grid.offset_bytes).collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        let lane = |(lane, &offset): (&Lane, &u32)| {
+            let here = self.places(offset, level_max);
+            lane.units.is_sound(offset)
+                && lane.tower.levels() == level_max
+                && here.eq(lane.grids.iter().map(|grid| grid.map(|(index, _)| index)))
+                && lane.grids.iter().flatten().all(|&(_, blocks)| blocks <= BLOCKS_MAX)
+        };
+        let files = self.files.len();
+        let bytes = self.files.iter().try_fold(0_u64, |sum, file| {
+            let possible = file.zero_segment_bytes <= file.bytes;
+            sum.checked_add(file.bytes).filter(|sum| possible && *sum <= BYTES_MAX)
+        });
+        self.lanes.len() == offsets.len()
+            && self.lanes.iter().zip(&offsets).all(lane)
+            && self.grids.iter().all(GridCount::is_sound)
+            && self.masked.is_sound(plan)
+            && files <= FILES_MAX
+            && bytes.is_some_and(|bytes| self.chunks.is_sound(files, bytes))
+            && self.detail.is_sound(plan, files)
+    }
+
+    /// The grid of each level from this offset on, by its place.
+    fn places(&self, offset: u32, level_max: usize) -> impl Iterator<Item = Option<usize>> + '_ {
+        (0..=level_max).map(move |level| {
+            let here = |count: &GridCount| {
+                count.grid.offset_bytes == offset && count.grid.level() == level
+            };
+            self.grids.iter().position(here)
+        })
+    }
+
     pub fn new(plan: Plan) -> Self {
         let level_max = plan.levels().last().copied().unwrap_or_default();
         let memory = plan.memory();

@@ -7,7 +7,7 @@ mod usage;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use blockstone_base::Verdict;
+use blockstone_base::{Verdict, named};
 
 use crate::chunk::Displacement;
 use crate::compress::Codec;
@@ -72,34 +72,21 @@ pub struct CompressionFigures {
     pub ratio: f64,
 }
 
-/// Classes of contents that are compressed apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// All of them.
-    All,
-    /// Those that occur once.
-    Once,
-    /// Those that occur more than once, in one file.
-    SameFile,
-    /// Those that occur in several files.
-    CrossFile,
-    /// Those of pages that their database never used.
-    NeverUsed,
-}
-
-impl Class {
-    pub const ALL: [Self; 5] =
-        [Self::All, Self::Once, Self::SameFile, Self::CrossFile, Self::NeverUsed];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Once => "occurs once",
-            Self::SameFile => "repeats in a file",
-            Self::CrossFile => "repeats across files",
-            Self::NeverUsed => "never used",
-        }
+named! {
+    /// Classes of contents that are compressed apart.
+    #[derive(Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    Class {
+        /// All of them.
+        All = "all",
+        /// Those that occur once.
+        Once = "occurs once",
+        /// Those that occur more than once, in one file.
+        SameFile = "repeats in a file",
+        /// Those that occur in several files.
+        CrossFile = "repeats across files",
+        /// Those of pages that their database never used.
+        NeverUsed = "never used",
     }
 }
 
@@ -314,7 +301,7 @@ fn compression(counter: &Counter, count: &GridCount) -> Vec<CompressionFigures> 
     let mut figures = Vec::new();
     for (place, &codec) in plan.codecs.iter().enumerate() {
         for granule_bytes in GRANULES_BYTES.into_iter().filter(|&g| g <= block_bytes) {
-            figures.extend(Class::ALL.into_iter().filter_map(|class| {
+            figures.extend(Class::ALL.iter().copied().filter_map(|class| {
                 let (mut contents, mut bytes) = (0, 0_u64);
                 for (print, sizes) in count.sample.sizes() {
                     let Some((own, never_used)) = classes(print) else { continue };

@@ -48,9 +48,6 @@ impl Grid {
 }
 
 /// All grids of a scan: every size at every offset that differs from the others.
-///
-/// # Errors
-/// An invalid size or offset, or none.
 pub fn grids(sizes: &[Bytes], offsets: &[u64]) -> Result<Vec<Grid>, GridError> {
     if sizes.is_empty() || offsets.is_empty() {
         let what = if sizes.is_empty() { "block size" } else { "offset" };
@@ -89,6 +86,10 @@ impl Tower {
         Self { halves: vec![None; level_max] }
     }
 
+    pub(crate) fn levels(&self) -> usize {
+        self.halves.len()
+    }
+
     /// Emits every block that this unit completes with its level, the smallest first.
     #[inline]
     pub fn push(&mut self, unit: Fingerprint, mut emit: impl FnMut(usize, Fingerprint)) {
@@ -123,6 +124,14 @@ impl Units {
     pub fn new(offset_bytes: u32) -> Self {
         let skip = offset_bytes as usize / SECTOR_BYTES;
         Self { skip, left: skip, pending: Vec::with_capacity(UNIT_SECTORS) }
+    }
+
+    /// Whether it can have come about for units from this offset on.
+    pub(crate) fn is_sound(&self, offset_bytes: u32) -> bool {
+        let Self { skip, left, pending } = self;
+        *skip == offset_bytes as usize / SECTOR_BYTES
+            && left <= skip
+            && pending.len() < UNIT_SECTORS
     }
 
     /// The next sectors; every unit that they complete goes to `emit`.

@@ -7,15 +7,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
-use crate::page::{FIELDS, Field, Fields, PageUse, Recognised};
+use crate::page::{Field, Fields, PageUse, Recognised};
 
-/// Which classes of fields are masked; a bit each, in the order of [`FIELDS`].
+/// Which classes of fields are masked; a bit each, in the order of [`Field::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mask(pub u8);
 
 impl Mask {
     /// All classes.
-    pub const ALL: Self = Self((1 << FIELDS.len()) - 1);
+    pub const ALL: Self = Self((1 << Field::ALL.len()) - 1);
 
     /// The first `count` classes.
     pub const fn first(count: usize) -> Self {
@@ -34,29 +34,29 @@ impl Mask {
 
     /// The classes it masks.
     pub fn fields(self) -> impl Iterator<Item = Field> {
-        FIELDS.into_iter().filter(move |field| self.masks(field.index()))
+        Field::ALL.iter().copied().filter(move |field| self.masks(field.index()))
     }
 }
 
 /// Every mask that is counted: the ladder, one class more at each step, then all but one class.
 pub fn masks() -> Vec<Mask> {
-    let ladder = (1..=FIELDS.len()).map(Mask::first);
+    let ladder = (1..=Field::ALL.len()).map(Mask::first);
     // All but the last class are a step of the ladder.
-    ladder.chain(FIELDS[..FIELDS.len() - 1].iter().copied().map(Mask::all_but)).collect()
+    ladder.chain(Field::ALL[..Field::ALL.len() - 1].iter().copied().map(Mask::all_but)).collect()
 }
 
 /// What is left of a unit when its fields are taken out, and the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     body: Fingerprint,
-    fields: [Fingerprint; FIELDS.len()],
+    fields: [Fingerprint; Field::ALL.len()],
 }
 
 impl Parts {
     /// The fingerprint of the unit with the fields of `mask` set to zero.
     #[inline]
     pub fn masked(&self, mask: Mask) -> Fingerprint {
-        let mut bytes = [0; (1 + FIELDS.len()) * 16];
+        let mut bytes = [0; (1 + Field::ALL.len()) * 16];
         bytes[..16].copy_from_slice(&self.body.to_be_bytes());
         for (index, field) in self.fields.iter().enumerate() {
             if !mask.masks(index) {
@@ -81,7 +81,7 @@ pub struct MaskedUnit {
 pub struct Masker {
     fields: Fields,
     page: Vec<u8>,
-    bytes: [Vec<u8>; FIELDS.len()],
+    bytes: [Vec<u8>; Field::ALL.len()],
 }
 
 impl Masker {

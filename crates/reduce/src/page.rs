@@ -13,41 +13,30 @@ pub mod stamped;
 
 use std::ops::{Range, RangeInclusive};
 
+use blockstone_base::named;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a field of a page header or a row header is for. All formats have the same classes, so that
-/// one ladder of masks serves them all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Field {
-    /// When the page was changed: LSN, SCN.
-    Lsn,
-    Checksum,
-    /// Where the page belongs: its number, its file, its neighbours.
-    Address,
-    /// Which transactions touched it: xmin, xmax, cid, interested transactions.
-    Transaction,
-    /// Hint bits and flags that reads set: infomask, page flags.
-    Flags,
+named! {
+    /// What a field of a page header or a row header is for, in the order in which they are masked.
+    /// All formats have the same classes, so that one ladder of masks serves them all.
+    #[derive(PartialOrd, Ord, Serialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    Field {
+        /// When the page was changed: LSN, SCN.
+        Lsn = "lsn",
+        Checksum = "checksum",
+        /// Where the page belongs: its number, its file, its neighbours.
+        Address = "address",
+        /// Which transactions touched it: xmin, xmax, cid, interested transactions.
+        Transaction = "transaction",
+        /// Hint bits and flags that reads set: infomask, page flags.
+        Flags = "flags",
+    }
 }
 
-/// All classes, in the order in which they are masked.
-pub const FIELDS: [Field; 5] =
-    [Field::Lsn, Field::Checksum, Field::Address, Field::Transaction, Field::Flags];
-
 impl Field {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lsn => "lsn",
-            Self::Checksum => "checksum",
-            Self::Address => "address",
-            Self::Transaction => "transaction",
-            Self::Flags => "flags",
-        }
-    }
-
-    /// Its place in [`FIELDS`].
+    /// Its place in [`Field::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -88,7 +77,8 @@ impl Fields {
 pub struct Format {
     /// Its name in reports: `PostgreSQL`.
     pub name: &'static str,
-    /// What it calls its fields of each class, in the order of [`FIELDS`]; empty if it has none.
+    /// What it calls its fields of each class, in the order of [`Field::ALL`]; empty if it has
+    /// none.
     pub fields: [&'static str; 5],
     /// Bytes of a page, if a file that begins so (64 KiB or the whole file) is of this format.
     pub recognise: fn(&[u8]) -> Option<usize>,

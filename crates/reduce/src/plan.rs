@@ -1,10 +1,12 @@
 //! What one scan counts.
 
+use std::collections::BTreeSet;
+
 use blockstone_base::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::chunk::CHUNK_BYTES_MEAN;
-use crate::compress::Codec;
+use crate::compress::{CODECS_MAX, Codec};
 use crate::grid::{Grid, GridError, grids};
 use crate::hash::Depth;
 use crate::mask::{Mask, masks};
@@ -43,9 +45,6 @@ pub const COMPRESSED_CONTENTS: usize = 16 << 10;
 impl Plan {
     /// Every size at every offset; details (which file holds what, where, how often) are of the
     /// blocks of `primary` at the smallest offset.
-    ///
-    /// # Errors
-    /// Sizes or offsets that cannot be counted.
     pub fn new(sizes: &[Bytes], offsets: &[u64], primary: Bytes) -> Result<Self, GridError> {
         let mut sizes = sizes.to_vec();
         if !sizes.is_empty() && !sizes.contains(&primary) {
@@ -62,6 +61,18 @@ impl Plan {
             chunks: true,
             memory_bytes: 256 << 20,
         })
+    }
+
+    /// Whether it is one that [`Plan::new`] can make; one from a document may be anything.
+    pub(crate) fn is_sound(&self) -> bool {
+        let sizes: BTreeSet<u64> = self.grids.iter().map(|grid| grid.block_bytes.into()).collect();
+        let offsets: BTreeSet<u64> =
+            self.grids.iter().map(|grid| grid.offset_bytes.into()).collect();
+        let sizes: Vec<Bytes> = sizes.into_iter().map(Bytes).collect();
+        let offsets: Vec<u64> = offsets.into_iter().collect();
+        grids(&sizes, &offsets).is_ok_and(|all| all == self.grids)
+            && self.primary < self.grids.len()
+            && self.codecs.len() <= CODECS_MAX
     }
 
     /// Counts the usual masks too: some file has pages of a known format.

@@ -107,6 +107,8 @@ pub struct Table {
 }
 
 const SLOTS_MIN: usize = 256;
+/// No scan of any size gets to a smaller share; of a smaller one nothing could be told.
+const SHARE_LOG2_MAX: u32 = 48;
 
 fn no_slots() -> Vec<Entry> {
     vec![VACANT; SLOTS_MIN]
@@ -117,6 +119,11 @@ impl Table {
     pub fn new(memory_bytes: usize) -> Self {
         let slots_max = (memory_bytes / size_of::<Entry>()).max(SLOTS_MIN);
         Self { slots: no_slots(), len: 0, slots_max, share_log2: 0 }
+    }
+
+    /// Whether it is one that can be filled and scaled; one from a document may be anything.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.slots_max >= SLOTS_MIN && self.share_log2 <= SHARE_LOG2_MAX
     }
 
     #[inline]

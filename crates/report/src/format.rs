@@ -34,6 +34,9 @@ pub fn number(value: f64, unit: &str) -> String {
 
 /// Both ends of the interval: `75,900 – 76,920`. Empty when one sample gave it no width.
 pub fn interval(estimate: &Estimate, unit: &str) -> String {
+    if estimate.is_lower_bound() {
+        return format!("≥ {}", number(estimate.low, unit));
+    }
     if !has_interval(estimate) {
         return String::new();
     }
@@ -78,6 +81,9 @@ pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String 
 pub fn value(value: &Value, measure: Measure) -> String {
     let number = match value {
         Value::Number(number) => *number,
+        Value::Estimate(estimate) if estimate.is_lower_bound() => {
+            return format!("≥ {}", self::value(&estimate.value.into(), measure));
+        }
         Value::Estimate(estimate) => estimate.value,
         Value::Text(text) => return text.clone(),
         Value::Missing(missing) => return absent(*missing).to_owned(),
@@ -189,12 +195,9 @@ pub fn cap(cap: &CgroupCap) -> String {
 /// What a device is, in a word or two.
 pub fn device_kind(kind: DeviceKind) -> &'static str {
     match kind {
-        DeviceKind::Disk => "disk",
-        DeviceKind::Partition => "partition",
-        DeviceKind::Loop => "loop",
         DeviceKind::DeviceMapper => "device mapper",
         DeviceKind::Raid => "RAID",
-        DeviceKind::Zram => "zram",
+        other => other.name(),
     }
 }
 
@@ -228,6 +231,13 @@ mod tests {
         assert_eq!(plus_minus(&estimate(100.0, 100.0, 100.0)), "");
         assert_eq!(plus_minus(&estimate(100.0, f64::NEG_INFINITY, f64::INFINITY)), "");
         assert_eq!(interval(&estimate(33e3, 32e3, 34e3), "ns"), "32 µs – 34 µs");
+    }
+
+    #[test]
+    fn a_lower_bound_is_shown_as_one() {
+        let bound = Estimate::at_least(5e6, 9, 1);
+        assert_eq!((plus_minus(&bound), interval(&bound, "ns")), (String::new(), "≥ 5 ms".into()));
+        assert_eq!(value(&bound.into(), Measure::Nanoseconds), "≥ 5 ms");
     }
 
     #[test]

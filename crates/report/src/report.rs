@@ -10,7 +10,7 @@ use blockstone_record::manifest::{End, Figure};
 use serde_json::{Map, Value as Json};
 
 use crate::chart::Chart;
-pub use crate::timeline::Timeline;
+use crate::timeline::Timeline;
 
 #[derive(Clone, Debug, Default)]
 pub struct Report {

@@ -8,38 +8,50 @@ use blockstone_base::table::{Merge, Row, Table, Text, merge, order};
 /// Tables of consecutive slices of time, from which a page makes the table of any window.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// Edges of the slices in nanoseconds since the recording began: one more than slices.
+    /// Edges of the slices in nanoseconds since the recording began: one more than slices. A
+    /// window that is chosen begins and ends at one.
     pub edges_ns: Vec<u64>,
-    /// Name of a table in the report, and its rows in each slice.
-    pub tables: Vec<(Text, Vec<Vec<Row>>)>,
+    pub tables: Vec<Sliced>,
+}
+
+/// A table of each slice of time.
+#[derive(Clone, Debug)]
+pub struct Sliced {
+    /// Name of the table in the report.
+    pub table: Text,
+    /// Edges of its own slices, from the first edge of the timeline to its last.
+    pub edges_ns: Vec<u64>,
+    /// Its rows in each slice; none in one that it does not speak of.
+    pub rows: Vec<Option<Vec<Row>>>,
+}
+
+/// The slices of a window: those whose middle lies in it, else the one at its middle.
+pub fn slices(edges_ns: &[u64], from_ns: u64, to_ns: u64) -> Range<usize> {
+    let count = edges_ns.len().saturating_sub(1);
+    let middle = |slice: usize| edges_ns[slice].midpoint(edges_ns[slice + 1]);
+    let first = (0..count).take_while(|slice| middle(*slice) < from_ns).count();
+    let end = (0..count).take_while(|slice| middle(*slice) < to_ns).count();
+    if first < end || count == 0 {
+        return first..end;
+    }
+    let at = from_ns.midpoint(to_ns);
+    let after = (0..count).take_while(|slice| edges_ns[slice + 1] <= at).count();
+    let slice = after.min(count - 1);
+    slice..slice + 1
 }
 
 impl Timeline {
-    /// The slices of a window: those whose middle lies in it, else the one at its middle.
-    pub fn slices(&self, from_ns: u64, to_ns: u64) -> Range<usize> {
-        let count = self.edges_ns.len().saturating_sub(1);
-        let middle = |slice: usize| self.edges_ns[slice].midpoint(self.edges_ns[slice + 1]);
-        let first = (0..count).take_while(|slice| middle(*slice) < from_ns).count();
-        let end = (0..count).take_while(|slice| middle(*slice) < to_ns).count();
-        if first < end || count == 0 {
-            return first..end;
-        }
-        let at = from_ns.midpoint(to_ns);
-        let after = (0..count).take_while(|slice| self.edges_ns[slice + 1] <= at).count();
-        let slice = after.min(count - 1);
-        slice..slice + 1
+    pub fn of(&self, table: &Table) -> Option<&Sliced> {
+        self.tables.iter().find(|sliced| sliced.table == table.name)
     }
 
     /// The rows of `table` in a window, sorted as the table is; none where it has no slices.
     pub fn window(&self, table: &Table, from_ns: u64, to_ns: u64) -> Vec<Row> {
-        let Some((_, rows)) = self.tables.iter().find(|(name, _)| *name == table.name) else {
-            return Vec::new();
-        };
-        let slices = self.slices(from_ns, to_ns);
-        let slices = slices.start.min(rows.len())..slices.end.min(rows.len());
-        let seconds = |slice: usize| (self.edges_ns[slice + 1] - self.edges_ns[slice]) as f64 / 1e9;
-        let slices: Vec<(f64, &[Row])> =
-            slices.map(|slice| (seconds(slice), rows[slice].as_slice())).collect();
+        let Some(Sliced { edges_ns, rows, .. }) = self.of(table) else { return Vec::new() };
+        let seconds = |slice: usize| (edges_ns[slice + 1] - edges_ns[slice]) as f64 / 1e9;
+        let slices: Vec<(f64, &[Row])> = slices(edges_ns, from_ns, to_ns)
+            .filter_map(|slice| Some((seconds(slice), rows.get(slice)?.as_deref()?)))
+            .collect();
         let mut merged = merge(&table.columns, &slices);
         // Rows that are equal to the sort stay in the order of the table.
         let names: Vec<String> = table.rows.iter().map(|row| table.name_of(row)).collect();
@@ -102,7 +114,9 @@ mod tests {
             vec![row("a", [0.0, 0.0, 4.0, 9.0, 2.0, 70.0])],
         ];
         let edges_ns = vec![0, 1_000_000_000, 2_000_000_000, 4_000_000_000];
-        (table, Timeline { edges_ns, tables: vec![("disks".into(), slices)] })
+        let rows = slices.into_iter().map(Some).collect();
+        let disks = Sliced { table: "disks".into(), edges_ns: edges_ns.clone(), rows };
+        (table, Timeline { edges_ns, tables: vec![disks] })
     }
 
     #[test]
@@ -121,9 +135,10 @@ mod tests {
     #[test]
     fn one_slice_stays_as_it_is_and_a_narrow_window_takes_the_slice_around_it() {
         let (table, timeline) = world();
-        assert_eq!(timeline.slices(1_900_000_000, 1_950_000_000), 1..2);
-        assert_eq!(timeline.slices(9_000_000_000, 9_000_000_001), 2..3);
-        assert_eq!(timeline.slices(400_000_000, 1_600_000_000), 0..2);
+        let slices = |from_ns, to_ns| slices(&timeline.edges_ns, from_ns, to_ns);
+        assert_eq!(slices(1_900_000_000, 1_950_000_000), 1..2);
+        assert_eq!(slices(9_000_000_000, 9_000_000_001), 2..3);
+        assert_eq!(slices(400_000_000, 1_600_000_000), 0..2);
         let rows = timeline.window(&table, 0, 1_000_000_000);
         assert_eq!(rows, [row("a", [100.0, 10.0, 1.0, 7.0, 3.0, 50.0])]);
     }
@@ -131,12 +146,21 @@ mod tests {
     #[test]
     fn what_one_slice_did_not_measure_is_missing_over_all_and_rules_stay() {
         let (table, mut timeline) = world();
-        let slices = &mut timeline.tables[0].1;
-        slices[0][0].cells[1] = Value::Missing(Missing::Off);
-        slices[1][0].condemned_by = vec!["hole".to_owned()];
+        let slices = &mut timeline.tables[0].rows;
+        slices[0].as_mut().unwrap()[0].cells[1] = Value::Missing(Missing::Off);
+        slices[1].as_mut().unwrap()[0].condemned_by = vec!["hole".to_owned()];
         let rows = timeline.window(&table, 0, 4_000_000_000);
         assert_eq!(rows[1][1], Value::Missing(Missing::Off));
         assert_eq!(rows[1].condemned_by, ["hole"]);
         assert!(timeline.window(&Table::new("x", "", COLUMNS), 0, 1).is_empty());
+    }
+
+    #[test]
+    fn slices_that_a_table_does_not_speak_of_take_no_time() {
+        let (table, mut timeline) = world();
+        timeline.tables[0].rows[2] = None;
+        let rows = timeline.window(&table, 0, 4_000_000_000);
+        assert_eq!(rows[0][1], Value::Number(450.0), "over two seconds, not four");
+        assert!(timeline.window(&table, 2_500_000_000, 3_500_000_000).is_empty());
     }
 }

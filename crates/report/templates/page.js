@@ -165,13 +165,13 @@
   const edges = data.edges ?? [];
   const span = timed.length ? timed[0].chart.x.slice(2) : [edges[0] ?? 0, edges.at(-1) ?? 0];
   let chosen = null;
-  let shownPart = "null";
+  let shownWindow = "null";
   const readout = make("span", { id: "window", role: "status" });
   const clear = make("button", { type: "button", hidden: "", onclick: () => choose(null) },
     "Whole time");
 
   // The slices whose middle lies in the window, else the one at its middle; as timeline.rs.
-  function slices([from, to]) {
+  function slices(edges, [from, to]) {
     const count = Math.max(0, edges.length - 1);
     const middle = (slice) => (edges[slice] + edges[slice + 1]) / 2;
     let [first, end] = [0, 0];
@@ -183,19 +183,16 @@
     return [first, first + 1];
   }
 
+  const spoken = ([from, to]) => `${clock(from, span[1])} – ${clock(to, span[1])}`
+    + (data.began != null && span[1] >= 600e9 ? " UTC" : "");
+
   function choose(window, remember = true) {
     chosen = window && [Math.max(span[0], window[0]), Math.min(span[1], window[1])];
-    let text = "";
-    let part = null;
-    if (chosen) {
-      part = slices(chosen);
-      // Tables show slices.
-      if (edges.length > 1) chosen = part.map((edge) => edges[edge]);
-      text = `${clock(chosen[0], span[1])} – ${clock(chosen[1], span[1])}`
-        + (data.began != null && span[1] >= 600e9 ? " UTC" : "");
-    }
-    readout.textContent = text;
+    // Tables show slices.
+    if (chosen && edges.length > 1) chosen = slices(edges, chosen).map((edge) => edges[edge]);
+    readout.textContent = chosen ? spoken(chosen) : "";
     clear.hidden = !chosen;
+    root.classList.toggle("chosen", chosen !== null);
     for (const plot of timed) {
       plot.brush ??= plot.node.appendChild(make("div", { class: "brush" }));
       plot.brush.hidden = !chosen;
@@ -206,8 +203,8 @@
       }
     }
     // A drag passes many points within one slice.
-    if (String(part) !== shownPart) for (const table of tables) table.follow(part, text);
-    shownPart = String(part);
+    if (String(chosen) !== shownWindow) for (const table of tables) table.follow(chosen);
+    shownWindow = String(chosen);
     if (remember) address();
   }
 
@@ -223,7 +220,7 @@
     constructor(node) {
       this.node = node;
       this.body = node.tBodies[0];
-      Object.assign(this, data.tables[node.dataset.table]);
+      Object.assign(this, { e: edges }, data.tables[node.dataset.table]);
       this.record = node.classList.contains("record");
       this.rows = this.record ? [] : [...this.body.rows].map((line, index) =>
         this.row(line, this.r[index]));
@@ -288,11 +285,17 @@
       this.body.replaceChildren(...rows.map((row) => row.line));
     }
 
-    // Shows the rows of these slices, or those of the whole time.
-    follow(part, label) {
+    // Shows the rows of the slices of a window, or those of the whole time.
+    follow(window) {
       if (!this.v) return undefined;
+      let part = null;
+      if (window) {
+        const [first, end] = slices(this.e, window);
+        part = [...this.v.keys()].slice(first, end).filter((slice) => this.v[slice]);
+      }
       this.node.classList.toggle("windowed", part !== null);
-      this.node.caption.dataset.window = label;
+      this.node.caption.dataset.window = part?.length
+        ? spoken([this.e[part[0]], this.e[part.at(-1) + 1]]) : "not measured then";
       if (this.record) return this.turned(part && this.merged(part)[0]);
       this.rows = part ? this.merged(part).map((row) => this.line(row)) : this.whole;
       return this.draw();
@@ -307,22 +310,20 @@
     }
 
     // The rule of each column makes one value of those of the slices.
-    merged([first, end]) {
+    merged(part) {
       const width = this.c.filter(([, , merge]) => merge !== "k").length + 1;
       const names = new Map();
-      for (let slice = first; slice < end; slice += 1) {
-        const flat = this.v[slice] ?? [];
+      part.forEach((slice, index) => {
+        const flat = this.v[slice];
         for (let at = 0; at < flat.length; at += width) {
           if (!names.has(flat[at])) names.set(flat[at], []);
-          names.get(flat[at])[slice - first] ??= flat.slice(at + 1, at + width);
+          names.get(flat[at])[index] ??= flat.slice(at + 1, at + width);
         }
-      }
-      const lengths = [];
-      for (let slice = first; slice < end; slice += 1) lengths.push(edges[slice + 1] - edges[slice]);
+      });
       const rows = [...names].sort((a, b) => a[0] - b[0]).map(([name, parts]) => {
-        const values = this.merge(this.d[name], lengths, parts, first);
+        const values = this.merge(name, part, parts);
         const rules = (this.j ?? []).filter(([slice, row]) =>
-          row === name && slice >= first && slice < end).flatMap(([, , rules]) => rules);
+          row === name && part.includes(slice)).flatMap(([, , rules]) => rules);
         return { name, values, rules: [...new Set(rules)] };
       });
       if (this.s != null) {
@@ -335,21 +336,23 @@
       return rows;
     }
 
-    merge(name, lengths, parts, first) {
+    merge(name, part, parts) {
+      const names = this.d[name];
+      const lengths = part.map((slice) => this.e[slice + 1] - this.e[slice]);
       let [key, at] = [0, 0];
       // Where the cells of a column are in the rows of slices.
       const places = this.c.map(([, , merge]) => (merge === "k" ? -1 : at++));
-      return this.c.map(([, , merge], column) => {
-        if (merge === "k") return name[key++];
+      const values = this.c.map(([, , merge], column) => {
+        if (merge === "k") return names[key++];
         const of = (place) => lengths.map((_, slice) => parts[slice]?.[place]);
         const cells = of(places[column]);
         if (lengths.length === 1) return shown(cells[0]);
         if (this.q?.[column]) {
-          const { part, within, divisors } = this.q[column];
-          const all = (cells) => combine(this.c[part][2], cells, lengths);
+          const { part: whole, within, divisors } = this.q[column];
+          const all = (cells) => combine(this.c[whole][2], cells, lengths);
           const unknown = merge === "h" ? 0 : "?";
-          const values = [combine("m", cells, lengths), all(of(places[part])), all(lengths
-            .map((_, at) => divisors[first + at][name[within] ?? ""] ?? unknown))];
+          const values = [combine("m", cells, lengths), all(of(places[whole])), all(part
+            .map((slice) => divisors[slice][names[within] ?? ""] ?? unknown))];
           return values.find((value, at) => value.missing || (at && value.missing === ""))
             ?? (values[2] ? values[1] / values[2] : { missing: "" });
         }
@@ -357,6 +360,41 @@
         const events = typeof merge === "number" ? { rates: of(places[merge]), counted } : null;
         return combine(merge, cells, lengths, events);
       });
+      if (lengths.length === 1) return values;
+      // Quotients and quantiles are made of what is merged.
+      return values.map((value, column) => {
+        const merge = this.c[column][2];
+        if (!Array.isArray(merge)) return value;
+        const made = merge.length > 1 ? values[merge[0]] / values[merge[1]]
+          : this.quantile(name, part, merge[0]);
+        return Number.isFinite(made) ? made : { missing: "" };
+      });
+    }
+
+    // As base::table::Spread.
+    quantile(name, part, share) {
+      const counts = [];
+      let greatest = 0;
+      for (const slice of part) {
+        const [most, ...spread] = this.h[slice][name] ?? [0];
+        greatest = Math.max(greatest, most);
+        let bucket = 0;
+        for (const count of spread) {
+          if (count >= 0) counts[bucket] = (counts[bucket] ?? 0) + count;
+          bucket += count < 0 ? -count : 1;
+        }
+      }
+      const all = counts.reduce((a, b) => a + b, 0);
+      if (all * (1 - share) + 0.5 < 1) return NaN;
+      const rank = Math.max(1, Math.ceil(all * share));
+      const lower = (bucket) => {
+        const octave = Math.max(0, Math.floor(bucket / 16) - 1);
+        return (bucket - octave * 16) * 2 ** octave;
+      };
+      let below = 0;
+      const found = counts.findIndex((count = 0) => (below += count) >= rank);
+      const high = lower(found + 1);
+      return Math.min(greatest, high - (high - lower(found)) * (below - rank) / counts[found]);
     }
 
     line({ name, values, rules }) {

@@ -51,6 +51,11 @@ pub enum RunError {
     )]
     DestroyOther { path: PathBuf },
     #[error(
+        "accept a loss: these disks hold nothing that an earlier run kept\n\
+         hint: omit --accept-loss"
+    )]
+    NoLoss,
+    #[error(
         "run for no time: nothing would be measured\n\
          hint: use --run-time 1s or more"
     )]

@@ -47,10 +47,8 @@ impl Files {
         self.adopted = true;
     }
 
-    /// Renames the files so that no later run removes them, and returns the new paths.
-    ///
-    /// # Errors
-    /// When one cannot be renamed; those that were not yet are removed.
+    /// Renames the files so that no later run removes them, and returns the new paths. Fails when
+    /// one cannot be renamed; those that were not yet are removed.
     pub fn keep(&mut self) -> Result<Vec<PathBuf>, RunError> {
         let mut kept = std::mem::take(&mut self.devices);
         for (index, path) in self.paths.iter().enumerate() {
@@ -71,15 +69,10 @@ impl Drop for Files {
     fn drop(&mut self) {
         if self.adopted {
             // They may have been removed already.
-            self.paths.iter().for_each(|path| drop(remove(path)));
+            self.paths.iter().for_each(|path| drop(blockstone_sys::scratch::remove(path)));
             self.devices.iter().for_each(|device| scratch::clear_edges(device));
         }
     }
-}
-
-/// The path may be a directory that a database made.
-fn remove(path: &Path) -> std::io::Result<()> {
-    if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }
 
 fn purpose(index: usize) -> String {

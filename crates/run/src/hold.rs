@@ -73,10 +73,7 @@ impl Load<'_> {
 
 /// Runs the sessions and records each step as a phase, until their work or the run ends; `left` is
 /// the longest that these steps and what follows may take. What was measured before an error is
-/// recorded.
-///
-/// # Errors
-/// When a session or the noise cannot start, fails, or does not come back.
+/// recorded. Fails when a session or the noise cannot start, fails, or does not come back.
 pub fn hold(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -148,6 +145,7 @@ impl Ended<'_> {
             window_end_ns: window.end_ns,
             end_ns,
             stop: if failure.is_some() { Stop::Failed } else { window.stop },
+            settled: window.settled,
             first_error,
             note: None,
         });
@@ -281,7 +279,10 @@ impl Loaded for Held<'_, '_> {
         let (t_ns, (totals, taken, [physical_reads, physical_writes])) =
             session.tick(|readings| {
                 let totals: Totals = running.totals();
-                let taken = due.then(|| Taken::now(running, target));
+                let taken = match stage {
+                    Stage::End => Some(Taken::at_end(running, target)),
+                    _ => due.then(|| Taken::now(running, target)),
+                };
                 totals.readings(readings);
                 readings.extend(noise.map(noise_reading));
                 target.sample(stage.is_edge(), readings);

@@ -1,6 +1,8 @@
 //! Latencies by the second: taken from the sessions and the target when a second is over and at the
 //! edges of the window, so that no row spans an edge.
 
+use blockstone_base::LatencyHistogram;
+use blockstone_base::load::Op;
 use blockstone_measure::Session;
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
 use blockstone_target::{Latencies, Target};
@@ -17,13 +19,22 @@ pub struct Collector {
 /// What sessions and target measured since the last time.
 pub struct Taken {
     sent: Vec<SessionLatencies>,
+    /// What had not ended, at the end of a window.
+    unfinished: Vec<(&'static str, Op, LatencyHistogram)>,
     waited: Vec<Latencies>,
 }
 
 impl Taken {
     /// Takes them. Called right where counters are read, so that the two agree.
     pub fn now(running: &Running, target: &dyn Target) -> Self {
-        Self { sent: running.take_latencies(), waited: target.take_latencies() }
+        let (sent, waited) = (running.take_latencies(), target.take_latencies());
+        Self { sent, unfinished: Vec::new(), waited }
+    }
+
+    /// The same at the end of a window.
+    pub fn at_end(running: &Running, target: &dyn Target) -> Self {
+        let taken = Self::now(running, target);
+        Self { unfinished: running.unfinished().collect(), ..taken }
     }
 }
 
@@ -56,6 +67,9 @@ impl Collector {
             if let Some(service) = sent.service {
                 row(sent.name, sent.op, LatencyClock::Submitted, service)?;
             }
+        }
+        for (name, op, lasted) in taken.unfinished {
+            row(name, op, LatencyClock::Unfinished, lasted)?;
         }
         for Latencies { name, op, histogram } in taken.waited {
             row(&name, op, LatencyClock::Submitted, histogram)?;

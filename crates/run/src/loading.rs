@@ -16,9 +16,6 @@ const SHOW_NS: u64 = 100_000_000;
 
 /// Opens the target and fills its schemas, as the next phase of the recording. What it puts on the
 /// disks belongs to `files` from then on.
-///
-/// # Errors
-/// When it cannot be set up or filled, or when it was interrupted.
 pub fn load(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -51,6 +48,7 @@ pub fn load(
         window_end_ns: end_ns,
         end_ns,
         stop: Stop::WorkDone,
+        settled: None,
         first_error: None,
         note: None,
     });

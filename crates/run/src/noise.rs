@@ -22,10 +22,7 @@ const FREE_SHARE: u64 = 8;
 /// … but not less.
 const AREA_MIN: Bytes = Bytes::mib(1);
 
-/// The noise of `--noise`; none without. Nothing is created.
-///
-/// # Errors
-/// When there is no place for it.
+/// The noise of `--noise`; none without. Nothing is created. Fails when there is no place for it.
 pub fn spec(
     settings: &Settings,
     entry: &Entry,
@@ -63,9 +60,6 @@ pub fn spec(
 }
 
 /// Creates the areas and writes them once, and reports progress.
-///
-/// # Errors
-/// When they cannot be made, or when it was interrupted.
 pub fn lay_out(
     session: &Session,
     observer: &mut dyn Observer,

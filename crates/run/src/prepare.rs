@@ -55,11 +55,9 @@ pub struct Prepared<'a> {
 }
 
 /// The disks that a run on `target` uses, given those that were `named`. A target with an address
-/// may have its data elsewhere, and a server on another machine has no visible disks.
-///
-/// # Errors
-/// When there is no such target, its server does not answer, or disks are named although the target
-/// has its own.
+/// may have its data elsewhere, and a server on another machine has no visible disks. Fails when
+/// there is no such target, its server does not answer, or disks are named although the target has
+/// its own.
 pub fn disks(
     target: &str,
     programs: Option<&Path>,
@@ -83,10 +81,8 @@ pub fn disks(
     Ok(elsewhere.into_iter().map(disk).collect())
 }
 
-/// Surveys the disks and prepares a run on them.
-///
-/// # Errors
-/// When the settings do not fit each other or the storage. Nothing is written.
+/// Surveys the disks and prepares a run on them. Fails when the settings do not fit each other or
+/// the storage. Nothing is written.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     let entry = registry::find(&settings.target)?;
     let root = Path::new("/");
@@ -97,6 +93,9 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         .collect::<Result<_, _>>()?;
     let kept = kept(settings, entry, &surveys)?;
     if kept.is_none() {
+        if settings.accept_loss {
+            return Err(RunError::NoLoss);
+        }
         check_disks(settings, &surveys)?;
     }
     if settings.run_time.get() == 0 && settings.wanted.loops.is_none() {
@@ -200,9 +199,6 @@ fn scan_plan(
 
 impl Prepared<'_> {
     /// The first of `required` that is degraded, as a message; none when all are there.
-    ///
-    /// # Errors
-    /// When a name is unknown.
     pub fn missing(&self, required: &[String]) -> Result<Option<String>, RunError> {
         Ok(capability::missing(&self.capabilities, required)?)
     }
@@ -343,6 +339,7 @@ fn target_spec(
         direct: true,
         seed: parameters.seed,
         reuse: false,
+        accept_loss: settings.accept_loss,
         address: registry::parts(&settings.target).1.to_owned(),
         settings: settings.target_settings.clone(),
         programs: settings.programs.clone(),

@@ -27,10 +27,7 @@ fn holds(device: &Path) -> bool {
         && matches!(survey::is_mounted(Path::new("/"), device), Ok(None))
 }
 
-/// Adapts `spec` to what was kept.
-///
-/// # Errors
-/// When an option asks for something else.
+/// Adapts `spec` to what was kept. Fails when an option asks for something else.
 pub fn adapt(spec: &mut TargetSpec, settings: &Settings, kept: &Kept) -> Result<(), RunError> {
     let wanted = &settings.wanted;
     let redo = settings.redo.unwrap_or(kept.redo);

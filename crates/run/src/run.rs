@@ -46,9 +46,6 @@ impl Prepared<'_> {
     /// Runs and returns the directory of the recording. An interruption or an error after the
     /// recording was created is written into it and returns `Ok`, so that the measurements so far
     /// are kept.
-    ///
-    /// # Errors
-    /// When the recording cannot be made at all.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<PathBuf, RunError> {
         let dir = self.settings.recording.path.clone();
         for orphan in self.remove_orphans() {

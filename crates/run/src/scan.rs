@@ -39,10 +39,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for `matrix` over a table of `size` in blocks of `block`.
-    ///
-    /// # Errors
-    /// When it names what cannot be measured.
+    /// The plan for `matrix` over a table of `size` in blocks of `block`. Fails when it names what
+    /// cannot be measured.
     pub fn new(
         matrix: &ScanMatrix,
         entry: &Entry,

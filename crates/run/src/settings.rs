@@ -34,6 +34,8 @@ pub struct Settings {
     /// Size of each redo log; none derives it from the size of the data.
     pub redo: Option<Bytes>,
     pub keep: bool,
+    /// Open what was kept even when damage has lost commits of it.
+    pub accept_loss: bool,
     /// Seed of all random choices and data, unless `wanted` has one.
     pub seed: u64,
     pub argv: Vec<String>,

@@ -60,6 +60,7 @@ fn settings(scratch: &Path, target: &str) -> Settings {
         torn_protection: TornProtection::FullPage,
         redo: None,
         keep: false,
+        accept_loss: false,
         seed: 42,
         argv: vec!["test".into()],
         recording: RunDir { path: scratch.join("run"), id: "test".into() },

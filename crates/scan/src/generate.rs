@@ -13,10 +13,8 @@ use crate::error::ScanError;
 const PART_BYTES: u64 = 1 << 20;
 
 /// Writes the files of a data set into `dir`, which must not exist or be empty, and returns their
-/// bytes. `watch` sees the part that is done; if it returns false, all files are removed.
-///
-/// # Errors
-/// When something is there already, or cannot be written; what was written is removed.
+/// bytes. `watch` sees the part that is done; if it returns false, or
+/// on an error, all files are removed.
 pub fn generate(
     dir: &Path,
     kind: &Kind,

@@ -13,9 +13,6 @@ use crate::scan::{Outcome, Progress, Settings, Start, go_on};
 use crate::survey::{Found, Survey, shown};
 
 /// Reads a saved scan.
-///
-/// # Errors
-/// When there is none in `dir`, or it is damaged.
 pub fn read(dir: &Path) -> Result<Outcome, ScanError> {
     Ok(outcome(load(dir)?))
 }
@@ -29,9 +26,6 @@ fn outcome(document: Document) -> Outcome {
 }
 
 /// Reads several saved scans and counts them as one.
-///
-/// # Errors
-/// When one cannot be read or is named twice, or they did not count the same.
 pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
     let mut merged: Option<Outcome> = None;
     let mut known: Vec<(String, Vec<KeptFile>)> = Vec::new();
@@ -74,10 +68,8 @@ pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
     merged.ok_or(ScanError::Empty { what, hint })
 }
 
-/// Goes on with a scan where it was saved. What is counted, and within which memory, stays.
-///
-/// # Errors
-/// As reading it, and when a file is no longer what it was.
+/// Goes on with a scan where it was saved. What is counted, and within which memory, stays. A file
+/// that is no longer what it was is an error.
 pub fn resume(
     dir: &Path,
     settings: &Settings,

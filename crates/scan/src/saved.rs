@@ -123,7 +123,7 @@ pub(crate) fn load(dir: &Path) -> Result<Document, ScanError> {
     let mut document: Document =
         serde_json::from_value(saved.document.clone()).map_err(|e| damaged(e.to_string()))?;
     let counter = &mut document.counter;
-    counter.awake();
+    counter.awake().map_err(|error| damaged(error.to_string()))?;
     let mut fault = None;
     saved.sets(|row| {
         if let Err(error) = counter.put_set(row.parent, row.file) {

@@ -85,9 +85,6 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 
 /// Scans what was surveyed. `watch` sees how far it is, and says whether to go on; a scan that is
 /// ended early gives what was counted.
-///
-/// # Errors
-/// When there is no memory or no thread, or the scan cannot be saved meanwhile.
 pub fn scan(
     survey: &Survey,
     plan: Plan,
@@ -443,9 +440,6 @@ impl Counting<'_> {
 }
 
 /// What tables may take of the process's memory, beside its threads and their compressors.
-///
-/// # Errors
-/// When it is not even enough for what is no table's.
 pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, ScanError> {
     let segments = ((threads + SEGMENTS_WAITING) * SEGMENT_BYTES) as u64;
     let grids = plan.grids().iter().enumerate();

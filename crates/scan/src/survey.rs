@@ -46,9 +46,6 @@ impl Survey {
 
 /// Walks `paths`. Symbolic links are followed, as a database follows those to its tablespaces; a
 /// file that is reached twice is scanned once.
-///
-/// # Errors
-/// A path that does not exist or is neither file, directory nor block device, and too many files.
 pub fn survey(paths: &[PathBuf]) -> Result<Survey, ScanError> {
     let mut walk = Walk::default();
     for path in paths {

@@ -16,10 +16,7 @@ pub trait Source {
     fn history(&self) -> &History;
     /// Time until the next tick is due; none if there will be no more.
     fn due(&self) -> Option<Duration>;
-    /// Takes the tick that is due.
-    ///
-    /// # Errors
-    /// With a message for the user, when the source cannot go on.
+    /// Takes the tick that is due. An error is a message for the user.
     fn look(&mut self) -> Result<(), String>;
     fn frame(&self) -> Frame;
     fn over(&self) -> bool;
@@ -43,9 +40,6 @@ pub enum ScreenError {
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Shows `source` until the user quits or it ends. The terminal is restored in any case.
-///
-/// # Errors
-/// When the terminal or the source fails.
 pub fn show(source: &mut dyn Source, mut state: State) -> Result<Left, ScreenError> {
     let mut terminal = ratatui::try_init()?;
     let result = run(&mut terminal, source, &mut state);

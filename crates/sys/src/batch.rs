@@ -43,10 +43,8 @@ pub struct BatchRing {
 }
 
 impl BatchRing {
-    /// A ring that keeps up to `depth` writes in flight.
-    ///
-    /// # Errors
-    /// When the kernel gives no ring, or one that does not run.
+    /// A ring that keeps up to `depth` writes in flight. Fails when the kernel gives no ring, or
+    /// one that does not run.
     ///
     /// # Panics
     /// When `depth` is zero.
@@ -76,37 +74,47 @@ impl BatchRing {
         done.resize(writes.len(), unanswered);
         let (mut pushed, mut answered) = (0, 0);
         while answered < writes.len() {
-            if pushed - answered < self.depth && pushed < writes.len() {
-                let now_ns = clock::now_ns();
-                while pushed - answered < self.depth && pushed < writes.len() {
+            let has_sent = self.uring.submission().is_empty();
+            if has_sent && (pushed == writes.len() || pushed - answered == self.depth) {
+                self.enter(1);
+            } else {
+                if has_sent {
                     let entry = entry(&writes[pushed]).user_data(pushed as u64);
                     // SAFETY: files and memory are borrowed for this call, which does not return,
                     // and cannot unwind from here on, before the kernel has answered for each
                     // entry; `IoSlice` is an iovec by its documentation.
                     let room = unsafe { self.uring.submission().push(&entry) }.is_ok();
-                    if !room {
-                        break;
-                    }
-                    done[pushed].elapsed_ns = now_ns;
-                    pushed += 1;
+                    pushed += usize::from(room);
                 }
+                // One by one: the submission of many takes as long as many writes, and none of it
+                // is the latency of the first.
+                done[pushed - 1].elapsed_ns = clock::now_ns();
+                self.enter(0);
             }
-            self.wait();
-            let now_ns = clock::now_ns();
-            for completion in self.uring.completion() {
-                let written = &mut done[completion.user_data() as usize];
-                let result = completion.result();
-                written.result = u32::try_from(result).map_err(|_| -result);
-                written.elapsed_ns = now_ns.saturating_sub(written.elapsed_ns);
-                answered += 1;
-            }
+            answered += self.reap(done);
         }
     }
 
-    /// Sends what is queued and waits for a completion. A call that the kernel refuses as a whole
-    /// is repeated: the memory is the caller's, so there is no way out before all is answered.
-    fn wait(&mut self) {
-        match self.uring.submit_and_wait(1).as_ref().map_err(io::Error::raw_os_error) {
+    /// Ends the writes that the kernel has answered for, and returns how many. Until then
+    /// `elapsed_ns` is the instant of the submission.
+    fn reap(&mut self, done: &mut [Written]) -> usize {
+        let completions = self.uring.completion();
+        let answered = completions.len();
+        let now_ns = if answered > 0 { clock::now_ns() } else { 0 };
+        for completion in completions {
+            let written = &mut done[completion.user_data() as usize];
+            let result = completion.result();
+            written.result = u32::try_from(result).map_err(|_| -result);
+            written.elapsed_ns = now_ns.saturating_sub(written.elapsed_ns);
+        }
+        answered
+    }
+
+    /// Sends what is queued and waits for `want` completions. A call that the kernel refuses as a
+    /// whole is to be repeated: the memory is the caller's, so there is no way out before all is
+    /// answered.
+    fn enter(&mut self, want: usize) {
+        match self.uring.submit_and_wait(want).as_ref().map_err(io::Error::raw_os_error) {
             Ok(_) | Err(Some(libc::EINTR)) => {}
             Err(_) => clock::sleep_until_ns(clock::now_ns() + REFUSED_PAUSE_NS),
         }
@@ -159,6 +167,31 @@ mod tests {
             for (number, block) in image.chunks(512).enumerate() {
                 assert!(block.iter().all(|&byte| usize::from(byte) == number));
             }
+        }
+    }
+
+    #[test]
+    fn every_write_of_a_batch_is_timed_by_itself() {
+        require!(Uring);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        drop(BlockFile::create_new(&path, false).unwrap());
+        // The kernel answers each write to this file while it is being submitted.
+        let file = BlockFile::open(&path, crate::file::Access::Read, false).unwrap();
+        let data = [7; 512];
+        let parts = [IoSlice::new(&data)];
+        let write = GatherWrite { file: &file, offset_bytes: 0, parts: &parts, durable: false };
+        let (mut ring, mut done) = (BatchRing::open(256).unwrap(), Vec::new());
+        for writes in [2, 256, 600] {
+            let before_ns = clock::now_ns();
+            ring.write(&vec![write; writes], &mut done);
+            let whole_ns = clock::now_ns() - before_ns;
+            assert!(done.iter().all(|written| written.result == Err(libc::EBADF)));
+            let sum_ns: u64 = done.iter().map(|written| written.elapsed_ns).sum();
+            assert!(
+                sum_ns <= whole_ns,
+                "{writes} writes, each ended before the next began: {sum_ns} ns in {whole_ns} ns"
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 //! before the first I/O, and huge where the machine gives huge pages, so that neither a page fault
 //! nor a TLB miss is measured as storage latency.
 
+use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -19,11 +20,11 @@ pub enum Pages {
     Huge,
     /// Ordinary memory that the kernel was asked to back with transparent huge pages.
     Transparent,
-    /// Ordinary pages: the arena is smaller than a huge page.
+    /// Ordinary pages, of the heap: the arena is smaller than a huge page.
     Ordinary,
 }
 
-/// Slots of I/O memory in one mapping, zeroed.
+/// Slots of I/O memory in one mapping or allocation, zeroed.
 #[derive(Debug)]
 pub struct Arena {
     mapping: NonNull<u8>,
@@ -52,9 +53,6 @@ pub struct Slot {
 
 impl Slot {
     /// Memory of `bytes` bytes, by itself.
-    ///
-    /// # Errors
-    /// When it cannot be mapped.
     ///
     /// # Panics
     /// When `bytes` is zero.
@@ -96,9 +94,6 @@ pub enum ArenaError {
 impl Arena {
     /// An arena of `slots` slots of `slot_bytes` bytes.
     ///
-    /// # Errors
-    /// When the memory cannot be mapped.
-    ///
     /// # Panics
     /// When `slots` or `slot_bytes` is zero.
     pub fn new(slots: usize, slot_bytes: usize) -> Result<Self, ArenaError> {
@@ -107,7 +102,7 @@ impl Arena {
         let bytes = slots * stride_bytes;
         let rounded = bytes.next_multiple_of(HUGE_PAGE_BYTES);
         let (mapping, mapping_bytes, pages) = if bytes < HUGE_PAGE_BYTES {
-            (map(bytes, MapFlags::POPULATE)?, bytes, Pages::Ordinary)
+            (allocate(bytes)?, bytes, Pages::Ordinary)
         } else if let Ok(mapping) = map(rounded, MapFlags::HUGETLB | MapFlags::POPULATE) {
             (mapping, rounded, Pages::Huge)
         } else {
@@ -193,9 +188,27 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: exactly what `map` returned, and no reference into it outlives the arena.
-        let _ = unsafe { rustix::mm::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
+        let (memory, bytes) = (self.mapping.as_ptr(), self.mapping_bytes);
+        if self.pages == Pages::Ordinary {
+            // SAFETY: what `allocate` returned, and no reference into it outlives the arena.
+            unsafe { std::alloc::dealloc(memory, layout(bytes)) };
+        } else {
+            // SAFETY: exactly what `map` returned, and no reference into it outlives the arena.
+            let _ = unsafe { rustix::mm::munmap(memory.cast(), bytes) };
+        }
     }
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, SLOT_ALIGN_BYTES).expect("smaller than a huge page")
+}
+
+/// Memory of the heap. Writing the zeros makes its pages present.
+fn allocate(bytes: usize) -> Result<NonNull<u8>, ArenaError> {
+    // SAFETY: the layout is not of zero bytes: an arena has a slot of at least one.
+    let memory = unsafe { std::alloc::alloc_zeroed(layout(bytes)) };
+    let source = std::io::ErrorKind::OutOfMemory;
+    NonNull::new(memory).ok_or_else(|| ArenaError::Map { bytes, source: source.into() })
 }
 
 fn map(bytes: usize, flags: MapFlags) -> Result<NonNull<u8>, ArenaError> {

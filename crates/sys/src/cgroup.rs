@@ -101,7 +101,7 @@ impl Groups {
         let of = |text: &Option<String>, key: &str| {
             numbers_after(text.as_deref()?.as_bytes(), key)?.next()
         };
-        let micro = |value: Option<u64>| value.map(|us| us * 1000);
+        let micro = |value: Option<u64>| value.map(|us| us.saturating_mul(1000));
         let stat = unified("cpu.stat");
         let v1 = self.own(&self.cpu, "cpu.stat");
         let number = |directories, file| self.own(directories, file)?.parse().ok();
@@ -128,14 +128,15 @@ impl Groups {
         if let Some(text) = self.own(&self.unified, "io.stat") {
             let sum = |key: &str| {
                 let values = text.split_whitespace().filter_map(|pair| pair.strip_prefix(key));
-                values.filter_map(|value| value.parse::<u64>().ok()).sum()
+                values.filter_map(|value| value.parse().ok()).fold(0, u64::saturating_add)
             };
             return Some(["rbytes=", "wbytes=", "rios=", "wios="].map(sum));
         }
         let sum = |file: &str, key: &str| {
             let text = self.own(&self.blkio, file)?;
             let lines = text.lines().filter_map(|line| line.split_once(key));
-            Some(lines.filter_map(|(_, value)| value.trim().parse::<u64>().ok()).sum())
+            let values = lines.filter_map(|(_, value)| value.trim().parse().ok());
+            Some(values.fold(0, u64::saturating_add))
         };
         let (bytes, ios) = ("blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced");
         Some([sum(bytes, "Read")?, sum(bytes, "Write")?, sum(ios, "Read")?, sum(ios, "Write")?])
@@ -240,5 +241,32 @@ fn directories(mounts: &Mounts, controller: Option<&str>, group: &str) -> Vec<Pa
 }
 
 fn quota_milli(quota_us: u64, period_us: u64) -> Option<u32> {
-    u32::try_from((quota_us * 1000).checked_div(period_us)?).ok()
+    u32::try_from(quota_us.saturating_mul(1000).checked_div(period_us)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_beyond_our_units_stay_as_large_as_can_be() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let mount = "30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        put("proc/self/mountinfo", mount);
+        put("proc/7/cgroup", "0::/a\n");
+        let most = u64::MAX;
+        put("sys/fs/cgroup/a/cpu.stat", &format!("usage_usec {most}\nthrottled_usec {most}\n"));
+        put("sys/fs/cgroup/a/io.stat", &format!("8:0 rbytes={most}\n8:1 rbytes={most}\n"));
+        put("sys/fs/cgroup/a/cpu.max", &format!("{most} 1\n"));
+        let groups = Groups::of_process(root.path(), 7);
+        let usage = groups.usage();
+        assert_eq!((usage.cpu_ns, usage.throttled_ns), (Some(most), Some(most)));
+        assert_eq!(usage.read_bytes, Some(most));
+        assert_eq!(groups.cpu_quota_milli(), None);
+    }
 }

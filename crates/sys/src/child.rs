@@ -54,9 +54,6 @@ pub fn confine(command: &mut Command, user: Option<&User>, signal: Signal) {
 }
 
 /// Sends `signal` to process `pid`; one that has ended already is no error.
-///
-/// # Errors
-/// When this user may not do that.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let Some(pid) = rustix::process::Pid::from_raw(pid as i32) else { return Ok(()) };
     match rustix::process::kill_process(pid, signal) {

@@ -62,10 +62,8 @@ struct Request {
 }
 
 /// How `file` lies on its device. Dirty pages are written out first; a block device is one written
-/// extent. The file's offset is used and put back, so nothing else may seek in it meanwhile.
-///
-/// # Errors
-/// When the file can be neither mapped nor searched for holes.
+/// extent. The file's offset is used and put back, so nothing else may seek in it meanwhile. Fails
+/// when the file can be neither mapped nor searched for holes.
 pub fn map(file: &File) -> io::Result<FileMap> {
     let metadata = file.metadata()?;
     if metadata.file_type().is_block_device() {

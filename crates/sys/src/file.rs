@@ -45,18 +45,14 @@ pub struct FileState {
 }
 
 impl BlockFile {
-    /// Opens an existing file or block device, with `O_DIRECT` when `direct`.
-    ///
-    /// # Errors
-    /// When it cannot be opened that way; an `O_DIRECT` that the file system does not know is an
-    /// error and never silently dropped.
+    /// Opens an existing file or block device, with `O_DIRECT` when `direct`. Fails when it cannot
+    /// be opened that way; an `O_DIRECT` that the file system does not know is an error and never
+    /// silently dropped.
     pub fn open(path: &Path, access: Access, direct: bool) -> Result<Self, FileError> {
         Self::open_with(path, access, direct, 0)
     }
 
     /// Opens a block device for writing and claims it (`O_EXCL`) against mounts, arrays and pools.
-    ///
-    /// # Errors
     /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
     pub fn open_device(path: &Path, direct: bool) -> Result<Self, FileError> {
         Self::open_with(path, Access::ReadWrite, direct, libc::O_EXCL)
@@ -79,10 +75,8 @@ impl BlockFile {
     }
 
     /// Creates a file that did not exist, readable by its owner only. Nothing is allocated: its
-    /// blocks come from being written, so that no unwritten extent is left to answer a read.
-    ///
-    /// # Errors
-    /// When it exists or cannot be created. A file system that refuses `O_DIRECT` may have made the
+    /// blocks come from being written, so that no unwritten extent is left to answer a read. Fails
+    /// when it exists or cannot be created. A file system that refuses `O_DIRECT` may have made the
     /// name already; it is removed again.
     pub fn create_new(path: &Path, direct: bool) -> Result<Self, FileError> {
         let mut options = OpenOptions::new();
@@ -104,28 +98,20 @@ impl BlockFile {
         self.direct
     }
 
-    /// Reads at `offset_bytes`; the number of bytes may be smaller than asked for.
-    ///
-    /// # Errors
-    /// The kernel's errno, as a number: in the hot path a name costs more than the I/O.
+    /// Reads at `offset_bytes`; the number of bytes may be smaller than asked for. The error is the
+    /// kernel's errno, as a number: in the hot path a name costs more than the I/O.
     #[inline]
     pub fn read_at(&self, offset_bytes: u64, out: &mut [u8]) -> Result<usize, i32> {
         rustix::io::pread(&self.file, out, offset_bytes).map_err(Errno::raw_os_error)
     }
 
     /// Writes at `offset_bytes`; the number of bytes may be smaller than asked for.
-    ///
-    /// # Errors
-    /// The kernel's errno.
     #[inline]
     pub fn write_at(&self, offset_bytes: u64, data: &[u8]) -> Result<usize, i32> {
         rustix::io::pwrite(&self.file, data, offset_bytes).map_err(Errno::raw_os_error)
     }
 
     /// Writes at `offset_bytes` and returns when the data are durable (`RWF_DSYNC`, Linux 4.7).
-    ///
-    /// # Errors
-    /// The kernel's errno.
     #[inline]
     pub fn write_dsync_at(&self, offset_bytes: u64, data: &[u8]) -> Result<usize, i32> {
         let data = [io::IoSlice::new(data)];
@@ -134,45 +120,32 @@ impl BlockFile {
     }
 
     /// Makes written data durable, and of the metadata what is needed to read them.
-    ///
-    /// # Errors
-    /// The kernel's errno.
     #[inline]
     pub fn fdatasync(&self) -> Result<(), i32> {
         rustix::fs::fdatasync(&self.file).map_err(Errno::raw_os_error)
     }
 
     /// Makes written data and all metadata durable.
-    ///
-    /// # Errors
-    /// The kernel's errno.
     #[inline]
     pub fn fsync(&self) -> Result<(), i32> {
         rustix::fs::fsync(&self.file).map_err(Errno::raw_os_error)
     }
 
     /// Size of the file or block device in bytes.
-    ///
-    /// # Errors
-    /// When the kernel does not tell.
     pub fn size_bytes(&self) -> Result<u64, FileError> {
         // `stat` says zero for a block device. Nothing else uses the cursor that this moves.
         rustix::fs::seek(&self.file, SeekFrom::End(0)).map_err(|e| self.error("size", e.into()))
     }
 
     /// Cuts or extends the file; an extension is a hole.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub fn set_size(&self, size_bytes: u64) -> Result<(), FileError> {
         self.file.set_len(size_bytes).map_err(|source| self.error("resize", source))
     }
 
     /// Reserves room for `size_bytes`, contiguous where the file system can, so that a full file
     /// system is known before anything is written. What is reserved reads as zeros until written.
-    ///
-    /// # Errors
-    /// When there is no room; nothing is taken then. A file system that cannot reserve is no error.
+    /// Fails when there is no room; nothing is taken then. A file system that cannot reserve is no
+    /// error.
     pub fn reserve(&self, size_bytes: u64) -> Result<(), FileError> {
         let error = |source| self.error("reserve room in", source);
         // fallocate fills the file system before it fails, which affects all of its users.
@@ -215,9 +188,6 @@ impl BlockFile {
     }
 
     /// Size, and when it was last written to (nanoseconds since 1970), as the kernel knows now.
-    ///
-    /// # Errors
-    /// When the kernel does not tell.
     pub fn state(&self) -> Result<FileState, FileError> {
         let found = self.file.metadata().map_err(|source| self.error("look at", source))?;
         let modified_ns = found.mtime() * 1_000_000_000 + found.mtime_nsec();
@@ -228,10 +198,8 @@ impl BlockFile {
         self.file.metadata().is_ok_and(|found| found.file_type().is_block_device())
     }
 
-    /// Takes the exclusive lock (flock) that is held until the file is closed; does not wait.
-    ///
-    /// # Errors
-    /// [`FileError::Locked`] when another process holds it.
+    /// Takes the exclusive lock (flock) that is held until the file is closed; does not wait. The
+    /// error is [`FileError::Locked`] when another process holds it.
     pub fn lock_exclusive(&self) -> Result<(), FileError> {
         match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(()),
@@ -241,9 +209,6 @@ impl BlockFile {
     }
 
     /// Asks the kernel to drop this file's clean pages from the page cache.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub fn drop_cached(&self) -> Result<(), FileError> {
         rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed)
             .map_err(|e| self.error("drop cached pages of", e.into()))
@@ -256,9 +221,6 @@ impl BlockFile {
 
 /// Opens a file past the page cache if asked to; `buffered` says why it is not. A file system that
 /// does not know `O_DIRECT` is used through the page cache, and says so.
-///
-/// # Errors
-/// When it cannot be opened either way.
 pub fn open_direct(
     direct: bool,
     buffered: &str,

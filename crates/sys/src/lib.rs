@@ -32,11 +32,14 @@ pub mod child;
 pub mod clock;
 pub mod fiemap;
 pub mod file;
+#[cfg(feature = "heap")]
+pub mod heap;
 pub mod memory;
 mod mounts;
 pub mod perf;
 pub mod proc;
 pub mod process;
 pub mod ring;
+pub mod scratch;
 pub mod survey;
 pub mod usage;

@@ -83,9 +83,6 @@ struct Processor {
 impl Sampler {
     /// Samples every processor that is online; `root` is that of `/proc` and `/sys`.
     ///
-    /// # Errors
-    /// When the kernel refuses, with what would help.
-    ///
     /// # Panics
     /// When `per_second` is zero.
     pub fn start(root: &Path, per_second: u32) -> Result<Self, PerfError> {

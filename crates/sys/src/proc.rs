@@ -23,18 +23,13 @@ pub struct PseudoFile {
 
 impl PseudoFile {
     /// Opens `path` below `root`.
-    ///
-    /// # Errors
-    /// As open(2).
     pub fn open(root: &Path, path: &str) -> io::Result<Self> {
         let file = File::open(under(root, path))?;
         Ok(Self { file, buffer: vec![0; FIRST_BUFFER_BYTES], len: 0 })
     }
 
-    /// Reads the file's present content.
-    ///
-    /// # Errors
-    /// As pread(2): `ENODEV` or `ESRCH` when the device or thread is gone.
+    /// Reads the file's present content. As pread(2): `ENODEV` or `ESRCH` when the device or thread
+    /// is gone.
     pub fn read(&mut self) -> io::Result<&[u8]> {
         loop {
             let len = self.file.read_at(&mut self.buffer, 0)?;
@@ -92,7 +87,7 @@ pub(crate) fn own_status(root: &Path, name: &str) -> Option<String> {
 /// A line of `/proc/meminfo`, in bytes.
 pub(crate) fn meminfo_bytes(root: &Path, name: &str) -> Option<u64> {
     let meminfo = fs::read(under(root, "/proc/meminfo")).ok()?;
-    Some(numbers_after(&meminfo, name)?.next()? * 1024)
+    Some(numbers_after(&meminfo, name)?.next()?.saturating_mul(1024))
 }
 
 /// The entries of a directory, sorted; none where it cannot be read.
@@ -112,13 +107,17 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
     entries(directory).iter().filter_map(|path| name_of(path)).collect()
 }
 
+/// Processors that Linux can have on any machine (`NR_CPUS`); a higher number is damage.
+pub const CPUS_MAX: usize = 8192;
+
 /// The numbers of the processors of a list such as `0-3,8`.
 pub fn cpus_of_list(cpus: &str) -> Vec<u32> {
     let range = |range: &str| {
         let (first, last) = range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
-        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        ((last as usize) < CPUS_MAX).then_some(first..=last)
     };
-    cpus.split(',').filter_map(range).flatten().collect()
+    cpus.split(',').filter_map(range).flatten().take(CPUS_MAX).collect()
 }
 
 fn decimal(digits: &[u8]) -> u64 {
@@ -153,7 +152,9 @@ mod tests {
 
     #[test]
     fn processor_lists_are_counted() {
-        for (list, count) in [("0", 1), ("0-1", 2), ("0-3,8", 5), ("", 0), ("0-1,4-7,9", 7)] {
+        for (list, count) in
+            [("0", 1), ("0-1", 2), ("0-3,8", 5), ("", 0), ("0-1,4-7,9", 7), ("0-4294967295", 0)]
+        {
             assert_eq!(cpus_of_list(list).len(), count, "{list}");
         }
     }

@@ -80,10 +80,8 @@ impl Transfer {
 }
 
 impl Ring {
-    /// A ring over `file` that can have every slot of `arena` in flight at once.
-    ///
-    /// # Errors
-    /// When the kernel gives no ring at all; lesser refusals stand in [`Ring::features`].
+    /// A ring over `file` that can have every slot of `arena` in flight at once. Fails when the
+    /// kernel gives no ring at all; lesser refusals stand in [`Ring::features`].
     pub fn open(file: Arc<BlockFile>, arena: Arena) -> Result<Self, RingError> {
         let slots = arena.slots();
         let (uring, deferred_completions) = build(slots as u32)?;
@@ -93,8 +91,9 @@ impl Ring {
             uring.submitter().register_files(&[file.as_raw_fd()]),
             "the file is looked up on each request",
         );
-        // SAFETY: the memory stays mapped for as long as the ring lives: `drop` closes the ring
-        // first, and leaks the arena when requests may still be in flight.
+        // SAFETY: only requests reach this memory, and it stays mapped while one may be in flight:
+        // `drop` leaks it then. Otherwise `drop` unmaps it before the ring is closed, which the
+        // kernel permits: it holds the pages themselves, and releases them with the ring.
         let registered = unsafe { uring.submitter().register_buffers(&[arena.as_iovec()]) };
         let fixed_buffers = register(
             registered,
@@ -186,9 +185,6 @@ impl Ring {
 
     /// Sends what was pushed and waits until `want` completions are there, or until the clock
     /// shows `deadline_ns`. May return early when a signal arrives.
-    ///
-    /// # Errors
-    /// When the kernel refuses the call as a whole.
     pub fn enter(&mut self, want: usize, deadline_ns: Option<u64>) -> Result<(), RingError> {
         let result = match deadline_ns {
             Some(deadline_ns) if want > 0 => self.enter_until(want, deadline_ns),
@@ -241,8 +237,8 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         if self.in_flight == 0 {
-            // SAFETY: dropped once, here; no request can touch the memory any more, and the ring
-            // itself only unregisters it.
+            // SAFETY: dropped once, here, and no request can touch the memory any more. The ring,
+            // closed after this, releases pages and looks at no address.
             unsafe { ManuallyDrop::drop(&mut self.arena) };
         }
         // Otherwise the kernel may still write into the arena: it is leaked on purpose, because a

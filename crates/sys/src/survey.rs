@@ -53,9 +53,6 @@ pub enum SurveyError {
 ///
 /// Where a file system hides its devices (network, ZFS, an overlay whose upper layer another mount
 /// namespace holds), the chain is empty rather than guessed.
-///
-/// # Errors
-/// When the path does not exist, is no storage, or may not be looked at.
 pub fn target(root: &Path, path: &Path) -> Result<StorageTarget, SurveyError> {
     Ok(describe(root, &Place::of(path)?))
 }
@@ -145,9 +142,6 @@ pub fn whole_host(root: &Path) -> StorageTarget {
 
 /// What holds the block device `device` (`/dev/sdb`): a mount of it, of a partition or of a device
 /// built over it; swap; or such a device itself, which may be in use without a mount.
-///
-/// # Errors
-/// When the path does not exist or is no block device.
 pub fn is_mounted(root: &Path, device: &Path) -> Result<Option<String>, SurveyError> {
     let place = Place::of(device)?;
     if place.kind != PathKind::BlockDevice {
@@ -158,9 +152,6 @@ pub fn is_mounted(root: &Path, device: &Path) -> Result<Option<String>, SurveyEr
 }
 
 /// Whether the first and the last MiB of a device or file hold nothing but zeros.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn device_is_empty(path: &Path) -> Result<bool, SurveyError> {
     let fail = |source| SurveyError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(fail)?;

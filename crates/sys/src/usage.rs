@@ -126,10 +126,8 @@ struct Thread {
 }
 
 impl RunQueue {
-    /// Opens the threads of this process.
-    ///
-    /// # Errors
-    /// When the kernel keeps no scheduling statistics (`ENOENT`) or they may not be read.
+    /// Opens the threads of this process. Fails when the kernel keeps no scheduling statistics
+    /// (`ENOENT`) or they may not be read.
     pub fn open(root: &Path) -> io::Result<Self> {
         PseudoFile::open(root, "/proc/self/schedstat")?;
         let tasks = under(root, "/proc/self/task");
@@ -144,10 +142,7 @@ impl RunQueue {
         self.threads.len() as u64
     }
 
-    /// Nanoseconds waited so far; never decreases.
-    ///
-    /// # Errors
-    /// When the list of threads cannot be read.
+    /// Nanoseconds waited so far; never decreases. Fails when the list of threads cannot be read.
     pub fn waited_ns(&mut self) -> io::Result<u64> {
         // The directory has two links and one a thread: a cheap way to see that some began. An
         // ended one shows when its file is read.

@@ -1,5 +1,6 @@
 //! The miniature database instance as a target.
 
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{DIRECT_READ, DISK, EVENT, INSTANCE, ROLE};
 use blockstone_base::load::Op;
 use blockstone_base::units::{Bytes, format_ns};
+use blockstone_instance::disk::DiskError;
 use blockstone_instance::group::{DiskGroup, DiskSpec, FileSpec, GroupError, GroupSpec};
 use blockstone_instance::wait::{Event, Role, Transfers};
 use blockstone_instance::{
@@ -54,6 +56,12 @@ pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
     let group = match DiskGroup::open(places, true) {
         Ok(group) => group,
         Err(GroupError::NotADisk { .. }) => return Ok(None),
+        // Shorter than the header of a disk.
+        Err(GroupError::Disk(DiskError { offset: 0, ref source, .. }))
+            if source.kind() == ErrorKind::UnexpectedEof =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(error.into()),
     };
     let (made, loaded) = Instance::inspect(&group)?;
@@ -115,13 +123,30 @@ pub fn open(
 
 fn recovered(recovery: &Recovery) -> Option<String> {
     let redo = Bytes(recovery.to.0.saturating_sub(recovery.from.0));
-    (recovery.records > 0).then(|| {
-        format!(
+    let mut notes = Vec::new();
+    if recovery.records > 0 {
+        notes.push(format!(
             "recovered the files of an earlier run: {redo} of redo, {} blocks written in {}",
             recovery.blocks_written,
             format_ns(recovery.elapsed_ns as f64)
-        )
-    })
+        ));
+    }
+    if let Some(lost) = recovery.lost {
+        notes.push(format!(
+            "lost all commits of the earlier run behind redo position {}: {} intact ones up to {}, \
+             and those in the damaged part before them",
+            lost.from, lost.commits, lost.to
+        ));
+    }
+    for (what, blocks) in [
+        ("not intact, so reads of them fail", &recovery.damaged),
+        ("older than the redo continues, so their last updates are lost", &recovery.stale),
+    ] {
+        if let Some(first) = blocks.first() {
+            notes.push(format!("blocks {what}: {}, from block {first} on", blocks.len()));
+        }
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
@@ -139,6 +164,7 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
         cache: spec.cache,
         writers: spec.writers,
         protection: spec.torn_protection,
+        accept_loss: spec.accept_loss,
         ..OpenSpec::default()
     };
     let disks = spec.places.iter().map(|place| DiskSpec {
@@ -252,7 +278,7 @@ impl Target for InstanceTarget {
         let instance = self.instance.read();
         let instance = instance.as_ref().ok_or_else(stopped)?;
         let mut flow = ControlFlow::Continue(());
-        let mut told = |done, total| {
+        let mut notes = |done, total| {
             if flow.is_continue() {
                 flow = progress(Loading { done, total });
                 if flow.is_break() {
@@ -260,7 +286,7 @@ impl Target for InstanceTarget {
                 }
             }
         };
-        let loaded = instance.load(instance.spec().schemas, &mut told);
+        let loaded = instance.load(instance.spec().schemas, &mut notes);
         if flow.is_break() { Err(TargetError::Interrupted) } else { Ok(loaded?) }
     }
 
@@ -400,5 +426,22 @@ impl TargetSession for InstanceSession {
 
     fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
         self.session.set_stop_flag(Arc::clone(stop));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_any_size_that_is_no_disk_was_not_kept_and_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        for len in [0, 1, 1344, 4096, 5000, 1 << 20] {
+            let path = dir.path().join(len.to_string());
+            let text = b"root:x:0:0::/root\n".repeat(len / 18 + 1);
+            std::fs::write(&path, &text[..len]).unwrap();
+            assert_eq!(kept(std::slice::from_ref(&path)).unwrap().map(|kept| kept.rows), None);
+            assert_eq!(std::fs::read(&path).unwrap(), &text[..len]);
+        }
     }
 }

@@ -56,11 +56,7 @@ struct Shared {
 
 impl Teller {
     /// Opens the socket in `dir` and answers on threads of its own; of `about`, everything but the
-    /// rows.
-    ///
-    /// # Errors
-    /// When there can be no socket in `dir`: its path has more than about 100 bytes, or its file
-    /// system has no sockets.
+    /// rows. The path of `dir` has at most about 100 bytes, and its file system must have sockets.
     pub fn start(dir: &Path, about: Answer) -> io::Result<Self> {
         let path = dir.join(SOCKET);
         let listener = UnixListener::bind(&path)?;
@@ -156,9 +152,6 @@ pub struct Asker {
 
 impl Asker {
     /// Connects to the run that records into `dir`.
-    ///
-    /// # Errors
-    /// When there is no run in progress.
     pub fn connect(dir: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(dir.join(SOCKET))?;
         stream.set_read_timeout(Some(2 * FIRST_TICK))?;
@@ -166,9 +159,6 @@ impl Asker {
     }
 
     /// What it counted last.
-    ///
-    /// # Errors
-    /// When the run is over, or is of a version that tells something else.
     pub fn ask(&mut self) -> io::Result<Answer> {
         self.lines.get_mut().write_all(b"\n")?;
         let mut line = String::new();

@@ -6,6 +6,7 @@
 //! visited. The clustered index follows the places; a second index finds a row by its key, and the
 //! neighbours have none.
 
+pub mod answer;
 pub mod counters;
 mod programs;
 mod session;
@@ -145,7 +146,10 @@ impl ServerAddress for Address {
                 mysql::Error::MySqlError(_) => {
                     "check that this user may connect from here without TLS"
                 }
-                _ => "check that the server is running and listens there",
+                mysql::Error::DriverError(_) => {
+                    "check that the server is running and listens there"
+                }
+                _ => "check that what listens there is MariaDB or MySQL, and its log",
             };
             let (server, hint) = (self.name.clone(), hint.to_owned());
             SqlError::Connect { server, why: error.said(), hint }
@@ -354,7 +358,7 @@ impl Database for Mariadb {
             let text = text.replacen("BETWEEN ? AND ?", "BETWEEN 0 AND 63", 1).replace('?', "''");
             let explained = link.query_first(format!("EXPLAIN {text}"));
             let row: Option<mysql::Row> = explained.during(&format!("explain the {kind}"))?;
-            description.plans.push((kind, row.map(|row| plan(&row)).unwrap_or_default()));
+            description.plans.extend(row.map(|row| (kind, plan(&row))));
         }
         description.notes.extend_from_slice(&self.server.notes);
         if self.server.address.local {
@@ -435,8 +439,8 @@ pub fn product(version: &str) -> (bool, (u16, u16)) {
 
 /// The server's process, if it is one of this machine and says which.
 pub fn process_of(address: &Address, link: &mut Conn) -> Option<u32> {
-    let file: String = link.query_first("SELECT @@pid_file").ok()??;
-    let datadir: String = link.query_first("SELECT @@datadir").ok()??;
+    let file: String = answer::first(link, "SELECT @@pid_file").ok()??;
+    let datadir: String = answer::first(link, "SELECT @@datadir").ok()??;
     let pid = std::fs::read_to_string(Path::new(&datadir).join(file)).ok()?.trim().parse().ok()?;
     let title = account::process(Path::new("/"), pid)?.title;
     let known = title.contains("mariadbd") || title.contains("mysqld");
@@ -463,7 +467,14 @@ impl DriverError for mysql::Error {
             Self::MySqlError(said) => {
                 format!("{} (error {}, SQLSTATE {})", said.message, said.code, said.state)
             }
-            error => error.to_string(),
+            // The driver's own text has the name of its type around it.
+            Self::DriverError(error) => error.to_string(),
+            Self::IoError(error) => error.to_string(),
+            Self::UrlError(error) => error.to_string(),
+            Self::CodecError(error) => error.to_string(),
+            Self::FromRowError(_) | Self::FromValueError(_) => {
+                "the answer has other columns or types than were asked for".to_owned()
+            }
         }
     }
 
@@ -476,11 +487,50 @@ impl DriverError for mysql::Error {
                 "GRANT ALL ON blockstone.* TO this user"
             }
             Self::MySqlError(_) => "see the server's log",
+            Self::FromRowError(_) | Self::FromValueError(_) => {
+                "check that the server is MariaDB or MySQL, of a version that is supported"
+            }
             _ => "the server ended or closed the connection; see its log",
         }
     }
 
     fn is_conflict(&self) -> bool {
         matches!(self, Self::MySqlError(said) if AGAIN.contains(&said.code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// The error of connecting to what answers `answer` and closes.
+    fn refused_by(answer: &'static [u8]) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(answer).unwrap();
+        });
+        let address = Address::parse(&format!("//me@127.0.0.1:{port}")).unwrap();
+        let error = address.connect().map(drop).unwrap_err().to_string();
+        server.join().unwrap();
+        error
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_reached_is_named_in_plain_words() {
+        let closed = Address::parse("//me@127.0.0.1:1").unwrap().connect().map(drop);
+        let errors = [
+            closed.unwrap_err().to_string(),
+            refused_by(b""),
+            refused_by(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+        ];
+        for error in errors {
+            assert!(error.starts_with("connect to mysql://me@127.0.0.1:"), "{error}");
+            assert!(error.contains("\nhint: check that"), "{error}");
+            assert!(!error.contains(['{', '}']), "{error}");
+        }
     }
 }

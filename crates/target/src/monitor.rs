@@ -46,17 +46,12 @@ pub trait Monitor: Send {
 
     /// Appends what the server counted so far: rows of all series but `session` and `sessions`.
     /// Meant for once a second; what takes long may be as of an earlier call, or left out until it
-    /// is due again.
-    ///
-    /// # Errors
-    /// When the server does not answer. Then only [`Monitor::reconnect`] may be called.
+    /// is due again. When the server does not answer, only [`Monitor::reconnect`] may be called.
     fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Appends what each session that works does now, how many there are, and the text of
-    /// statements that were not seen before. One query, meant for up to ten times a second.
-    ///
-    /// # Errors
-    /// When the server does not answer. Then only [`Monitor::reconnect`] may be called.
+    /// statements that were not seen before. One query, meant for up to ten times a second. When
+    /// the server does not answer, only [`Monitor::reconnect`] may be called.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
     /// Columns of its series that were not measured, as of the last call: probe, column, reason.
@@ -69,9 +64,6 @@ pub trait Monitor: Send {
     fn processes(&mut self) -> Vec<(Member, String)>;
 
     /// Reconnects after the server went away. Counters continue where they were.
-    ///
-    /// # Errors
-    /// When the server is not back yet, or is another one that cannot be watched.
     fn reconnect(&mut self) -> Result<(), SqlError>;
 }
 
@@ -90,9 +82,6 @@ pub struct Server {
 }
 
 /// Connects to the server at `address`, whose scheme says which database it is.
-///
-/// # Errors
-/// When no monitor knows the scheme, or the server cannot be reached or watched.
 pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
     match registry::find(scheme) {

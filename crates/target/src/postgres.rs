@@ -282,7 +282,7 @@ fn check(address: &Address, link: &mut Client, spec: &TargetSpec) -> Result<u32,
 
 pub fn member(address: &Address, link: &mut Client) -> Option<Member> {
     let row = link.query_one("SELECT pg_backend_pid()", &[]).ok()?;
-    let pid = row.get::<_, i32>(0) as u32;
+    let pid = row.try_get::<_, i32>(0).ok()? as u32;
     let here = account::process(Path::new("/"), pid)?.title.starts_with("postgres");
     (address.local && here).then_some(Member { pid, thread: None })
 }

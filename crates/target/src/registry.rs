@@ -125,9 +125,6 @@ fn named(_: &TargetSpec) -> Result<Storage, TargetError> {
 }
 
 /// The target that `text` names: its name, or its name, a colon and an address.
-///
-/// # Errors
-/// When there is none, or one that has no address is given one.
 pub fn find(text: &str) -> Result<&'static Entry, TargetError> {
     let (name, address) = parts(text);
     let known = ALL.iter().find(|entry| entry.name == name);

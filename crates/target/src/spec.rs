@@ -44,6 +44,8 @@ pub struct TargetSpec {
     pub seed: u64,
     /// The places hold what an earlier run kept, which is opened instead of made again.
     pub reuse: bool,
+    /// What was kept is opened even when damage has lost commits of it.
+    pub accept_loss: bool,
 }
 
 /// Where a target's data are.
@@ -113,6 +115,7 @@ impl Default for TargetSpec {
             direct: true,
             seed: 0,
             reuse: false,
+            accept_loss: false,
         }
     }
 }

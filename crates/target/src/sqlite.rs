@@ -4,13 +4,13 @@
 //! makes each row fill a page. SQLite keeps no count of its reads that a program may ask for, so
 //! physical reads are what the sessions' threads read, as the kernel counts it.
 
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::database::{INSTANCE, SQL};
 use blockstone_sys::account;
+use blockstone_sys::scratch::ScratchDir;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_iter};
 
@@ -86,7 +86,7 @@ pub struct Sqlite {
     pragmas: Vec<(String, String)>,
     content: Content,
     /// Locked for as long as the run lives.
-    _directory: File,
+    directory: ScratchDir,
 }
 
 impl Sqlite {
@@ -151,7 +151,7 @@ impl Database for Sqlite {
 
     fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
         let place = spec.first_place();
-        let directory = crate::sql::scratch::directory(&place)?;
+        let directory = crate::sql::scratch::directory(&place, None)?;
         let sqlite = Self {
             file: place.join(FILE),
             page_bytes: spec.block.get(),
@@ -159,12 +159,12 @@ impl Database for Sqlite {
             cache_bytes: spec.cache.get() / u64::from(spec.sessions.max(1)),
             pragmas: spec.settings.clone(),
             content,
-            _directory: directory,
+            directory,
         };
         let made = sqlite.make_tables();
         if made.is_err() {
             // A target that fails to open leaves its place as it was.
-            let _ = std::fs::remove_dir_all(&place);
+            let _ = sqlite.directory.remove();
         }
         made.map(|()| sqlite)
     }

@@ -104,16 +104,11 @@ pub struct Description {
 
 /// A database, as far as a workload sees it.
 pub trait Target: Send + Sync + Debug {
-    /// Fills the schemas. `progress` receives how far it is, and may end it.
-    ///
-    /// # Errors
-    /// When it cannot be written, and [`TargetError::Interrupted`] when `progress` ended it.
+    /// Fills the schemas. `progress` receives how far it is, and may end it. Then the error is
+    /// [`TargetError::Interrupted`].
     fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError>;
 
     /// Connects session `index`. Called on the thread that will use it.
-    ///
-    /// # Errors
-    /// When it cannot be connected.
     fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError>;
 
     /// Appends what it counted since it was opened, as rows of the series of
@@ -133,9 +128,6 @@ pub trait Target: Send + Sync + Debug {
 
     /// What it is and how it executes statements, as of now: asked after the load and again after
     /// the window.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
     fn describe(&self) -> Result<Description, TargetError> {
         Ok(Description::default())
     }
@@ -148,25 +140,17 @@ pub trait Target: Send + Sync + Debug {
 
     /// Ends it in good order: what was committed is durable, nothing runs any more. All sessions
     /// have ended before.
-    ///
-    /// # Errors
-    /// When something could not be written.
     fn shutdown(&self) -> Result<(), TargetError>;
 }
 
 /// A session: belongs to one thread.
 pub trait TargetSession {
-    /// Executes one operation and returns when it is done; an update when it is durable.
-    ///
-    /// # Errors
-    /// When it could not be done. The session is not used again.
+    /// Executes one operation and returns when it is done; an update when it is durable. After an
+    /// error the session is not used again.
     fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError>;
 
     /// From now on the session's scans read past the buffer cache, as `alter session` arranges.
     /// Asked of targets that say they can, see [`Entry`](crate::registry::Entry).
-    ///
-    /// # Errors
-    /// When it cannot scan so.
     fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {
         Err(TargetError::NoDirectScan { multiblock: scan.multiblock, slots: scan.slots })
     }

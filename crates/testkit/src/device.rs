@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use blockstone_base::Bytes;
+use blockstone_base::{Bytes, named};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TestkitError;
@@ -37,23 +37,18 @@ impl Default for DeviceSpec {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileSystem {
-    /// ext4, from some MiB on.
-    Ext4,
-    /// XFS, from 300 MiB on.
-    Xfs,
+named! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    FileSystem {
+        /// ext4, from some MiB on.
+        Ext4 = "ext4",
+        /// XFS, from 300 MiB on.
+        Xfs = "xfs",
+    }
 }
 
 impl FileSystem {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-        }
-    }
-
     /// Makes it, without discarding: a discard would punch holes into the backing file, and reads
     /// of holes are tests of memory. ext4 writes its tables now, not in the background later, and
     /// keeps no blocks for root, so that full means full.

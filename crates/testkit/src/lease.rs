@@ -8,6 +8,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
@@ -24,6 +25,8 @@ const OWNER: &str = "owner";
 const KEPT: &str = "kept";
 pub(crate) const BACKING: &str = "backing";
 pub(crate) const MOUNT: &str = "mnt";
+/// A file that a server shows as a file system of its own.
+pub(crate) const SERVED: &str = "served";
 /// Holds the number of a zram device.
 pub(crate) const ZRAM: &str = "zram";
 
@@ -74,6 +77,7 @@ impl Lease {
     pub(crate) fn find(root: &Path, name: &str) -> Result<Self, TestkitError> {
         let dir = root.join(name);
         if dir.join(KEPT).exists() {
+            check_owner(root)?;
             Ok(Self { dir, owner: None })
         } else {
             Err(TestkitError::Name { what: "no device has that name", name: name.to_owned() })
@@ -126,10 +130,23 @@ fn name_of(dir: &Path) -> String {
 /// Held while folders are created and removed, so that no folder is removed before it is locked.
 fn lock_root(root: &Path) -> Result<File, TestkitError> {
     fs::create_dir_all(root).map_err(TestkitError::file("create", root))?;
+    check_owner(root)?;
     let path = root.join(".lock");
     let lock = File::create(&path).map_err(TestkitError::file("create", &path))?;
     lock.lock().map_err(TestkitError::file("lock", &path))?;
     Ok(lock)
+}
+
+/// Its place is one where everyone may create it first: what another user made, or may change, can
+/// hold links to anything, and folders that name any device.
+fn check_owner(root: &Path) -> Result<(), TestkitError> {
+    let found = fs::symlink_metadata(root).map_err(TestkitError::file("look at", root))?;
+    let own = found.uid() == rustix::process::geteuid().as_raw();
+    if found.is_dir() && own && found.mode() & 0o002 == 0 {
+        return Ok(());
+    }
+    let why = io::Error::new(io::ErrorKind::PermissionDenied, "another user can write to it");
+    Err(TestkitError::file("use", root)(why))
 }
 
 fn folders(root: &Path) -> Result<Vec<PathBuf>, TestkitError> {
@@ -161,8 +178,13 @@ fn is_orphan(dir: &Path) -> bool {
 /// Undoes everything that the folder names. The cap goes first: under it, the last dirty pages
 /// would leave at a few hundred operations a second and the unmount would wait for them.
 fn take_apart(dir: &Path) -> Result<(), TestkitError> {
-    let backing = dir.join(BACKING);
-    let devices = if backing.exists() { loops_over(&backing)? } else { Vec::new() };
+    let mut devices = Vec::new();
+    for backing in [BACKING, SERVED].map(|name| dir.join(name)) {
+        // A server that was killed does not even answer whether its file is there.
+        if backing.exists() || is_mounted(&backing)? {
+            devices.extend(loops_over(&backing)?);
+        }
+    }
     if let Some(controller) = Controller::detect() {
         let throttle = Throttle::find(&controller, &name_of(dir));
         for device in &devices {
@@ -176,6 +198,10 @@ fn take_apart(dir: &Path) -> Result<(), TestkitError> {
     }
     for device in devices {
         retry(|| tool("losetup", &["--detach".as_ref(), device.as_os_str()]).map(drop))?;
+    }
+    let served = dir.join(SERVED);
+    if is_mounted(&served)? {
+        retry(|| tool("umount", &[served.as_os_str()]).map(drop))?;
     }
     if let Ok(number) = fs::read_to_string(dir.join(ZRAM)) {
         remove_zram(number.trim())?;
@@ -215,7 +241,9 @@ pub(crate) fn is_mounted(path: &Path) -> Result<bool, TestkitError> {
 
 /// A device is busy for a moment after its last user is gone (udev looks at it, a killed process
 /// still exits), so undoing is tried for some seconds.
-fn retry(mut undo: impl FnMut() -> Result<(), TestkitError>) -> Result<(), TestkitError> {
+pub(crate) fn retry(
+    mut undo: impl FnMut() -> Result<(), TestkitError>,
+) -> Result<(), TestkitError> {
     for _ in 0..50 {
         if undo().is_ok() {
             return Ok(());
@@ -253,6 +281,30 @@ mod tests {
         assert!(gone.iter().all(|dir| !dir.exists()));
         kept.remove().unwrap();
         fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_root_that_others_can_write_to_is_refused() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let (theirs, link) = (root("theirs"), root("link"));
+        fs::create_dir(&theirs).unwrap();
+        fs::set_permissions(&theirs, fs::Permissions::from_mode(0o777)).unwrap();
+        let victim = theirs.join("victim");
+        fs::write(&victim, "data").unwrap();
+        symlink(&victim, theirs.join(".lock")).unwrap();
+        symlink(&theirs, &link).unwrap();
+        fs::create_dir(theirs.join("slow")).unwrap();
+        fs::write(theirs.join("slow").join(KEPT), "").unwrap();
+        for root in [&theirs, &link] {
+            let refused = [Lease::acquire(root), Lease::keep(root, "x"), Lease::find(root, "slow")];
+            for refused in refused {
+                let error = refused.unwrap_err().to_string();
+                assert!(error.contains("another user can write to it"), "{error}");
+            }
+        }
+        assert_eq!(fs::read(&victim).unwrap(), b"data");
+        fs::remove_file(&link).unwrap();
+        fs::remove_dir_all(&theirs).unwrap();
     }
 
     #[test]

@@ -35,9 +35,11 @@ mod lease;
 mod need;
 mod postgres;
 mod postgres_server;
+mod sleeper;
 mod throttle;
 mod tool;
 mod tree;
+mod volatile;
 mod zram;
 
 pub use array::DiskArray;
@@ -51,6 +53,8 @@ pub use need::{
 };
 pub use postgres::{POSTGRES_VERSIONS, PostgresVersion, postgres_programs};
 pub use postgres_server::PostgresServer;
+pub use sleeper::Sleeper;
 pub use throttle::Caps;
 pub use tree::lay_out;
+pub use volatile::{VolatileDevice, WriteCache};
 pub use zram::ZramDevice;

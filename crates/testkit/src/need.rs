@@ -89,6 +89,8 @@ needs! {
     Fincore "fincore" ["util-linux-extra"]
     /// The compiler of such programs, in the one version whose output is the same everywhere.
     Clang "clang" ["clang-14", "llvm-14"]
+    /// A server of block devices whose write cache can be lost, and the file system that shows it.
+    Nbdkit "nbdkit" ["nbdkit", "nbdfuse"]
     /// The tool that reads Debian packages.
     DpkgDeb "dpkg-deb" ["dpkg"]
 }
@@ -158,6 +160,7 @@ impl Need {
             | Self::Collectl
             | Self::Fincore
             | Self::DpkgDeb => from(programs(&[self.name()])),
+            Self::Nbdkit => root_and(|| programs(&["nbdkit", "nbdfuse", "losetup"])),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }
@@ -209,10 +212,8 @@ pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
     true
 }
 
-/// Why a job other than a test has to do without `need`; the job prints and counts it.
-///
-/// # Errors
-/// When what is missing is required.
+/// Why a job other than a test has to do without `need`, which the job prints and counts; an error
+/// where `need` is required.
 pub fn skipped_without(need: Need) -> Result<Option<String>, String> {
     let required = std::env::var(REQUIRE_VARIABLE).unwrap_or_default();
     match decide(need, &capability_once(need), &required) {

@@ -70,6 +70,17 @@ impl PostgresServer {
         format!("postgres://admin@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// The same by its socket, without the network.
+    pub fn socket_address(&self) -> String {
+        let dir = self.dir.path().to_string_lossy().replace('/', "%2F");
+        format!("postgres://admin@{dir}:{}/postgres", self.port)
+    }
+
+    /// A place for files that are removed with it.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// A session that has these statements done, one after the other.
     pub fn session(&self, statements: &[&str]) -> Result<Child, TestkitError> {
         let mut psql = self.psql(statements);
@@ -126,9 +137,15 @@ impl PostgresServer {
         }
     }
 
-    fn psql(&self, statements: &[&str]) -> Command {
+    /// A client of it that ends at the first error.
+    pub fn client(&self) -> Command {
         let mut psql = program(&distributed().join("psql"), self.dir.path());
         psql.args(["--no-psqlrc", "--set=ON_ERROR_STOP=1"]).arg(self.address());
+        psql
+    }
+
+    fn psql(&self, statements: &[&str]) -> Command {
+        let mut psql = self.client();
         for statement in statements {
             psql.args(["--command", statement]);
         }
@@ -176,7 +193,7 @@ fn serve(
     let path = programs.join("postgres");
     let mut command = program_at(place, &path, dir);
     command.arg("-D").arg(dir.join("data")).arg("-p").arg(port.to_string());
-    command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
+    command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=.."]);
     for setting in settings {
         command.args(["-c", setting]);
     }

@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 /// Makes the files and links of a capture below `root`: a line `==> path <==` begins a file, whose
 /// text follows (`\\0` is a zero byte); `==> path -> target <==` is a link. Files that are there
 /// are overwritten.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn lay_out(capture: &str, root: &Path) -> io::Result<()> {
     let mut file: Option<(PathBuf, String)> = None;
     for line in capture.lines() {

@@ -61,6 +61,8 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
             key: Key { subject, figure: view.columns[column].key.to_string() },
             estimate: Estimate { duration_ns, ..stats::mean_over_time(&values)? },
             condemned_by: Vec::new(),
+            warned_by: Vec::new(),
+            drift_ratio: 0.0,
         })
     });
     Source { recorded, figures: figures.collect() }

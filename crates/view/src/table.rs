@@ -72,6 +72,12 @@ pub(crate) const fn mean_time(
     mean_of(events, key, heading, Nanoseconds, doc)
 }
 
+/// A row about each object of the view's probe.
+pub(crate) fn of_objects(interval: &Interval<'_>, view: &View) -> Vec<Vec<Value>> {
+    let row = |object| row_of(interval, view.probe, object, view.columns);
+    interval.objects(view.probe).into_iter().map(row).collect()
+}
+
 /// A row about one object of a probe: its name, then what [`derived`] makes of the other columns.
 pub(crate) fn row_of(
     interval: &Interval<'_>,

@@ -43,9 +43,6 @@ impl Snapshot {
 }
 
 /// The answer to a scrape.
-///
-/// # Errors
-/// When it cannot be encoded.
 pub fn text(snapshot: Arc<Snapshot>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Rows(snapshot)));

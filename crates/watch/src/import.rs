@@ -117,10 +117,6 @@ struct Part {
 
 impl Import {
     /// Reads these files of one tool on one host, in any order. Nothing is written.
-    ///
-    /// # Errors
-    /// When one cannot be read, is of no known format, is damaged, or holds no interval; when they
-    /// do not belong together.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ImportError> {
         let mut parts = paths.iter().map(|path| Part::read(path)).collect::<Result<Vec<_>, _>>()?;
         parts.sort_by_key(|part| part.contents.first_ns);
@@ -166,9 +162,6 @@ impl Import {
     }
 
     /// Writes the recording.
-    ///
-    /// # Errors
-    /// When it cannot be written, or a file is no longer what it was.
     pub fn record(&self, to: &Destination, argv: &[String]) -> Result<(), ImportError> {
         let mut writer = Writer::begin(to, argv, self)?;
         let written = self.parts.iter().try_for_each(|part| {

@@ -122,6 +122,7 @@ pub fn whole_phase(start_ns: u64, end_ns: u64, stop: Stop) -> Phase {
         window_end_ns: end_ns,
         end_ns,
         stop,
+        settled: None,
         first_error: None,
         note: None,
     }

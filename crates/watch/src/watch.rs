@@ -60,9 +60,6 @@ pub struct Watch {
 
 impl Watch {
     /// Starts. Nothing is read yet; the first tick is one interval away.
-    ///
-    /// # Errors
-    /// When the recording cannot be created or the database cannot be watched.
     pub fn start(settings: &Settings) -> Result<Self, WatchError> {
         let scope = Scope::Host(settings.roles.clone());
         let context = Context { root: Path::new("/").to_owned(), scope };
@@ -132,18 +129,12 @@ impl Watch {
     }
 
     /// Sleeps until the next tick is due and takes it.
-    ///
-    /// # Errors
-    /// When the recording cannot be written.
     pub fn wait_and_look(&mut self) -> Result<(), WatchError> {
         clock::sleep_until_ns(self.due_ns());
         self.look_when_due()
     }
 
     /// Takes the tick that is due.
-    ///
-    /// # Errors
-    /// When the recording cannot be written.
     pub fn look_when_due(&mut self) -> Result<(), WatchError> {
         let missed = self.ticks.pass(&MonotonicClock);
         if let Some(recording) = &mut self.recording {
@@ -154,9 +145,6 @@ impl Watch {
     }
 
     /// Reads everything now.
-    ///
-    /// # Errors
-    /// When the recording cannot be written.
     pub fn look(&mut self) -> Result<(), WatchError> {
         let begin_ns = clock::now_ns();
         let t_ns = begin_ns - self.origin_ns;
@@ -196,9 +184,6 @@ impl Watch {
     }
 
     /// Ends the watch and its recording.
-    ///
-    /// # Errors
-    /// When the recording cannot be written.
     pub fn close(self, end: End) -> Result<(), WatchError> {
         Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }

@@ -40,9 +40,6 @@ pub enum ConfError {
 }
 
 /// Reads `text`, of either tool: the names that only one of them has tell which.
-///
-/// # Errors
-/// When a line or a value cannot be understood.
 pub fn read(text: &str) -> Result<Conf, ConfError> {
     let lines = assignments(text)?;
     let has = |names: &[&str]| lines.iter().any(|line| names.contains(&line.name));

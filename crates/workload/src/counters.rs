@@ -14,6 +14,17 @@ use blockstone_target::{Executed, Operation};
 
 const KINDS: usize = Operation::KINDS.len();
 const COLUMNS: usize = OPERATION.columns.len();
+const OPS: [Op; KINDS] = [Op::Read, Op::Commit, Op::Read];
+
+/// Latencies of operations that have not ended, by kind.
+pub(crate) fn unfinished(
+    lasted: impl Iterator<Item = (usize, u64)>,
+) -> impl Iterator<Item = (&'static str, Op, LatencyHistogram)> {
+    let mut kinds: [LatencyHistogram; KINDS] = Default::default();
+    lasted.for_each(|(kind, lasted_ns)| kinds[kind].record(lasted_ns));
+    let named = Operation::KINDS.into_iter().zip(OPS).zip(kinds);
+    named.map(|((name, op), lasted)| (name, op, lasted))
+}
 
 blockstone_base::counters! {
 /// Counters of one kind of operation, summed over all sessions since they started: the columns of
@@ -27,6 +38,8 @@ pub struct KindTotals {
     pub service_ns_sum,
     pub lag_ns_sum,
     pub think_ns_sum,
+    pub late_ns_sum,
+    pub spin_ns_sum,
 }
 }
 
@@ -74,6 +87,8 @@ impl Totals {
 #[allow(clippy::struct_field_names, reason = "the unit stands last in a name")]
 pub(crate) struct Timed {
     pub intended_ns: u64,
+    /// When the session could have sent it, had it been due: the operation before had ended.
+    pub ready_ns: u64,
     pub sent_ns: u64,
     pub done_ns: u64,
 }
@@ -87,21 +102,47 @@ pub(crate) struct Timed {
 #[repr(align(128))]
 pub(crate) struct SessionCounters {
     version: AtomicU64,
+    /// Operations that were started, and of one in progress its kind and intended start.
+    started: AtomicU64,
+    current_kind: AtomicU64,
+    current_ns: AtomicU64,
     kinds: [[AtomicU64; COLUMNS]; KINDS],
 }
 
 impl SessionCounters {
+    /// The session begins an operation.
+    #[inline]
+    pub fn begins(&self, kind: usize, intended_ns: u64) {
+        self.write(|| {
+            add(&self.started, 1);
+            self.current_kind.store(kind as u64 + 1, Ordering::Relaxed);
+            self.current_ns.store(intended_ns, Ordering::Relaxed);
+        });
+    }
+
+    /// How many operations were started, and the kind and intended start of one in progress.
+    pub fn current(&self) -> (u64, Option<(usize, u64)>) {
+        self.read(|| {
+            let at = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            let kind = (at(&self.current_kind) as usize).checked_sub(1);
+            (at(&self.started), kind.map(|kind| (kind, at(&self.current_ns))))
+        })
+    }
+
     #[inline]
     pub fn completed(&self, kind: usize, executed: Executed, timed: Timed) {
-        let Timed { intended_ns, sent_ns, done_ns } = timed;
+        let Timed { intended_ns, ready_ns, sent_ns, done_ns } = timed;
         self.write(|| {
-            let [completed, _, rows, commits, latency, service, lag, _] = &self.kinds[kind];
+            self.current_kind.store(0, Ordering::Relaxed);
+            let [completed, _, rows, commits, latency, service, lag, _, late, _] =
+                &self.kinds[kind];
             add(completed, 1);
             add(rows, executed.rows);
             add(commits, executed.commits);
             add(latency, done_ns - intended_ns);
             add(service, done_ns - sent_ns);
             add(lag, sent_ns - intended_ns);
+            add(late, sent_ns - intended_ns.max(ready_ns));
         });
     }
 
@@ -113,6 +154,10 @@ impl SessionCounters {
         self.write(|| add(&self.kinds[kind][7], think_ns));
     }
 
+    pub fn spun(&self, kind: usize, spin_ns: u64) {
+        self.write(|| add(&self.kinds[kind][9], spin_ns));
+    }
+
     #[inline]
     fn write(&self, change: impl FnOnce()) {
         let version = self.version.load(Ordering::Relaxed);
@@ -122,11 +167,10 @@ impl SessionCounters {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    fn read(&self) -> [[u64; COLUMNS]; KINDS] {
+    fn read<T>(&self, look: impl Fn() -> T) -> T {
         loop {
             let before = self.version.load(Ordering::Acquire);
-            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-            let values = self.kinds.each_ref().map(|kind| kind.each_ref().map(read));
+            let values = look();
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
                 return values;
@@ -137,7 +181,9 @@ impl SessionCounters {
     }
 
     fn add_to(&self, totals: &mut Totals) {
-        for (kind, sum) in self.read().into_iter().zip(&mut totals.0) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let kinds = self.read(|| self.kinds.each_ref().map(|kind| kind.each_ref().map(load)));
+        for (kind, sum) in kinds.into_iter().zip(&mut totals.0) {
             *sum += kind.into();
         }
     }
@@ -180,7 +226,6 @@ impl Counters {
     }
 
     pub fn take_latencies(&self) -> Vec<SessionLatencies> {
-        const OPS: [Op; KINDS] = [Op::Read, Op::Commit, Op::Read];
         let kinds = Operation::KINDS.into_iter().zip(OPS).enumerate();
         let taken = kinds.map(|(kind, (name, op))| SessionLatencies {
             name,

@@ -102,10 +102,8 @@ impl NoiseSpec {
 
 impl Areas {
     /// Makes the areas and writes each of them once. `told` gets how many bytes of how many are
-    /// written, and may end the work.
-    ///
-    /// # Errors
-    /// When an area cannot be made or written; none is left behind.
+    /// written, and may end the work. Fails when an area cannot be made or written; none is left
+    /// behind.
     pub fn lay_out(
         spec: NoiseSpec,
         told: &mut dyn FnMut(u64, u64) -> bool,
@@ -162,9 +160,6 @@ impl Areas {
     }
 
     /// Starts the writers. Seconds of their latencies count from `origin_ns`.
-    ///
-    /// # Errors
-    /// When a writer cannot be started.
     pub fn start(&self, origin_ns: u64) -> Result<Noise, EngineError> {
         let start = |(index, area): (usize, &Area)| {
             blockstone_engine::start(Load {

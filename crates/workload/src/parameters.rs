@@ -155,8 +155,6 @@ impl Parameters {
         self.work_unit.max(self.update_work_unit)
     }
 
-    /// # Errors
-    /// The first contradiction.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.check_population()?;
         for (parameter, value) in [

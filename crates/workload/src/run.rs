@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use blockstone_base::load::Pacing;
+use blockstone_base::LatencyHistogram;
+use blockstone_base::load::{Op, Pacing};
 use blockstone_target::Target;
 
-use crate::counters::{Counters, SessionLatencies, Totals};
+use crate::counters::{self, Counters, SessionLatencies, Totals};
 use crate::parameters::{ParameterError, Parameters};
 use crate::session::{self, Shared};
 
@@ -35,6 +36,7 @@ pub struct Running {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     sessions: u32,
+    parameters: Arc<Parameters>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -47,11 +49,8 @@ pub struct Outcome {
 }
 
 /// Connects every session on its own thread, then starts them all at one moment. `give_up` is
-/// polled while they connect.
-///
-/// # Errors
-/// When the parameters are wrong or a session cannot be connected; the others end at once then,
-/// without having sent anything.
+/// polled while they connect. Fails when the parameters are wrong or a session cannot be connected;
+/// the others end at once then, without having sent anything.
 pub fn start(
     target: &Arc<dyn Target>,
     parameters: &Parameters,
@@ -61,8 +60,13 @@ pub fn start(
     let sessions = parameters.population.sessions();
     let open_loop = matches!(parameters.pacing, Pacing::Open { .. });
     let shared = Arc::new(Shared::new(Counters::new(sessions, open_loop)));
-    let mut running = Running { shared: Arc::clone(&shared), threads: Vec::new(), sessions };
     let parameters = Arc::new(parameters.clone());
+    let mut running = Running {
+        shared: Arc::clone(&shared),
+        threads: Vec::new(),
+        sessions,
+        parameters: Arc::clone(&parameters),
+    };
     for index in 0..sessions {
         let (target, parameters) = (Arc::clone(target), Arc::clone(&parameters));
         let shared = Arc::clone(&shared);
@@ -91,6 +95,12 @@ impl Running {
     /// Latencies by kind of operation since this was last called.
     pub fn take_latencies(&self) -> Vec<SessionLatencies> {
         self.shared.counters.take_latencies()
+    }
+
+    /// How long operations have lasted, from the intended start, that are under way or overdue: for
+    /// each kind its name and direction, also where there are none.
+    pub fn unfinished(&self) -> impl Iterator<Item = (&'static str, Op, LatencyHistogram)> {
+        counters::unfinished(self.shared.unfinished(&self.parameters).into_iter())
     }
 
     /// Whether a session has ended: then the others no longer are the load that was asked for.

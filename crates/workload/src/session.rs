@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_engine::pacing;
+use blockstone_engine::pacing::{self, Alarm};
+use blockstone_sys::clock;
 use blockstone_target::{Target, TargetSession};
 use parking_lot::{Condvar, Mutex};
 
@@ -97,6 +98,35 @@ impl Shared {
         self.end();
     }
 
+    /// Since the sessions started; none before.
+    fn elapsed_ns(&self) -> Option<u64> {
+        self.gate.lock().start.map(|start| start.elapsed().as_nanos() as u64)
+    }
+
+    /// The kinds of the operations that have not ended although they were due, and how long they
+    /// have lasted. Those that no session has come to follow from seed and parameters.
+    pub fn unfinished(&self, parameters: &Parameters) -> Vec<(usize, u64)> {
+        let Some(now_ns) = self.elapsed_ns() else { return Vec::new() };
+        let sessions = parameters.population.sessions();
+        let mut out = Vec::new();
+        for (index, session) in (0..sessions).zip(&self.counters.sessions) {
+            let (started, current) = session.current();
+            out.extend(current.map(|(kind, due_ns)| (kind, now_ns.saturating_sub(due_ns))));
+            let arrivals =
+                pacing::Schedule::new(parameters.pacing, index, sessions, parameters.seed, 0);
+            let Some(mut arrivals) = arrivals else { continue };
+            let mut schedule = Schedule::new(parameters, index);
+            for _ in 0..started {
+                arrivals.take();
+                schedule.step();
+            }
+            let left = parameters.loops.map_or(u64::MAX, |loops| loops.saturating_sub(started));
+            let overdue = arrivals.overdue(now_ns).take(left as usize);
+            out.extend(overdue.map(|due_ns| (schedule.step().operation.kind(), now_ns - due_ns)));
+        }
+        out
+    }
+
     pub fn first_error(&self) -> Option<String> {
         self.gate.lock().first_error.clone()
     }
@@ -134,6 +164,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         Ok(session) => session,
         Err(error) => return shared.fail(|| format!("connect session {index}: {error}")),
     };
+    clock::sharpen_timers();
     let Some(start) = shared.wait_for_start() else { return };
     let seed = parameters.seed;
     let sessions = parameters.population.sessions();
@@ -142,6 +173,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         start,
         schedule: Schedule::new(parameters, index),
         arrivals: pacing::Schedule::new(parameters.pacing, index, sessions, seed, 0),
+        alarm: Alarm::default(),
         left: parameters.loops.unwrap_or(u64::MAX),
         shared,
     };
@@ -153,6 +185,7 @@ struct Loop<'a> {
     start: Instant,
     schedule: Schedule,
     arrivals: Option<pacing::Schedule>,
+    alarm: Alarm,
     left: u64,
     shared: &'a Shared,
 }
@@ -165,25 +198,29 @@ impl Loop<'_> {
         // look at the clock an operation.
         let mut now_ns = self.now_ns();
         while self.left > 0 && !self.stopped() {
+            let ready_ns = now_ns;
             let intended_ns = match self.arrivals.as_mut().map(pacing::Schedule::take) {
                 None => now_ns,
                 Some(due_ns) => {
-                    if !self.sleep_until(due_ns) {
-                        break;
-                    }
-                    now_ns = self.now_ns();
+                    let Some(awake_ns) = self.awake_at(due_ns) else { break };
+                    now_ns = awake_ns;
                     due_ns
                 }
             };
             let step = self.schedule.step();
             let kind = step.operation.kind();
+            own.begins(kind, intended_ns);
             let executed = session.execute(&step.operation);
-            let timed = Timed { intended_ns, sent_ns: now_ns, done_ns: self.now_ns() };
+            let timed = Timed { intended_ns, ready_ns, sent_ns: now_ns, done_ns: self.now_ns() };
             now_ns = timed.done_ns;
             match executed {
                 Ok(executed) => {
                     own.completed(kind, executed, timed);
                     counters.record(kind, timed);
+                    let spun_ns = self.alarm.take_spun_ns();
+                    if spun_ns > 0 {
+                        own.spun(kind, spun_ns);
+                    }
                 }
                 Err(error) => {
                     own.failed(kind);
@@ -212,6 +249,32 @@ impl Loop<'_> {
     #[inline]
     fn stopped(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it is `due_ns`, without being late, and returns the time; none when it is to
+    /// stop.
+    fn awake_at(&mut self, due_ns: u64) -> Option<u64> {
+        let mut now_ns = self.now_ns();
+        let wake_ns = self.alarm.wake_ns(due_ns);
+        if now_ns < wake_ns {
+            if !self.sleep_until(wake_ns) {
+                return None;
+            }
+            now_ns = self.now_ns();
+            self.alarm.woke(wake_ns, now_ns);
+        }
+        if now_ns < due_ns {
+            let start = self.start;
+            let look = || Some(start.elapsed().as_nanos() as u64);
+            now_ns = self.alarm.spin_until(due_ns, now_ns, look);
+        }
+        if now_ns < due_ns {
+            if !self.sleep_until(due_ns) {
+                return None;
+            }
+            now_ns = self.now_ns();
+        }
+        Some(now_ns)
     }
 
     /// Sleeps, so that the owner can wake it up; `false` when it is to stop.

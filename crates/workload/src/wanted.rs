@@ -150,10 +150,7 @@ impl Wanted {
         self.or(below)
     }
 
-    /// Who sends.
-    ///
-    /// # Errors
-    /// When the sessions cannot be spread evenly.
+    /// Who sends. Fails when the sessions cannot be spread evenly.
     pub fn population(&self, default: (u32, u32)) -> Result<Population, ParameterError> {
         if self.readers.is_some() || self.writers.is_some() {
             let (readers, writers) = (self.readers.unwrap_or(0), self.writers.unwrap_or(0));
@@ -173,9 +170,6 @@ impl Wanted {
     }
 
     /// The parameters, complete and checked.
-    ///
-    /// # Errors
-    /// When they contradict each other.
     pub fn settle(
         &self,
         defaults: Defaults,

@@ -281,13 +281,46 @@ fn an_open_loop_keeps_its_rate_and_counts_waiting_for_a_slow_target() {
     let (_, running) = begin(Orders { service, ..Orders::default() }, &parameters);
     thread::sleep(Duration::from_secs(1));
     let latencies = running.take_latencies();
+    let unfinished: u64 = running.unfinished().map(|(.., lasted)| lasted.count()).sum();
+    let longest_ns = running.unfinished().map(|(.., lasted)| lasted.max_ns()).max().unwrap();
     let totals = running.stop(GRACE).totals;
+    // 400 were due, of which four sessions completed 50 each: what is left counts as well.
+    assert!((100..=300).contains(&unfinished), "{unfinished}");
+    assert!(longest_ns > 200_000_000, "{longest_ns}");
     // Each session is asked for 100 a second and can do 50: it falls behind by half the time.
     let lag: u64 = totals.0.iter().map(|kind| kind.lag_ns_sum).sum();
     assert!(lag / totals.completed_ops() > 100_000_000, "{lag}");
     for kind in &latencies {
         let service = kind.service.as_ref().unwrap();
         assert!(kind.latency.mean_ns() > 3.0 * service.mean_ns(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn open_loop_latency_is_the_target_s_and_not_that_of_the_timer() {
+    for threads in [1, 4] {
+        let pacing = Pacing::Open { rate_per_s: 1000.0, poisson: true };
+        let parameters = Parameters { pacing, update_pct: 0, ..mixed(threads) };
+        let (_, running) = begin(Orders::default(), &parameters);
+        thread::sleep(Duration::from_millis(200));
+        running.take_latencies();
+        thread::sleep(Duration::from_millis(800));
+        let latencies = running.take_latencies();
+        let totals = running.stop(GRACE).totals.0[0];
+        // A quarter, not a half: where other programs use the processors, most sessions may be
+        // late. No sleep ends within 5 µs of its deadline.
+        let latency_ns = latencies[0].latency.quantile_ns(0.25);
+        let service_ns = latencies[0].service.as_ref().unwrap().quantile_ns(0.25);
+        assert!(
+            latency_ns <= service_ns + 5_000,
+            "{threads} × 2 sessions: a quarter within {latency_ns} ns, of which service \
+             {service_ns} ns; median {} ns",
+            latencies[0].latency.quantile_ns(0.5)
+        );
+        assert!(totals.late_ns_sum <= totals.lag_ns_sum, "{totals:?}");
+        // At most half of the processors spin; the test itself takes little time.
+        let processors = thread::available_parallelism().unwrap().get() as u64;
+        assert!(totals.spin_ns_sum < processors * 1_000_000_000, "{totals:?}");
     }
 }
 

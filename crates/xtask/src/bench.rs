@@ -11,6 +11,7 @@ mod pgio;
 mod reduce;
 mod registry;
 mod side;
+mod turns;
 mod watch;
 
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::test::{self, Account};
 use crate::workspace::{cargo, show};
-use crate::{format, generate, packages, tidy};
+use crate::{format, fuzz, generate, packages, tidy};
 
 type Step = (&'static str, fn(&mut Account) -> Result<()>);
 
@@ -20,6 +20,7 @@ const STEPS: &[Step] = &[
     ("packages", |_| packages::provide(true)),
     ("tests", |account| count(account, test::tests(None)?)),
     ("doctests", |account| count(account, test::doctests(None)?)),
+    ("fuzz", |_| fuzz::check()),
     ("generated", |account| {
         account.skipped.extend(generate::check()?);
         Ok(())

@@ -46,12 +46,21 @@ pub enum Action {
     },
 }
 
+type Slot = fn(&mut Caps) -> &mut Option<u64>;
+
+/// The limits by name, and where each goes.
+const LIMITS: [(&str, Slot); 4] = [
+    ("read-iops", |caps| &mut caps.read_iops),
+    ("write-iops", |caps| &mut caps.write_iops),
+    ("read-bytes", |caps| &mut caps.read_bytes_per_s),
+    ("write-bytes", |caps| &mut caps.write_bytes_per_s),
+];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    ReadIops(u64),
-    WriteIops(u64),
-    ReadBytes(u64),
-    WriteBytes(u64),
+pub struct Limit {
+    /// Its place among [`LIMITS`].
+    kind: usize,
+    value: u64,
 }
 
 impl FromStr for Limit {
@@ -59,18 +68,13 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const FORMS: &str = "write read-iops=N, write-iops=N, read-bytes=SIZE or write-bytes=SIZE";
-        let (kind, value) = text.split_once('=').ok_or(FORMS)?;
+        let (name, value) = text.split_once('=').ok_or(FORMS)?;
         let value = value.parse::<Bytes>().map_err(|error| error.to_string())?.get();
         if value == 0 {
             return Err("a limit of 0 would stop all I/O".to_owned());
         }
-        match kind {
-            "read-iops" => Ok(Self::ReadIops(value)),
-            "write-iops" => Ok(Self::WriteIops(value)),
-            "read-bytes" => Ok(Self::ReadBytes(value)),
-            "write-bytes" => Ok(Self::WriteBytes(value)),
-            _ => Err(FORMS.to_owned()),
-        }
+        let kind = LIMITS.iter().position(|(known, _)| *known == name).ok_or(FORMS)?;
+        Ok(Self { kind, value })
     }
 }
 
@@ -138,24 +142,18 @@ fn describe(name: &str, device: &LoopDevice) {
 /// One set of caps from the limits given; a limit given twice is a contradiction.
 fn combined(limits: &[Limit]) -> Result<Caps> {
     let mut caps = Caps::default();
-    for limit in limits {
-        let (slot, value) = match *limit {
-            Limit::ReadIops(value) => (&mut caps.read_iops, value),
-            Limit::WriteIops(value) => (&mut caps.write_iops, value),
-            Limit::ReadBytes(value) => (&mut caps.read_bytes_per_s, value),
-            Limit::WriteBytes(value) => (&mut caps.write_bytes_per_s, value),
-        };
-        if slot.replace(value).is_some() {
-            bail!("{limit:?} contradicts an earlier limit of the same kind");
+    for Limit { kind, value } in limits {
+        let (name, slot) = LIMITS[*kind];
+        if slot(&mut caps).replace(*value).is_some() {
+            bail!("{name} is given twice");
         }
     }
     Ok(caps)
 }
 
 fn file_system(text: &str) -> Result<FileSystem, String> {
-    let known = [FileSystem::Ext4, FileSystem::Xfs];
-    let found = known.into_iter().find(|file_system| file_system.name() == text);
-    found.ok_or_else(|| "ext4 and xfs are known".to_owned())
+    let found = FileSystem::ALL.iter().find(|file_system| file_system.name() == text);
+    found.copied().ok_or_else(|| "ext4 and xfs are known".to_owned())
 }
 
 #[cfg(test)]
@@ -164,8 +162,8 @@ mod tests {
 
     #[test]
     fn limits_are_read_and_nonsense_is_refused() {
-        assert_eq!("read-iops=437".parse(), Ok(Limit::ReadIops(437)));
-        assert_eq!("write-bytes=100M".parse(), Ok(Limit::WriteBytes(100 << 20)));
+        assert_eq!("read-iops=437".parse(), Ok(Limit { kind: 0, value: 437 }));
+        assert_eq!("write-bytes=100M".parse(), Ok(Limit { kind: 3, value: 100 << 20 }));
         for text in ["read-iops", "iops=4", "read-iops=0", "read-iops=x"] {
             assert!(text.parse::<Limit>().is_err(), "{text}");
         }
@@ -173,8 +171,9 @@ mod tests {
 
     #[test]
     fn limits_combine_unless_they_contradict() {
-        let caps = combined(&[Limit::ReadIops(1), Limit::WriteBytes(2)]).unwrap();
+        let limit = |kind, value| Limit { kind, value };
+        let caps = combined(&[limit(0, 1), limit(3, 2)]).unwrap();
         assert_eq!((caps.read_iops, caps.write_bytes_per_s), (Some(1), Some(2)));
-        assert!(combined(&[Limit::ReadIops(1), Limit::ReadIops(2)]).is_err());
+        assert!(combined(&[limit(0, 1), limit(0, 2)]).is_err());
     }
 }

@@ -1,12 +1,11 @@
 //! The files that derive from the code: written by `cargo xtask generate`, compared in `ci`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, ensure};
 use blockstone_testkit::{Need, build, skipped_without};
 
 use crate::dist::{command, man_pages};
@@ -20,15 +19,13 @@ pub struct Options {
 }
 
 struct Generator {
-    /// A file, or a folder whose files are all generated when it ends in a slash.
+    /// Its file.
     output: &'static str,
     /// What it takes beside Rust.
     need: Option<Need>,
-    /// The contents by file name; for a single file its name is not used.
-    make: fn() -> Result<Files>,
+    make: fn() -> Result<Vec<u8>>,
 }
 
-type Files = BTreeMap<String, Vec<u8>>;
 /// What was not generated, and why.
 pub type Skipped = Vec<(String, String)>;
 
@@ -41,10 +38,10 @@ const GENERATORS: &[Generator] = &[
     plain("docs/verdicts.md", || printed_by("rules_page")),
     plain("docs/probes.md", || printed_by("columns_page")),
     plain("docs/views.md", || printed_by("views_page")),
-    plain("docs/cli.md", || Ok(single(cli_page()?))),
+    plain("docs/cli.md", cli_page),
 ];
 
-const fn plain(output: &'static str, make: fn() -> Result<Files>) -> Generator {
+const fn plain(output: &'static str, make: fn() -> Result<Vec<u8>>) -> Generator {
     Generator { output, need: None, make }
 }
 
@@ -54,9 +51,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         println!("generated files are current");
         return Ok(ExitCode::SUCCESS);
     }
-    for change in changes(&mut Skipped::new())? {
-        change.apply()?;
-        println!("{} {}", change.verb(), change.path.display());
+    for (output, content) in stale(&mut Skipped::new())? {
+        fs::write(root().join(output), content).with_context(|| format!("write {output}"))?;
+        println!("written {output}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -64,102 +61,40 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// Fails when a generated file is not what it would be; returns what could not be compared.
 pub fn check() -> Result<Skipped> {
     let mut skipped = Skipped::new();
-    let stale = changes(&mut skipped)?;
-    for change in &stale {
-        println!(
-            "{} is not current: generate would have {} it",
-            change.path.display(),
-            change.verb()
-        );
+    let stale = stale(&mut skipped)?;
+    for (output, _) in &stale {
+        println!("{output} is not current");
     }
-    if !stale.is_empty() {
-        bail!("run `cargo xtask generate` and commit the files");
-    }
+    ensure!(stale.is_empty(), "run `cargo xtask generate` and commit the files");
     Ok(skipped)
 }
 
-/// A file that is not what it would be.
-#[derive(Debug, PartialEq, Eq)]
-struct Change {
-    /// From the root of the workspace.
-    path: PathBuf,
-    /// What it would hold; none when it should not be there.
-    content: Option<Vec<u8>>,
-}
-
-impl Change {
-    fn verb(&self) -> &'static str {
-        if self.content.is_some() { "written" } else { "removed" }
-    }
-
-    fn apply(&self) -> Result<()> {
-        let path = root().join(&self.path);
-        let named = || format!("write {}", path.display());
-        match &self.content {
-            None => fs::remove_file(&path).with_context(named),
-            Some(content) => {
-                fs::create_dir_all(path.parent().unwrap_or(root())).with_context(named)?;
-                fs::write(&path, content).with_context(named)
-            }
-        }
-    }
-}
-
-fn changes(skipped: &mut Skipped) -> Result<Vec<Change>> {
-    let mut changes = Vec::new();
-    for generator in GENERATORS {
-        let missing = generator.need.map_or(Ok(None), skipped_without);
-        let missing = missing.map_err(|why| anyhow!("generate {}: {why}", generator.output))?;
-        if let Some(reason) = missing {
-            println!("SKIP {}: {reason}", generator.output);
-            skipped.push((generator.output.to_owned(), reason));
+/// The files that are not what they would be, and what they would hold.
+fn stale(skipped: &mut Skipped) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let mut stale = Vec::new();
+    for &Generator { output, need, make } in GENERATORS {
+        let missing = need.map_or(Ok(None), skipped_without);
+        if let Some(reason) = missing.map_err(|why| anyhow!("generate {output}: {why}"))? {
+            println!("SKIP {output}: {reason}");
+            skipped.push((output.to_owned(), reason));
             continue;
         }
-        let made = (generator.make)().with_context(|| format!("generate {}", generator.output))?;
-        changes.extend(differences(root(), generator.output, made)?);
-    }
-    Ok(changes)
-}
-
-/// What differs between the files of one output under `root` and what they would be.
-fn differences(root: &Path, output: &str, made: Files) -> Result<Vec<Change>> {
-    let mut changes = Vec::new();
-    let folder = output.strip_suffix('/').map(Path::new);
-    if let Some(folder) = folder {
-        for name in file_names(&root.join(folder))? {
-            if !made.contains_key(&name) {
-                changes.push(Change { path: folder.join(name), content: None });
-            }
+        let content = make().with_context(|| format!("generate {output}"))?;
+        if !holds(&root().join(output), &content) {
+            stale.push((output, content));
         }
     }
-    for (name, content) in made {
-        let path = folder.map_or_else(|| PathBuf::from(output), |folder| folder.join(name));
-        if fs::read(root.join(&path)).ok().as_ref() != Some(&content) {
-            changes.push(Change { path, content: Some(content) });
-        }
-    }
-    Ok(changes)
+    Ok(stale)
 }
 
-fn file_names(folder: &Path) -> Result<Vec<String>> {
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))? {
-        names.push(entry?.file_name().to_string_lossy().into_owned());
-    }
-    Ok(names)
-}
-
-fn single(content: impl Into<Vec<u8>>) -> Files {
-    Files::from([(String::new(), content.into())])
+fn holds(file: &Path, content: &[u8]) -> bool {
+    fs::read(file).is_ok_and(|found| found == content)
 }
 
 /// What the compiler makes of a program for the kernel. The object keeps the descriptions of types
 /// that fit it to a running kernel; the rest of what a debugger would want is dropped, and with it
 /// every trace of where it was compiled.
-fn kernel_programs(source: &str) -> Result<Files> {
+fn kernel_programs(source: &str) -> Result<Vec<u8>> {
     let object = scratch("kernel-programs.o")?;
     let mut compiler = Command::new("clang-14");
     compiler.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-fdebug-compilation-dir=."]);
@@ -167,19 +102,18 @@ fn kernel_programs(source: &str) -> Result<Files> {
     compiler.args(["-c", source, "-o"]).arg(&object).current_dir(root().join("crates/sys/bpf"));
     show(&mut compiler)?;
     show(Command::new("llvm-strip-14").arg("--strip-debug").arg(&object))?;
-    let content = fs::read(&object).with_context(|| format!("read {}", object.display()))?;
-    Ok(single(content))
+    fs::read(&object).with_context(|| format!("read {}", object.display()))
 }
 
 /// What an example prints: the pages that derive from a registry are printed by the crate that
 /// has it, so that xtask builds in seconds and works while that crate does not.
-fn printed_by(example: &str) -> Result<Files> {
+fn printed_by(example: &str) -> Result<Vec<u8>> {
     let program = build(&["--workspace", "--example", example])?;
-    Ok(single(output_of(&mut Command::new(program))?))
+    Ok(output_of(&mut Command::new(program))?.into_bytes())
 }
 
 /// The help of the command and of each verb, as a user sees it.
-fn cli_page() -> Result<String> {
+fn cli_page() -> Result<Vec<u8>> {
     let mut page = String::from(
         "# The command line\n<!-- Generated from `blockstone --help` by `cargo xtask generate`; do \
          not edit. -->\n",
@@ -194,7 +128,7 @@ fn cli_page() -> Result<String> {
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
         let _ = write!(page, "\n## {heading}\n```text\n{}\n```\n", help.join("\n").trim_end());
     }
-    Ok(page)
+    Ok(page.into_bytes())
 }
 
 /// The verb whose manual page has this name: `calibrate` for `blockstone-calibrate.1`, and
@@ -208,35 +142,13 @@ mod tests {
     use super::*;
     use blockstone_testkit::ScratchDir;
 
-    fn made<const N: usize>(texts: [(&str, &str); N]) -> Files {
-        texts.map(|(name, text)| (name.to_owned(), text.into())).into()
-    }
-
     #[test]
-    fn a_changed_a_missing_and_a_surplus_file_are_found() {
+    fn a_changed_and_a_missing_file_are_not_current() {
         let dir = ScratchDir::on_disk().unwrap();
-        fs::create_dir(dir.path().join("pages")).unwrap();
-        for (name, text) in [("same", "1"), ("changed", "old"), ("surplus", "3")] {
-            fs::write(dir.path().join("pages").join(name), text).unwrap();
-        }
-        let made = made([("same", "1"), ("changed", "new"), ("missing", "4")]);
-        let mut found = differences(dir.path(), "pages/", made).unwrap();
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        let change = |name: &str, text: Option<&str>| Change {
-            path: Path::new("pages").join(name),
-            content: text.map(Into::into),
-        };
-        let expected =
-            [change("changed", Some("new")), change("missing", Some("4")), change("surplus", None)];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn a_single_file_is_compared_by_its_text() {
-        let dir = ScratchDir::on_disk().unwrap();
-        fs::write(dir.path().join("page.md"), "1").unwrap();
-        assert_eq!(differences(dir.path(), "page.md", made([("", "1")])).unwrap(), []);
-        assert_eq!(differences(dir.path(), "page.md", made([("", "2")])).unwrap().len(), 1);
+        let page = dir.path().join("page.md");
+        fs::write(&page, "1").unwrap();
+        assert!(holds(&page, b"1") && !holds(&page, b"2"));
+        assert!(!holds(&dir.path().join("missing.md"), b"1"));
     }
 
     #[test]

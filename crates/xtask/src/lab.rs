@@ -3,6 +3,9 @@
 //! Each is one file and one line in the registry, states its goals in figures, and leaves nothing
 //! behind.
 
+mod comparison;
+mod coverage;
+mod durability;
 mod measure;
 mod reduce;
 mod redundancy;
@@ -11,9 +14,8 @@ mod verb_cost;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use self::registry::ALL;
 use crate::goals;
@@ -33,23 +35,26 @@ pub struct Options {
     /// Keep the recordings of the runs in this directory
     #[arg(long, value_name = "DIR")]
     runs_dir: Option<PathBuf>,
+    /// durability: how many lives to explore for each setting, or to look for each planted bug in
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: Option<u64>,
+    /// durability: plant bugs, and show where each is found
+    #[arg(long)]
+    mutations: bool,
 }
 
 #[derive(Debug)]
 pub struct Lab {
-    window: Duration,
-    /// Where to keep its recordings; none removes them.
-    runs_dir: Option<PathBuf>,
+    options: Options,
     interrupt: Interrupt,
 }
 
 /// `cargo xtask lab`: done when every goal was met, and failed when one was missed.
 pub fn run(options: Options) -> Result<ExitCode> {
-    let lab = Lab {
-        window: Duration::from_secs(options.seconds.into()),
-        runs_dir: options.runs_dir,
-        interrupt: Interrupt::install()?,
-    };
-    let results = goals::run(ALL, &options.name, &lab, options.json)?;
+    if options.name != "durability" && (options.seeds.is_some() || options.mutations) {
+        bail!("--seeds and --mutations are of the experiment durability, not of {}", options.name);
+    }
+    let lab = Lab { options, interrupt: Interrupt::install()? };
+    let results = goals::run(ALL, &lab.options.name, &lab, lab.options.json)?;
     Ok(if results.all_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,11 +1,7 @@
 //! `cargo xtask`: the jobs of Blockstone's developers, one subcommand each.
 //!
 //! It knows the layout of the workspace and the tools (cargo, git, fio), but not what a measurement
-//! is. Each job is one module; [`Job`] lists them.
-//!
-//! ```text
-//! cargo xtask ci          # everything that CI runs
-//! ```
+//! is. Each job is one module; [`Job`] lists them. `cargo xtask ci` is everything that CI runs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command talks")]
 
@@ -14,6 +10,7 @@ mod ci;
 mod device;
 mod dist;
 mod format;
+mod fuzz;
 mod generate;
 mod goals;
 mod interrupt;
@@ -46,6 +43,8 @@ enum Job {
     Tidy,
     /// Update the files that are generated from the code
     Generate(generate::Options),
+    /// Feed every parser of bytes from elsewhere with a million inputs
+    Fuzz(fuzz::Options),
     /// Package the release binary with its documents: a tarball, a Debian package, checksums
     Dist,
     /// Make a disk with known limits, and run a command under them
@@ -64,6 +63,7 @@ fn main() -> ExitCode {
         Job::Fmt(options) => format::run(&options),
         Job::Tidy => tidy::run(),
         Job::Generate(options) => generate::run(&options),
+        Job::Fuzz(options) => fuzz::run(&options),
         Job::Dist => dist::run(),
         Job::Device(action) => device::run(action),
         Job::Bench(options) => bench::run(&options),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Heading, Merge, Missing, Row, Value};
+use super::{Heading, Merge, Missing, Row, Spread, Value};
 
 /// The row in each slice, with the length of the slice.
 type Parts<'a> = [(f64, Option<&'a Row>)];
@@ -83,18 +83,42 @@ fn merge_row(columns: &[Heading], parts: &Parts<'_>, slices: &[(f64, &[Row])]) -
     let mut condemned_by: Vec<String> = rows().flat_map(|row| row.condemned_by.clone()).collect();
     condemned_by.sort_unstable();
     condemned_by.dedup();
-    Row {
+    let mut spread = Spread::default();
+    for row in rows() {
+        spread.merge(&row.spread);
+    }
+    let mut merged = Row {
         cells: (0..columns.len()).map(|index| cell(columns, index, parts, slices)).collect(),
         measure: rows().find_map(|row| row.measure),
         condemned_by,
+        spread,
+    };
+    for (index, column) in columns.iter().enumerate() {
+        merged.cells[index] = match column.merge {
+            Merge::Quotient { part, by } => divided(columns, &merged, part, by),
+            Merge::Quantile(share) => {
+                let quantile = merged.spread.quantile(f64::from(share) / 1e4);
+                quantile.ok_or(Missing::Nothing).into()
+            }
+            _ => continue,
+        };
     }
+    merged
+}
+
+/// Nothing where the row has not both, or there is nothing to divide by.
+fn divided(columns: &[Heading], row: &Row, part: &str, by: &str) -> Value {
+    let number = |key: &str| row[columns.iter().position(|column| column.key == key)?].number();
+    let quotient = number(part).zip(number(by).filter(|by| *by != 0.0));
+    quotient.map(|(part, by)| part / by).ok_or(Missing::Nothing).into()
 }
 
 fn cell(columns: &[Heading], index: usize, parts: &Parts<'_>, slices: &[(f64, &[Row])]) -> Value {
     let last = || parts.iter().rev().find_map(|(_, row)| row.map(|row| row[index].clone()));
     let merged = match columns[index].merge {
         Merge::Key | Merge::Last => return last().unwrap_or(Value::Missing(Missing::Unknown)),
-        Merge::Never => Err(Missing::Unknown),
+        // Quotients and quantiles are made of what is merged.
+        Merge::Never | Merge::Quotient { .. } | Merge::Quantile(_) => Err(Missing::Unknown),
         Merge::Sum => numbers(index, parts).map(|numbers| numbers.iter().sum()),
         Merge::Greatest => {
             numbers(index, parts).map(|numbers| numbers.into_iter().fold(f64::MIN, f64::max))
@@ -217,7 +241,9 @@ fn quotient(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Measure, column, count, level, mean_of, text, time, total, unmerged};
+    use super::super::{
+        Measure, column, count, level, mean_of, quotient, text, time, total, unmerged,
+    };
     use super::*;
 
     const COLUMNS: &[Heading] = &[
@@ -298,6 +324,31 @@ mod tests {
         assert_eq!((&merged[0][2], &merged[1][2]), (&2.0.into(), &1.25.into()));
         let merged = merge(&columns, &[(1.0, &ten), (1.0, &[])]);
         assert_eq!(merged[0][2], UNKNOWN, "how many there were is not known");
+    }
+
+    #[test]
+    fn quotients_and_quantiles_are_of_all_slices() {
+        let columns = [
+            text("event", "", ""),
+            total("waits", "", Measure::Count, ""),
+            total("time_ns", "", Measure::Nanoseconds, ""),
+            quotient("time_ns", "waits", "wait_ns_mean", "", Measure::Nanoseconds, ""),
+            column("wait_ns_p90", "", Measure::Nanoseconds, Merge::Quantile(9_000), ""),
+        ];
+        let row = |waits: f64, time_ns: f64, spread: &[(u64, u64)]| {
+            let cells: [Value; 5] =
+                ["x".into(), waits.into(), time_ns.into(), Value::default(), Value::default()];
+            Row::from(cells).spread(spread.iter().copied().collect())
+        };
+        // A wait that ends in the second slice was in part spent in the first.
+        let first = [row(0.0, 500.0, &[])];
+        let second = [row(20.0, 1_500.0, &[(10, 15), (41, 4), (60, 1)])];
+        let third = [row(0.0, 0.0, &[])];
+        let merged = merge(&columns, &[(1.0, &first), (1.0, &second), (1.0, &third)]);
+        assert_eq!(merged[0][3], Value::Number(100.0));
+        assert_eq!(merged[0][4], Value::Number(41.5), "the 18th of 20, in 40..42");
+        let merged = merge(&columns, &[(1.0, &first), (1.0, &third)]);
+        assert_eq!((&merged[0][3], &merged[0][4]), (&Value::default(), &Value::default()));
     }
 
     #[test]

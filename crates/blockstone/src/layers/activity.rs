@@ -160,7 +160,7 @@ fn hours(manifest: &Manifest, interval: &Interval<'_>) -> Option<Chart> {
     let started: jiff::Timestamp = manifest.started_at.parse().ok()?;
     let mut means = [[(0.0, 0.0); 24]; 7];
     let hours = (interval.ns() / HOUR_NS).ceil() as usize;
-    for slice in super::slices(interval, hours) {
+    for slice in super::slices(interval, &[], hours) {
         let middle = jiff::SignedDuration::from_nanos((slice.from_ns.midpoint(slice.to_ns)) as i64);
         let at = started.checked_add(middle).ok()?.to_zoned(jiff::tz::TimeZone::UTC);
         let Some(load) = load(&slice) else { continue };

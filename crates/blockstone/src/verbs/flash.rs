@@ -94,13 +94,13 @@ fn settings(args: &SweepArgs, op: f64, pages_per_block: u32) -> Result<Vec<Setti
 }
 
 fn cliff(args: &CliffArgs, context: &Context) -> Result<Exit> {
-    let device = device::of(&args.device, Some(&args.collection))?;
+    let device = device::of_formulas(&args.device, &args.collection)?;
     let cliff = estimate::cliff(&device, args.write_rate.get() as f64)?;
     finish(&report::cliff(&cliff), context)
 }
 
 fn life(args: &LifeArgs, context: &Context) -> Result<Exit> {
-    let device = device::of(&args.device, Some(&args.collection))?;
+    let device = device::of_formulas(&args.device, &args.collection)?;
     let rate = args.write_rate.get() as f64;
     let wa = match args.wa {
         Some(wa) => wa,

@@ -109,6 +109,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         torn_protection: instance.torn_protection,
         redo: instance.redo_size,
         keep: args.keep,
+        accept_loss: instance.accept_loss,
         seed: recordings::draw_seed(),
         argv: std::env::args().collect(),
         recording: recordings::new_dir("run", args.out.as_deref(), &global.runs_dir, &subjects)?,

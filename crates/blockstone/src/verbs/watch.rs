@@ -192,8 +192,7 @@ fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Lis
         );
     }
     let listener = Listener::start(address, &hostname())?;
-    let at = listener.address().unwrap_or(address);
-    printer.note(&format!("listening: http://{at}/metrics"));
+    printer.note(&format!("listening: http://{}/metrics", listener.address()));
     Ok(listener)
 }
 

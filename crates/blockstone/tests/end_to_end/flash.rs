@@ -57,6 +57,55 @@ fn every_verb_answers() {
 }
 
 #[test]
+fn the_cliff_comes_never_at_some_time_or_the_rate_is_too_high() {
+    let summary =
+        |options: &[&str]| document(&[&["cliff"][..], options].concat())["summary"].clone();
+    let never = summary(&["--write-rate", "1M", "--background", "30"]);
+    assert_eq!(never["outcome"], "never", "{never:#}");
+    assert!(never["cliff_after_s"].is_null() && never["hours_to_cliff"].is_null(), "{never:#}");
+    let at = summary(&["--write-rate", "50M"]);
+    assert_eq!(at["outcome"], "at");
+    let seconds = at["cliff_after_s"].as_f64().unwrap();
+    assert!((seconds / 3600.0 / at["hours_to_cliff"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    let size = ["--raw", "576GB", "--visible", "400GB"];
+    let too_slow = summary(&[&size[..], &["--write-rate", "200MB"]].concat());
+    assert_eq!(too_slow["outcome"], "too-slow", "{too_slow:#}");
+    assert!(too_slow["cliff_after_s"].is_null());
+    let earliest = 176e9 / (too_slow["iops_fresh"].as_f64().unwrap() * 4096.0) / 3600.0;
+    let hours = too_slow["hours_to_cliff"].as_f64().unwrap();
+    assert!((hours / earliest - 1.0).abs() < 0.01, "{hours} for {earliest}");
+}
+
+#[test]
+fn gigabytes_are_those_of_data_sheets() {
+    let of = |device: &[&str]| {
+        let cliff = document(&[&["cliff", "--write-rate", "50MB"], device].concat());
+        cliff["cliff"]["over_provisioning"].as_f64().unwrap()
+    };
+    let sized = of(&["--raw", "1024GiB", "--visible", "960GB"]);
+    let preset = of(&["--preset", "tlc"]);
+    assert!((sized - preset).abs() < 0.001, "the same drive: {sized} and {preset}");
+}
+
+#[test]
+fn options_that_no_formula_knows_are_refused() {
+    for option in [
+        &["--collect", "atomic"][..],
+        &["--suspend", "erase"],
+        &["--levelling", "2"],
+        &["--placement", "pools"],
+        &["--separate-moves"],
+        &["--idle-after", "5ms"],
+    ] {
+        for verb in ["cliff", "life"] {
+            let ran = run(flash(&[verb, "--write-rate", "1M"]).args(option));
+            assert_eq!(ran.code, Some(2), "{verb} {option:?}: {ran:#?}");
+            assert!(ran.stderr.contains("\nhint: "), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_curve_of_fio_is_fitted() {
     let scratch = ScratchDir::on_disk().unwrap();
     let log = scratch.path().join("curve_bw.1.log");

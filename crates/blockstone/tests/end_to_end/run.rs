@@ -1,6 +1,7 @@
 //! `blockstone run` as a user runs it: on directories and devices, refused, interrupted, killed.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -56,23 +57,33 @@ fn kept_files_stay() {
     assert!(left.len() == 1 && left[0].ends_with("-disk0.dat"), "{left:?}");
 }
 
+/// A run of updates on a file that an earlier run kept.
+fn on_kept(place: &Place, kept: &Path, arguments: &[&str]) -> Command {
+    let mut command = place.command("run");
+    command.args(["--cache", "8M", "--update-pct", "100"]).args(arguments).arg(kept);
+    command
+}
+
+/// Keeps the file of a run, and kills a second run on it that updates rows.
+fn keep_and_kill(place: &Place) -> PathBuf {
+    let ran = run(small(place).arg("--keep").arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let kept = place.data().join(&place.left_in_data()[0]);
+    let mut again = on_kept(place, &kept, &["--run-time", "60s"]);
+    let mut child = place.start(&mut again, |manifest| {
+        manifest["settings"]["reused"] == true && phases(manifest) > 0
+    });
+    std::thread::sleep(Duration::from_secs(3));
+    signal(&child, "KILL");
+    child.wait().unwrap();
+    kept
+}
+
 #[test]
 fn kept_files_are_used_again_also_after_a_run_on_them_was_killed() {
     let place = Place::new();
-    let ran = run(small(&place).arg("--keep").arg(place.data()));
-    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
-    let kept = place.data().join(&place.left_in_data()[0]);
-    let again = |arguments: &[&str]| {
-        let mut command = place.command("run");
-        command.args(["--cache", "8M", "--update-pct", "100"]).args(arguments).arg(&kept);
-        command
-    };
-    let mut child = place.start(&mut again(&["--run-time", "60s"]), |manifest| {
-        manifest["settings"]["reused"] == true && phases(manifest) > 0
-    });
-    std::thread::sleep(Duration::from_secs(1));
-    signal(&child, "KILL");
-    child.wait().unwrap();
+    let kept = keep_and_kill(&place);
+    let again = |arguments: &[&str]| on_kept(&place, &kept, arguments);
     let ran = run(&mut again(&["--run-time", "1s", "--json"]));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     assert!(ran.stderr.contains("recovered the files of an earlier run"), "{ran:#?}");
@@ -80,6 +91,43 @@ fn kept_files_are_used_again_also_after_a_run_on_them_was_killed() {
     let what = run(&mut again(&["--scale", "4M"]));
     assert_eq!(what.code, Some(2));
     assert!(what.stderr.contains("made with --scale 1024"), "{what:#?}");
+}
+
+/// Flips a bit in the last chunk of redo but one in the file of an instance: a chunk may be as
+/// large as half the log buffer, and earlier ones may lie before the checkpoint.
+fn damage_redo(file: &Path) {
+    const BLOCK: usize = 4096;
+    let mut bytes = std::fs::read(file).unwrap();
+    let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+    let blocks = || (0..bytes.len()).step_by(BLOCK);
+    let data = blocks().find(|at| bytes[*at..].starts_with(b"bstnblk1")).unwrap();
+    let magic = u64::from_le_bytes(*b"bstnredo") ^ word(data + 40);
+    // By the position of the chunk that each redo block belongs to.
+    let chunks: BTreeMap<u64, usize> =
+        blocks().filter(|at| word(*at) == magic).map(|at| (word(at + 16), at)).collect();
+    let at = *chunks.values().rev().nth(1).unwrap();
+    bytes[at + 100] ^= 1;
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn redo_that_was_damaged_is_refused_unless_the_loss_is_accepted() {
+    let place = Place::new();
+    let ran = run(small(&place).args(["--keep", "--accept-loss"]).arg(place.data()));
+    assert_eq!(ran.code, Some(2), "there is nothing to lose: {ran:#?}");
+    let kept = keep_and_kill(&place);
+    let again = |arguments: &[&str]| on_kept(&place, &kept, arguments);
+    damage_redo(&kept);
+    let ran = run(&mut again(&["--run-time", "1s"]));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("is damaged, and intact redo with"), "{ran:#?}");
+    assert!(ran.stderr.contains("--accept-loss"), "{ran:#?}");
+    let ran = run(&mut again(&["--run-time", "1s", "--accept-loss"]));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert!(ran.stderr.contains("lost all commits of the earlier run behind"), "{ran:#?}");
+    let ran = run(&mut again(&["--run-time", "1s"]));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    assert!(!ran.stderr.contains("lost all commits"), "{ran:#?}");
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn point(label: &str, rate: f64) -> Point {
         histogram,
         stop: if commit { Stop::TimeLimit } else { Stop::IntervalReached },
         condemned_by: Vec::new(),
+        warned_by: Vec::new(),
         label,
         group,
         load,
@@ -198,16 +199,7 @@ fn histogram(label: &str, median_ns: f64, samples: u64) -> LatencyHistogram {
 }
 
 fn latency(histogram: &LatencyHistogram) -> Latency {
-    let quantile = |q| {
-        let (low, high) = histogram.quantile_interval_ns(q);
-        Estimate {
-            value: histogram.quantile_ns(q) as f64,
-            low: low as f64,
-            high: high as f64,
-            samples: histogram.count(),
-            duration_ns: 800_000_000,
-        }
-    };
+    let quantile = |q| histogram.quantile(q, &[], 800_000_000);
     Latency {
         ns_mean: estimate(histogram.mean_ns(), 0.01, histogram.count()),
         ns_p50: quantile(0.5),
@@ -217,6 +209,7 @@ fn latency(histogram: &LatencyHistogram) -> Latency {
         ns_p9999: quantile(0.9999),
         ns_min: histogram.min_ns(),
         ns_max: histogram.max_ns(),
+        unfinished: Some(0),
         lag_ns_mean: 0.0,
         lag_ns_max: 0,
     }

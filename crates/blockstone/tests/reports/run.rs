@@ -1,6 +1,8 @@
 //! A workload run as screen, document, page and line.
 
-use blockstone_base::Capability;
+use blockstone_base::rng::Rng;
+use blockstone_base::table::{Measure, Merge, Row, Table, Value as Cell};
+use blockstone_base::{Capability, Estimate, LatencyHistogram};
 use blockstone_judge::{RunFindings, find_run};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Manifest, NamedCapability};
@@ -72,7 +74,7 @@ fn screen(run: &Run) -> String {
 #[test]
 fn the_screen_is_what_it_is() {
     let screen = screen(&healthy());
-    assert!(screen.lines().count() <= 76, "{} lines", screen.lines().count());
+    assert!(screen.lines().count() <= 77, "{} lines", screen.lines().count());
     for line in screen.lines().skip(1) {
         assert!(line.chars().count() <= 100, "wider than the terminal: {line}");
     }
@@ -207,16 +209,196 @@ fn the_first_picture_is_sessions_by_wait_class_with_reads_writes_and_commits_bel
     }
 }
 
+/// What a window chosen on the page of a run changes: all that is made of counters and latencies.
+const FOLLOW: [&str; 13] = [
+    "load",
+    "top-events",
+    "disks",
+    "host",
+    "load-profile",
+    "database-time",
+    "classes",
+    "background-events",
+    "io-roles",
+    "io-disks",
+    "ledger",
+    "littles-law",
+    "latencies",
+];
+
 #[test]
 fn slices_of_time_have_the_tables_that_the_page_shows() {
     let report = healthy().report();
     let timeline = report.timeline.as_ref().unwrap();
     assert!(timeline.edges_ns.is_sorted() && timeline.edges_ns.len() > 2);
-    for (name, slices) in &timeline.tables {
-        assert!(report.tables().any(|table| table.name == *name), "{name}");
-        assert_eq!(slices.len() + 1, timeline.edges_ns.len(), "{name}");
+    for sliced in &timeline.tables {
+        assert!(report.tables().any(|table| table.name == sliced.table), "{}", sliced.table);
+        assert_eq!(sliced.rows.len() + 1, sliced.edges_ns.len(), "{}", sliced.table);
+        let ends = |edges: &[u64]| (edges.first().copied(), edges.last().copied());
+        assert_eq!(ends(&sliced.edges_ns), ends(&timeline.edges_ns), "{}", sliced.table);
     }
-    assert!(timeline.tables.iter().any(|(name, _)| name == "load"));
+    let follow: Vec<&str> = timeline.tables.iter().map(|sliced| &*sliced.table).collect();
+    assert_eq!(follow, FOLLOW);
+}
+
+/// The healthy sessions, working now and then, each object in its own time; waits are counted in
+/// other ticks than the ones in which they take their time.
+fn uneven(seed: u64) -> RecordingBuilder {
+    const OBJECTS: &[(&str, &[&str], &[&str])] = &[
+        (
+            "instance",
+            &[""],
+            &[
+                "logical_reads",
+                "physical_reads",
+                "physical_writes",
+                "redo_bytes",
+                "commits",
+                "db_time_ns",
+                "outside_sampled_ns",
+                "outside_sampled_cpu_ns",
+                "outside_sampled_blocked_ns",
+            ],
+        ),
+        (
+            "operation",
+            &["select", "update"],
+            &["completed_ops", "rows", "commits", "service_ns_sum"],
+        ),
+        ("role", &["session", "dbwr", "lgwr"], IO),
+        ("disk", &["/d1", "/d2"], IO),
+        ("process", &[""], &["read_bytes", "cpu_user_ns"]),
+        ("block", &["vda"], &["read_bytes", "write_bytes"]),
+        (
+            "event",
+            &[
+                "session/db file sequential read",
+                "session/log file sync",
+                "session/CPU",
+                "dbwr/db file parallel write",
+                "lgwr/CPU",
+            ],
+            &["waits", "time_ns"],
+        ),
+    ];
+    const IO: &[&str] =
+        &["read_ios", "read_bytes", "read_ns", "write_ios", "write_bytes", "write_ns"];
+    let mut run = run_fixture::healthy();
+    let mut rng = Rng::new(seed, 0);
+    for (probe, objects, columns) in OBJECTS {
+        for object in *objects {
+            let mut draw =
+                || (0..100).map(|_| rng.below(7).saturating_sub(4)).collect::<Vec<u64>>();
+            let mut work = draw();
+            for (place, column) in columns.iter().enumerate() {
+                if *probe == "event" {
+                    work = draw();
+                }
+                // Sessions are in calls for longer than in waits.
+                let calls = if *column == "db_time_ns" { 8 } else { 1 };
+                let unit = calls * (1_000_000 + 37_000 * place as u64);
+                let mut stands = 1_000;
+                let steps = work.iter().map(|work| {
+                    stands += work * unit;
+                    stands
+                });
+                let numbers = std::iter::once(1_000).chain(steps).collect();
+                run.last().read((probe, object), column, numbers);
+            }
+        }
+    }
+    for row in &mut run.last().histograms {
+        let mut histogram = LatencyHistogram::new();
+        for _ in 0..rng.below(400) {
+            histogram.record(1_000 + (1 << rng.below(24)) + rng.below(1_000_000));
+        }
+        row.histogram = histogram;
+    }
+    run
+}
+
+fn names(table: &Table, row: &Row) -> Vec<Cell> {
+    let cells = table.columns.iter().zip(&row.cells);
+    cells.filter(|(column, _)| column.merge == Merge::Key).map(|(_, cell)| cell.clone()).collect()
+}
+
+/// What an estimated rate is without its estimation: all that was counted ÷ the window. Null where
+/// the table does not say.
+fn plain(table: &Table, row: &Row, estimate: &Estimate) -> Option<f64> {
+    let rate = |estimate: &Estimate| estimate.samples as f64 * 1e9 / estimate.duration_ns as f64;
+    if table.name != "load-profile" {
+        return Some(rate(estimate));
+    }
+    let commits = table.rows.iter().find(|row| row[0] == "Transactions".into())?;
+    let Cell::Estimate(commits) = &commits[1] else { return None };
+    Some(row[2].number()? * rate(commits))
+}
+
+/// Compares each table of findings over all slices of its window with the one that the page shows
+/// first, and counts the numbers that agree. Views have a test of their own.
+fn check_slices(run: &Run) -> usize {
+    let report = run.report();
+    let timeline = report.timeline.as_ref().unwrap();
+    let phases = &run.recording.manifest.phases;
+    let phase = phases.iter().find(|phase| phase.label == run.findings.label).unwrap();
+    let mut compared = 0;
+    for sliced in timeline.tables.iter().filter(|it| it.rows.iter().any(Option::is_none)) {
+        let table = report.tables().find(|table| table.name == sliced.table).unwrap();
+        let merged = timeline.window(table, phase.window_start_ns, phase.window_end_ns);
+        assert_eq!(merged.len(), table.rows.len(), "{}", table.name);
+        for row in &table.rows {
+            let mut rows = merged.iter();
+            let found = rows.find(|it| names(table, it) == names(table, row)).unwrap();
+            for (index, column) in table.columns.iter().enumerate() {
+                let what = format!("{} {} of {row:?}: {:?}", table.name, column.key, found[index]);
+                let (whole, off) = match &row[index] {
+                    Cell::Number(number) => (*number, 1e-6),
+                    // Of a rate that never changes, the estimate is off by its last unit.
+                    Cell::Estimate(estimate) => match plain(table, row, estimate) {
+                        Some(rate) => (rate, 1e-6),
+                        None => (estimate.value, 1e-3),
+                    },
+                    cell => {
+                        let same = *cell == found[index] || column.merge == Merge::Never;
+                        assert!(same, "{what}");
+                        continue;
+                    }
+                };
+                if column.merge == Merge::Never {
+                    continue;
+                }
+                compared += 1;
+                let merged = found[index].number().unwrap_or_else(|| panic!("{what}"));
+                let is_count = column.merge == Merge::Sum && column.measure == Measure::Count;
+                let most = match column.merge {
+                    _ if is_count => 0.0,
+                    Merge::Quantile(_) => whole / 16.0 + 1.0,
+                    // Scaled times are whole nanoseconds in each slice.
+                    _ if whole.abs() < 1e3 => 1e-4,
+                    _ => (whole * off).abs().max(100.0 * f64::from(column.measure == NS)),
+                };
+                assert!((merged - whole).abs() <= most, "{what}");
+            }
+        }
+    }
+    compared
+}
+
+const NS: Measure = Measure::Nanoseconds;
+
+#[test]
+fn slices_merge_into_the_tables_of_every_form_of_run() {
+    let forms = [noise(), readers(), matrix(), without_database()];
+    for form in [run_fixture::healthy()].into_iter().chain(forms) {
+        assert!(check_slices(&found(&form, None)) > 20);
+    }
+}
+
+#[test]
+fn slices_of_uneven_work_merge_into_the_tables_of_its_window() {
+    for seed in 0..4 {
+        assert!(check_slices(&found(&uneven(seed), None)) > 150);
+    }
 }
 
 #[test]

@@ -32,6 +32,8 @@ struct Unsynced {
     first_sector: u64,
     data: Vec<u8>,
     completed_ns: u64,
+    /// A flush of it failed: it may be there or not, and no later flush is of any help.
+    dropped: bool,
 }
 
 /// The two images and the writes between them. Sectors never written read as zeros.
@@ -59,7 +61,8 @@ impl Platter {
     pub fn write(&mut self, offset_bytes: u64, data: &[u8], completed_ns: u64) -> u64 {
         self.versions += 1;
         let (version, first_sector) = (self.versions, first_sector(offset_bytes, data.len()));
-        let write = Unsynced { version, first_sector, data: data.to_vec(), completed_ns };
+        let write =
+            Unsynced { version, first_sector, data: data.to_vec(), completed_ns, dropped: false };
         apply(&mut self.volatile, &write, |_| true);
         self.unsynced.push(write);
         version
@@ -68,7 +71,13 @@ impl Platter {
     /// Makes the writes durable that had completed by `completed_ns`: those in flight when a flush
     /// begins are not covered by it.
     pub fn sync(&mut self, completed_ns: u64) {
-        self.make_durable(|write| write.completed_ns <= completed_ns);
+        self.make_durable(|write| write.completed_ns <= completed_ns && !write.dropped);
+    }
+
+    /// Drops what a flush that failed had covered. Reads still see it, a power loss may take it.
+    pub fn drop_unsynced(&mut self, completed_ns: u64) {
+        let covered = self.unsynced.iter_mut().filter(|write| write.completed_ns <= completed_ns);
+        covered.for_each(|write| write.dropped = true);
     }
 
     pub fn sync_one(&mut self, version: u64) {
@@ -216,6 +225,21 @@ mod tests {
         let mut image = [9; 1024];
         platter.read(0, &mut image);
         assert_eq!((image[0], image[512]), (1, 0));
+    }
+
+    #[test]
+    fn what_a_failed_flush_covered_is_not_made_durable_by_the_next_one() {
+        let mut platter = Platter::default();
+        platter.write(0, &[1; 512], 100);
+        platter.drop_unsynced(150);
+        platter.write(512, &[2; 512], 200);
+        platter.sync(300);
+        let mut image = [0; 1024];
+        platter.read(0, &mut image);
+        assert_eq!((image[0], image[512]), (1, 2));
+        platter.power_loss(1.0, 0.0, &mut Rng::new(1, 0));
+        platter.read(0, &mut image);
+        assert_eq!((image[0], image[512]), (0, 2));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use blockstone_base::stats::{self, Estimate};
 use schemars::JsonSchema;
 use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Which direction of a figure is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +21,13 @@ pub enum Better {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// `b` is better, and the 95 % interval of the ratio excludes 1.
+    /// `b` is better: chance explains it in at most 5 % of such cases, also among all rows.
     Faster,
-    /// `b` is worse, and the 95 % interval of the ratio excludes 1.
+    /// `b` is worse, as surely.
     Slower,
-    /// `b` is higher: the 95 % interval of the difference excludes zero.
+    /// `b` is higher, as surely: a level, or a figure that a rule warns of.
     Higher,
-    /// `b` is lower: the 95 % interval of the difference excludes zero.
+    /// `b` is lower, as surely: a level, or a figure that a rule warns of.
     Lower,
     /// The numbers do not show a difference.
     NotEstablished,
@@ -43,62 +44,108 @@ pub struct Compared {
     pub b: Option<Estimate>,
     /// b ÷ a.
     pub ratio: Option<Estimate>,
+    /// How often chance alone shows a difference at least as large.
+    pub p_value: Option<f64>,
     pub outcome: Outcome,
+}
+
+/// Degrees of freedom behind the interval of a single recording, which does not keep them: it has
+/// at most 20 batches, fewer where they correlate.
+const FREEDOM_OF_ONE: f64 = 9.0;
+
+/// The figure of one side with its standard error and the degrees of freedom of that.
+#[derive(Clone, Copy)]
+struct Mean {
+    estimate: Estimate,
+    error: f64,
+    freedom: f64,
 }
 
 /// Compares a figure of two sets of recordings, each with one estimate for every recording that has
 /// the figure. A set of one is that estimate. Of several it is their mean with the Student interval
-/// between the recordings, never narrower than the intervals within them.
+/// between the recordings, never narrower than the intervals within them. The difference is tested
+/// with Welch's t.
 pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
-    let pair = a.len() == 1 && b.len() == 1;
-    let (a, b) = (of_set(a), of_set(b));
+    let (a, b) = (Mean::of(a), Mean::of(b));
     let both = a.zip(b);
-    let positive = |(a, b): &(Estimate, Estimate)| a.value > 0.0 && b.value > 0.0;
+    let positive = |(a, b): &(Mean, Mean)| a.estimate.value > 0.0 && b.estimate.value > 0.0;
     let ratio = both
         .filter(|both| better != Better::Neither || positive(both))
-        .and_then(|(a, b)| stats::ratio(&a, &b));
-    let outcome = match both {
-        None => Outcome::OnlyInOne,
-        Some((a, b)) if better == Better::Neither => by_difference(&a, &b, ratio.as_ref()),
-        // Intervals between few recordings are wide: the ratio's is cut off at zero.
-        Some((a, b)) if !pair && !differ(&a, &b) => Outcome::NotEstablished,
-        Some(_) => Outcome::of_ratio(ratio.as_ref(), better == Better::Less),
+        .and_then(|(a, b)| ratio(&a, &b));
+    let p_value = both.map(|(a, b)| p_value(&a, &b));
+    let outcome = match (both, p_value) {
+        (Some((a, b)), Some(p)) if p <= 0.05 && ratio.is_none_or(|ratio| excludes_one(&ratio)) => {
+            Outcome::of(b.estimate.value > a.estimate.value, better)
+        }
+        (Some(_), _) => Outcome::NotEstablished,
+        (None, _) => Outcome::OnlyInOne,
     };
-    Compared { a, b, ratio, outcome }
+    let estimate = |mean: Option<Mean>| mean.map(|mean| mean.estimate);
+    Compared { a: estimate(a), b: estimate(b), ratio, p_value, outcome }
 }
 
-fn of_set(recordings: &[Estimate]) -> Option<Estimate> {
-    match recordings {
-        [one] => Some(*one),
-        several => stats::pool(several),
+impl Mean {
+    fn of(recordings: &[Estimate]) -> Option<Self> {
+        // The lower end of a rate is cut off at zero.
+        let half = |estimate: &Estimate| {
+            (estimate.high - estimate.value).max(estimate.value - estimate.low)
+        };
+        let count = recordings.len() as f64;
+        let within = recordings.iter().map(half).sum::<f64>() / count / t_95(FREEDOM_OF_ONE);
+        let within = |estimate| Self { estimate, error: within, freedom: FREEDOM_OF_ONE };
+        if let [one] = recordings {
+            return Some(within(*one));
+        }
+        let values: Vec<f64> = recordings.iter().map(|estimate| estimate.value).collect();
+        let (estimate, freedom) = (stats::pool(recordings)?, count - 1.0);
+        let error = half(&stats::mean(&values)?) / t_95(freedom);
+        let (within, between) = (within(estimate), Self { estimate, error, freedom });
+        Some(if within.error > between.error { within } else { between })
     }
 }
 
-/// Where there is a ratio it has to say the same as the difference, or a reader would see an
-/// interval that holds 1.
-fn by_difference(a: &Estimate, b: &Estimate, ratio: Option<&Estimate>) -> Outcome {
-    let excludes_one = ratio.is_none_or(|ratio| ratio.low > 1.0 || ratio.high < 1.0);
-    match differ(a, b) && excludes_one {
-        true if b.value > a.value => Outcome::Higher,
-        true => Outcome::Lower,
-        false => Outcome::NotEstablished,
-    }
+/// Welch and Satterthwaite's degrees of freedom of a sum of two errors.
+fn freedom(a: (f64, f64), b: (f64, f64)) -> f64 {
+    let part = |(error, freedom): (f64, f64)| error.powi(4) / freedom;
+    let freedom = a.0.hypot(b.0).powi(4) / (part(a) + part(b));
+    if freedom.is_finite() { freedom.max(1.0) } else { a.1.min(b.1) }
 }
 
-/// Whether the difference of two independent means excludes zero: their half widths add in
-/// quadrature. The upper ones count, because the lower end of a rate is cut off at zero.
-fn differ(a: &Estimate, b: &Estimate) -> bool {
-    let half = (a.high - a.value).hypot(b.high - b.value);
-    (b.value - a.value).abs() > half
+/// How often two means without a difference differ by as much as these.
+fn p_value(a: &Mean, b: &Mean) -> f64 {
+    let difference = (b.estimate.value - a.estimate.value).abs();
+    let error = a.error.hypot(b.error);
+    if difference == 0.0 || !error.is_finite() {
+        return 1.0;
+    }
+    if error == 0.0 {
+        return 0.0;
+    }
+    let freedom = freedom((a.error, a.freedom), (b.error, b.freedom));
+    student(freedom).map_or(1.0, |student| 2.0 * student.sf(difference / error))
 }
 
-impl Compared {
-    /// The same figures, which these rules condemn: there is nothing to conclude from both.
-    #[must_use]
-    pub fn condemned_by(self, rules: &[String]) -> Self {
-        let stands = rules.is_empty() || self.outcome == Outcome::OnlyInOne;
-        Self { outcome: if stands { self.outcome } else { Outcome::Condemned }, ..self }
-    }
+/// b ÷ a: the errors of both are taken as independent, and add as relative errors in quadrature.
+fn ratio(a: &Mean, b: &Mean) -> Option<Estimate> {
+    let ratio = stats::ratio(&a.estimate, &b.estimate)?;
+    let relative = |mean: &Mean| mean.error / mean.estimate.value.abs();
+    let (of_a, of_b) = (relative(a), relative(b));
+    let half = ratio.value * of_a.hypot(of_b) * t_95(freedom((of_a, a.freedom), (of_b, b.freedom)));
+    let half = if half.is_finite() { half } else { ratio.value };
+    Some(Estimate::around(ratio.value, half, ratio.samples, ratio.duration_ns).not_negative())
+}
+
+fn excludes_one(ratio: &Estimate) -> bool {
+    ratio.low > 1.0 || ratio.high < 1.0
+}
+
+fn student(freedom: f64) -> Option<StudentsT> {
+    StudentsT::new(0.0, 1.0, freedom).ok()
+}
+
+/// Two-sided 95 % point of Student's t.
+fn t_95(freedom: f64) -> f64 {
+    student(freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))
 }
 
 impl Outcome {
@@ -113,14 +160,16 @@ impl Outcome {
         Self::OnlyInOne,
     ];
 
-    /// What a ratio of two rates or latencies says.
-    fn of_ratio(ratio: Option<&Estimate>, lower_is_faster: bool) -> Self {
-        match ratio {
-            Some(ratio) if ratio.low > 1.0 && lower_is_faster => Self::Slower,
-            Some(ratio) if ratio.high < 1.0 && lower_is_faster => Self::Faster,
-            Some(ratio) if ratio.low > 1.0 => Self::Faster,
-            Some(ratio) if ratio.high < 1.0 => Self::Slower,
-            _ => Self::NotEstablished,
+    pub const fn is_established(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower | Self::Higher | Self::Lower)
+    }
+
+    fn of(higher: bool, better: Better) -> Self {
+        match (better, higher) {
+            (Better::More, true) | (Better::Less, false) => Self::Faster,
+            (Better::More, false) | (Better::Less, true) => Self::Slower,
+            (Better::Neither, true) => Self::Higher,
+            (Better::Neither, false) => Self::Lower,
         }
     }
 

@@ -1,3 +1,6 @@
+use blockstone_base::dist::normal;
+use blockstone_base::rng::Rng;
+
 use super::*;
 
 /// A recording that began at `minute`, with figures by name; those with a rule are condemned by it.
@@ -27,6 +30,8 @@ fn source(minute: u64, figures: &[(&str, f64, &str)]) -> Source {
             duration_ns: 1,
         },
         condemned_by: (!rule.is_empty()).then(|| (*rule).to_owned()).into_iter().collect(),
+        warned_by: Vec::new(),
+        drift_ratio: 0.0,
     };
     Source { recorded, figures: figures.iter().map(figure).collect() }
 }
@@ -60,8 +65,10 @@ fn two_sets_of_three_have_the_known_answer() {
     let (of_a, of_b, ratio) = (row.a.unwrap(), row.b.unwrap(), row.ratio.unwrap());
     assert!(near(of_a.value, 10.0) && near(of_a.high, 12.4843) && of_a.samples == 30, "{of_a:?}");
     assert!(near(of_b.value, 20.0) && near(of_b.low, 15.0314), "{of_b:?}");
-    // Relative half widths of 0.24843 on either side, in quadrature.
-    assert!(near(ratio.value, 2.0) && near(ratio.low, 2.0 * (1.0 - 0.35134)), "{ratio:?}");
+    // Relative errors of 0.057735 on either side, in quadrature; 2.7764 at four degrees of freedom.
+    assert!(near(ratio.value, 2.0) && near(ratio.low, 2.0 * (1.0 - 0.22669)), "{ratio:?}");
+    // Welch: t = 10 ÷ √(1/3 + 4/3) with 2.941 degrees of freedom.
+    assert!(near(row.p_value.unwrap(), 0.00478), "{row:?}");
     assert_eq!((row.outcome, row.n_a, row.n_b), (Outcome::Faster, 3, 3));
     assert_eq!(comparison.counts, Counts { faster: 1, ..Counts::default() });
     assert!(comparison.warnings.is_empty(), "{:?}", comparison.warnings);
@@ -139,4 +146,42 @@ fn what_differs_within_a_set_is_said_too() {
         "device differs: vda in A, unknown and vda in B",
     ];
     assert_eq!(comparison.warnings, expected);
+}
+
+/// Differences of 1,000 rows in standard errors of Welch's t; as many are real as asked, far out.
+fn many(real: usize) -> Comparison {
+    let mut rng = Rng::new(7, 0);
+    let names: Vec<String> = (0..1000).map(|row| format!("row{row:04}")).collect();
+    let [a, b] = [0.0, 1.0].map(|side| {
+        let shift = |row: usize| if row < real { side * 10.0 } else { 0.0 };
+        let value = |row| 100.0 + shift(row) + 0.004 * normal(&mut rng);
+        let values: Vec<f64> = (0..names.len()).map(value).collect();
+        let figures: Vec<_> = names.iter().zip(values).map(|(n, v)| (n.as_str(), v, "")).collect();
+        source(side as u64, &figures)
+    });
+    Comparison::of(&[a], &[b])
+}
+
+#[test]
+fn of_many_rows_without_a_difference_none_is_called_different_and_the_real_ones_are() {
+    let Counts { faster, slower, .. } = many(0).counts;
+    assert_eq!((faster, slower), (0, 0));
+    let by_itself = many(0).rows.iter().filter(|row| row.p_value.unwrap() < 0.05).count();
+    assert!((20..80).contains(&by_itself), "{by_itself} of 1000 at 5 % each");
+    let some = many(100);
+    assert!(some.rows[..100].iter().all(|row| row.outcome == Outcome::Faster));
+    let wrong = some.rows[100..].iter().filter(|row| row.outcome != Outcome::NotEstablished);
+    assert!(wrong.count() <= 12, "at most one in twenty of those called different, or so");
+    let row = &some.rows[0];
+    assert!(row.q_value >= row.p_value && row.q_value.unwrap() < 0.001, "{row:?}");
+}
+
+#[test]
+fn a_row_with_a_warning_is_higher_and_not_faster() {
+    let (a, mut b) = (source(0, &[("iops", 10.0, "")]), source(1, &[("iops", 20.0, "")]));
+    let of = |b: &Source| Comparison::of(std::slice::from_ref(&a), std::slice::from_ref(b));
+    assert_eq!(of(&b).rows[0].outcome, Outcome::Faster);
+    b.figures[0].warned_by.push("noisy-neighbour".into());
+    let row = &of(&b).rows[0];
+    assert_eq!((row.outcome, row.warned_by.len()), (Outcome::Higher, 1));
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use blockstone_base::LatencyHistogram;
 use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_base::database::SESSION;
+use blockstone_base::histogram::Buckets;
 use blockstone_base::table::{Known, Missing};
 use blockstone_record::LatencyClock;
 use blockstone_record::manifest::{ColumnInfo, Phase};
@@ -38,6 +39,10 @@ pub(crate) struct Held {
     pub(crate) index: i32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
+    /// From where to where its window goes.
+    pub(crate) window_ns: (u64, u64),
+    /// Whether a part of it is meant.
+    pub(crate) is_part: bool,
 }
 
 impl<'a> Interval<'a> {
@@ -49,8 +54,30 @@ impl<'a> Interval<'a> {
         let Phase { start_ns, end_ns, window_start_ns, window_end_ns, .. } = *phase;
         // No recording has as many phases: such an index finds no row.
         let index = i32::try_from(index).unwrap_or(i32::MAX);
-        let held = Some(Held { index, start_ns, end_ns });
+        let window_ns = (window_start_ns, window_end_ns);
+        let held = Some(Held { index, start_ns, end_ns, window_ns, is_part: false });
         Self { held, ..Self::new(history, window_start_ns, window_end_ns) }
+    }
+
+    /// A part of a window, between two instants in it. What grew in parts that lie side by side
+    /// adds up to what grew in the window, and is known where that is: an inner edge needs no row
+    /// of its own, a counter stands there where its last row left it.
+    #[must_use]
+    pub fn part(&self, from_ns: u64, to_ns: u64) -> Self {
+        let held = self.held.map(|held| Held { is_part: true, ..held });
+        Self { held, from_ns, to_ns, ..*self }
+    }
+
+    pub fn is_part(&self) -> bool {
+        self.part_of().is_some()
+    }
+
+    /// The window of which this is a part.
+    fn part_of(&self) -> Option<(Held, Self)> {
+        let held = self.held.filter(|held| held.is_part)?;
+        let (from_ns, to_ns) = held.window_ns;
+        let whole = Some(Held { is_part: false, ..held });
+        Some((held, Self { held: whole, from_ns, to_ns, ..*self }))
     }
 
     /// The same interval, of whose samples of sessions only these are looked at. Whatever does not
@@ -98,13 +125,15 @@ impl<'a> Interval<'a> {
         present.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// By how much a counter grew.
-    ///
-    /// # Errors
-    /// When it was not measured; [`Missing::Unknown`] when there are not two rows in the interval,
-    /// or it was reset in between. In a window there must be a row at either edge, and only these
-    /// count: some counters of the kernel, such as iowait, step back by a tick now and then.
+    /// By how much a counter grew. [`Missing::Unknown`] when there are not two rows in the
+    /// interval, or it was reset in between. In a window there must be a row at either edge, and
+    /// only these count: some counters of the kernel, such as iowait, step back by a tick now and
+    /// then.
     pub fn grown(&self, probe: &str, object: &str, column: &str) -> Grown {
+        if let Some((held, window)) = self.part_of() {
+            window.grown(probe, object, column)?;
+            return self.grown_inside(held, (probe, object, column));
+        }
         let counts = match self.held {
             Some(_) => self.at_edges(probe, object, column)?,
             None => self.counts(probe, object, column)?,
@@ -119,19 +148,18 @@ impl<'a> Interval<'a> {
     }
 
     /// As [`Self::grown`], as a figure.
-    ///
-    /// # Errors
-    /// As [`Self::grown`].
     pub fn moved(&self, probe: &str, object: &str, column: &str) -> Known {
         self.grown(probe, object, column).map(|by| by as f64)
     }
 
     /// By how much a counter grew that begins at zero with its object, such as a process: one whose
-    /// object appeared in the interval, and has rows from then on, grew to where it stands.
-    ///
-    /// # Errors
-    /// As [`Self::grown`], but one row is enough.
+    /// object appeared in the interval, and has rows from then on, grew to where it stands. One row
+    /// is enough.
     pub fn grown_from_zero(&self, probe: &str, object: &str, column: &str) -> Grown {
+        if let Some((held, window)) = self.part_of() {
+            window.grown_from_zero(probe, object, column)?;
+            return self.grown_inside(held, (probe, object, column));
+        }
         if self.held.is_some() {
             return self.grown(probe, object, column).or_else(|why| {
                 let (track, _) = self.find(probe, object, column, Kind::Counter)?;
@@ -149,18 +177,24 @@ impl<'a> Interval<'a> {
         u64::try_from(by).map_err(|_| Missing::Unknown)
     }
 
+    /// By how much a counter grew in a part of a window, at whose edges it is known. Before its
+    /// first row in the phase it stood at zero.
+    fn grown_inside(&self, held: Held, of: (&str, &str, &str)) -> Grown {
+        let (track, index) = self.find(of.0, of.1, of.2, Kind::Counter)?;
+        let stood = |t_ns| {
+            let mut rows = self.rows_of(track, held.start_ns, t_ns).rev();
+            rows.find_map(|row| number(row, index)).map_or(0, |(_, count)| count)
+        };
+        u64::try_from(stood(self.to_ns) - stood(self.from_ns)).map_err(|_| Missing::Unknown)
+    }
+
     /// As [`Self::grown_from_zero`], as a figure.
-    ///
-    /// # Errors
-    /// As [`Self::grown_from_zero`].
     pub fn moved_from_zero(&self, probe: &str, object: &str, column: &str) -> Known {
         self.grown_from_zero(probe, object, column).map(|by| by as f64)
     }
 
-    /// The growth over all objects of a probe.
-    ///
-    /// # Errors
-    /// The first that is missing; [`Missing::Unknown`] without an object.
+    /// The growth over all objects of a probe; missing if that of any object is, and
+    /// [`Missing::Unknown`] without an object.
     pub fn grown_of_all(&self, probe: &str, column: &str) -> Grown {
         let objects = self.objects(probe);
         if objects.is_empty() {
@@ -170,10 +204,7 @@ impl<'a> Interval<'a> {
     }
 
     /// Where a counter that begins at zero with its phase stood at the phase's last row: warm-up
-    /// and what followed the window included.
-    ///
-    /// # Errors
-    /// When it was not measured, or this is not the window of a phase.
+    /// and what followed the window included. Missing where this is not the window of a phase.
     pub fn in_phase(&self, probe: &str, object: &str, column: &str) -> Grown {
         let (track, index) = self.find(probe, object, column, Kind::Counter)?;
         let held = self.held.ok_or(Missing::Unknown)?;
@@ -190,31 +221,35 @@ impl<'a> Interval<'a> {
         windowed.into_iter().flatten().map(|((role, clock), all)| (role.as_str(), *clock, all))
     }
 
+    /// The same of a part of a window, from the seconds whose middles lie in it.
+    pub fn histograms_of_part(&self) -> Vec<(&'a str, LatencyClock, LatencyHistogram)> {
+        let of = |held: Held| self.history.windowed_in(held.index, held.window_ns, self);
+        self.held.map(of).unwrap_or_default()
+    }
+
+    /// The latencies of a role in each second of a window or of a part of it, in the order of time:
+    /// how they vary from one to the next bounds their quantiles.
+    pub fn seconds_of(&self, role: &str, clock: LatencyClock) -> Vec<&'a Buckets> {
+        let Some(held) = self.held else { return Vec::new() };
+        self.history.seconds_in((held.index, held.window_ns), (role, clock), self)
+    }
+
     pub fn histogram(&self, role: &str, clock: LatencyClock) -> Option<&'a LatencyHistogram> {
         let mut histograms = self.histograms();
         histograms.find(|found| (found.0, found.1) == (role, clock)).map(|(.., all)| all)
     }
 
     /// How far it moved a second.
-    ///
-    /// # Errors
-    /// As [`Self::moved`].
     pub fn per_s(&self, probe: &str, object: &str, column: &str) -> Known {
         Ok(self.moved(probe, object, column)? / self.seconds())
     }
 
     /// How far a time moved, of the time that passed.
-    ///
-    /// # Errors
-    /// As [`Self::moved`].
     pub fn share(&self, probe: &str, object: &str, column: &str) -> Known {
         Ok(self.moved(probe, object, column)? / self.ns())
     }
 
     /// Where a level stood at the end.
-    ///
-    /// # Errors
-    /// When it was not measured.
     pub fn level(&self, probe: &str, object: &str, column: &str) -> Known {
         let (track, index) = self.find(probe, object, column, Kind::Gauge)?;
         match self.last(track).map(|cells| &cells[index]) {
@@ -399,18 +434,12 @@ pub(crate) fn number(row: &Row, column: usize) -> Option<(u64, i64)> {
 }
 
 /// `part` for each of `whole`; nothing when there was none.
-///
-/// # Errors
-/// When either is missing, or the whole is zero.
 pub fn ratio(part: Known, whole: Known) -> Known {
     let (part, whole) = (part?, whole?);
     if whole == 0.0 { Err(Missing::Nothing) } else { Ok(part / whole) }
 }
 
 /// The sum; missing when one part is.
-///
-/// # Errors
-/// The first part that is missing.
 pub fn sum(parts: impl IntoIterator<Item = Known>) -> Known {
     // A sum of nothing is zero, not the negative zero that `Iterator::sum` makes of it.
     parts.into_iter().try_fold(0.0, |sum, part| Ok(sum + part?))
@@ -442,6 +471,36 @@ mod tests {
         assert_eq!(moved(1, 2), Err(Missing::Unknown));
         assert_eq!(moved(0, 3), Err(Missing::Unknown), "although 20 is more than 5");
         assert_eq!(moved(2, 3), Ok(19.0));
+    }
+
+    /// Parts between these edges, of a window from 10 to 20.
+    fn parts(history: &History, edges: &[u64]) -> (Grown, Vec<Grown>) {
+        let mut phase = testing::phase("run", Group::Workload);
+        (phase.start_ns, phase.end_ns) = (5, 25);
+        (phase.window_start_ns, phase.window_end_ns) = (10, 20);
+        let window = history.window(0, &phase);
+        let grown = |it: &Interval<'_>| it.grown("host", "vda", "ios");
+        let part = |edges: &[u64]| grown(&window.part(edges[0], edges[1]));
+        (grown(&window), edges.windows(2).map(part).collect())
+    }
+
+    #[test]
+    fn parts_add_up_to_their_window_and_need_no_row_at_their_edges() {
+        let rows = [(6, Some(1)), (10, Some(5)), (12, None), (13, Some(9)), (20, Some(30))];
+        let found = parts(&history(&rows), &[10, 12, 13, 17, 20]);
+        assert_eq!(found, (Ok(25), vec![Ok(0), Ok(4), Ok(0), Ok(21)]));
+        let found = parts(&history(&rows), &[10, 20]);
+        assert_eq!(found, (Ok(25), vec![Ok(25)]));
+    }
+
+    #[test]
+    fn what_a_window_does_not_know_no_part_knows() {
+        let rows = [(10, Some(5)), (13, Some(9)), (19, Some(30))];
+        let unknown = Err(Missing::Unknown);
+        assert_eq!(parts(&history(&rows), &[10, 13, 19]), (unknown, vec![unknown; 2]));
+        let rows = [(10, Some(5)), (13, Some(9)), (15, Some(7)), (20, Some(30))];
+        let found = parts(&history(&rows), &[10, 13, 15, 20]);
+        assert_eq!(found, (Ok(25), vec![Ok(4), unknown, Ok(23)]), "it was set back");
     }
 
     #[test]

@@ -165,26 +165,17 @@ impl Latencies {
         self.buckets.iter().map(|bucket| bucket.count).sum()
     }
 
-    /// Their mean in nanoseconds.
-    ///
-    /// # Errors
-    /// Where there were none, or their times were not summed.
+    /// Their mean in nanoseconds. Missing where their times were not summed.
     pub fn mean_ns(&self) -> Known {
         ratio(self.sum_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
     }
 
-    /// Mean time in the queue before the device, in nanoseconds.
-    ///
-    /// # Errors
-    /// Where there were none, or nothing queues.
+    /// Mean time in the queue before the device, in nanoseconds. Missing where nothing queues.
     pub fn mean_queue_ns(&self) -> Known {
         ratio(self.queue_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
     }
 
     /// The time in which this part of them was done: the end of the bucket that holds it.
-    ///
-    /// # Errors
-    /// Where there were none.
     pub fn quantile_ns(&self, part: f64) -> Known {
         let total = self.count();
         if total == 0.0 {

@@ -114,13 +114,34 @@ impl Config {
                 continue;
             }
             let hosts = self.streams.iter().filter(|&&pool| pool as usize == index).count();
-            let open = if self.separate_moves { 2 * hosts } else { hosts } as f64;
+            let open = if self.separate_moves { 2 * hosts } else { hosts } + self.levels();
             let good = f64::from(pool.blocks) * (1.0 - self.wear.bad_blocks);
-            let spread = if self.pace == Pace::Spread { 1.0 } else { 0.0 };
-            let held = f64::from(self.reserve_blocks) + (open - 1.0) / 2.0 + spread;
+            let held = f64::from(self.free_blocks()) + (open as f64 - 1.0) / 2.0;
             usable += (good - held).max(0.0) * f64::from(pool.pages_used) * f64::from(self.dies);
         }
         usable as u64
+    }
+
+    /// Blocks of each pool on each die that stay free under collection in the foreground.
+    pub fn free_blocks(&self) -> u32 {
+        self.reserve_blocks + self.early_blocks()
+    }
+
+    /// Blocks above the reserve at which spread collection begins: one, and one more to move cold
+    /// data into while the other is written.
+    fn early_blocks(&self) -> u32 {
+        if self.pace == Pace::Spread { 1 + self.levels() as u32 } else { 0 }
+    }
+
+    /// Open blocks for cold data in each pool on each die.
+    fn levels(&self) -> usize {
+        usize::from(self.wear.levelling_spread.is_some())
+    }
+
+    /// The frontier that takes the cold data of a pool, behind those of the streams.
+    pub(super) fn levelling_frontier(&self, pool: u32) -> u32 {
+        let streams = self.streams.len() as u32;
+        pool + if self.separate_moves { 2 * streams } else { streams }
     }
 
     /// α of the formulas: usable ÷ logical pages.
@@ -136,9 +157,6 @@ impl Config {
     }
 
     /// Whether it is valid as a whole.
-    ///
-    /// # Errors
-    /// Names the first thing that is invalid.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         let pools = self.pools.len();

@@ -4,13 +4,19 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use super::Reason;
 use super::victims::Victims;
 use crate::policy::Policy;
+
+/// Pages of a block that wear levelling empties move with so few writes: it gains no space, so that
+/// its share of stale pages gives no pace.
+const LEVELLING_WRITES: u32 = 16;
 
 /// A victim whose pages leave a few at a time.
 #[derive(Clone, Debug)]
 pub struct Partial {
     pub victim: u32,
+    pub reason: Reason,
     /// Valid pages when it was chosen.
     pub valid: u32,
     /// Writes that came since, times `valid`, as far as they were not answered by moves.
@@ -20,6 +26,9 @@ pub struct Partial {
 impl Partial {
     /// The moves that one more write asks for in a block of `used` pages: valid ÷ stale on average.
     pub fn due(&mut self, used: u32) -> u32 {
+        if self.reason == Reason::Wear {
+            return used.div_ceil(LEVELLING_WRITES);
+        }
         let gained = used - self.valid;
         if gained == 0 {
             return used;
@@ -62,6 +71,14 @@ impl Group {
 
     pub fn take_free(&mut self) -> Option<u32> {
         self.free.pop().map(|Reverse((_, block))| block)
+    }
+
+    pub fn take_most_worn(&mut self) -> Option<u32> {
+        // The order of the heap is reversed.
+        let &worst = self.free.iter().min()?;
+        self.free.retain(|&free| free != worst);
+        let Reverse((_, block)) = worst;
+        Some(block)
     }
 
     pub fn give_free(&mut self, block: u32, erases: u32) {

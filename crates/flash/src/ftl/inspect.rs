@@ -127,9 +127,6 @@ impl<M: Mapping> Ftl<M> {
     }
 
     /// Checks all that must hold between two writes; costs a look at everything.
-    ///
-    /// # Errors
-    /// The first invariant that does not hold.
     pub fn check(&self) -> Result<(), Fault> {
         if let Some(fault) = self.map.faults(&self.blocks) {
             return Err(fault);
@@ -164,7 +161,7 @@ impl<M: Mapping> Ftl<M> {
     }
 }
 
-/// The host's frontiers, by stream, and behind them those of what is moved.
+/// The host's frontiers, by stream, behind them those of what is moved, then those of cold data.
 fn frontiers(config: &Config) -> Vec<Frontier> {
     let streams = config.streams.len() as u32;
     let moves_behind = if config.separate_moves { streams } else { 0 };
@@ -178,6 +175,10 @@ fn frontiers(config: &Config) -> Vec<Frontier> {
     if config.separate_moves {
         let moved = |stream| Frontier { target: stream + streams, ..host(stream) };
         frontiers.extend((0..streams).map(moved));
+    }
+    if config.wear.levelling_spread.is_some() {
+        let cold = |pool| Frontier { pool, target: config.levelling_frontier(pool), fast: false };
+        frontiers.extend((0..config.pools.len() as u32).map(cold));
     }
     frontiers
 }

@@ -19,7 +19,12 @@ pub struct Totals {
 impl Totals {
     /// Pages programmed for whatever reason.
     pub fn programs(&self) -> u64 {
-        self.host_pages + self.collected_pages + self.levelled_pages + self.folded_pages
+        self.host_pages + self.moves()
+    }
+
+    /// Pages moved for whatever reason.
+    pub fn moves(&self) -> u64 {
+        self.collected_pages + self.levelled_pages + self.folded_pages
     }
 
     #[must_use]

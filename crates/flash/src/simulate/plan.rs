@@ -115,9 +115,6 @@ impl Plan {
     }
 
     /// The translation layer, when everything is valid.
-    ///
-    /// # Errors
-    /// Names the first thing that is invalid.
     pub fn check(&self) -> Result<Config, SimulationError> {
         let positive = "it must be more than zero";
         let at_rate = |phase: &Phase| match phase.pace {

@@ -18,9 +18,6 @@ const STEADY_FROM: f64 = 0.75;
 
 /// Simulates. `advise` is shown the large tables before they are touched (see [`Ftl::exact`]), and
 /// `watch` gets the part that is done and stops the run by returning false.
-///
-/// # Errors
-/// When the plan is invalid or needs more memory than there is.
 pub fn simulate(
     plan: &Plan,
     advise: &dyn Fn(&mut [u32]),
@@ -39,9 +36,6 @@ pub fn simulate(
 }
 
 /// Replays a trace on the whole device, each request at its time.
-///
-/// # Errors
-/// As [`simulate`].
 pub fn replay(
     plan: &Plan,
     trace: &Trace,
@@ -147,6 +141,25 @@ struct Window {
     write: LatencyHistogram,
 }
 
+/// Collection by dies that the host leaves idle.
+struct Background {
+    /// Free blocks of each pool that a die collects for.
+    free_wanted: u32,
+    /// By die: when its next step may begin.
+    due: Tournament,
+}
+
+/// When a die that has nothing to collect may begin a step.
+const NEVER: u64 = u64::MAX;
+
+impl Background {
+    fn of(plan: &Plan, config: &Config) -> Option<Self> {
+        let free_wanted = plan.device.background_blocks(config);
+        let due = || Tournament::new(config.dies);
+        (free_wanted > 0).then(|| Self { free_wanted, due: due() })
+    }
+}
+
 struct Run<'a, M> {
     plan: &'a Plan,
     ftl: Ftl<M>,
@@ -157,8 +170,7 @@ struct Run<'a, M> {
     trace_left: usize,
     arrivals: Arrivals,
     apart: bool,
-    /// Free blocks that idle dies collect for.
-    free_wanted: u32,
+    background: Option<Background>,
     now_ns: u64,
     window: Window,
     /// What was done when time began.
@@ -184,7 +196,7 @@ impl<'a, M: Mapping> Run<'a, M> {
             dies: Dies::new(&device.times, device.dies(), device.channels, pages_per_block),
             arrivals: Arrivals::new(plan),
             apart: device.placement != Placement::Mixed,
-            free_wanted: (f64::from(ftl.config().pools[0].blocks) * device.background) as u32,
+            background: Background::of(plan, ftl.config()),
             plan,
             ftl,
             requests,
@@ -331,43 +343,43 @@ impl<'a, M: Mapping> Run<'a, M> {
     #[inline]
     fn serve(&mut self, request: Request, arrived: u64) -> Result<u64, Full> {
         let mut done = arrived;
+        self.work_while_idle(arrived);
         for page in request.page..request.page + request.pages {
             self.dies.at(arrived);
-            if request.action == Action::Read {
+            let die = if request.action == Action::Read {
                 let Some(die) = self.ftl.locate(page) else {
                     self.unmapped_reads += 1;
                     continue;
                 };
-                self.work_while_idle(die, arrived);
                 done = done.max(self.dies.read(die));
-                continue;
+                die
+            } else {
+                let die = self.dies.first_free();
+                let stream = if self.apart { request.part } else { 0 };
+                self.ftl.keep_pace(stream, die, &mut self.dies);
+                let placed = self.ftl.write(Write { page, stream }, die, &mut self.dies)?;
+                done = done.max(self.dies.program(die, placed));
+                die
+            };
+            if let Some(background) = &mut self.background {
+                let idle_from_ns = self.dies.free_ns(die) + self.plan.device.idle_ns;
+                background.due.set(die, idle_from_ns);
             }
-            let die = self.dies.first_free();
-            self.work_while_idle(die, arrived);
-            let stream = if self.apart { request.part } else { 0 };
-            let placed = self.ftl.write(Write { page, stream }, die, &mut self.dies)?;
-            done = done.max(self.dies.program(die, placed));
-            self.ftl.keep_pace(stream, die, &mut self.dies);
         }
         Ok(done)
     }
 
-    /// Background work of a die up to `arrived`; an operation that has started is completed.
+    /// What idle dies do in the background until `arrived`; an operation that has started is
+    /// completed. All dies, so that a write goes to one that is idle where there is one.
     #[inline]
-    fn work_while_idle(&mut self, die: u32, arrived: u64) {
-        let idle_ns = self.plan.device.idle_ns;
-        if self.free_wanted == 0 || !self.dies.is_idle(die, idle_ns) {
-            return;
+    fn work_while_idle(&mut self, arrived: u64) {
+        let Some(background) = &mut self.background else { return };
+        while background.due.first_ns() < arrived {
+            let die = background.due.first();
+            self.dies.at(background.due.first_ns());
+            let worked = self.ftl.background(die, background.free_wanted, &mut self.dies);
+            background.due.set(die, if worked { self.dies.free_ns(die) } else { NEVER });
         }
-        let mut began = self.dies.free_ns(die) + idle_ns;
-        while began < arrived {
-            self.dies.at(began);
-            if !self.ftl.background(die, self.free_wanted, &mut self.dies) {
-                break;
-            }
-            began = self.dies.free_ns(die);
-        }
-        self.dies.at(arrived);
     }
 
     fn take_point(&mut self, drive_fills: f64) {

@@ -30,10 +30,8 @@ pub struct FileDisk {
 }
 
 impl FileDisk {
-    /// Opens the disk at `path`: the device, the file, or [`DISK_FILE`] in the directory.
-    ///
-    /// # Errors
-    /// When it is not there, or another process has it.
+    /// Opens the disk at `path`: the device, the file, or [`DISK_FILE`] in the directory. Fails
+    /// when it is not there, or another process has it.
     pub fn open(path: &Path, direct: bool) -> Result<Self, FileError> {
         let place = place(path);
         let (file, direct) = open_direct(direct, BUFFERED, |direct| {
@@ -48,10 +46,8 @@ impl FileDisk {
     }
 
     /// Makes the disk at `path`: a device is opened, anything else created empty, to be given its
-    /// size by [`FileDisk::reserve`].
-    ///
-    /// # Errors
-    /// When it exists already, cannot be created, or is in use.
+    /// size by [`FileDisk::reserve`]. Fails when it exists already, cannot be created, or is in
+    /// use.
     pub fn create(path: &Path, direct: bool) -> Result<Self, FileError> {
         if is_device(path) {
             return Self::open(path, direct);
@@ -74,10 +70,8 @@ impl FileDisk {
         Ok(Self { file: Arc::new(file), name, size_bytes, created, direct })
     }
 
-    /// Gives a created disk its size; a device keeps its own.
-    ///
-    /// # Errors
-    /// When the file system has no room.
+    /// Gives a created disk its size; a device keeps its own. Fails when the file system has no
+    /// room.
     pub fn reserve(&mut self, size_bytes: u64) -> Result<(), FileError> {
         if self.created {
             self.file.reserve(size_bytes)?;

@@ -3,6 +3,7 @@
 
 use std::io::IoSlice;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
 
@@ -45,8 +46,7 @@ impl Shared {
             return vec![self.perform_run(present, parts, durable)];
         }
         if !runs.iter().all(raw) {
-            let each = |run: &Range<usize>| self.perform_run(present, &parts[run.clone()], durable);
-            return runs.iter().map(each).collect();
+            return self.perform_in_turn(present, parts, runs, durable);
         }
         match self.take_ring() {
             Some(mut ring) => {
@@ -56,6 +56,24 @@ impl Shared {
             }
             None => self.perform_in_threads(present, parts, runs, durable),
         }
+    }
+
+    /// One after the other, each time beginning with another: no disk is always the first to have
+    /// what the others do not have yet.
+    fn perform_in_turn(
+        &self,
+        present: &Present,
+        parts: &[Part<'_>],
+        runs: &[Range<usize>],
+        durable: bool,
+    ) -> Vec<Result<u64, DiskError>> {
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
+        let mut ends: Vec<_> = (0..runs.len())
+            .map(|at| (at + turn) % runs.len())
+            .map(|at| (at, self.perform_run(present, &parts[runs[at].clone()], durable)))
+            .collect();
+        ends.sort_unstable_by_key(|(at, _)| *at);
+        ends.into_iter().map(|(_, end)| end).collect()
     }
 
     fn perform_in_ring(

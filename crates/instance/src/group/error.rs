@@ -93,6 +93,17 @@ pub enum GroupError {
         redundancy: &'static str,
         survives: &'static str,
     },
+    /// A flush failed on a disk whose writes have no other copy.
+    #[error(
+        "sync disk group: disk {disk} failed to flush ({why}), and writes that it had taken may be \
+         lost\nhint: open the group again; recovery restores them from the redo"
+    )]
+    WritesLost { disk: String, why: String },
+    #[error(
+        "return a disk to its group: a write failed on every copy that is online ({why}), and what \
+         they hold is not known\nhint: open the group again; recovery makes them whole"
+    )]
+    WriteFailed { why: String },
     #[error("return disk {disk} to its group: it is {state}\nhint: only an offline disk returns")]
     NotOffline { disk: String, state: &'static str },
     #[error(

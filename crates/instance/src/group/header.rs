@@ -1,8 +1,12 @@
 //! The header of a disk: its identity. It stands at the beginning and at the end of the disk, and
 //! is written once.
 
-use crate::disk::{ALIGN_BYTES, Disk, DiskError};
+use std::ops::RangeInclusive;
+
+use blockstone_base::rng;
 use blockstone_sys::buffer::Slot;
+
+use crate::disk::{ALIGN_BYTES, Disk, DiskError};
 
 use super::codec::{Decoder, Encoder, Refusal};
 use super::error::GroupError;
@@ -11,6 +15,10 @@ const MAGIC: [u8; 8] = *b"BLKSTDSK";
 /// The version of everything that is written on a disk outside of files.
 pub(super) const VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: u64 = ALIGN_BYTES;
+/// What a disk is laid out by.
+pub(super) const CHUNK_BYTES: u64 = 1 << 20;
+/// Allocation units that any version makes, with room for larger ones.
+const UNIT_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
 /// The identity of a disk, and where its map slots are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +46,35 @@ impl Header {
         u64::from(self.units) * self.unit_bytes + HEADER_BYTES
     }
 
+    /// Whether its map slots lie within its units; a header of a forger may say anything.
+    fn is_sound(&self) -> bool {
+        let bytes = u64::from(self.units).checked_mul(self.unit_bytes);
+        let slots =
+            self.slot_bytes.checked_mul(2).and_then(|slots| slots.checked_add(HEADER_BYTES));
+        UNIT_BYTES.contains(&self.unit_bytes)
+            && self.unit_bytes.is_power_of_two()
+            && self.slot_bytes > 0
+            && self.slot_bytes.is_multiple_of(ALIGN_BYTES)
+            && slots.zip(bytes).is_some_and(|(slots, bytes)| slots <= bytes)
+    }
+
     pub fn reserved_units(slot_bytes: u64, unit_bytes: u64) -> u32 {
         (HEADER_BYTES + 2 * slot_bytes).div_ceil(unit_bytes) as u32
+    }
+
+    /// Fills a chunk with what the disk is laid out with at `offset`; nothing can compress it away.
+    pub fn fill_chunk(&self, offset: u64, chunk: &mut [u8]) {
+        rng::fill(self.group_id ^ rng::mix(u64::from(self.disk)) ^ offset, chunk);
+    }
+
+    /// What the unit at `offset` was laid out with.
+    pub fn layout_of(&self, offset: u64) -> Vec<u8> {
+        let mut unit = vec![0; self.unit_bytes as usize];
+        let offsets = (offset..).step_by(CHUNK_BYTES as usize);
+        for (offset, chunk) in offsets.zip(unit.chunks_mut(CHUNK_BYTES as usize)) {
+            self.fill_chunk(offset, chunk);
+        }
+        unit
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -67,13 +102,24 @@ impl Header {
                 copies: from.u8()?,
             })
         };
-        fields().ok_or(Refusal::Damaged)
+        fields().filter(Self::is_sound).ok_or(Refusal::Damaged)
     }
 
     pub fn write(&self, disk: &dyn Disk) -> Result<(), GroupError> {
         let image = self.encode();
         for offset in [0, last_header(disk)] {
             write_aligned(disk, offset, &image)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a copy again that is damaged or cannot be read: the other one may be damaged next.
+    pub fn repair(&self, disk: &dyn Disk) -> Result<(), GroupError> {
+        let image = self.encode();
+        for offset in [0, last_header(disk)] {
+            if read_aligned(disk, offset, HEADER_BYTES).ok().as_ref() != Some(&image) {
+                write_aligned(disk, offset, &image)?;
+            }
         }
         Ok(())
     }
@@ -86,6 +132,10 @@ impl Header {
         for offset in [0, last_header(disk)] {
             match read_aligned(disk, offset, HEADER_BYTES) {
                 Ok(bytes) => match Self::decode(&bytes) {
+                    // Memory is taken for its slots and units before they are read.
+                    Ok(header) if header.disk_bytes() > disk.size_bytes() => {
+                        worst = Refusal::Damaged;
+                    }
                     Ok(header) => return Ok(header),
                     Err(Refusal::Foreign) => {}
                     Err(refusal) => worst = refusal,
@@ -126,4 +176,53 @@ pub(super) fn memory(disk: &dyn Disk, len: u64) -> Result<Slot, DiskError> {
     // The kernel's refusal is the only one, and it is this one's errno.
     const ENOMEM: i32 = 12;
     Slot::new(len as usize).map_err(|_| DiskError::new(disk, "map memory for", 0, ENOMEM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Machine;
+
+    #[test]
+    fn a_header_whose_slots_do_not_fit_its_units_is_damaged() {
+        let header = Header {
+            group_id: 9,
+            disk: 0,
+            unit_bytes: 1 << 20,
+            units: 100,
+            slot_bytes: 4096,
+            failure_group: "a".to_owned(),
+            copies: 2,
+        };
+        assert_eq!(Header::decode(&header.encode()), Ok(header.clone()));
+        for forged in [
+            Header { slot_bytes: u64::MAX - 4095, ..header.clone() },
+            Header { slot_bytes: 50 << 20, ..header.clone() },
+            Header { slot_bytes: 4000, ..header.clone() },
+            Header { slot_bytes: 0, ..header.clone() },
+            Header { unit_bytes: 0, ..header.clone() },
+            Header { unit_bytes: 1 << 63, ..header.clone() },
+            Header { units: 0, ..header },
+        ] {
+            assert_eq!(Header::decode(&forged.encode()), Err(Refusal::Damaged), "{forged:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_speaks_of_more_than_its_disk_is_damaged() {
+        let disk = &*Machine::new(1, 8 << 20, 1).disks()[0];
+        let header = Header {
+            group_id: 9,
+            disk: 0,
+            unit_bytes: 1 << 20,
+            units: 7,
+            slot_bytes: 4096,
+            failure_group: "a".to_owned(),
+            copies: 2,
+        };
+        header.write(disk).unwrap();
+        assert_eq!(Header::read(disk).unwrap(), header);
+        Header { units: 1 << 31, ..header }.write(disk).unwrap();
+        assert!(matches!(Header::read(disk), Err(GroupError::DamagedHeader { .. })));
+    }
 }

@@ -2,6 +2,8 @@
 //! online disk carries all of it, in two slots that are written in turn, so that a power loss while
 //! one is written leaves the other.
 
+use std::ops::Range;
+
 use super::codec::{Decoder, Encoder, Refusal};
 use super::error::GroupError;
 use super::header::{Header, VERSION, read_aligned, write_aligned};
@@ -78,6 +80,23 @@ impl FileMap {
         &self.places[first..first + self.copies]
     }
 
+    /// The numbers, in their unit, of the blocks in a part of it.
+    #[inline]
+    pub fn blocks(&self, unit_offset: u64, len: u64) -> Range<u64> {
+        unit_offset / self.block_bytes..(unit_offset + len) / self.block_bytes
+    }
+
+    /// The offset in the file of a byte of a unit; that of the last unit may lie beyond the end.
+    pub fn offset_of(&self, unit: u64, unit_offset: u64) -> u64 {
+        if !self.fine {
+            return unit * self.unit_bytes + unit_offset;
+        }
+        let stripe = FINE_STRIPE.get();
+        let (band, column) = (unit / FINE_WIDTH, unit % FINE_WIDTH);
+        let number = unit_offset / stripe * FINE_WIDTH + column;
+        band * FINE_WIDTH * self.unit_bytes + number * stripe + unit_offset % stripe
+    }
+
     /// The piece that begins at `offset` and is at most `len` long.
     #[inline]
     fn piece(&self, offset: u64, at: usize, len: usize) -> Piece {
@@ -113,7 +132,26 @@ fn undamaged(bytes: &[u8]) -> Result<Map, Refusal> {
 }
 
 impl Map {
-    pub fn read(disk: &dyn Disk, header: &Header) -> Result<Option<Self>, GroupError> {
+    /// Whether every unit of every file has its copies, on disks of the group.
+    fn is_sound(&self, header: &Header) -> bool {
+        let place = |place: &Place| {
+            self.disks.get(usize::from(place.disk)).is_some_and(|disk| place.unit < disk.units)
+        };
+        let file = |file: &FileMap| {
+            let unit_bytes = header.unit_bytes;
+            let units = FileMap::units(file.size_bytes, unit_bytes, file.fine);
+            file.unit_bytes == unit_bytes
+                && file.copies == usize::from(header.copies)
+                && (1..=unit_bytes).contains(&file.block_bytes)
+                && file.size_bytes.is_multiple_of(file.block_bytes)
+                && units.checked_mul(file.copies as u64) == Some(file.places.len() as u64)
+                && file.places.iter().all(place)
+        };
+        let disk = |disk: &DiskMap| disk.stale.len() == disk.units.div_ceil(64) as usize;
+        self.disks.iter().all(disk) && self.files.iter().all(file)
+    }
+
+    pub fn read(disk: &dyn Disk, header: &Header) -> Option<Self> {
         let mut best: Option<Self> = None;
         for slot in [0, 1] {
             // A slot that cannot be read is as good as a damaged one: the other may do.
@@ -121,20 +159,18 @@ impl Map {
                 continue;
             };
             match undamaged(&bytes) {
-                Ok(map) if map.group_id != header.group_id => {}
+                Ok(map) if map.group_id != header.group_id || !map.is_sound(header) => {}
                 Ok(map) => {
                     if best.as_ref().is_none_or(|best| best.sequence < map.sequence) {
                         best = Some(map);
                     }
                 }
-                Err(Refusal::Version(found)) => {
-                    let disk = disk.name().to_owned();
-                    return Err(GroupError::OtherVersion { disk, found, known: VERSION });
-                }
-                Err(Refusal::Foreign | Refusal::Damaged) => {}
+                // The header, which was read, has the version of the maps: one with another is
+                // damaged.
+                Err(Refusal::Foreign | Refusal::Damaged | Refusal::Version(_)) => {}
             }
         }
-        Ok(best)
+        best
     }
 
     /// Writes an encoded map durably into the slot of its sequence.
@@ -273,6 +309,45 @@ mod tests {
     }
 
     #[test]
+    fn a_map_whose_places_are_not_there_is_none_of_this_group() {
+        let header = Header {
+            group_id: 9,
+            disk: 0,
+            unit_bytes: 1 << 20,
+            units: 100,
+            slot_bytes: 4096,
+            failure_group: String::new(),
+            copies: 2,
+        };
+        let disk = |number: u64| DiskMap {
+            name: number.to_string(),
+            failure_group: String::new(),
+            units: 100,
+            offline: None,
+            stale: vec![0; 2],
+        };
+        let disks = (0..5).map(disk).collect();
+        let map = Map { group_id: 9, sequence: 3, disks, files: vec![file(true, 8, 1 << 20)] };
+        assert!(map.is_sound(&header));
+        let spoil: [fn(&mut Map); 9] = [
+            |map| map.files[0].places.truncate(15),
+            |map| map.files[0].places[3].disk = 5,
+            |map| map.files[0].places[3].unit = 100,
+            |map| map.files[0].size_bytes = u64::MAX,
+            |map| map.files[0].block_bytes = 0,
+            |map| map.files[0].unit_bytes = 0,
+            |map| map.files[0].copies = 0,
+            |map| map.disks[0].stale.clear(),
+            |map| map.disks.truncate(4),
+        ];
+        for (number, spoil) in spoil.iter().enumerate() {
+            let mut forged = map.clone();
+            spoil(&mut forged);
+            assert!(!forged.is_sound(&header), "{number}");
+        }
+    }
+
+    #[test]
     fn a_fine_file_occupies_eight_units_with_one_megabyte() {
         let file = file(true, 16, 1 << 20);
         let units: BTreeSet<u64> = file.pieces(0, 1 << 20).map(|piece| piece.unit).collect();
@@ -295,6 +370,8 @@ mod tests {
                 for piece in file.pieces(offset, len) {
                     prop_assert_eq!(piece.at, at);
                     prop_assert!(piece.unit_offset + piece.len as u64 <= unit_bytes);
+                    let back = file.offset_of(piece.unit, piece.unit_offset);
+                    prop_assert_eq!(back, offset + at as u64);
                     at += piece.len;
                     for page in 0..piece.len as u64 / 4096 {
                         prop_assert!(seen.insert((piece.unit, piece.unit_offset + page * 4096)));

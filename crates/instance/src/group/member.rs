@@ -1,15 +1,18 @@
 //! A disk's place in an open group: the disk while it is there, its state, what it missed, and what
 //! it did.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use blockstone_base::named;
 use blockstone_sys::clock;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use super::header::Header;
+use super::units::{Lost, Units};
 use crate::disk::{Disk, DiskError};
+use crate::planted::{Planted, planted};
 
 /// How often a disk is asked whether it is still there.
 const LOOK_INTERVAL_NS: u64 = 200_000_000;
@@ -76,9 +79,10 @@ pub(super) struct Slot {
     pub header: Header,
     disk: RwLock<Option<Arc<dyn Disk>>>,
     state: AtomicU8,
-    pub stale: Bitmap,
-    /// Units written since its last sync: lost with it when it goes.
-    pub unsynced: Bitmap,
+    /// Changes of the state to and from offline are made under this lock, so that every write is
+    /// either missed or unsynced.
+    units: Mutex<Units>,
+    flush_ended: Condvar,
     pub counters: Counters,
     next_look_ns: AtomicU64,
     absence: Mutex<Absence>,
@@ -111,54 +115,6 @@ impl Absence {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Bitmap(Vec<AtomicU64>);
-
-impl Bitmap {
-    pub fn new(units: u32) -> Self {
-        Self((0..units.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    #[inline]
-    pub fn insert(&self, unit: u32) {
-        let (word, bit) = (&self.0[unit as usize / 64], 1 << (unit % 64));
-        if word.load(Ordering::Acquire) & bit == 0 {
-            word.fetch_or(bit, Ordering::AcqRel);
-        }
-    }
-
-    pub fn remove(&self, unit: u32) {
-        self.0[unit as usize / 64].fetch_and(!(1 << (unit % 64)), Ordering::AcqRel);
-    }
-
-    pub fn contains(&self, unit: u32) -> bool {
-        self.0[unit as usize / 64].load(Ordering::Acquire) & 1 << (unit % 64) != 0
-    }
-
-    pub fn insert_all(&self, words: &[u64]) {
-        for (word, more) in self.0.iter().zip(words) {
-            word.fetch_or(*more, Ordering::AcqRel);
-        }
-    }
-
-    /// Empties it, and returns what was in it.
-    pub fn take(&self) -> Vec<u64> {
-        self.0.iter().map(|word| word.swap(0, Ordering::AcqRel)).collect()
-    }
-
-    pub fn words(&self) -> Vec<u64> {
-        self.0.iter().map(|word| word.load(Ordering::Acquire)).collect()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| word.load(Ordering::Acquire) == 0)
-    }
-
-    pub fn len(&self) -> u64 {
-        self.0.iter().map(|word| u64::from(word.load(Ordering::Acquire).count_ones())).sum()
-    }
-}
-
 impl Slot {
     /// The place of a disk that is there and online, or that is missing.
     pub fn new(
@@ -175,8 +131,8 @@ impl Slot {
             header,
             disk: RwLock::new(disk),
             state: AtomicU8::new(state as u8),
-            stale: Bitmap::new(units),
-            unsynced: Bitmap::new(units),
+            units: Mutex::new(Units::new(units)),
+            flush_ended: Condvar::new(),
             counters: Counters::default(),
             next_look_ns: AtomicU64::new(0),
             absence: Mutex::new(absence),
@@ -202,16 +158,46 @@ impl Slot {
         self.state.store(state as u8, Ordering::Release);
     }
 
+    pub fn units(&self) -> MutexGuard<'_, Units> {
+        self.units.lock()
+    }
+
     /// Stops its use. What it acknowledged and was not synced may be lost with it.
     pub fn leave(&self) {
-        self.stale.insert_all(&self.unsynced.take());
+        let mut units = self.units();
         self.set_state(DiskState::Offline);
+        units.leave();
+        // Who waits for a flush of it waits in vain.
+        self.flush_ended.notify_all();
+    }
+
+    /// Notes how a write of some blocks of a unit ended: they are missed, may be lost until the
+    /// next flush, or are durable. Returns the state of the disk at that moment.
+    pub fn note_write(
+        &self,
+        unit: u32,
+        blocks: Range<u64>,
+        is_taken: bool,
+        is_durable: bool,
+    ) -> DiskState {
+        let mut units = self.units();
+        let state = self.state();
+        if !is_taken || state == DiskState::Offline {
+            units.missed.insert(unit, blocks);
+        } else if !is_durable {
+            units.unsynced.insert(unit);
+        }
+        state
     }
 
     pub fn failed(&self, error: &DiskError) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
         self.absence.lock().last_error =
             Some(format!("{} at byte {}: {}", error.operation, error.offset, error.source));
+    }
+
+    pub fn last_error(&self) -> String {
+        self.absence.lock().last_error.clone().unwrap_or_else(|| "no reason".to_owned())
     }
 
     #[inline]
@@ -254,20 +240,55 @@ impl Slot {
         self.counters.write_ns.fetch_add(elapsed_ns, Ordering::Relaxed);
     }
 
-    /// Makes durable what was written, if anything was.
-    pub fn sync(&self) -> Result<(), DiskError> {
-        let pending = self.unsynced.take();
-        let Some(disk) = self.disk().filter(|_| pending.iter().any(|word| *word != 0)) else {
-            return Ok(());
-        };
+    /// Whether [`Slot::sync`] has something to do, or to report.
+    pub fn needs_sync(&self) -> bool {
+        let units = self.units();
+        self.state() != DiskState::Offline && units.end_of(units.covering()) != Some(Ok(()))
+    }
+
+    /// Makes durable every write that returned before, by a flush that begins afterwards. Callers
+    /// that come during a flush wait for it, and one of them performs the next for all. What a disk
+    /// that is offline took counts as missed.
+    pub fn sync(&self) -> Result<(), Lost> {
+        let mut units = self.units();
+        let covering = units.covering();
+        loop {
+            if let Some(end) = units.end_of(covering) {
+                return end;
+            }
+            if self.state() == DiskState::Offline {
+                return Ok(());
+            }
+            if units.is_flushing() {
+                if planted(Planted::SyncReturnsEarly) {
+                    return Ok(());
+                }
+                self.flush_ended.wait(&mut units);
+                continue;
+            }
+            let flush = units.begin_flush();
+            let is_durable = MutexGuard::unlocked(&mut units, || self.flush());
+            units.end_flush(flush, is_durable);
+            self.flush_ended.notify_all();
+        }
+    }
+
+    /// Whether the disk says that everything is durable.
+    fn flush(&self) -> bool {
+        let Some(disk) = self.disk() else { return false };
         let from_ns = clock::now_ns();
-        disk.sync().inspect_err(|error| {
-            self.failed(error);
-            self.unsynced.insert_all(&pending);
-        })?;
-        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
-        self.counters.sync_ns.fetch_add(clock::now_ns() - from_ns, Ordering::Relaxed);
-        Ok(())
+        let retried = |error| if planted(Planted::FlushRetried) { disk.sync() } else { Err(error) };
+        match disk.sync().or_else(retried) {
+            Ok(()) => {
+                self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+                self.counters.sync_ns.fetch_add(clock::now_ns() - from_ns, Ordering::Relaxed);
+                true
+            }
+            Err(error) => {
+                self.failed(&error);
+                false
+            }
+        }
     }
 
     /// Whether the disk went away unnoticed; looks at most once in [`LOOK_INTERVAL_NS`].
@@ -291,7 +312,7 @@ impl Slot {
         let counters = &self.counters;
         let stale_units = match self.state() {
             DiskState::Online => 0,
-            DiskState::Offline | DiskState::Resyncing => self.stale.len(),
+            DiskState::Offline | DiskState::Resyncing => self.units().missed.len(),
         };
         let (offline_ns, last_error) = {
             let absence = self.absence.lock();
@@ -315,5 +336,40 @@ impl Slot {
             offline_ns,
             last_error,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot() -> Slot {
+        let header = Header {
+            group_id: 1,
+            disk: 0,
+            unit_bytes: 1 << 20,
+            units: 8,
+            slot_bytes: 4096,
+            failure_group: String::new(),
+            copies: 2,
+        };
+        Slot::new("disk".to_owned(), header, None, DiskState::Online)
+    }
+
+    /// A write ends at any moment of a departure, here between its two steps.
+    #[test]
+    fn a_write_that_ends_while_its_disk_leaves_is_missed() {
+        let slot = slot();
+        std::thread::scope(|scope| {
+            let mut units = slot.units();
+            let write = scope.spawn(|| slot.note_write(3, 0..1, true, false));
+            // Time to look at the state, for a write that does not wait for the lock.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            units.leave();
+            slot.set_state(DiskState::Offline);
+            drop(units);
+            assert_eq!(write.join().unwrap(), DiskState::Offline);
+        });
+        assert!(slot.units().missed.contains(3) && slot.units().unsynced.is_empty());
     }
 }

@@ -76,7 +76,10 @@ pub(super) fn open_on(
     let (group_id, unit_bytes) = (map.group_id, first.header.unit_bytes);
     let identity = Identity { group_id, redundancy, unit_bytes };
     let members = members(&map, &present, &first.header);
-    assemble(identity, map, members)
+    let is_behind = |known: &&Known| known.map.as_ref().is_none_or(|own| *own != map);
+    let behind: Vec<usize> =
+        known.iter().filter(is_behind).map(|known| known.header.disk as usize).collect();
+    assemble(identity, map, members, &behind)
 }
 
 /// Reads headers and maps; checks that all belong together.
@@ -102,7 +105,7 @@ fn identify(
             let (disk, other) = (disk.name().to_owned(), other.disk.name().to_owned());
             return Err(GroupError::Twice { disk, other });
         }
-        let map = Map::read(&*disk, &header)?;
+        let map = Map::read(&*disk, &header);
         known.push(Known { disk, header, map });
     }
     Ok(known)
@@ -126,10 +129,16 @@ fn members<'a>(map: &Map, present: &dyn Fn(usize) -> Option<&'a Known>, any: &He
     map.disks.iter().enumerate().map(slot).collect()
 }
 
-/// Records which disks are missing, before anything is written without them.
-fn assemble(identity: Identity, map: Map, members: Vec<Slot>) -> Result<Shared, GroupError> {
+/// Records which disks are missing, before anything is written without them. Gives the map to the
+/// disks that are `behind`: online when power was lost while it was written, or with a damaged map.
+fn assemble(
+    identity: Identity,
+    map: Map,
+    members: Vec<Slot>,
+    behind: &[usize],
+) -> Result<Shared, GroupError> {
     let since = map.sequence + 1;
-    let mut changed = false;
+    let (mut changed, image) = (false, map.encode());
     let mut offline = Vec::new();
     for (disk, member) in map.disks.iter().zip(&members) {
         let left = member.state() == DiskState::Offline && disk.offline.is_none();
@@ -147,11 +156,23 @@ fn assemble(identity: Identity, map: Map, members: Vec<Slot>) -> Result<Shared, 
     for (number, disk) in map.disks.iter().enumerate() {
         match disk.offline {
             Some(Offline { exact: true, .. }) => {
-                shared.members[number].stale.insert_all(&disk.stale);
+                shared.members[number].units().missed.insert_units(&disk.stale);
             }
-            _ if gone(number) => shared.all_stale(number),
+            _ if gone(number) => shared.all_missed(number, false),
             // An earlier user may have left anything in its cache.
             _ => shared.all_unsynced(number),
+        }
+    }
+    for (number, member) in shared.members.iter().enumerate() {
+        let online = member.disk().filter(|_| member.state() == DiskState::Online);
+        let Some(disk) = online else { continue };
+        let mut repaired = member.header.repair(&*disk);
+        if repaired.is_ok() && behind.contains(&number) {
+            // In the place that it has on the others: the one before stays until it is there.
+            repaired = Map::write(&*disk, &member.header, since - 1, &image);
+        }
+        if repaired.is_err() {
+            shared.take_offline(number)?;
         }
     }
     if changed {

@@ -6,7 +6,7 @@ use super::error::GroupError;
 use super::map::{FileMap, Piece, Place};
 use super::member::{DiskState, Slot};
 use super::state::Shared;
-use super::{Bytes, ReadInfo};
+use super::{Bytes, ReadInfo, header};
 use crate::disk::DiskError;
 
 type Verify<'a> = &'a dyn Fn(u64, &[u8]) -> bool;
@@ -90,7 +90,9 @@ impl Shared {
                 },
             })?;
             for place in bad {
-                self.overwrite(place, unit_offset, block, info)?;
+                info.ios += 1;
+                info.repaired_blocks +=
+                    u32::from(self.overwrite(file, place, unit_offset, block)?);
             }
         }
         Ok(())
@@ -127,27 +129,90 @@ impl Shared {
     }
 
     /// Puts a good block over a bad copy. A disk that does not take it goes offline.
-    fn overwrite(
+    pub(super) fn overwrite(
         &self,
+        file: &FileMap,
         place: Place,
         unit_offset: u64,
         block: &[u8],
-        info: &mut ReadInfo,
-    ) -> Result<(), GroupError> {
+    ) -> Result<bool, GroupError> {
         let member = self.slot(place);
-        let Some(disk) = member.disk().filter(|_| member.state() == DiskState::Online) else {
-            member.stale.insert(place.unit);
-            return Ok(());
-        };
-        info.ios += 1;
+        let disk = member.disk().filter(|_| member.state() == DiskState::Online);
         let at = member.offset(place.unit) + unit_offset;
-        if member.write(&*disk, at, block, false).is_err() {
-            member.stale.insert(place.unit);
-            return self.take_offline(usize::from(place.disk));
+        let end = disk.map(|disk| member.write(&*disk, at, block, false));
+        let is_repaired = matches!(end, Some(Ok(_)));
+        let first = unit_offset / file.block_bytes;
+        member.note_write(place.unit, first..first + 1, is_repaired, false);
+        if is_repaired {
+            member.counters.repaired_blocks.fetch_add(1, Ordering::Relaxed);
+        } else if end.is_some() {
+            self.take_offline(usize::from(place.disk))?;
         }
-        member.unsynced.insert(place.unit);
-        member.counters.repaired_blocks.fetch_add(1, Ordering::Relaxed);
-        info.repaired_blocks += 1;
+        Ok(is_repaired)
+    }
+
+    /// Reads every copy of a block that can be read, the primary first, and shows it to `seen`.
+    pub(super) fn read_copies(
+        &self,
+        file: &FileMap,
+        offset: u64,
+        out: &mut [u8],
+        seen: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), GroupError> {
+        check_range("read", file, offset, out.len())?;
+        let _alone = self.alone();
+        let (mut failure, mut has_read) = (None, false);
+        for piece in file.pieces(offset, out.len()) {
+            for place in file.copies_of(piece.unit) {
+                let member = self.slot(*place);
+                let online = member.disk().filter(|_| member.state() == DiskState::Online);
+                let Some(disk) = online else { continue };
+                match member.read(&*disk, member.offset(place.unit) + piece.unit_offset, out) {
+                    Ok(_) => {
+                        has_read = true;
+                        seen(out);
+                    }
+                    Err(error) => failure = failure.or(Some(error)),
+                }
+            }
+        }
+        failure.filter(|_| !has_read).map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Makes every copy of a block `block`, durably, one after the other. A copy that is so already
+    /// is not written: what a torn write leaves could be worse.
+    pub(super) fn restore(
+        &self,
+        file: &FileMap,
+        offset: u64,
+        block: &[u8],
+    ) -> Result<(), GroupError> {
+        check_range("write", file, offset, block.len())?;
+        // A copy that is so already may still be in a cache.
+        self.sync()?;
+        let _alone = self.alone();
+        self.check_usable()?;
+        for piece in file.pieces(offset, block.len()) {
+            let blocks = || file.blocks(piece.unit_offset, piece.len as u64);
+            for place in file.copies_of(piece.unit) {
+                let member = self.slot(*place);
+                let present = member.disk().filter(|_| member.state() != DiskState::Offline);
+                let Some(disk) = present else {
+                    member.note_write(place.unit, blocks(), false, true);
+                    continue;
+                };
+                let at = member.offset(place.unit) + piece.unit_offset;
+                let mut found = header::memory(&*disk, piece.len as u64)?;
+                if member.read(&*disk, at, &mut found).is_ok() && found[..] == *block {
+                    continue;
+                }
+                let is_taken = member.write(&*disk, at, block, true).is_ok();
+                member.note_write(place.unit, blocks(), is_taken, true);
+                if !is_taken {
+                    self.take_offline(usize::from(place.disk))?;
+                }
+            }
+        }
         Ok(())
     }
 

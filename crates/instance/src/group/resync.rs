@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use blockstone_base::Bytes;
 
+use super::copy::Gathering;
 use super::error::GroupError;
 use super::header::{self, Header};
 use super::map::{FileMap, Map, Offline, Place};
@@ -36,7 +37,7 @@ impl Shared {
         }
         if held.is_some_and(|disk| disk.raw().is_some_and(|file| !file.is_device())) {
             // Another file than the one that left may have any age.
-            self.all_stale(number);
+            self.all_missed(number, true);
         }
         // Drops the lock on the disk that is gone.
         member.set_disk(None);
@@ -47,7 +48,7 @@ impl Shared {
     pub(super) fn replace(&self, number: usize) -> Result<u64, GroupError> {
         self.expect_offline(number)?;
         let member = &self.members[number];
-        self.all_stale(number);
+        self.all_missed(number, true);
         if member.disk().is_some_and(|disk| !disk.is_present()) {
             member.set_disk(None);
         }
@@ -82,6 +83,7 @@ impl Shared {
         let member = &self.members[number];
         {
             let _alone = self.alone();
+            self.check_returns()?;
             member.set_disk(Some(Arc::clone(disk)));
             member.set_state(DiskState::Resyncing);
         }
@@ -102,7 +104,7 @@ impl Shared {
         match Header::read(disk) {
             Ok(header) if header == member.header => {
                 let since = self.record().offline[number].map_or(u64::MAX, |off| off.since);
-                match Map::read(disk, &header)? {
+                match Map::read(disk, &header) {
                     Some(map) if map.sequence >= since => {
                         Err(GroupError::Diverged { disk: name() })
                     }
@@ -112,7 +114,7 @@ impl Shared {
             Ok(_) => Err(GroupError::OtherGroup { disk: name(), other: member.name.clone() }),
             Err(GroupError::NotADisk { .. }) if is_blank(disk)? => {
                 check_size(disk, &member.header)?;
-                self.all_stale(number);
+                self.all_missed(number, true);
                 member.header.write(disk)
             }
             Err(error) => Err(error),
@@ -128,17 +130,21 @@ impl Shared {
         let member = &self.members[number];
         let mut memory = header::memory(disk, self.identity.unit_bytes)?;
         let mut again = header::memory(disk, self.identity.unit_bytes)?;
-        let mut copied = 0;
+        let (mut spare, mut copied) = (Vec::new(), 0);
         for (file, unit, place) in self.units_on(number) {
-            if !member.stale.contains(place.unit) {
+            if !member.units().missed.contains(place.unit) {
                 continue;
             }
             if !go_on() {
                 return Err(GroupError::Aborted);
             }
+            // Flushed before, so that writes seldom wait for it.
+            self.settle(file, unit)?;
             // A write to this unit waits for as long as one unit takes.
             let _alone = self.alone();
-            self.copy_unit(file, unit, &mut memory)?;
+            self.check_returns()?;
+            self.settle(file, unit)?;
+            Gathering::new(self, (file, unit), place, &mut spare)?.fill(&mut memory)?;
             let offset = member.offset(place.unit);
             member.write(disk, offset, &memory, false)?;
             // A disk that was away is not trusted: what it acknowledged is read back.
@@ -146,50 +152,58 @@ impl Shared {
             if memory[..] != again[..] {
                 return Err(GroupError::FailedAgain { disk: member.name.clone() });
             }
-            member.unsynced.insert(place.unit);
-            member.stale.remove(place.unit);
+            let mut units = member.units();
+            if member.state() != DiskState::Resyncing {
+                return Err(GroupError::FailedAgain { disk: member.name.clone() });
+            }
+            units.copied(place.unit);
             copied += 1;
         }
         Ok(copied)
     }
 
-    fn copy_unit(&self, file: &FileMap, unit: u64, memory: &mut [u8]) -> Result<(), GroupError> {
+    /// Makes the copies of a unit durable: what its disk may still lose must not live on elsewhere
+    /// as if it had been durable there.
+    fn settle(&self, file: &FileMap, unit: u64) -> Result<(), GroupError> {
         let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
-        let mut failure = None;
-        for place in file.copies_of(unit).iter().filter(online) {
-            let member = self.slot(*place);
-            let Some(disk) = member.disk() else { continue };
-            match member.read(&*disk, member.offset(place.unit), memory) {
-                Ok(_) => return Ok(()),
-                Err(error) => failure = Some(error),
-            }
-        }
-        let gone = |disk: usize| self.members[disk].state() != DiskState::Online;
-        Err(failure.map_or_else(|| self.copies_missing(&file.name, &gone), Into::into))
+        let volatile = |place: &&Place| self.slot(**place).units().is_volatile(place.unit);
+        let places = file.copies_of(unit).iter().filter(online).filter(volatile);
+        places.map(|place| usize::from(place.disk)).try_for_each(|disk| self.sync_disk(disk))
     }
 
     /// Tells all disks that it is back, once it has everything durably.
     fn bring_online(&self, number: usize) -> Result<(), GroupError> {
         let member = &self.members[number];
-        member.sync()?;
+        // Whoever flushes: a flush of the disk under way is waited for.
+        self.sync_disk(number)?;
         let failed = {
             let _alone = self.alone();
-            if member.state() != DiskState::Resyncing || !member.stale.is_empty() {
-                return Err(GroupError::FailedAgain { disk: member.name.clone() });
-            }
+            self.check_returns()?;
             let mut record = self.record();
+            {
+                let units = member.units();
+                let is_whole = units.missed.is_empty() && !units.is_lost();
+                if member.state() != DiskState::Resyncing || !is_whole {
+                    return Err(GroupError::FailedAgain { disk: member.name.clone() });
+                }
+            }
             record.offline[number] = None;
-            let failed = self.write_map(&mut record);
+            let mut failed = self.write_map(&mut record);
             if failed.contains(&number) {
                 let since = record.sequence + 1;
                 record.offline[number] = Some(Offline { since, exact: false });
-                self.write_map(&mut record);
-                return Err(GroupError::FailedAgain { disk: member.name.clone() });
+                failed.extend(self.write_map(&mut record));
+            } else {
+                member.units().missed.is_foreign = false;
+                member.set_state(DiskState::Online);
             }
-            member.set_state(DiskState::Online);
             failed
         };
-        failed.into_iter().try_for_each(|disk| self.take_offline(disk))
+        failed.iter().try_for_each(|disk| self.take_offline(*disk))?;
+        if failed.contains(&number) {
+            return Err(GroupError::FailedAgain { disk: member.name.clone() });
+        }
+        Ok(())
     }
 }
 

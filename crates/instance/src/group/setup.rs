@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use blockstone_base::{Bytes, rng};
+use blockstone_base::Bytes;
 use blockstone_sys::batch::{BatchRing, GatherWrite, Written};
 use blockstone_sys::survey;
 
 use super::alloc::{Allocator, Room};
 use super::error::GroupError;
-use super::header::{self, HEADER_BYTES, Header, read_aligned};
+use super::header::{self, CHUNK_BYTES, HEADER_BYTES, Header, read_aligned};
 use super::map::{FileMap, Map};
 use super::member::{DiskState, Slot};
 use super::open::is_absent;
@@ -22,7 +22,6 @@ use super::state::{Identity, Record, Shared};
 use super::{DiskSpec, FINE_STRIPE, FileSpec, GroupSpec, Member, Progress, Redundancy};
 use crate::disk::{ALIGN_BYTES, Disk, FileDisk};
 
-const CHUNK_BYTES: u64 = 1 << 20;
 const CHUNKS: usize = 8;
 /// Units beyond the files' that a map has room to tell stale: those of header and map.
 const SPARE_UNITS: u32 = 4096;
@@ -201,7 +200,7 @@ pub(super) fn lay_out(
                 break;
             }
             let chunk = &mut room[..len as usize];
-            rng::fill(header.group_id ^ rng::mix(u64::from(header.disk)) ^ offset, chunk);
+            header.fill_chunk(offset, chunk);
             chunks.push((offset, &*chunk));
             offset += len;
         }

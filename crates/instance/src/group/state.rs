@@ -1,21 +1,27 @@
 //! An open group: what all its files share, and the one way in which a disk goes offline.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use blockstone_base::Capability;
 use blockstone_sys::batch::BatchRing;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Redundancy;
+use super::damage::{BadBlocks, Verifier};
 use super::error::GroupError;
 use super::map::{DiskMap, FileMap, Map, Offline, Place};
 use super::member::{DiskState, Slot};
+use super::units::Lost;
 use crate::disk::Disk;
 
 pub(super) struct Shared {
     pub identity: Identity,
     pub files: Vec<FileMap>,
+    /// Those of the files, in their order.
+    pub verifiers: RwLock<Vec<Option<Verifier>>>,
+    pub bad_blocks: Mutex<BadBlocks>,
     pub members: Vec<Slot>,
     /// What the map on the disks says of them. Locked after `io`, where both are.
     pub record: Mutex<Record>,
@@ -23,8 +29,14 @@ pub(super) struct Shared {
     /// a repair, the copying of one unit, the change of a disk's state.
     io: RwLock<()>,
     pub rings: Mutex<Rings>,
+    /// Batches for disks that are not files.
+    pub turns: AtomicUsize,
     pub resync: Mutex<()>,
     closed: AtomicBool,
+    /// The disk that had the last copy of what a failed flush lost, and what it said.
+    lost: OnceLock<(String, String)>,
+    /// Why the first write failed that no online copy took whole.
+    failed_write: OnceLock<String>,
 }
 
 /// What was last written to the disks' headers.
@@ -55,19 +67,55 @@ impl Shared {
     ) -> Self {
         Self {
             identity,
+            verifiers: RwLock::new(vec![None; files.len()]),
             files,
+            bad_blocks: Mutex::default(),
             members,
             record: Mutex::new(record),
             io: RwLock::new(()),
             rings: Mutex::new(Rings::Idle(Vec::new())),
+            turns: AtomicUsize::new(0),
             resync: Mutex::new(()),
             closed: AtomicBool::new(false),
+            lost: OnceLock::new(),
+            failed_write: OnceLock::new(),
         }
     }
 
     pub fn writing(&self) -> Result<RwLockReadGuard<'_, ()>, GroupError> {
         let guard = self.io.read();
-        if self.closed.load(Ordering::Relaxed) { Err(GroupError::Closed) } else { Ok(guard) }
+        self.check_usable()?;
+        Ok(guard)
+    }
+
+    /// Whether the group may still be changed. After writes were lost of which no other copy was
+    /// left, nothing may be built upon what is there, until recovery has made it whole.
+    pub fn check_usable(&self) -> Result<(), GroupError> {
+        if self.closed.load(Ordering::Relaxed) {
+            Err(GroupError::Closed)
+        } else {
+            self.check_lost()
+        }
+    }
+
+    pub fn write_failed(&self, error: &GroupError) {
+        self.failed_write.get_or_init(|| error.to_string());
+    }
+
+    /// Whether a disk may return. Blocks that a failed write left torn are restored by recovery; a
+    /// returning disk's own copies of them are whole, and older.
+    pub fn check_returns(&self) -> Result<(), GroupError> {
+        self.check_usable()?;
+        let error = |why: &String| GroupError::WriteFailed { why: why.clone() };
+        self.failed_write.get().map_or(Ok(()), |why| Err(error(why)))
+    }
+
+    fn check_lost(&self) -> Result<(), GroupError> {
+        let error = |(disk, why): &(String, String)| GroupError::WritesLost {
+            disk: disk.clone(),
+            why: why.clone(),
+        };
+        self.lost.get().map_or(Ok(()), |lost| Err(error(lost)))
     }
 
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
@@ -76,6 +124,11 @@ impl Shared {
 
     pub fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock()
+    }
+
+    pub fn verifier(&self, file: &FileMap) -> Option<Verifier> {
+        let index = self.files.iter().position(|other| std::ptr::eq(other, file))?;
+        self.verifiers.read()[index].clone()
     }
 
     pub fn direct(&self) -> Capability {
@@ -100,13 +153,18 @@ impl Shared {
         })
     }
 
-    pub fn all_stale(&self, disk: usize) {
-        self.units_on(disk).for_each(|(_, _, place)| self.members[disk].stale.insert(place.unit));
+    /// Any block of any unit of the disk may have been missed; if `is_foreign`, every one was.
+    pub fn all_missed(&self, disk: usize, is_foreign: bool) {
+        let mut units = self.members[disk].units();
+        units.missed.is_foreign |= is_foreign;
+        self.units_on(disk).for_each(|(_, _, place)| units.missed.insert_unit(place.unit));
     }
 
     pub fn all_unsynced(&self, disk: usize) {
-        let unsynced = &self.members[disk].unsynced;
-        self.units_on(disk).for_each(|(_, _, place)| unsynced.insert(place.unit));
+        let mut units = self.members[disk].units();
+        for (_, _, place) in self.units_on(disk) {
+            units.unsynced.insert(place.unit);
+        }
     }
 
     /// The first file that has a unit with no copy outside of `gone`.
@@ -136,7 +194,25 @@ impl Shared {
     /// Takes a disk offline: tells all others, durably, and only then stops using it. A write that
     /// it missed calls this before it returns. One that is offline stays so.
     pub fn take_offline(&self, disk: usize) -> Result<(), GroupError> {
+        self.take_offline_in(&mut self.record(), disk)
+    }
+
+    /// Takes a disk offline whose flush failed, as every caller does that waited for this flush. If
+    /// it has the last copy of something, the group is lost.
+    fn take_lost_offline(&self, disk: usize) -> Result<(), GroupError> {
         let mut record = self.record();
+        let member = &self.members[disk];
+        if !member.units().is_lost() {
+            // It left already.
+            return Ok(());
+        }
+        self.take_offline_in(&mut record, disk).or_else(|_| {
+            self.lost.get_or_init(|| (member.name.clone(), member.last_error()));
+            self.check_lost()
+        })
+    }
+
+    fn take_offline_in(&self, record: &mut Record, disk: usize) -> Result<(), GroupError> {
         let member = &self.members[disk];
         if member.state() != DiskState::Online {
             // The map calls it offline already, until it has everything.
@@ -144,7 +220,7 @@ impl Shared {
             return Ok(());
         }
         let before = record.offline.clone();
-        let mut leaving = vec![disk];
+        let (mut leaving, mut has_written) = (vec![disk], false);
         while let Some(next) = leaving.pop() {
             let since = record.sequence + 1;
             record.offline[next] = Some(Offline { since, exact: false });
@@ -152,9 +228,14 @@ impl Shared {
             if let Some(file) = self.hurt_without(&gone) {
                 let error = self.copies_missing(&file.name, &gone);
                 record.offline = before;
+                if has_written {
+                    // What some disks were told does not hold. One that fails now has an older map.
+                    self.write_map(record);
+                }
                 return Err(error);
             }
-            leaving = self.write_map(&mut record);
+            leaving = self.write_map(record);
+            has_written = true;
         }
         for (disk, member) in self.members.iter().enumerate() {
             if record.offline[disk].is_some() && member.state() == DiskState::Online {
@@ -201,7 +282,7 @@ impl Shared {
             failure_group: member.header.failure_group.clone(),
             units: member.header.units,
             offline: *offline,
-            stale: member.stale.words(),
+            stale: member.units().missed.words(),
         };
         Map {
             group_id: self.identity.group_id,
@@ -211,37 +292,44 @@ impl Shared {
         }
     }
 
+    /// Makes durable every write that returned before, on every disk that is not offline. A disk
+    /// whose flush fails goes offline, and what it may have lost is on the others.
     pub fn sync(&self) -> Result<(), GroupError> {
-        let due =
-            |member: &Slot| member.state() != DiskState::Offline && !member.unsynced.is_empty();
-        let due: Vec<usize> =
-            (0..self.members.len()).filter(|disk| due(&self.members[*disk])).collect();
-        let fails = |disk: usize| self.members[disk].sync().is_err();
+        self.check_lost()?;
+        let due = |disk: &usize| self.members[*disk].needs_sync();
+        let due: Vec<usize> = (0..self.members.len()).filter(due).collect();
         let real =
             |disk: &usize| self.members[*disk].disk().is_some_and(|disk| disk.raw().is_some());
-        let failed: Vec<usize> = if due.len() < 2 || !due.iter().all(real) {
-            due.into_iter().filter(|disk| fails(*disk)).collect()
-        } else {
-            // A flush takes milliseconds: the disks flush side by side.
-            std::thread::scope(|scope| {
-                let thread = |disk| (disk, scope.spawn(move || fails(disk)));
-                let threads: Vec<_> = due.into_iter().map(thread).collect();
-                let ends = threads.into_iter().map(|(disk, end)| (disk, end.join()));
-                ends.filter(|(_, fails)| !matches!(fails, Ok(false))).map(|(d, _)| d).collect()
-            })
+        let Some((own, others)) = due.split_first().filter(|_| due.iter().all(real)) else {
+            return due.into_iter().try_for_each(|disk| self.sync_disk(disk));
         };
-        failed.into_iter().try_for_each(|disk| self.take_offline(disk))
+        // A flush takes milliseconds: the disks flush side by side.
+        std::thread::scope(|scope| {
+            let thread = |disk: &usize| {
+                let disk = *disk;
+                scope.spawn(move || self.sync_disk(disk))
+            };
+            let threads: Vec<_> = others.iter().map(thread).collect();
+            let own = self.sync_disk(*own);
+            let ends = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            ends.fold(own, Result::and)
+        })
+    }
+
+    /// As [`Shared::sync`], for one disk.
+    pub fn sync_disk(&self, disk: usize) -> Result<(), GroupError> {
+        self.members[disk].sync().or_else(|Lost| self.take_lost_offline(disk))
     }
 
     /// Syncs, and records exactly what offline disks missed.
     pub fn close(&self) -> Result<(), GroupError> {
         let _alone = self.alone();
-        if self.closed.swap(true, Ordering::Relaxed) {
-            return Ok(());
-        }
+        self.closed.store(true, Ordering::Relaxed);
         self.sync()?;
         let mut record = self.record();
-        if record.offline.iter().all(Option::is_none) {
+        if record.offline.iter().flatten().all(|offline| offline.exact) {
             return Ok(());
         }
         record.offline.iter_mut().flatten().for_each(|offline| offline.exact = true);

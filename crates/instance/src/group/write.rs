@@ -10,7 +10,16 @@ use super::read::check_range;
 use super::state::{Present, Shared};
 use super::{BatchInfo, BatchWrite};
 use crate::disk::DiskError;
+use crate::planted::{Planted, planted};
 use blockstone_sys::clock;
+
+/// What is to be written.
+struct Spread<'a> {
+    parts: Vec<Part<'a>>,
+    /// The blocks of copies that are offline.
+    missed: Vec<(Place, Range<u64>)>,
+    pieces: usize,
+}
 
 impl Shared {
     pub(super) fn write(
@@ -23,7 +32,7 @@ impl Shared {
             check_range("write", file, write.offset, write.data.len())?;
         }
         let _writing = self.writing()?;
-        let (mut parts, missed, pieces) = self.spread(file, writes);
+        let Spread { mut parts, missed, pieces } = self.spread(file, writes);
         parts.sort_unstable_by_key(|part| (part.place.disk, part.offset));
         let runs = runs(&parts);
         let present = Present::new(&self.members);
@@ -31,19 +40,16 @@ impl Shared {
         self.find_vanished(&present, &parts, &runs, &mut ends);
 
         // What was missed is remembered before any disk can return, which needs `io` alone.
-        for place in missed {
-            self.slot(place).stale.insert(place.unit);
+        for (place, blocks) in missed {
+            self.slot(place).note_write(place.unit, blocks, false, durable);
         }
         let mut taken = vec![false; pieces];
         for (run, end) in runs.iter().zip(&ends) {
             for part in &parts[run.clone()] {
-                let member = self.slot(part.place);
-                let state = member.state();
-                if end.is_err() || state == DiskState::Offline {
-                    member.stale.insert(part.place.unit);
-                } else if !durable {
-                    member.unsynced.insert(part.place.unit);
-                }
+                let (member, unit) = (self.slot(part.place), part.place.unit);
+                let blocks = file.blocks(part.offset - member.offset(unit), part.data.len() as u64);
+                let is_taken = end.is_ok() || planted(Planted::MissUntold);
+                let state = member.note_write(unit, blocks, is_taken, durable);
                 // A disk that left meanwhile, or is still returning, is none to read from.
                 taken[part.piece as usize] |= end.is_ok() && state == DiskState::Online;
             }
@@ -52,20 +58,19 @@ impl Shared {
         if taken.contains(&false) {
             let error = ends.into_iter().find_map(Result::err);
             let gone = |disk: usize| self.members[disk].state() != DiskState::Online;
-            return Err(error.map_or_else(|| self.copies_missing(&file.name, &gone), Into::into));
+            let error = error.map_or_else(|| self.copies_missing(&file.name, &gone), Into::into);
+            self.write_failed(&error);
+            return Err(error);
         }
-        failed.into_iter().try_for_each(|disk| self.take_offline(disk))?;
+        if !planted(Planted::MissUntold) {
+            failed.into_iter().try_for_each(|disk| self.take_offline(disk))?;
+        }
         let bytes = parts.iter().map(|part| part.data.len() as u64).sum();
         let service_ns = ends.iter().flatten().sum();
         Ok(BatchInfo { ios: runs.len() as u64, bytes, service_ns })
     }
 
-    /// The copies to write, the places that are offline, and the number of pieces.
-    fn spread<'a>(
-        &self,
-        file: &FileMap,
-        writes: &[BatchWrite<'a>],
-    ) -> (Vec<Part<'a>>, Vec<Place>, usize) {
+    fn spread<'a>(&self, file: &FileMap, writes: &[BatchWrite<'a>]) -> Spread<'a> {
         let mut parts = Vec::with_capacity(writes.len() * file.copies);
         let (mut missed, mut pieces) = (Vec::new(), 0);
         for write in writes {
@@ -74,7 +79,7 @@ impl Shared {
                 for place in file.copies_of(piece.unit) {
                     let member = self.slot(*place);
                     if member.state() == DiskState::Offline {
-                        missed.push(*place);
+                        missed.push((*place, file.blocks(piece.unit_offset, piece.len as u64)));
                         continue;
                     }
                     let offset = member.offset(place.unit) + piece.unit_offset;
@@ -83,7 +88,7 @@ impl Shared {
                 pieces += 1;
             }
         }
-        (parts, missed, pieces)
+        Spread { parts, missed, pieces }
     }
 
     /// Turns what a disk took that is not there any more into a failure.

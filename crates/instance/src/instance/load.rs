@@ -18,10 +18,8 @@ const BATCH: Bytes = Bytes::mib(4);
 pub type LoadProgress<'a> = &'a mut dyn FnMut(u64, u64);
 
 impl Instance {
-    /// Gives the schemas below `schemas` that have none their data.
-    ///
-    /// # Errors
-    /// When there are fewer schemas, or the disks fail; schemas that are complete stay loaded.
+    /// Gives the schemas below `schemas` that have none their data. Fails when there are fewer
+    /// schemas, or the disks fail; schemas that are complete stay loaded.
     pub fn load(&self, schemas: u32, progress: LoadProgress<'_>) -> Result<(), InstanceError> {
         let shared = &*self.shared;
         let spec = self.spec();

@@ -25,11 +25,8 @@ pub enum Scan {
 
 impl Session {
     /// Visits every row of the second table of `schema`, in physical order; returns their number,
-    /// which is smaller only when it was told to stop.
-    ///
-    /// # Errors
-    /// When there is no such table, a read would be longer than [`SCAN_READ_MAX`], a block cannot
-    /// be read, or the instance has stopped.
+    /// which is smaller only when it was told to stop. Fails when there is no such table, a read
+    /// would be longer than [`SCAN_READ_MAX`], a block cannot be read, or the instance has stopped.
     pub fn scan(&mut self, schema: u32, scan: Scan) -> Result<u64, InstanceError> {
         self.call(|session| {
             let blocks = session.shared.check_scan(schema)?;

@@ -7,27 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use blockstone_engine::sim::Faults;
 use blockstone_instance::disk::{Disk, DiskError};
 use blockstone_instance::group::{
     BatchWrite, DiskGroup, DiskState, GroupError, GroupFile, Redundancy,
 };
+use blockstone_instance::testing::Faults;
 use proptest::prelude::*;
 
-use crate::mortal::{Fuse, Mortal, fuse};
-use crate::{BLOCK, block, create, disks, media, version, whole};
+use crate::{BLOCK, block, create, machine, version, whole};
 
-const FOREVER: i64 = i64::MAX / 2;
-
-fn dead() -> Faults {
-    Faults { eio_probability: 1.0, ..Faults::default() }
-}
-
-/// Mortal disks with their fuses.
-fn mortal(count: usize) -> (Vec<Arc<dyn Disk>>, Vec<Fuse>) {
-    let fuses: Vec<Fuse> = (0..count).map(|_| fuse(FOREVER)).collect();
-    let mortal = |(disk, fuse)| Arc::new(Mortal::new(disk, fuse)) as Arc<dyn Disk>;
-    (disks(&media(count, 32)).into_iter().zip(&fuses).map(mortal).collect(), fuses)
+/// These disks fail, the others do not.
+fn dead<const N: usize>(disks: [usize; N]) -> Faults {
+    Faults { dies: disks.map(|disk| (disk, 0)).to_vec(), ..Faults::default() }
 }
 
 /// Writes every block of a file, in batches of 64.
@@ -128,12 +119,13 @@ proptest! {
         count in 2_usize..6,
         victim in 0_usize..6,
         second in 0_usize..6,
-        life in 0_i64..60,
+        life in 1_u64..300,
     ) {
         let (victim, second) = (victim % count, second % count);
-        let (disks, fuses) = mortal(count);
+        let machine = machine(count, 32);
+        let disks = machine.disks();
         let mut group = create(disks.clone(), Redundancy::Normal).unwrap();
-        fuses[victim].store(life, Ordering::Relaxed);
+        machine.set_faults(Faults { dies: vec![(victim, life)], ..Faults::default() });
         let mut model = HashMap::new();
         for (number, step) in (1..).zip(&steps) {
             perform(&group, step, number, &mut model).unwrap();
@@ -141,26 +133,26 @@ proptest! {
                 group = DiskGroup::open_on(disks.clone()).unwrap();
             }
         }
-        fuses[victim].store(-1, Ordering::Relaxed);
+        machine.set_faults(dead([victim]));
         expect_model(&group, &model);
         drop(group);
 
         let group = DiskGroup::open_on(disks.clone()).unwrap();
         expect_model(&group, &model);
-        fuses[victim].store(FOREVER, Ordering::Relaxed);
+        machine.set_faults(Faults::default());
         if states(&group)[victim] == DiskState::Offline {
             group.online_and_resync_on(victim, &disks[victim]).unwrap();
         }
         prop_assert!(states(&group).iter().all(|state| *state == DiskState::Online));
-        fuses[second].store(-1, Ordering::Relaxed);
+        machine.set_faults(dead([second]));
         expect_model(&group, &model);
     }
 }
 
 #[test]
 fn a_dead_disk_goes_offline_and_gets_only_what_it_missed() {
-    let media = media(4, 32);
-    let open = disks(&media);
+    let machine = machine(4, 32);
+    let open = machine.disks();
     let group = create(open.clone(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
@@ -168,7 +160,7 @@ fn a_dead_disk_goes_offline_and_gets_only_what_it_missed() {
     expect_all(&data, 1);
     assert!(group.counters().iter().all(|disk| disk.degraded_reads == 0));
 
-    media[1].set_faults(dead());
+    machine.set_faults(dead([1]));
     expect_all(&data, 1);
     let counters = group.counters();
     assert_eq!(counters[1].state, DiskState::Offline, "the repair of a failed read found it out");
@@ -179,7 +171,7 @@ fn a_dead_disk_goes_offline_and_gets_only_what_it_missed() {
     let missed = group.counters()[1].stale_units;
     assert!((1..=3).contains(&missed), "{missed} units");
 
-    media[1].set_faults(Faults::default());
+    machine.set_faults(Faults::default());
     let reads = |group: &DiskGroup| group.counters()[1].reads;
     let before = reads(&group);
     assert_eq!(group.online_and_resync_on(1, &open[1]).unwrap(), missed);
@@ -197,30 +189,31 @@ fn a_dead_disk_goes_offline_and_gets_only_what_it_missed() {
 
 #[test]
 fn what_a_disk_took_and_did_not_sync_is_missed_as_well() {
-    let media = media(2, 32);
-    let group = create(disks(&media), Redundancy::Normal).unwrap();
+    let machine = machine(2, 32);
+    let group = create(machine.disks(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
     group.sync().unwrap();
     write_all(&data, 2);
     // The disk loses its power and its cache, alone.
-    media[0].set_faults(Faults { lost_probability: 1.0, ..dead() });
-    media[0].power_loss();
+    let durable = machine.durable().swap_remove(0);
+    machine.alter(0, |disk| *disk = durable);
+    machine.set_faults(dead([0]));
     group.offline(0).unwrap();
     assert_eq!(group.counters()[0].stale_units, 8);
-    media[0].set_faults(Faults::default());
-    group.online_and_resync_on(0, &disks(&media)[0]).unwrap();
+    machine.set_faults(Faults::default());
+    group.online_and_resync_on(0, &machine.disks()[0]).unwrap();
     group.offline(1).unwrap();
     expect_all(&data, 2);
 }
 
 #[test]
 fn a_failed_sync_takes_the_disk_offline_and_distrusts_all_since_the_last() {
-    let (disks, fuses) = mortal(3);
-    let group = create(disks, Redundancy::Normal).unwrap();
+    let machine = machine(3, 32);
+    let group = create(machine.disks(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
-    fuses[2].store(0, Ordering::Relaxed);
+    machine.set_faults(dead([2]));
     group.sync().unwrap();
     let counters = group.counters();
     assert_eq!(counters[2].state, DiskState::Offline);
@@ -230,47 +223,70 @@ fn a_failed_sync_takes_the_disk_offline_and_distrusts_all_since_the_last() {
 
 #[test]
 fn the_last_copy_is_never_given_up() {
-    let media = media(2, 32);
-    let group = create(disks(&media), Redundancy::Normal).unwrap();
+    let machine = machine(2, 32);
+    let group = create(machine.disks(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
-    media[0].set_faults(dead());
+    machine.set_faults(dead([0]));
     write_all(&data, 2);
-    media[1].set_faults(dead());
+    machine.set_faults(dead([0, 1]));
     let error = data.write(0, &block(0, 3), true).unwrap_err();
-    assert!(error.to_string().contains("sim1"), "{error}");
+    assert!(error.to_string().contains("hostile-1"), "{error}");
     assert!(matches!(group.offline(1), Err(GroupError::CopiesMissing { .. })));
-    media[1].set_faults(Faults::default());
+    machine.set_faults(dead([0]));
+    // The write that failed may have left a part of itself, and nothing else.
+    data.write(0, &block(0, 2), true).unwrap();
     expect_all(&data, 2);
     let error = group.offline(1).unwrap_err().to_string();
-    assert!(error.contains("sim0, sim1") && error.contains("hint: "), "{error}");
+    assert!(error.contains("hostile-0, hostile-1") && error.contains("hint: "), "{error}");
+}
+
+/// What such a write leaves may be torn; an older copy on a disk that returns would take its place.
+#[test]
+fn no_disk_returns_after_a_write_that_failed_everywhere() {
+    let machine = machine(2, 32);
+    let disks = machine.disks();
+    let group = create(disks.clone(), Redundancy::Normal).unwrap();
+    let data = group.file("data").unwrap();
+    data.write(0, &block(0, 1), true).unwrap();
+    group.offline(1).unwrap();
+    machine.set_faults(dead([0]));
+    data.write(0, &block(0, 2), true).unwrap_err();
+    machine.set_faults(Faults::default());
+    let error = group.online_and_resync_on(1, &disks[1]).unwrap_err();
+    assert!(matches!(error, GroupError::WriteFailed { .. }), "{error}");
+    drop(data);
+    drop(group);
+    let group = DiskGroup::open_on(disks.clone()).unwrap();
+    group.online_and_resync_on(1, &disks[1]).unwrap();
+    assert_eq!(states(&group), [DiskState::Online; 2]);
 }
 
 #[test]
 fn external_redundancy_reports_errors_and_goes_on() {
-    let media = media(2, 32);
-    let group = create(disks(&media), Redundancy::External).unwrap();
+    let machine = machine(2, 32);
+    let group = create(machine.disks(), Redundancy::External).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
-    media[0].set_faults(dead());
+    machine.set_faults(dead([0]));
     let mut found = vec![0; BLOCK as usize];
     assert!(matches!(data.read(0, &mut found, &whole), Err(GroupError::Disk(_))));
     assert!(matches!(data.write(0, &block(0, 2), false), Err(GroupError::Disk(_))));
     data.read(1 << 20, &mut found, &whole).unwrap();
-    media[0].set_faults(Faults::default());
+    machine.set_faults(Faults::default());
     data.write(0, &block(0, 1), false).unwrap();
     expect_all(&data, 1);
 }
 
 #[test]
 fn two_failure_groups_may_go_with_three_copies() {
-    let media = media(5, 32);
-    let group = create(disks(&media), Redundancy::High).unwrap();
+    let machine = machine(5, 32);
+    let group = create(machine.disks(), Redundancy::High).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
-    media[3].set_faults(dead());
+    machine.set_faults(dead([3]));
     write_all(&data, 2);
-    media[0].set_faults(dead());
+    machine.set_faults(dead([0, 3]));
     write_all(&data, 3);
     expect_all(&data, 3);
     let offline = states(&group).iter().filter(|state| **state == DiskState::Offline).count();
@@ -279,8 +295,8 @@ fn two_failure_groups_may_go_with_three_copies() {
 
 #[test]
 fn reads_and_writes_go_on_while_a_disk_returns() {
-    let media = media(3, 64);
-    let open = disks(&media);
+    let machine = machine(3, 64);
+    let open = machine.disks();
     let group = create(open.clone(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
@@ -308,7 +324,8 @@ fn reads_and_writes_go_on_while_a_disk_returns() {
 /// what was acknowledged last is on every copy.
 #[test]
 fn disks_come_and_go_under_load_and_nobody_notices() {
-    let (disks, fuses) = mortal(4);
+    let machine = machine(4, 32);
+    let disks = machine.disks();
     let group = create(disks.clone(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 1);
@@ -344,11 +361,12 @@ fn disks_come_and_go_under_load_and_nobody_notices() {
         (0..2).for_each(|seed| drop(scope.spawn(move || reader(seed))));
         for round in 0..8 {
             let victim = round % 4;
-            fuses[victim].store(i64::from(round as u32 % 3) * 5, Ordering::Relaxed);
+            let at = round as u64 % 3 * 20;
+            machine.set_faults(Faults { dies: vec![(victim, at)], ..Faults::default() });
             while states(&group)[victim] == DiskState::Online {
                 std::thread::yield_now();
             }
-            fuses[victim].store(FOREVER, Ordering::Relaxed);
+            machine.set_faults(Faults::default());
             group.online_and_resync_on(victim, &disks[victim]).unwrap();
         }
         stop.store(true, Ordering::Relaxed);
@@ -411,8 +429,8 @@ impl Disk for Slow {
 #[test]
 fn a_copy_under_way_never_lands_on_a_newer_write() {
     for repair in [true, false] {
-        let media = media(2, 32);
-        let mut open = disks(&media);
+        let machine = machine(2, 32);
+        let mut open = machine.disks();
         let (sender, started) = channel();
         let (armed, begins) = (AtomicBool::new(false), Mutex::new(sender));
         let slow = Arc::new(Slow { inner: Arc::clone(&open[1]), armed, started: begins });
@@ -422,12 +440,8 @@ fn a_copy_under_way_never_lands_on_a_newer_write() {
         // Unit 0: the primary on disk 0, the mirror on disk 1.
         data.write(0, &block(0, 1), true).unwrap();
         if repair {
-            let mut found = vec![0; BLOCK as usize];
-            let place = (0..media[0].size_bytes()).step_by(BLOCK as usize).find(|offset| {
-                media[0].read(*offset, &mut found);
-                version(0, &found) == Some(1)
-            });
-            media[0].write(place.unwrap(), &vec![0xAA; BLOCK as usize]);
+            machine
+                .alter(0, |disk| disk.write(disk.find(&block(0, 1))[0], &[0xAA; BLOCK as usize]));
         } else {
             group.offline(0).unwrap();
             data.write(BLOCK, &block(BLOCK, 1), true).unwrap();
@@ -455,8 +469,8 @@ fn a_copy_under_way_never_lands_on_a_newer_write() {
 #[test]
 fn what_was_missed_is_known_after_a_close_and_not_after_a_crash() {
     for in_order in [true, false] {
-        let media = media(4, 32);
-        let group = create(disks(&media), Redundancy::Normal).unwrap();
+        let machine = machine(4, 32);
+        let group = create(machine.disks(), Redundancy::Normal).unwrap();
         let data = group.file("data").unwrap();
         write_all(&data, 1);
         group.sync().unwrap();
@@ -467,7 +481,7 @@ fn what_was_missed_is_known_after_a_close_and_not_after_a_crash() {
             assert!(matches!(data.write(0, &block(0, 3), true), Err(GroupError::Closed)));
         }
         drop((group, data));
-        let open = disks(&media);
+        let open = machine.disks();
         let group = DiskGroup::open_on(open.clone()).unwrap();
         assert_eq!(states(&group)[1], DiskState::Offline, "it stays so until it is resynced");
         let copied = group.online_and_resync_on(1, &open[1]).unwrap();
@@ -481,18 +495,18 @@ fn what_was_missed_is_known_after_a_close_and_not_after_a_crash() {
 
 #[test]
 fn a_record_of_what_was_missed_is_void_as_soon_as_the_group_is_open_again() {
-    let media = media(2, 32);
-    let group = create(disks(&media), Redundancy::Normal).unwrap();
+    let machine = machine(2, 32);
+    let group = create(machine.disks(), Redundancy::Normal).unwrap();
     group.offline(1).unwrap();
     group.file("data").unwrap().write(0, &block(0, 1), true).unwrap();
     group.close().unwrap();
     drop(group);
-    let group = DiskGroup::open_on(disks(&media)).unwrap();
+    let group = DiskGroup::open_on(machine.disks()).unwrap();
     let offset = 5 << 20;
     group.file("data").unwrap().write(offset, &block(offset, 2), true).unwrap();
     drop(group);
 
-    let open = disks(&media);
+    let open = machine.disks();
     let group = DiskGroup::open_on(open.clone()).unwrap();
     group.online_and_resync_on(1, &open[1]).unwrap();
     group.offline(0).unwrap();
@@ -503,20 +517,20 @@ fn a_record_of_what_was_missed_is_void_as_soon_as_the_group_is_open_again() {
 
 #[test]
 fn an_empty_disk_takes_the_place_of_a_lost_one_and_a_used_one_does_not() {
-    let media = media(3, 32);
-    let group = create(disks(&media), Redundancy::Normal).unwrap();
+    let machine = machine(3, 32);
+    let group = create(machine.disks(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     write_all(&data, 7);
     group.offline(0).unwrap();
-    let used = crate::media(1, 32);
-    used[0].write(0, &[1; 4096]);
-    let refused = group.online_and_resync_on(0, &disks(&used)[0]).unwrap_err();
+    let used = crate::machine(1, 32);
+    used.alter(0, |disk| disk.write(0, &[1; 4096]));
+    let refused = group.online_and_resync_on(0, &used.disks()[0]).unwrap_err();
     assert!(matches!(refused, GroupError::NotADisk { .. }), "{refused}");
-    let small = crate::media(1, 8);
-    let refused = group.online_and_resync_on(0, &disks(&small)[0]).unwrap_err();
+    let small = crate::machine(1, 8);
+    let refused = group.online_and_resync_on(0, &small.disks()[0]).unwrap_err();
     assert!(matches!(refused, GroupError::TooSmall { .. }), "{refused}");
-    let blank = crate::media(1, 32);
-    let copied = group.online_and_resync_on(0, &disks(&blank)[0]).unwrap();
+    let blank = crate::machine(1, 32);
+    let copied = group.online_and_resync_on(0, &blank.disks()[0]).unwrap();
     assert!(copied >= 10, "{copied} units: its share of two files of 8 units");
     group.offline(1).unwrap();
     expect_all(&data, 7);
@@ -524,12 +538,12 @@ fn an_empty_disk_takes_the_place_of_a_lost_one_and_a_used_one_does_not() {
 
 #[test]
 fn halves_that_were_used_without_each_other_are_not_joined() {
-    let media = media(2, 32);
-    drop(create(disks(&media), Redundancy::Normal).unwrap());
+    let machine = machine(2, 32);
+    drop(create(machine.disks(), Redundancy::Normal).unwrap());
     for half in 0..2 {
-        let alone = DiskGroup::open_on(vec![Arc::clone(&disks(&media)[half])]).unwrap();
+        let alone = DiskGroup::open_on(vec![Arc::clone(&machine.disks()[half])]).unwrap();
         alone.file("data").unwrap().write(0, &block(0, half as u64), true).unwrap();
     }
-    let refused = DiskGroup::open_on(disks(&media)).unwrap_err();
+    let refused = DiskGroup::open_on(machine.disks()).unwrap_err();
     assert!(matches!(refused, GroupError::Diverged { .. }), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! Disk groups on files and on simulated disks: what is promised when disks fail, vanish, return,
+//! Disk groups on files and on a hostile machine: what is promised when disks fail, vanish, return,
 //! or lose their power.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
@@ -6,17 +6,19 @@
 mod creation;
 mod damage;
 mod failure;
-mod mortal;
+mod flush;
+mod mirrors;
 mod power;
+mod ram;
 mod real;
 mod striping;
 
 use std::sync::Arc;
 
 use blockstone_base::Bytes;
-use blockstone_engine::{SimDisk, SimSpec};
-use blockstone_instance::disk::{Disk, SimulatedDisk};
+use blockstone_instance::disk::Disk;
 use blockstone_instance::group::{DiskGroup, FileSpec, GroupError, Member, Redundancy};
+use blockstone_instance::testing::Machine;
 
 /// What is verified as one.
 const BLOCK: u64 = 4096;
@@ -27,25 +29,14 @@ fn file(name: &str, mib: u64, fine: bool) -> FileSpec {
     FileSpec { name: name.into(), size: Bytes::mib(mib), block: Bytes(BLOCK), fine }
 }
 
-/// Simulated disks of `mib` MiB.
-fn media(count: usize, mib: u64) -> Vec<SimDisk> {
-    let spec = |seed| SimSpec { parallelism: 1, ..SimSpec::new(mib << 20, seed) };
-    (0..count as u64).map(|seed| SimDisk::new(spec(seed))).collect()
-}
-
-/// A disk on each medium.
-fn disks(media: &[SimDisk]) -> Vec<Arc<dyn Disk>> {
-    let disk = |(number, medium): (usize, &SimDisk)| {
-        let name = format!("sim{number}");
-        Arc::new(SimulatedDisk::new(name, medium.clone()).unwrap()) as Arc<dyn Disk>
-    };
-    media.iter().enumerate().map(disk).collect()
+/// A machine with empty disks of `mib` MiB.
+fn machine(disks: usize, mib: u64) -> Machine {
+    Machine::new(disks, mib << 20, 1)
 }
 
 /// Each disk in a failure group of its own.
 fn members(disks: Vec<Arc<dyn Disk>>) -> Vec<Member> {
-    let member = |disk: Arc<dyn Disk>| Member { failure_group: disk.name().to_owned(), disk };
-    disks.into_iter().map(member).collect()
+    disks.into_iter().map(Member::from).collect()
 }
 
 /// A group with files `data` (8 MiB, coarse) and `redo` (8 MiB, fine).

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use blockstone_base::Bytes;
 use blockstone_instance::group::{BatchWrite, DiskGroup, FileSpec, Redundancy};
 
-use crate::{BLOCK, block, disks, file, media, members, version, whole};
+use crate::{BLOCK, block, file, machine, members, version, whole};
 
 #[test]
 fn every_block_comes_back_from_every_kind_of_file() {
     for redundancy in [Redundancy::External, Redundancy::Normal, Redundancy::High] {
         for unit in [Bytes::mib(1), Bytes::mib(4)] {
-            let media = media(4, 128);
+            let machine = machine(4, 128);
             let files = [file("data", 9, false), file("redo", 3, true)];
             let group =
-                DiskGroup::create_on(members(disks(&media)), redundancy, unit, &files).unwrap();
+                DiskGroup::create_on(members(machine.disks()), redundancy, unit, &files).unwrap();
             for name in group.file_names() {
                 let file = group.file(&name).unwrap();
                 let seed = name.len() as u64;
@@ -23,7 +23,7 @@ fn every_block_comes_back_from_every_kind_of_file() {
                 file.write(0, &all, true).unwrap();
             }
             drop(group);
-            let group = DiskGroup::open_on(disks(&media)).unwrap();
+            let group = DiskGroup::open_on(machine.disks()).unwrap();
             assert_eq!((group.redundancy(), group.allocation_unit()), (redundancy, unit));
             for name in group.file_names() {
                 let file = group.file(&name).unwrap();
@@ -41,7 +41,7 @@ fn every_block_comes_back_from_every_kind_of_file() {
 fn reads_are_even_over_the_disks_and_writes_are_multiplied_by_the_copies() {
     for redundancy in [Redundancy::External, Redundancy::Normal, Redundancy::High] {
         let group = DiskGroup::create_on(
-            members(disks(&media(4, 64))),
+            members(machine(4, 64).disks()),
             redundancy,
             Bytes::mib(1),
             &[file("data", 16, false)],
@@ -67,7 +67,7 @@ fn reads_are_even_over_the_disks_and_writes_are_multiplied_by_the_copies() {
 #[test]
 fn adjacent_blocks_become_one_write_of_at_most_a_mebibyte() {
     let group = DiskGroup::create_on(
-        members(disks(&media(2, 64))),
+        members(machine(2, 64).disks()),
         Redundancy::Normal,
         Bytes::mib(4),
         &[file("data", 8, false)],
@@ -92,7 +92,7 @@ fn adjacent_blocks_become_one_write_of_at_most_a_mebibyte() {
 #[test]
 fn one_megabyte_of_redo_occupies_eight_disks_at_once() {
     let small = FileSpec { block: Bytes(512), ..file("redo", 8, true) };
-    let disks = disks(&media(8, 32));
+    let disks = machine(8, 32).disks();
     let group = DiskGroup::create_on(members(disks), Redundancy::External, Bytes::mib(1), &[small])
         .unwrap();
     let redo = group.file("redo").unwrap();
@@ -105,7 +105,7 @@ fn one_megabyte_of_redo_occupies_eight_disks_at_once() {
 
 #[test]
 fn a_request_beyond_the_end_or_beside_the_blocks_is_refused() {
-    let group = crate::create(disks(&media(2, 32)), Redundancy::Normal).unwrap();
+    let group = crate::create(machine(2, 32).disks(), Redundancy::Normal).unwrap();
     let data = group.file("data").unwrap();
     let mut found = vec![0; BLOCK as usize];
     for offset in [data.size(), data.size() - 512, 512, u64::MAX - 4095] {

@@ -2,14 +2,14 @@
 
 use blockstone_base::Bytes;
 use blockstone_instance::group::{DiskGroup, Redundancy};
+use blockstone_instance::testing::Faults;
 use blockstone_instance::wait::Statistic;
 use blockstone_instance::{
     Instance, InstanceError, InstanceSpec, OpenSpec, RedoStress, Scan, TornProtection,
 };
 
-use crate::doomed::{Doom, Doomed, Fate};
 use crate::load::Memory;
-use crate::world::{ROWS, World, open_spec, spec};
+use crate::world::{ROWS, create, open_on, open_spec, spec};
 
 #[test]
 fn parameters_that_cannot_be_are_refused() {
@@ -26,7 +26,7 @@ fn parameters_that_cannot_be_are_refused() {
         let error = spec.files().unwrap_err().to_string();
         assert!(error.contains("\nhint: "), "{error}");
     }
-    let (_world, group) = World::create(Redundancy::External, 1, 1);
+    let (_, group) = create(Redundancy::External, 1, 1);
     let usual = open_spec(TornProtection::None);
     let opens = [
         OpenSpec { cache: Bytes::kib(4 * 63), ..usual },
@@ -43,7 +43,7 @@ fn parameters_that_cannot_be_are_refused() {
 
 #[test]
 fn calls_that_cannot_be_served_are_refused() {
-    let (_world, group) = World::create(Redundancy::External, 1, 1);
+    let (_, group) = create(Redundancy::External, 1, 1);
     let instance = Instance::open(&group, &open_spec(TornProtection::None)).unwrap();
     assert!(matches!(instance.session(20), Err(InstanceError::CacheTooSmall { served: 20, .. })));
     assert!(matches!(instance.load(3, &mut |_, _| {}), Err(InstanceError::Parameter { .. })));
@@ -59,13 +59,13 @@ fn calls_that_cannot_be_served_are_refused() {
 
 #[test]
 fn any_damaged_copy_of_the_control_file_is_survived_and_all_are_named() {
-    let (world, group) = World::create(Redundancy::External, 1, 1);
+    let (machine, group) = create(Redundancy::External, 1, 1);
     let instance = Instance::open(&group, &open_spec(TornProtection::None)).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
     instance.shutdown().unwrap();
     drop(group);
     let reopen = |damaged: &[u64]| {
-        let group = DiskGroup::open_on(world.members(&|_, disk| disk)).unwrap();
+        let group = DiskGroup::open_on(machine.disks()).unwrap();
         let control = group.file("control").unwrap();
         for &copy in damaged {
             control.write(copy, &[7; 4096], true).unwrap();
@@ -81,11 +81,8 @@ fn any_damaged_copy_of_the_control_file_is_survived_and_all_are_named() {
 
 #[test]
 fn no_space_for_the_next_redo_log_is_said_and_the_group_opens_once_there_is_some() {
-    let (world, mut memory) = (World::new(1, 2), Memory::new());
-    let doom = Doom::new(Fate::Spared);
-    let disks = world.members(&|_, disk| Doomed::disk(disk, &doom));
-    let group = World::group_or(Redundancy::External, disks).unwrap();
-    Instance::create(&spec(), &group).unwrap();
+    let (machine, group) = create(Redundancy::External, 1, 2);
+    let mut memory = Memory::new();
     let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
     // Until something is in the last of the four stripes in which a log lies.
@@ -98,7 +95,7 @@ fn no_space_for_the_next_redo_log_is_said_and_the_group_opens_once_there_is_some
     }
     memory.adopt(&instance);
     assert_eq!(instance.snapshot().statistic(Statistic::LogSwitches), 0);
-    doom.change(Fate::Full);
+    machine.set_faults(Faults { full: true, ..Faults::default() });
     let error = memory.load(&instance, 2, 10_000).unwrap_err().to_string();
     assert!(error.contains("No space left on device"), "{error}");
     assert!(error.contains("\nhint: free some space"), "{error}");
@@ -107,8 +104,8 @@ fn no_space_for_the_next_redo_log_is_said_and_the_group_opens_once_there_is_some
     drop(session);
     instance.shutdown().unwrap_err();
     drop(group);
-    let reopened = DiskGroup::open_on(world.members(&|_, disk| disk)).unwrap();
-    let instance = Instance::open(&reopened, &open_spec(TornProtection::FullPage)).unwrap();
+    machine.set_faults(Faults::default());
+    let instance = open_on(&machine, &open_spec(TornProtection::FullPage)).unwrap();
     assert_eq!(memory.check(&instance, false).damaged, 0);
     memory.load(&instance, 3, 200).unwrap();
     assert!(instance.snapshot().statistic(Statistic::LogSwitches) > 0);

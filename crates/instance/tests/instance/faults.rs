@@ -1,12 +1,12 @@
 //! Every single operation fails once, in every phase of an instance: the answer is success or a
 //! clean error, and whatever was acknowledged is there afterwards.
 
-use blockstone_instance::group::{DiskGroup, Redundancy};
+use blockstone_instance::group::Redundancy;
+use blockstone_instance::testing::{Faults, Machine};
 use blockstone_instance::{Instance, InstanceError, TornProtection};
 
-use crate::doomed::{Doom, Doomed, Fate};
 use crate::load::Memory;
-use crate::world::{World, open_spec, spec};
+use crate::world::{create, group_on, machine, open_on, open_spec, spec};
 
 /// The most operations of a phase that are tried, spread evenly; all with `BLOCKSTONE_EVERY`.
 const TRIES: u64 = 40;
@@ -17,42 +17,41 @@ fn operations_to_try(total: u64) -> impl Iterator<Item = u64> {
     (1..=total + 1).step_by(step as usize)
 }
 
+fn fails_at(operation: u64) -> Faults {
+    Faults { fails_at: Some(operation), ..Faults::default() }
+}
+
 /// One life from creation to shutdown with updates in between; every error ends it.
-fn live(world: &World, memory: &Memory, fate: Fate) -> (u64, Result<(), InstanceError>) {
-    let doom = Doom::new(fate);
-    let disks = world.members(&|_, disk| Doomed::disk(disk, &doom));
-    let life = || {
-        let group = World::group_or(Redundancy::External, disks)?;
-        Instance::create(&spec(), &group)?;
-        let instance = Instance::open(&group, &open_spec(TornProtection::FullPage))?;
-        instance.load(2, &mut |_, _| {})?;
-        memory.load(&instance, 5, 12)?;
-        instance.checkpoint()?;
-        memory.load(&instance, 6, 6)?;
-        instance.shutdown()
-    };
-    let result = life();
-    (doom.operations(), result)
+fn live(machine: &Machine, memory: &Memory) -> Result<(), InstanceError> {
+    let group = group_on(machine, Redundancy::External)?;
+    Instance::create(&spec(), &group)?;
+    let instance = Instance::open(&group, &open_spec(TornProtection::FullPage))?;
+    instance.load(2, &mut |_, _| {})?;
+    memory.load(&instance, 5, 12)?;
+    instance.checkpoint()?;
+    memory.load(&instance, 6, 6)?;
+    instance.shutdown()
+}
+
+fn reopen(machine: &Machine, faults: Faults) -> Result<Instance, InstanceError> {
+    machine.set_faults(faults);
+    open_on(machine, &open_spec(TornProtection::FullPage))
 }
 
 #[test]
 fn whichever_operation_fails_the_error_is_clean_and_nothing_acknowledged_is_lost() {
-    let (total, result) = live(&World::new(1, 3), &Memory::new(), Fate::Spared);
-    result.unwrap();
+    let whole = machine(1, 3);
+    live(&whole, &Memory::new()).unwrap();
     let (mut failed, mut lost_groups) = (0, 0);
-    for at in operations_to_try(total) {
-        let (world, memory) = (World::new(1, 3), Memory::new());
-        let (_, result) = live(&world, &memory, Fate::FailsAt(at));
-        if let Err(error) = result {
+    for at in operations_to_try(whole.operations()) {
+        let (machine, memory) = (machine(1, at), Memory::new());
+        machine.set_faults(fails_at(at));
+        if let Err(error) = live(&machine, &memory) {
             failed += 1;
             let text = error.to_string();
             assert!(text.contains("\nhint: "), "operation {at}: {text}");
         }
-        let disks = world.members(&|_, disk| disk);
-        let opened = DiskGroup::open_on(disks).map_err(InstanceError::from);
-        let opened =
-            opened.and_then(|group| Instance::open(&group, &open_spec(TornProtection::FullPage)));
-        match opened {
+        match reopen(&machine, Faults::default()) {
             Ok(instance) if instance.loaded() == 2 => {
                 assert_eq!(memory.check(&instance, false).damaged, 0, "operation {at}");
             }
@@ -69,51 +68,38 @@ fn whichever_operation_fails_the_error_is_clean_and_nothing_acknowledged_is_lost
 
 #[test]
 fn whichever_operation_of_recovery_fails_the_next_one_succeeds() {
-    let die = |world: &World| {
+    let die = |seed| {
+        let (machine, group) = create(Redundancy::External, 1, seed);
         let memory = Memory::new();
-        let group = World::group_or(Redundancy::External, world.members(&|_, disk| disk)).unwrap();
-        Instance::create(&spec(), &group).unwrap();
         let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
         instance.load(2, &mut |_, _| {}).unwrap();
         memory.load(&instance, 9, 10).unwrap();
         instance.crash();
-        memory
+        (machine, memory)
     };
-    let reopen = |world: &World, fate: Fate| {
-        let doom = Doom::new(fate);
-        let disks = world.members(&|_, disk| Doomed::disk(disk, &doom));
-        let opened = DiskGroup::open_on(disks)
-            .map_err(InstanceError::from)
-            .and_then(|group| Instance::open(&group, &open_spec(TornProtection::FullPage)));
-        (doom.operations(), opened)
-    };
-    let world = World::new(1, 4);
-    die(&world);
-    let (total, opened) = reopen(&world, Fate::Spared);
-    assert!(opened.unwrap().recovery().records > 0);
-    for at in operations_to_try(total) {
-        let world = World::new(1, 4);
-        let memory = die(&world);
-        if let (_, Err(error)) = reopen(&world, Fate::FailsAt(at)) {
+    let (whole, _) = die(4);
+    let recovered = reopen(&whole, Faults::default()).unwrap();
+    assert!(recovered.recovery().records > 0);
+    for at in operations_to_try(whole.operations()) {
+        let (machine, memory) = die(at);
+        if let Err(error) = reopen(&machine, fails_at(at)) {
             assert!(error.to_string().contains("\nhint: "), "operation {at}: {error}");
         }
-        let (_, opened) = reopen(&world, Fate::Spared);
-        assert_eq!(memory.check(&opened.unwrap(), false).damaged, 0, "operation {at}");
+        let opened = reopen(&machine, Faults::default()).unwrap();
+        assert_eq!(memory.check(&opened, false).damaged, 0, "operation {at}");
     }
 }
 
 #[test]
 fn with_a_mirror_a_failed_operation_is_nobodys_business() {
-    let world = World::new(2, 8);
-    let memory = Memory::new();
-    let doom = Doom::new(Fate::FailsAt(700));
-    let disks = world.members(&|_, disk| Doomed::disk(disk, &doom));
-    let group = World::group_or(Redundancy::Normal, disks).unwrap();
+    let (machine, memory) = (machine(2, 8), Memory::new());
+    machine.set_faults(fails_at(700));
+    let group = group_on(&machine, Redundancy::Normal).unwrap();
     Instance::create(&spec(), &group).unwrap();
     let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
     memory.load(&instance, 1, 60).unwrap();
-    assert!(doom.operations() > 700, "the failure has happened");
+    assert!(machine.operations() > 700, "the failure has happened");
     assert_eq!(memory.check_now(&instance), 0);
     instance.shutdown().unwrap();
 }

@@ -1,22 +1,20 @@
 //! Power loss at a random operation during a load of updates, with torn and lost writes; then
 //! recovery, which may lose its power too.
 
-use std::sync::Arc;
-
 use blockstone_base::rng::Rng;
-use blockstone_instance::group::{DiskGroup, Redundancy};
+use blockstone_instance::group::Redundancy;
+use blockstone_instance::testing::Faults;
 use blockstone_instance::{Instance, TornProtection};
 
-use crate::doomed::{Doom, Doomed, Fate};
 use crate::load::Memory;
-use crate::world::{World, open_spec};
+use crate::world::{create, open_on, open_spec};
 
 /// Seeds tried; more with `BLOCKSTONE_SEEDS`.
 fn seeds() -> u64 {
     std::env::var("BLOCKSTONE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(24)
 }
 
-/// What a world looked like after its power losses.
+/// What was found after the power losses of a machine.
 #[derive(Default)]
 struct Aftermath {
     acknowledged: u64,
@@ -24,27 +22,12 @@ struct Aftermath {
     replayed: u64,
 }
 
-impl World {
-    fn open_doomed(&self, fate: Fate, protection: TornProtection) -> (Arc<Doom>, Option<Instance>) {
-        let doom = Doom::new(fate);
-        let disks = self.members(&|_, disk| Doomed::disk(disk, &doom));
-        let group = DiskGroup::open_on(disks).ok();
-        let instance = group.and_then(|group| Instance::open(&group, &open_spec(protection)).ok());
-        (doom, instance)
-    }
-
-    fn lose_power(&self) {
-        for disk in &self.disks {
-            disk.power_loss();
-        }
-    }
-}
-
 fn live_and_die(seed: u64, redundancy: Redundancy, protection: TornProtection) -> Aftermath {
     let mut rng = Rng::new(seed, 99);
     let disks = redundancy.copies() + (seed % 2) as usize;
-    let (world, group) = World::create(redundancy, disks, seed);
-    let instance = Instance::open(&group, &open_spec(protection)).unwrap();
+    let (machine, group) = create(redundancy, disks, seed);
+    let spec = open_spec(protection);
+    let instance = Instance::open(&group, &spec).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
     instance.shutdown().unwrap();
     drop(group);
@@ -52,20 +35,19 @@ fn live_and_die(seed: u64, redundancy: Redundancy, protection: TornProtection) -
     let mut after = Aftermath::default();
     // Lives that end by a power loss; the recovery after it may lose its power as well.
     for life in 0..3 {
-        let (doom, instance) = world.open_doomed(Fate::Spared, protection);
-        let instance = instance.expect("with the power on, recovery succeeds");
-        doom.power_goes_in(1 + rng.below(1200));
+        let instance = open_on(&machine, &spec).expect("with the power on, recovery succeeds");
+        let power_goes_at = |at| Faults { power_goes_at: Some(at), ..Faults::default() };
+        machine.set_faults(power_goes_at(1 + rng.below(1200)));
         let result = memory.load(&instance, seed * 7 + life, 400);
         assert!(result.is_err(), "a session must hear that there is no power");
         instance.crash();
-        world.lose_power();
+        machine.lose_power();
         for _ in 0..rng.below(3) {
-            let fate = Fate::PowerGoesAt(1 + rng.below(500));
-            drop(world.open_doomed(fate, protection));
-            world.lose_power();
+            machine.set_faults(power_goes_at(1 + rng.below(500)));
+            drop(open_on(&machine, &spec));
+            machine.lose_power();
         }
-        let (_, instance) = world.open_doomed(Fate::Spared, protection);
-        let instance = instance.expect("with the power on, recovery succeeds");
+        let instance = open_on(&machine, &spec).expect("with the power on, recovery succeeds");
         let found = memory.check(&instance, protection == TornProtection::None);
         after.acknowledged += memory.acknowledged();
         after.replayed += instance.recovery().records;
@@ -76,12 +58,10 @@ fn live_and_die(seed: u64, redundancy: Redundancy, protection: TornProtection) -
         assert_eq!(instance.recovery().damaged, [] as [u64; 0], "seed {seed}");
         memory.adopt(&instance);
     }
-    let (_, instance) = world.open_doomed(Fate::Spared, protection);
-    let instance = instance.unwrap();
+    let instance = open_on(&machine, &spec).unwrap();
     memory.load(&instance, seed, 5).unwrap();
     instance.shutdown().unwrap();
-    let (_, instance) = world.open_doomed(Fate::Spared, protection);
-    let instance = instance.unwrap();
+    let instance = open_on(&machine, &spec).unwrap();
     assert_eq!(instance.recovery().records, 0, "after a shutdown nothing is recovered");
     assert_eq!(memory.check(&instance, false).damaged, 0);
     after

@@ -1,5 +1,6 @@
 //! What sessions see while the instance runs, and that what they count adds up.
 
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use blockstone_instance::group::{DiskGroup, DiskState, Redundancy};
@@ -7,11 +8,11 @@ use blockstone_instance::wait::{Event, Role, Statistic};
 use blockstone_instance::{Instance, InstanceError, OpenSpec, RedoStress, Scan, TornProtection};
 
 use crate::load::{Memory, on_sessions};
-use crate::world::{ROWS, World, open_spec, spec};
+use crate::world::{ROWS, create, open_spec, spec};
 
 #[test]
 fn exactly_the_rows_asked_for_are_visited_and_reads_add_up() {
-    let (_world, group) = World::create(Redundancy::External, 2, 1);
+    let (_, group) = create(Redundancy::External, 2, 1);
     let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
     let mut session = instance.session(0).unwrap();
     assert!(matches!(session.select(0, 0, 1), Err(InstanceError::NotLoaded { schema: 0 })));
@@ -46,9 +47,34 @@ fn exactly_the_rows_asked_for_are_visited_and_reads_add_up() {
     instance.shutdown().unwrap();
 }
 
+/// One that ended first told the writers that there was nothing left to write for the others.
+#[test]
+fn checkpoints_that_sessions_ask_for_at_the_same_time_all_end() {
+    let (_, group) = create(Redundancy::External, 1, 2);
+    let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
+    instance.load(2, &mut |_, _| {}).unwrap();
+    let instance = Arc::new(instance);
+    let (ended, ends) = mpsc::channel();
+    for number in 0..4 {
+        let (instance, ended) = (Arc::clone(&instance), ended.clone());
+        std::thread::spawn(move || {
+            let mut session = instance.session(number).unwrap();
+            for _ in 0..100 {
+                session.update(0, u64::from(number) * 10, 3, RedoStress::Lite).unwrap();
+                session.commit().unwrap();
+                instance.checkpoint().unwrap();
+            }
+            ended.send(number).unwrap();
+        });
+    }
+    for _ in 0..4 {
+        ends.recv_timeout(Duration::from_mins(1)).expect("every checkpoint ends");
+    }
+}
+
 #[test]
 fn a_failure_group_may_leave_and_return_during_a_load_and_nobody_notices() {
-    let (_world, group) = World::create(Redundancy::Normal, 3, 6);
+    let (_, group) = create(Redundancy::Normal, 3, 6);
     let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
     let memory = Memory::new();
@@ -69,7 +95,7 @@ fn a_failure_group_may_leave_and_return_during_a_load_and_nobody_notices() {
 
 #[test]
 fn a_disk_that_left_is_brought_back_by_itself_with_all_that_it_missed() {
-    let (_world, group) = World::create(Redundancy::Normal, 2, 16);
+    let (_, group) = create(Redundancy::Normal, 2, 16);
     let open = OpenSpec {
         return_after: Duration::from_millis(300),
         ..open_spec(TornProtection::FullPage)
@@ -86,8 +112,8 @@ fn a_disk_that_left_is_brought_back_by_itself_with_all_that_it_missed() {
         load.join().unwrap().unwrap();
     });
     let news = wait_for_news(&instance, 2);
-    assert!(news[0].contains("sim-1 is offline"), "{news:?}");
-    assert!(news[1].contains("sim-1 is back") && news[1].contains("verified"), "{news:?}");
+    assert!(news[0].contains("hostile-1 is offline"), "{news:?}");
+    assert!(news[1].contains("hostile-1 is back") && news[1].contains("verified"), "{news:?}");
     let counters = &group.counters()[1];
     assert_eq!(counters.state, DiskState::Online);
     assert!(counters.offline_ns > 0 && counters.stale_units == 0, "{counters:?}");
@@ -99,7 +125,7 @@ fn a_disk_that_left_is_brought_back_by_itself_with_all_that_it_missed() {
 
 #[test]
 fn a_disk_that_was_missing_when_all_was_shut_down_is_resynced_at_the_next_opening() {
-    let (world, group) = World::create(Redundancy::Normal, 2, 17);
+    let (machine, group) = create(Redundancy::Normal, 2, 17);
     let open = open_spec(TornProtection::FullPage);
     let instance = Instance::open(&group, &open).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
@@ -109,11 +135,11 @@ fn a_disk_that_was_missing_when_all_was_shut_down_is_resynced_at_the_next_openin
     memory.load(&instance, 4, 80).unwrap();
     instance.shutdown().unwrap();
     drop(group);
-    let group = DiskGroup::open_on(world.members(&|_, disk| disk)).unwrap();
+    let group = DiskGroup::open_on(machine.disks()).unwrap();
     assert_eq!(group.counters()[1].state, DiskState::Offline);
     let instance = Instance::open(&group, &open).unwrap();
     let news = wait_for_news(&instance, 1);
-    assert!(news[0].contains("sim-1 is back"), "{news:?}");
+    assert!(news[0].contains("hostile-1 is back"), "{news:?}");
     group.offline(0).unwrap();
     assert_eq!(memory.check_now(&instance), 0);
     instance.crash();
@@ -135,7 +161,7 @@ fn wait_for_news(instance: &Instance, count: usize) -> Vec<String> {
 fn protection_against_torn_writes_costs_what_is_counted() {
     for protection in [TornProtection::None, TornProtection::FullPage, TornProtection::DoubleWrite]
     {
-        let (_world, group) = World::create(Redundancy::External, 1, 2);
+        let (_, group) = create(Redundancy::External, 1, 2);
         let instance = Instance::open(&group, &open_spec(protection)).unwrap();
         instance.load(2, &mut |_, _| {}).unwrap();
         let mut session = instance.session(0).unwrap();
@@ -166,7 +192,7 @@ fn protection_against_torn_writes_costs_what_is_counted() {
 
 #[test]
 fn scans_and_updates_of_many_sessions_share_a_small_cache() {
-    let (_world, group) = World::create(Redundancy::External, 2, 9);
+    let (_, group) = create(Redundancy::External, 2, 9);
     let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
     on_sessions(&instance, 8, |session, number| {

@@ -5,27 +5,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use blockstone_instance::group::Redundancy;
+use blockstone_instance::group::{DiskGroup, Redundancy};
 use blockstone_instance::wait::{Event, Role, Statistic};
 use blockstone_instance::{Instance, OpenSpec, RedoStress, Scan, TornProtection};
 
 use crate::load::{Memory, on_sessions};
 use crate::slow::{Delays, Slow};
-use crate::world::{ROWS, World, open_spec, spec};
+use crate::world::{ROWS, create, open_spec};
 
 const MS: Duration = Duration::from_millis(1);
 
 /// A loaded instance on one disk with `delays`, opened as `open`.
 fn slow_instance(delays: Delays, open: &OpenSpec) -> Instance {
-    let world = World::new(1, 5);
-    let group = World::group_or(Redundancy::External, world.members(&|_, disk| disk)).unwrap();
-    Instance::create(&spec(), &group).unwrap();
+    let (machine, group) = create(Redundancy::External, 1, 5);
     let instance = Instance::open(&group, &open_spec(TornProtection::None)).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
     instance.shutdown().unwrap();
     drop(group);
-    let disks = world.members(&|_, disk| Slow::disk(disk, delays));
-    let group = blockstone_instance::group::DiskGroup::open_on(disks).unwrap();
+    let disks = machine.disks().into_iter().map(|disk| Slow::disk(disk, delays)).collect();
+    let group = DiskGroup::open_on(disks).unwrap();
     Instance::open(&group, open).unwrap()
 }
 

@@ -1,12 +1,9 @@
-//! A small instance on simulated disks.
-
-use std::sync::Arc;
+//! A small instance on a hostile machine.
 
 use blockstone_base::Bytes;
-use blockstone_engine::{SimDisk, SimSpec};
-use blockstone_instance::disk::{Disk, SimulatedDisk};
 use blockstone_instance::group::{DiskGroup, GroupError, Member, Redundancy};
-use blockstone_instance::{Instance, InstanceSpec, OpenSpec, TornProtection};
+use blockstone_instance::testing::Machine;
+use blockstone_instance::{Instance, InstanceError, InstanceSpec, OpenSpec, TornProtection};
 
 pub const ROWS: u64 = 300;
 
@@ -34,45 +31,25 @@ pub fn open_spec(protection: TornProtection) -> OpenSpec {
     }
 }
 
-pub struct World {
-    pub disks: Vec<SimDisk>,
+/// A machine with empty disks.
+pub fn machine(disks: usize, seed: u64) -> Machine {
+    Machine::new(disks, 64 << 20, seed)
 }
 
-impl World {
-    pub fn new(disks: usize, seed: u64) -> Self {
-        let disk = |number| SimDisk::new(SimSpec::new(64 << 20, seed ^ number as u64));
-        Self { disks: (0..disks).map(disk).collect() }
-    }
+pub fn group_on(machine: &Machine, redundancy: Redundancy) -> Result<DiskGroup, GroupError> {
+    let members = machine.disks().into_iter().map(Member::from).collect();
+    DiskGroup::create_on(members, redundancy, Bytes::mib(1), &spec().files().unwrap())
+}
 
-    pub fn members(
-        &self,
-        wrap: &dyn Fn(usize, Arc<dyn Disk>) -> Arc<dyn Disk>,
-    ) -> Vec<Arc<dyn Disk>> {
-        let disk = |(number, disk): (usize, &SimDisk)| {
-            let plain: Arc<dyn Disk> =
-                Arc::new(SimulatedDisk::new(format!("sim-{number}"), disk.clone()).unwrap());
-            wrap(number, plain)
-        };
-        self.disks.iter().enumerate().map(disk).collect()
-    }
+/// A new instance, not yet open.
+pub fn create(redundancy: Redundancy, disks: usize, seed: u64) -> (Machine, DiskGroup) {
+    let machine = machine(disks, seed);
+    let group = group_on(&machine, redundancy).unwrap();
+    Instance::create(&spec(), &group).unwrap();
+    (machine, group)
+}
 
-    pub fn group_or(
-        redundancy: Redundancy,
-        disks: Vec<Arc<dyn Disk>>,
-    ) -> Result<DiskGroup, GroupError> {
-        let members = disks
-            .into_iter()
-            .map(|disk| Member { failure_group: disk.name().to_owned(), disk })
-            .collect();
-        let files = spec().files().unwrap();
-        DiskGroup::create_on(members, redundancy, Bytes::mib(1), &files)
-    }
-
-    pub fn create(redundancy: Redundancy, disks: usize, seed: u64) -> (Self, DiskGroup) {
-        let world = Self::new(disks, seed);
-        let plain = world.members(&|_, disk| disk);
-        let group = Self::group_or(redundancy, plain).unwrap();
-        Instance::create(&spec(), &group).unwrap();
-        (world, group)
-    }
+/// Opens the instance that lies on the disks of `machine`.
+pub fn open_on(machine: &Machine, spec: &OpenSpec) -> Result<Instance, InstanceError> {
+    Instance::open(&DiskGroup::open_on(machine.disks())?, spec)
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::capability::Capability;
-use blockstone_base::load::{Op, SyncMethod};
+use blockstone_base::load::{LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::verdict::Outcome;
+use blockstone_figures::{Grown, Missing};
 use blockstone_record::manifest::Group;
 use proptest::prelude::*;
 
@@ -120,6 +121,7 @@ const CASES: &[(&str, Build, Build)] = &[
                 .without(&[Group::Overhead])
         },
     ),
+    ("late-start", || open_loop(Ok(200_000_000)), || open_loop(Err(Missing::NotInVersion))),
     ("cache-suspected", array_cache, || Fixture::healthy().without(&[Group::CacheMap])),
 ];
 
@@ -155,6 +157,15 @@ fn capped(iops: f64) -> Fixture {
             requests_per_op: requests,
             ..Behaviour::capped(iops / requests, load.in_flight(), device_ns)
         }
+    })
+}
+
+fn open_loop(late_ns_sum: Grown) -> Fixture {
+    with(|f| {
+        let pacing = Pacing::Open { rate_per_s: 1000.0, poisson: true };
+        let spec = LoadSpec { pacing, ..load(Op::Read, "psync", 16) };
+        f.add("open-loop/r1000", Group::OpenLoop, spec, &Behaviour::natural(1000.0, 100e3));
+        f.window_mut("open-loop/r1000").late_ns_sum = late_ns_sum;
     })
 }
 

@@ -10,7 +10,8 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Condemns,
     doc: "A block that was read is not what was written to its address: its stamp or checksum \
           differs.",
-    threshold: "A single block.",
+    threshold: "A single block. A lost overwrite is not seen: it leaves an earlier block of the \
+                same address, which is sound.",
     cause: "The storage lost or misplaced a write, or another process wrote to the file.",
     next: "Keep the file (--keep) and compare the named blocks; check the kernel log and the \
            device's own error counters before anything is stored here.",

@@ -7,7 +7,8 @@ use blockstone_record::parameters::RunParameters;
 
 use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent};
 use crate::derive;
-use crate::window::{Growth, HOST, PROCESS, Window};
+use crate::window::{Growth, PROCESS, Window};
+use blockstone_figures::CPU_USES;
 
 pub(super) const RULE: Rule = Rule {
     id: "noisy-neighbour",
@@ -139,7 +140,7 @@ fn check_run(case: &RunCase) -> Judgement {
     if case.manifest.parameters::<RunParameters>().is_apart() {
         process.add("cpu_user_ns", case.window.charged_to_server("cpu_ns").unwrap_or(0));
     }
-    let host = Growth::of(case.window, ("host", ""), &HOST);
+    let host = Growth::of(case.window, ("host", ""), &CPU_USES);
     let window = Window { process, host, ..Window::default() };
     let io = ("reads of others", foreign_reads(case));
     let noise = noise(&case.manifest.target.devices, &[&window], io);

@@ -30,6 +30,7 @@ pub const ALL: &[Rule] = &[
     super::noisy_neighbour::RULE,
     super::run_queue_delay::RULE,
     super::generator_bound::RULE,
+    super::late_start::RULE,
     super::cache_suspected::RULE,
     super::never_used_blocks::RULE,
     super::compressible_filler::RULE,

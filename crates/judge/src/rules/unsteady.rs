@@ -3,20 +3,23 @@
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
+use blockstone_record::manifest::Phase;
 
-use super::{Case, Check, Judgement, Rule, RunCase, labels, percent};
+use super::{Case, Check, Judgement, Rule, RunCase, labels, percent, time};
 use crate::window::Window;
 
 pub(super) const RULE: Rule = Rule {
     id: "unsteady",
     weight: Weight::Warns,
     doc: "A rate that was not stable: a trend or wide variation in the window of a headline \
-          figure, or a reference point that changed over the run.",
+          figure, a warm-up that never settled, or a reference point that changed over the run.",
     threshold: "A 95 % interval wider than ±10 %; halves of a window that differ by more than 10 % \
-                and by more than their intervals; or windows of the reference that differ by more \
-                than 10 % of their mean. Windows end early at ±2 %, so 10 % is five times what a \
-                steady device needs. In a run: an interval wider than ±10 % of the reads, writes, \
-                commits or operations a second, where at least 1,000 of them completed.",
+                and by more than their intervals; a rate that was still moving at the end of the \
+                warm-up and moved by more than 5 % within the window (Mann's test, 1 %); or \
+                windows of the reference that differ by more than 10 % of their mean. Windows end \
+                early at ±2 %, so 10 % is five times what a steady device needs. In a run: an \
+                interval wider than ±10 % of the reads, writes, commits or operations a second, \
+                where at least 1,000 of them completed; or a rate that never settled.",
     cause: "A device that changes its state (garbage collection, a write cache that fills up, \
             thermal limits), or intermittent load of others.",
     next: "Use --full for longer windows and repetitions, or measure at a quiet time; the \
@@ -38,7 +41,9 @@ fn check(case: &Case) -> Judgement {
     let mut widest = 0.0_f64;
     for point in case.headlines() {
         let half_width = point.iops.relative_half_width();
-        let trend = case.windows_of(&point.label).into_iter().find_map(trend);
+        let windows = case.windows_of(&point.label);
+        let unsettled = windows.iter().find_map(|window| never_settled(case.phase(window)));
+        let trend = windows.into_iter().find_map(trend);
         widest = widest.max(half_width);
         if half_width > MOVEMENT_MAX {
             seen.push(format!("{}: interval ±{}", point.label, percent(half_width)));
@@ -47,6 +52,8 @@ fn check(case: &Case) -> Judgement {
                 "{}: {:.0} IOPS in the first half of the window, {:.0} in the second",
                 point.label, first.value, second.value
             ));
+        } else if let Some(unsettled) = unsettled {
+            seen.push(format!("{}: {unsettled}", point.label));
         } else {
             continue;
         }
@@ -82,6 +89,13 @@ fn trend(window: &Window) -> Option<(Estimate, Estimate)> {
     (apart && moved).then_some((first, second))
 }
 
+/// That the rate was moving all the time, where it was.
+fn never_settled(phase: &Phase) -> Option<String> {
+    let length = time((phase.window_end_ns - phase.start_ns) as f64);
+    let never = phase.settled == Some(false);
+    never.then(|| format!("the rate did not settle in {length}, warm-up and window"))
+}
+
 fn check_run(case: &RunCase) -> Judgement {
     let enough = |name: &&'static str| {
         let estimate = case.findings.figure(name)?.estimate;
@@ -94,14 +108,41 @@ fn check_run(case: &RunCase) -> Judgement {
     };
     let moved: Vec<(&str, f64)> =
         widths.iter().copied().filter(|(_, width)| *width > MOVEMENT_MAX).collect();
-    if widths.is_empty() {
-        Judgement::inconclusive("too few I/Os in the window")
+    let names = |rates: &[(&str, f64)]| rates.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let failed = if widths.is_empty() {
+        return Judgement::inconclusive("too few I/Os in the window");
+    } else if let Some(unsettled) = never_settled(case.window.phase) {
+        Judgement::fail(format!("{unsettled}; {}", text(&widths)), names(&widths))
     } else if moved.is_empty() {
-        Judgement::pass(text(&widths))
+        return Judgement::pass(text(&widths));
     } else {
-        let names = moved.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Judgement::fail(text(&moved), names)
-            .caused_by(RUN_CAUSE)
-            .advising("Use a longer --run-time, and see the rates over time in the report.")
+        Judgement::fail(text(&moved), names(&moved))
+    };
+    failed
+        .caused_by(RUN_CAUSE)
+        .advising("Use a longer --run-time, and see the rates over time in the report.")
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::verdict::Outcome;
+
+    use crate::testing::Fixture;
+
+    #[test]
+    fn a_headline_whose_rate_never_settled_is_named() {
+        let mut fixture = Fixture::healthy();
+        for settled in [None, Some(true)] {
+            fixture.manifest.phases.iter_mut().for_each(|phase| phase.settled = settled);
+            assert_eq!(fixture.verdict("unsteady").outcome, Outcome::Pass);
+        }
+        let label = "confirm/max-iops";
+        let phases = &mut fixture.manifest.phases;
+        phases.iter_mut().find(|phase| phase.label == label).unwrap().settled = Some(false);
+        let verdict = fixture.verdict("unsteady");
+        assert_eq!(verdict.outcome, Outcome::Fail);
+        let said = "confirm/max-iops: the rate did not settle in 1.25 s, warm-up and window";
+        assert_eq!(verdict.evidence, said);
+        assert!(verdict.concerns.contains(&"max_iops".to_owned()), "{:?}", verdict.concerns);
     }
 }

@@ -1,6 +1,6 @@
 //! Latencies by operation and by event, and whether they agree with the rates.
 
-use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::histogram::{Buckets, LatencyHistogram};
 use blockstone_record::LatencyClock;
 
 use super::window::RunWindow;
@@ -11,14 +11,25 @@ const OPERATIONS: [&str; 3] = ["select", "update", "scan"];
 
 /// Operations from their intended start, then events, those of the sessions first.
 pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
+    let of_part = if window.is_part() { window.histograms_of_part() } else { Vec::new() };
+    let all: Vec<(&str, LatencyClock, &LatencyHistogram)> = if window.is_part() {
+        of_part.iter().map(|(name, clock, all)| (*name, *clock, all)).collect()
+    } else {
+        window.histograms().collect()
+    };
     let mut out = Vec::new();
     for name in OPERATIONS {
-        let found = window.histogram(name, LatencyClock::Intended);
-        out.extend(found.and_then(|all| row(window, name, "", all)));
+        let of = |clock| all.iter().find(|found| (found.0, found.1) == (name, clock));
+        let unfinished = of(LatencyClock::Unfinished).map(|found| found.2);
+        let found = of(LatencyClock::Intended);
+        let seconds = window.seconds_of(name, LatencyClock::Intended);
+        out.extend(
+            found.and_then(|(.., all)| row(window, (name, ""), (all, &seconds), unfinished)),
+        );
     }
-    let events = window.histograms().filter_map(|(name, _, histogram)| {
+    let events = all.iter().filter_map(|(name, clock, histogram)| {
         let (role, event) = name.split_once('/')?;
-        row(window, event, role, histogram)
+        row(window, (event, role), (histogram, &window.seconds_of(name, *clock)), None)
     });
     let mut events: Vec<Percentiles> = events.collect();
     events.sort_by_key(|row| (row.role != super::time::SESSION, std::cmp::Reverse(row.count)));
@@ -28,11 +39,17 @@ pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
 
 fn row(
     window: &RunWindow,
-    name: &str,
-    role: &str,
-    histogram: &LatencyHistogram,
+    (name, role): (&str, &str),
+    (histogram, seconds): (&LatencyHistogram, &[&Buckets]),
+    unfinished: Option<&LatencyHistogram>,
 ) -> Option<Percentiles> {
-    let quantile = |q| histogram.quantile(q, window.duration_ns());
+    let none = LatencyHistogram::new();
+    let lasted = unfinished.unwrap_or(&none);
+    let mut with_unfinished = histogram.clone();
+    with_unfinished.merge(lasted);
+    // A session has one operation under way.
+    let unfinished_of = (lasted, window.sessions());
+    let quantile = |q| histogram.quantile_with(unfinished_of, q, seconds, window.duration_ns());
     (histogram.count() > 0).then(|| Percentiles {
         name: name.to_owned(),
         role: role.to_owned(),
@@ -43,7 +60,9 @@ fn row(
         ns_p99: quantile(0.99),
         ns_p999: quantile(0.999),
         ns_p9999: quantile(0.9999),
-        ns_max: histogram.max_ns(),
+        ns_max: histogram.max_ns().max(lasted.max_ns()),
+        unfinished: unfinished.map(LatencyHistogram::count),
+        spread: with_unfinished.buckets().collect(),
     })
 }
 
@@ -62,7 +81,8 @@ pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
         Some((event("waits")?, event("time_ns")?))
     };
     let law = |what, (count, time_ns): (u64, u64), think_ns: u64| {
-        if count == 0 {
+        // A part in which none completed has taken its time too.
+        if count == 0 && !window.is_part() {
             return None;
         }
         let n = count as f64;

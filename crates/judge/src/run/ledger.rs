@@ -83,7 +83,7 @@ pub fn rows(window: &RunWindow) -> Vec<LedgerRow> {
         let wal = LedgerCell::Unmeasured(Unmeasured::NotInVersion(
             "neither processes nor devices tell the log from the data".to_owned(),
         ));
-        rows.push(row("redo, of the writes", "bytes", [redo, wal.clone(), wal], plan("update")));
+        rows.push(row("redo, of the writes", "bytes", [redo, wal.clone(), wal], None));
         let flushes = counted(window, "sql", "flushes");
         rows.push(row("flushes", "count", [flushes, nothing_charged(), device("flush_ios")], None));
     }

@@ -136,14 +136,14 @@ fn effect(name: &str, quiet: &RunFindings, noisy: &RunFindings) -> Option<NoiseE
     let lower_is_faster = without.unit == "ns" || name == "average_active_sessions";
     let better = if lower_is_faster { Better::Less } else { Better::More };
     let compared = compare(&[without.estimate], &[with.estimate], better);
-    let compared = compared.condemned_by(&condemned_by);
+    let outcome = if condemned_by.is_empty() { compared.outcome } else { Outcome::Condemned };
     Some(NoiseEffect {
         figure: name.to_owned(),
         title: without.title.clone(),
         unit: without.unit.clone(),
         quiet: without.estimate,
         noisy: with.estimate,
-        outcome: compared.outcome,
+        outcome,
         ratio: compared.ratio,
         condemned_by,
     })

@@ -169,7 +169,8 @@ fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
     let track = |column| window.track("role", SESSION, column).ok();
     let mean = window.slope(&track("read_ns")?, &track("read_ios")?).ok()?;
     let histogram = window.histogram(DIRECT_READ, LatencyClock::Submitted)?;
-    let quantile = |q| histogram.quantile(q, window.duration_ns());
+    let seconds = window.seconds_of(DIRECT_READ, LatencyClock::Submitted);
+    let quantile = |q| histogram.quantile(q, &seconds, window.duration_ns());
     let of_figure = findings.figure("read_mbps").map(|figure| figure.condemned_by.clone());
     Some(ScanPoint {
         label: window.phase.label.clone(),

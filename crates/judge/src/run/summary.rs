@@ -140,7 +140,7 @@ fn event_latency<'a>(findings: &'a RunFindings, event: &str) -> Option<&'a Perce
     findings.latencies.iter().find(|row| row.role == SESSION && row.name == event)
 }
 
-/// The mean of a wait: the slope of its time over its count.
+/// The mean of a wait: the growth of its time over its count.
 fn event_mean(window: &RunWindow, event: &str) -> Option<Estimate> {
     let object = format!("{SESSION}/{event}");
     let track = |column| window.track("event", &object, column).ok();

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use blockstone_base::database::wait_class;
+pub use blockstone_base::database::{CPU, RUN_QUEUE};
+
 use super::window::RunWindow;
 use super::{DbTime, Wait, WaitClass};
 
 pub const SESSION: &str = "session";
-/// Events that are no waits, as [`RUN_QUEUE`].
-pub const CPU: &str = "CPU";
-pub const RUN_QUEUE: &str = "run queue";
 
+/// None where the database does not say, or was idle; in a part of a window it may be idle.
 pub fn db_time(window: &RunWindow) -> Option<DbTime> {
-    let db_time_ns = window.statistic("db_time_ns").ok().filter(|&ns| ns > 0)?;
+    let is_part = window.is_part();
+    let db_time_ns = window.statistic("db_time_ns").ok().filter(|&ns| ns > 0 || is_part)?;
     let of = |object: &str| window.grown("event", object, "time_ns").ok();
     let (mut session_cpu_ns, mut session_run_queue_ns) = (0, 0);
     let (mut waits_ns, mut background_cpu_ns) = (0, 0);
@@ -27,6 +29,11 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
             (false, _) => {}
         }
     }
+    // Sessions of a server are not the threads that waited for the intended start.
+    if !super::has_server(window) {
+        let spun_ns = window.grown_of_all("operation", "spin_ns_sum").unwrap_or(0);
+        session_cpu_ns = session_cpu_ns.saturating_sub(spun_ns);
+    }
     let outside_ns = db_time_ns as f64 - waits_ns as f64;
     let sampled = |column| window.statistic(column).map_or(0.0, |ns| ns as f64);
     let sampled_ns = sampled("outside_sampled_ns");
@@ -39,25 +46,58 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     } else {
         (session_cpu_ns, session_run_queue_ns)
     };
-    let remainder_ns = outside_ns - cpu_ns as f64 - run_queue_ns as f64;
-    Some(DbTime {
+    let parts = DbTime {
         db_time_ns,
-        cpu_ns,
-        run_queue_ns,
         waits_ns,
-        remainder_ns,
-        remainder_ratio: remainder_ns / db_time_ns as f64,
         session_cpu_ns,
         session_run_queue_ns,
-        cpu_in_waits_ns: session_cpu_ns.saturating_sub(cpu_ns),
-        run_queue_in_waits_ns: session_run_queue_ns.saturating_sub(run_queue_ns),
         background_cpu_ns,
         average_active_sessions: db_time_ns as f64 / window.duration_ns() as f64,
-    })
+        ..DbTime::default()
+    };
+    Some(parts.outside_of_waits(cpu_ns, run_queue_ns))
+}
+
+impl DbTime {
+    /// With this much of the time outside of waits on a processor and in the run queue.
+    fn outside_of_waits(self, cpu_ns: u64, run_queue_ns: u64) -> Self {
+        let outside_ns = self.db_time_ns as f64 - self.waits_ns as f64;
+        let remainder_ns = outside_ns - cpu_ns as f64 - run_queue_ns as f64;
+        Self {
+            cpu_ns,
+            run_queue_ns,
+            remainder_ns,
+            remainder_ratio: remainder_ns / self.db_time_ns as f64,
+            cpu_in_waits_ns: self.session_cpu_ns.saturating_sub(cpu_ns),
+            run_queue_in_waits_ns: self.session_run_queue_ns.saturating_sub(run_queue_ns),
+            ..self
+        }
+    }
+}
+
+/// The database time of parts that make up a window. What a sample says of the time outside of
+/// waits is an estimate of its own in each part: these are scaled so that they add up to that of
+/// the window, as everything that is counted does.
+pub fn add_up(parts: &mut [Option<DbTime>], window: Option<&DbTime>) {
+    let Some(window) = window else { return };
+    let sum = |of: fn(&DbTime) -> u64| parts.iter().flatten().map(of).sum::<u64>() as f64;
+    if sum(|part| part.db_time_ns) as u64 != window.db_time_ns {
+        return;
+    }
+    let scale = |whole: u64, sum: f64| if sum > 0.0 { whole as f64 / sum } else { 1.0 };
+    let cpu = scale(window.cpu_ns, sum(|part| part.cpu_ns));
+    let run_queue = scale(window.run_queue_ns, sum(|part| part.run_queue_ns));
+    for part in parts.iter_mut().flatten() {
+        let scaled = |ns: u64, by: f64| (ns as f64 * by).round() as u64;
+        *part = part
+            .clone()
+            .outside_of_waits(scaled(part.cpu_ns, cpu), scaled(part.run_queue_ns, run_queue));
+    }
 }
 
 /// All events. CPU and run queue of the sessions are those outside of waits, so that the shares of
-/// the database time add up. What never happened is listed for the sessions alone.
+/// the database time add up. What never happened is listed for the sessions alone, and in a part of
+/// a window, of which the other parts may have it.
 pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for object in window.objects("event") {
@@ -67,7 +107,7 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
         let foreground = role == SESSION;
         // Waits that are sampled are not counted: there, no time is no wait.
         let count = grown("waits");
-        if time_ns == 0 && (!foreground || count.is_none()) {
+        if time_ns == 0 && (!foreground || count.is_none()) && !window.is_part() {
             continue;
         }
         let count = count.unwrap_or(0);
@@ -80,7 +120,7 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
         waits.push(Wait {
             event: event.to_owned(),
             role: role.to_owned(),
-            class: class(event),
+            class: wait_class(event),
             count,
             time_ns,
             ns_mean: (count > 0).then(|| time_ns as f64 / count as f64),
@@ -98,7 +138,8 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
 pub fn classes(window: &RunWindow, waits: &[Wait], db_time: Option<&DbTime>) -> Vec<WaitClass> {
     let Some(db_time) = db_time else { return Vec::new() };
     let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for wait in waits.iter().filter(|wait| wait.role == SESSION && wait.time_ns > 0) {
+    let listed = |wait: &&Wait| wait.role == SESSION && (wait.time_ns > 0 || window.is_part());
+    for wait in waits.iter().filter(listed) {
         *sums.entry(wait.class).or_default() += wait.time_ns;
     }
     let mut classes: Vec<WaitClass> = sums
@@ -112,35 +153,4 @@ pub fn classes(window: &RunWindow, waits: &[Wait], db_time: Option<&DbTime>) -> 
         .collect();
     classes.sort_by_key(|class| std::cmp::Reverse(class.time_ns));
     classes
-}
-
-/// The classes as Oracle's `V$EVENT_NAME` has them.
-fn class(event: &str) -> &'static str {
-    match event {
-        CPU => "CPU",
-        RUN_QUEUE => "Run queue",
-        "db file sequential read"
-        | "db file scattered read"
-        | "direct path read"
-        | "read by other session" => "User I/O",
-        "db file parallel write" | "log file parallel write" | "control file parallel write" => {
-            "System I/O"
-        }
-        "log file sync" => "Commit",
-        "free buffer waits" | "write complete waits" | "log buffer space" => "Configuration",
-        "buffer busy waits" => "Concurrency",
-        event if event.starts_with("log file switch") => "Configuration",
-        event if event.starts_with("latch") => "Concurrency",
-        "commit" => "Commit",
-        // Names of PostgreSQL, and of MariaDB's performance schema, begin with their class.
-        event if event.starts_with("IO/") || event.starts_with("wait/io/") => "User I/O",
-        event
-            if ["Lock/", "LWLock/", "wait/lock/", "wait/synch/"]
-                .iter()
-                .any(|class| event.starts_with(class)) =>
-        {
-            "Concurrency"
-        }
-        _ => "Other",
-    }
 }

@@ -51,12 +51,17 @@ impl<'a> RunWindow<'a> {
         phases.map(window).collect()
     }
 
+    /// A part of the window, as everything that was recorded in it alone.
+    pub fn between(&self, from_ns: u64, to_ns: u64) -> Self {
+        Self { interval: self.interval.part(from_ns, to_ns), ..*self }
+    }
+
     pub fn scans(&self) -> bool {
         self.phase.group == Group::Scan
     }
 
     pub fn duration_ns(&self) -> u64 {
-        self.phase.window_end_ns - self.phase.window_start_ns
+        self.to_ns - self.from_ns
     }
 
     /// Sessions: those of the point, or as the settings have them.

@@ -262,6 +262,10 @@ const FAILURES: &[(&str, Spoil)] = &[
     ("unsteady", |run| run.in_bursts("role", "session")),
     ("noisy-neighbour", |run| run.set("host", "", "cpu_steal_ns", 500_000_000)),
     ("run-queue-delay", |run| run.set("event", "session/run queue", "time_ns", 8_000_000_000)),
+    ("late-start", |run| {
+        run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
+        run.set("operation", "select", "late_ns_sum", 6_000_000_000);
+    }),
 ];
 
 #[test]
@@ -338,6 +342,10 @@ const BLIND: &[(&str, Spoil)] = &[
         run.remove("block");
     }),
     ("run-queue-delay", |run| run.remove("event")),
+    ("late-start", |run| {
+        run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
+        run.remove("operation");
+    }),
 ];
 
 #[test]
@@ -351,6 +359,21 @@ fn a_rule_without_evidence_does_not_decide() {
         let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == *rule).unwrap();
         assert_eq!(verdict.outcome, Outcome::Inconclusive, "{rule}: {}", verdict.evidence);
         assert!(!verdict.evidence.is_empty() && verdict.cause.is_empty(), "{rule}");
+    }
+}
+
+#[test]
+fn rates_that_never_settled_are_warned_about() {
+    let mut fixture = healthy();
+    for (settled, outcome) in [(Some(true), Outcome::Pass), (Some(false), Outcome::Fail)] {
+        fixture.last().phase.settled = settled;
+        let findings = found(&fixture, None);
+        let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == "unsteady").unwrap();
+        assert_eq!(verdict.outcome, outcome, "{}", verdict.evidence);
+        if outcome == Outcome::Fail {
+            assert!(verdict.evidence.contains("did not settle in 11 s"), "{}", verdict.evidence);
+            assert!(verdict.concerns.contains(&"read_iops".to_owned()), "{:?}", verdict.concerns);
+        }
     }
 }
 

@@ -1,31 +1,21 @@
 //! What a file holds, derived from its path as databases lay out theirs.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FileType {
-    /// Tables, indexes, undo: what a checkpoint writes.
-    Data,
-    /// What a commit waits for and recovery reads: redo, write-ahead and binary logs.
-    Redo,
-    Temp,
-    /// Small files without which a database does not open.
-    Control,
-    /// What a file system keeps beside its files: its journal, inodes, directories.
-    Metadata,
-    Swap,
-    Other,
-}
+use blockstone_base::named;
 
-impl FileType {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Redo => "redo",
-            Self::Temp => "temp",
-            Self::Control => "control",
-            Self::Metadata => "file system metadata",
-            Self::Swap => "swap",
-            Self::Other => "other",
-        }
+named! {
+    #[derive(PartialOrd, Ord)]
+    FileType {
+        /// Tables, indexes, undo: what a checkpoint writes.
+        Data = "data",
+        /// What a commit waits for and recovery reads: redo, write-ahead and binary logs.
+        Redo = "redo",
+        Temp = "temp",
+        /// Small files without which a database does not open.
+        Control = "control",
+        /// What a file system keeps beside its files: its journal, inodes, directories.
+        Metadata = "file system metadata",
+        Swap = "swap",
+        Other = "other",
     }
 }
 

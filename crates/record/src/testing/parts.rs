@@ -200,6 +200,7 @@ pub fn phase(label: &str, group: Group) -> Phase {
         window_end_ns: 0,
         end_ns: 0,
         stop: Stop::TimeLimit,
+        settled: None,
         first_error: None,
         note: None,
     }

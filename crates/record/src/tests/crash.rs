@@ -69,12 +69,12 @@ fn check(dir: &Path, progress: &Progress) {
 fn every_prefix_of_file_operations_leaves_what_was_durable() {
     let parent = tempfile::tempdir().unwrap();
     let whole = FaultyDisk::default();
-    run(&whole, &parent.path().join("whole"), &mut Progress::default()).unwrap();
+    run(&whole, &parent.path().join("whole/runs/run"), &mut Progress::default()).unwrap();
     let operations = whole.operations();
     assert!(operations > 60, "the run has {operations} operations: too few to mean anything");
     for power_loss in [false, true] {
         for n in 0..=operations {
-            let dir = parent.path().join(format!("{power_loss}-{n}"));
+            let dir = parent.path().join(format!("{power_loss}-{n}/runs/run"));
             let disk = FaultyDisk::dying_after(n);
             let mut progress = Progress::default();
             let result = run(&disk, &dir, &mut progress);

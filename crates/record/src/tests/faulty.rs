@@ -21,6 +21,8 @@ struct State {
     unsynced: BTreeSet<PathBuf>,
     /// Renames that a power loss undoes: the new name and what it named before.
     renamed: Vec<(PathBuf, Option<Vec<u8>>)>,
+    /// Directories whose names a power loss takes, with all that is in them.
+    new_dirs: BTreeSet<PathBuf>,
 }
 
 struct FaultyOutput {
@@ -61,6 +63,12 @@ impl FaultyDisk {
                 None => fs::remove_file(path).unwrap(),
             }
         }
+        // The upper ones come first.
+        for dir in std::mem::take(&mut state.new_dirs) {
+            if dir.exists() {
+                fs::remove_dir_all(dir).unwrap();
+            }
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,7 +87,9 @@ impl FaultyDisk {
 
 impl Disk for FaultyDisk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        let _state = self.step()?;
+        let mut state = self.step()?;
+        let is_new = |dir: &&Path| !dir.exists();
+        state.new_dirs.extend(path.ancestors().take_while(is_new).map(Path::to_owned));
         System.create_dir(path)
     }
 
@@ -105,7 +115,9 @@ impl Disk for FaultyDisk {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         // What is durable is kept in `State`: waiting for the real disk would only take time.
-        self.step()?.renamed.retain(|(to, _)| parent(to) != path);
+        let mut state = self.step()?;
+        state.renamed.retain(|(to, _)| parent(to) != path);
+        state.new_dirs.retain(|dir| parent(dir) != path);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use blockstone_base::rng;
 use serde::{Deserialize, Serialize};
 
-use super::Copied;
+use super::{BLOCKS_MAX, Copied};
 use crate::digest::Fingerprint;
 use crate::mask::MaskedUnit;
 use crate::plan::Plan;
@@ -99,6 +99,31 @@ impl Detail {
             drawn_blocks: 0,
             drawn_zero: false,
         }
+    }
+
+    /// Whether it can have come about by this plan, in a scan of this many files.
+    pub fn is_sound(&self, plan: &Plan, files: usize) -> bool {
+        let grid = plan.grids()[plan.primary()];
+        let known = |file: FileId| (file as usize) < files;
+        let strip = |strip: &Strip| {
+            let bins = STRIP_BINS.min(strip.blocks as usize);
+            known(strip.file) && strip.blocks <= BLOCKS_MAX && bins > 0 && strip.bins.len() == bins
+        };
+        let run = |run: &Run| {
+            let numbers = [run.blocks, run.start, run.original_start];
+            known(run.file)
+                && known(run.original)
+                && run.blocks > 0
+                && numbers.iter().all(|&number| number <= BLOCKS_MAX)
+        };
+        self.block_bytes == u64::from(grid.block_bytes)
+            && self.offset_bytes == u64::from(grid.offset_bytes)
+            && (self.file == 0 || known(self.file))
+            && !(self.strip_is_open && self.strips.is_empty())
+            && self.strips.iter().all(strip)
+            && self.runs.iter().map(|kept| &kept.0).chain(&self.run).all(run)
+            && self.drawn.is_sound()
+            && self.drawn_blocks <= BLOCKS_MAX
     }
 
     pub fn begin_file(&mut self, file: FileId, bytes: u64) {

@@ -9,6 +9,8 @@ use crate::mask::Mask;
 use crate::plan::{Memory, Plan};
 use crate::table::{Place, Table};
 
+use super::BLOCKS_MAX;
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MaskedGrid {
     /// The grid; it begins where files begin.
@@ -64,6 +66,23 @@ impl Masked {
             file_units: 0,
             levels,
         }
+    }
+
+    /// Whether it can have come about by this plan.
+    pub fn is_sound(&self, plan: &Plan) -> bool {
+        let level_max = plan.levels().last().copied().unwrap_or_default();
+        let lane = |(lane, &mask): (&Lane, &Mask)| {
+            let sizes = lane.grids.iter().map(|masked| masked.grid.block_bytes);
+            lane.mask == mask
+                && lane.tower.levels() == level_max
+                && sizes.eq(self.levels.iter().map(|level| (UNIT_BYTES << level) as u32))
+                && lane.grids.iter().all(|masked| masked.mask == mask && masked.is_sound())
+        };
+        self.levels == plan.levels()
+            && self.units.is_sound(0)
+            && self.file_units <= BLOCKS_MAX
+            && self.lanes.len() == plan.masks.len()
+            && self.lanes.iter().zip(&plan.masks).all(lane)
     }
 
     pub fn grids(&self) -> impl Iterator<Item = &MaskedGrid> {
@@ -129,6 +148,13 @@ impl Masked {
 }
 
 impl MaskedGrid {
+    fn is_sound(&self) -> bool {
+        self.grid.offset_bytes == 0
+            && self.zero_blocks <= self.blocks
+            && self.blocks <= BLOCKS_MAX
+            && self.table.is_sound()
+    }
+
     #[inline]
     fn see(&mut self, print: Fingerprint, zero: Fingerprint) {
         self.blocks += 1;

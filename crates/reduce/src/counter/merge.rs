@@ -15,11 +15,9 @@ pub struct MergeError {
 }
 
 impl Counter {
-    /// Adds what another scan counted, of other files; they come behind those of this one.
-    ///
-    /// # Errors
-    /// When the two did not count the same grids, masks and compressors, or kept details of blocks
-    /// of other sizes; nothing is added then.
+    /// Adds what another scan counted, of other files; they come behind those of this one. Unless
+    /// both counted the same grids, masks and compressors, and kept details of blocks of one size,
+    /// nothing is added.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         if let Some(error) = self.differs(other) {
             return Err(error);
@@ -136,7 +134,7 @@ mod tests {
         let started = count(plan().with_masks(), &all[..2]);
         let document = serde_json::to_string(&started).unwrap();
         let mut again: Counter = serde_json::from_str(&document).unwrap();
-        again.awake();
+        again.awake().unwrap();
         for (parent, file) in started.set_rows() {
             again.put_set(parent, file).unwrap();
         }

@@ -19,6 +19,11 @@ pub struct Row {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
+    /// Its parts do not fit its plan, or each other.
+    #[error("its counter is not one that a scan of its plan leaves")]
+    Counter,
+    #[error("a file set names file {file}, but there are {files}")]
+    File { file: FileId, files: usize },
     #[error("a content names table {table}, but there are {tables}")]
     Table { table: usize, tables: usize },
     #[error("a content names file set {set}, but there are {sets}")]
@@ -59,19 +64,27 @@ impl Counter {
     }
 
     /// Makes a counter that came from a document ready to be filled.
-    pub fn awake(&mut self) {
+    ///
+    /// # Errors
+    /// When no scan can have left such a counter.
+    pub fn awake(&mut self) -> Result<(), RowError> {
+        if !self.is_sound() {
+            return Err(RowError::Counter);
+        }
         let level_max = self.plan.levels().last().copied().unwrap_or_default();
         self.zeros = Zeros::up_to(level_max);
         for lane in &mut self.lanes {
             lane.blocks_now = vec![Vec::new(); level_max + 1];
         }
+        Ok(())
     }
 
     /// The next set of files, in the order of [`Sets::rows`].
-    ///
-    /// # Errors
-    /// When it does not follow from those before it.
     pub fn put_set(&mut self, parent: u32, file: FileId) -> Result<(), RowError> {
+        let files = self.files.len();
+        if file as usize >= files {
+            return Err(RowError::File { file, files });
+        }
         let number = self.sets.count();
         match self.sets.push_row(parent, file) {
             Some(set) if set == SetId(number as u32) => Ok(()),
@@ -80,18 +93,22 @@ impl Counter {
     }
 
     /// One content of [`Counter::rows`].
-    ///
-    /// # Errors
-    /// When it cannot be of this counter.
     pub fn put(&mut self, row: Row) -> Result<(), RowError> {
         let Row { table, entry, sizes } = row;
         let sets = self.sets.count();
+        if entry.first.file() as usize >= self.files.len() {
+            return Err(RowError::Impossible { table });
+        }
         if table < self.grids.len() {
             let set = entry.set();
             if set.0 as usize >= sets {
                 return Err(RowError::Set { set: set.0, sets });
             }
             if let Some(sizes) = sizes {
+                let most = self.grids[table].grid.block_bytes;
+                if sizes.iter().any(|&size| size > most) {
+                    return Err(RowError::Impossible { table });
+                }
                 self.grids[table].sample.put(entry.print, sizes);
             }
         }
@@ -103,7 +120,8 @@ impl Counter {
             return Err(RowError::Impossible { table });
         }
         contents.add(entry);
-        Ok(())
+        // Contents that are all alike in their first bits would shrink the share to nothing.
+        if contents.is_sound() { Ok(()) } else { Err(RowError::Impossible { table }) }
     }
 
     pub fn set_rows(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
@@ -114,5 +132,73 @@ impl Counter {
         let tables = self.grids.iter_mut().map(|count| &mut count.table);
         let tables = tables.chain(self.masked.grids_mut().map(|masked| &mut masked.table));
         tables.chain([&mut self.chunks.table, &mut self.detail.drawn]).nth(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value as Json;
+
+    use super::super::tests::{count, files, plan};
+    use super::*;
+    use crate::table::Place;
+
+    fn document() -> Json {
+        serde_json::to_value(count(plan().with_masks(), &files(3))).unwrap()
+    }
+
+    /// What a counter says of a document in which one value is exchanged.
+    fn woken(path: &str, value: Json) -> Result<(), RowError> {
+        let mut document = document();
+        *document.pointer_mut(path).unwrap() = value;
+        serde_json::from_value::<Counter>(document).unwrap().awake()
+    }
+
+    #[test]
+    fn a_counter_whose_parts_do_not_fit_its_plan_is_refused() {
+        assert_eq!(woken("/zero_segments", 0.into()), Ok(()));
+        for (path, value) in [
+            ("/plan/primary", 99.into()),
+            ("/plan/grids", Json::Array(Vec::new())),
+            ("/plan/grids/0/block_bytes", 0.into()),
+            ("/plan/grids/0/block_bytes", u32::MAX.into()),
+            ("/plan/masks", Json::Array(Vec::new())),
+            ("/grids", Json::Array(Vec::new())),
+            ("/grids/0/zero_blocks", u64::MAX.into()),
+            ("/grids/0/table/share_log2", 64.into()),
+            ("/grids/0/table/slots_max", 0.into()),
+            ("/grids/0/sample/share_log2", u32::MAX.into()),
+            ("/lanes", Json::Array(Vec::new())),
+            ("/lanes/0/units/left", 1000.into()),
+            ("/lanes/0/tower/halves", Json::Array(Vec::new())),
+            ("/lanes/0/grids", Json::Array(Vec::new())),
+            ("/masked/levels", Json::Array(vec![60.into()])),
+            ("/masked/lanes/0/grids", Json::Array(Vec::new())),
+            ("/detail/strips/0/blocks", 0.into()),
+            ("/detail/strips/0/bins", Json::Array(Vec::new())),
+            ("/detail/block_bytes", 0.into()),
+            ("/files", Json::Array(Vec::new())),
+            ("/files/0/bytes", u64::MAX.into()),
+        ] {
+            assert_eq!(woken(path, value), Err(RowError::Counter), "{path}");
+        }
+    }
+
+    #[test]
+    fn rows_that_no_scan_leaves_are_refused() {
+        let mut small = plan();
+        small.memory_bytes = 1 << 20;
+        let mut counter = count(small, &files(3));
+        assert!(matches!(counter.put_set(0, 1000), Err(RowError::File { file: 1000, .. })));
+        let row = |print, file| {
+            let entry = Entry::new(print, Place::new(file, 0), 1);
+            Row { table: 0, entry, sizes: None }
+        };
+        assert_eq!(counter.put(row(5, 1000)), Err(RowError::Impossible { table: 0 }));
+        let large = Row { sizes: Some([u32::MAX; 4]), ..row(6, 0) };
+        assert_eq!(counter.put(large), Err(RowError::Impossible { table: 0 }));
+        // Their first bits are all zeros, as if they were of the smallest of shares.
+        let refused = (1..1 << 20).find_map(|print| counter.put(row(print, 0)).err());
+        assert_eq!(refused, Some(RowError::Impossible { table: 0 }));
     }
 }

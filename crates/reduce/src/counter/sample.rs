@@ -23,6 +23,11 @@ impl Sample {
         Self { sizes: HashMap::new(), contents_max, share_log2: 0 }
     }
 
+    /// Whether its share is one that a scan can get to.
+    pub(super) fn is_sound(&self) -> bool {
+        self.share_log2 <= u128::BITS
+    }
+
     /// Whether this content, which is new, is to be compressed.
     #[inline]
     pub(super) fn wants(&mut self, print: Fingerprint) -> bool {

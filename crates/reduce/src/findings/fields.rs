@@ -4,7 +4,7 @@ use crate::counter::{Counter, MaskedGrid};
 use crate::estimate::{self, Interval};
 use crate::grid::Grid;
 use crate::mask::Mask;
-use crate::page::{FIELDS, Field, registry};
+use crate::page::{Field, registry};
 
 use super::FileNote;
 
@@ -57,7 +57,7 @@ pub(super) fn costs(counter: &Counter, files: &[FileNote], block_bytes: u32) -> 
             dedup_ratio_only: under(Mask::all_but(field))?,
         })
     };
-    FIELDS.into_iter().filter_map(cost).collect()
+    Field::ALL.iter().copied().filter_map(cost).collect()
 }
 
 /// What the formats of these files call a class.

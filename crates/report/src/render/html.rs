@@ -9,6 +9,7 @@ mod ruler;
 mod shapes;
 mod table;
 
+use blockstone_base::table::{Heading, Merge};
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as Safe};
@@ -20,6 +21,7 @@ use crate::ReportError;
 use crate::chart::Chart;
 use crate::render::terminal::{self, Style};
 use crate::report::{Block, Detail, Report, Section, Tone};
+use crate::timeline::Sliced;
 use cards::{Card, Group};
 use chart::{Drawing, Time};
 use table::Grid;
@@ -45,7 +47,7 @@ struct Page<'a> {
     /// How many passed, for the line of verdicts.
     passed: usize,
     sections: Vec<Chapter>,
-    notes: &'a [String],
+    notes: Vec<String>,
     recording: &'a str,
     tool_version: &'a str,
     plain: String,
@@ -80,12 +82,10 @@ enum Part {
 }
 
 /// Renders a report as one page of HTML.
-///
-/// # Errors
-/// When the template, which is part of this binary, is faulty.
 pub fn page(report: &Report) -> Result<String, ReportError> {
     let sections = chapters(report);
     let data = data(report, &sections);
+    let notes = report.notes.iter().cloned().chain(follows(report, &sections)).collect();
     let style = Style { color: false, width: TEXT_WIDTH };
     let page = Page {
         verb: &report.verb,
@@ -103,7 +103,7 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         verdicts: judged(&report.verdicts),
         passed: report.verdicts.iter().filter(|v| v.outcome == Outcome::Pass).count(),
         sections,
-        notes: &report.notes,
+        notes,
         recording: &report.recording,
         tool_version: &report.tool_version,
         plain: terminal::text(report, true, &style),
@@ -122,6 +122,38 @@ fn chapters(report: &Report) -> Vec<Chapter> {
     let mut places = Places { charts: 0, tables: 0, time };
     let shown = report.sections.iter().filter(|section| section.detail != Detail::Terminal);
     shown.map(|section| chapter(section, report, &mut places)).collect()
+}
+
+/// Which tables a chosen window changes, and what else it does to them; none without slices.
+fn follows(report: &Report, sections: &[Chapter]) -> Option<String> {
+    let timeline = report.timeline.as_ref().filter(|timeline| !timeline.tables.is_empty())?;
+    let titles = |timed: bool| {
+        let parts = sections.iter().flat_map(|section| &section.parts);
+        let found = parts.filter_map(|part| match part {
+            Part::Table(grid) if grid.timed == timed => Some(grid.title.as_str()),
+            _ => None,
+        });
+        found.collect::<Vec<&str>>().join(", ")
+    };
+    let mut sentences = vec![format!(
+        "A window chosen on a chart over time changes these tables: {}. Their rates are then plain \
+         means, without an interval.",
+        titles(true)
+    )];
+    let has_gaps = |sliced: &Sliced| sliced.rows.iter().any(Option::is_none);
+    if timeline.tables.iter().any(has_gaps) {
+        sentences.push("Those of measured windows leave out warm-up.".to_owned());
+    }
+    let is_quantile = |column: &Heading| matches!(column.merge, Merge::Quantile(_));
+    if report.tables().any(|table| table.columns.iter().any(is_quantile)) {
+        let exact = "Quantiles over more than one slice of latencies are exact to a sixteenth.";
+        sentences.push(exact.to_owned());
+    }
+    let whole = titles(false);
+    if !whole.is_empty() {
+        sentences.push(format!("These are always of the whole recording: {whole}."));
+    }
+    Some(sentences.join(" "))
 }
 
 /// How many charts and tables there are already, and the time that charts share.

@@ -27,7 +27,17 @@ fn the_page_is_one_small_file_and_asks_the_network_for_nothing() {
     }
     assert!(page.len() < 150_000, "{} bytes", page.len());
     let script = include_str!("../../templates/page.js");
-    assert!(script.len() <= 27_000, "the script has {} bytes", script.len());
+    assert!(script.len() <= 28_500, "the script has {} bytes", script.len());
+}
+
+#[test]
+fn the_page_says_which_tables_a_chosen_window_changes() {
+    let shown = page(&sample::report());
+    let changes = "changes these tables: The load, Where the time went, Disks, Latencies. ";
+    assert!(shown.contains(changes));
+    assert!(shown.contains("always of the whole recording: Every point measured, The machine."));
+    let without = Report { timeline: None, ..sample::report() };
+    assert!(!page(&without).contains("changes these tables"));
 }
 
 #[test]

@@ -170,9 +170,7 @@ pub struct IoTracer {
 
 impl IoTracer {
     /// Starts to count block requests, and system calls if wanted, of the processes of `tgids`.
-    ///
-    /// # Errors
-    /// When the kernel does not take the programs.
+    /// Fails when the kernel does not take the programs.
     pub fn start(system_calls: bool, tgids: &BTreeSet<u32>) -> Result<Self, BpfError> {
         let loaded = Loaded::new(OBJECT)?;
         let mut tracer = Self {
@@ -191,10 +189,8 @@ impl IoTracer {
     }
 
     /// From now on counts these processes and the children they will have, and threads of the
-    /// kernel at the block layer; with an empty set, all processes.
-    ///
-    /// # Errors
-    /// When there is no room for that many.
+    /// kernel at the block layer; with an empty set, all processes. Fails when there is no room for
+    /// that many.
     pub fn want(&mut self, tgids: &BTreeSet<u32>) -> Result<(), BpfError> {
         for tgid in self.set.difference(tgids) {
             self.wanted.remove(tgid).map_err(on("write", "wanted"))?;
@@ -209,25 +205,16 @@ impl IoTracer {
     }
 
     /// Gives the sums of every key as they are now.
-    ///
-    /// # Errors
-    /// When the kernel cannot copy them.
     pub fn each(&mut self, visit: impl FnMut(&IoKey, &IoTotals)) -> Result<(), BpfError> {
         self.totals.each(visit).map_err(on("read", "totals"))
     }
 
     /// Removes a key and returns its last sums.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub fn take(&self, key: &IoKey) -> Result<Option<IoTotals>, BpfError> {
         self.totals.take(key).map_err(on("read", "totals"))
     }
 
     /// The path of a key's file within its file system when first seen; none without a name.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub fn path_of(&self, key: &IoKey) -> Result<Option<String>, BpfError> {
         let Subject::File { .. } = key.subject() else { return Ok(None) };
         let found = self.files.get(&key.file).map_err(on("read", "files"))?;

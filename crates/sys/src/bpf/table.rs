@@ -4,6 +4,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
 
 /// What the kernel may fill in and read byte by byte.
 ///
@@ -28,28 +29,32 @@ enum Command {
     LookupBatch = 24,
 }
 
-/// The arguments of bpf(2) for one element.
+/// The arguments of bpf(2) for one element. Addresses are pointers, not numbers: the compiler must
+/// know that the kernel reads and writes what they point to.
 #[repr(C)]
-struct Element {
+struct Element<K, V> {
     map: u32,
     padding: u32,
-    key: u64,
-    value: u64,
+    key: *const K,
+    value: *mut V,
     flags: u64,
 }
 
 /// The arguments of bpf(2) for many elements.
 #[repr(C)]
-struct Batch {
-    from: u64,
-    to: u64,
-    keys: u64,
-    values: u64,
+struct Batch<K, V> {
+    from: *const u64,
+    to: *mut u64,
+    keys: *mut MaybeUninit<K>,
+    values: *mut MaybeUninit<V>,
     count: u32,
     map: u32,
     element_flags: u64,
     flags: u64,
 }
+
+/// The kernel's union of arguments has 64 bits for each address.
+const _: () = assert!(size_of::<Element<u8, u8>>() == 32 && size_of::<Batch<u8, u8>>() == 56);
 
 const BATCH: usize = 512;
 
@@ -81,12 +86,14 @@ impl<K: Plain, V: Plain> Table<K, V> {
     }
 
     pub fn set(&self, key: &K, value: &V) -> io::Result<()> {
-        call(Command::Update, &mut self.element(key, (&raw const *value).addr())).map(drop)
+        // The kernel only reads it.
+        let value = (&raw const *value).cast_mut();
+        bpf(Command::Update, &mut self.element(key, value)).map(drop)
     }
 
     /// Removes a key, if it is there.
     pub fn remove(&self, key: &K) -> io::Result<()> {
-        match call(Command::Delete, &mut self.element(key, 0)) {
+        match bpf(Command::Delete, &mut self.element(key, ptr::null_mut())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other.map(drop),
         }
@@ -100,16 +107,16 @@ impl<K: Plain, V: Plain> Table<K, V> {
         loop {
             let before = place;
             let mut batch = Batch {
-                from: if is_first { 0 } else { before.as_ptr().addr() as u64 },
-                to: place.as_mut_ptr().addr() as u64,
-                keys: self.keys.as_mut_ptr().addr() as u64,
-                values: self.values.as_mut_ptr().addr() as u64,
+                from: if is_first { ptr::null() } else { before.as_ptr() },
+                to: place.as_mut_ptr(),
+                keys: self.keys.as_mut_ptr(),
+                values: self.values.as_mut_ptr(),
                 count: self.keys.len() as u32,
                 map: self.fd.as_raw_fd() as u32,
                 element_flags: 0,
                 flags: 0,
             };
-            let done = match call(Command::LookupBatch, &mut batch) {
+            let done = match bpf(Command::LookupBatch, &mut batch) {
                 Ok(_) => false,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => true,
                 // One bucket of the map has more elements than there is room for.
@@ -139,8 +146,8 @@ impl<K: Plain, V: Plain> Table<K, V> {
 
     fn fetch(&self, command: Command, key: &K) -> io::Result<Option<V>> {
         let mut value = MaybeUninit::<V>::uninit();
-        let mut element = self.element(key, value.as_mut_ptr().addr());
-        match call(command, &mut element) {
+        let mut element = self.element(key, value.as_mut_ptr());
+        match bpf(command, &mut element) {
             // SAFETY: the kernel filled it, and any bytes are valid.
             Ok(_) => Ok(Some(unsafe { value.assume_init() })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -148,9 +155,8 @@ impl<K: Plain, V: Plain> Table<K, V> {
         }
     }
 
-    fn element(&self, key: &K, value: usize) -> Element {
-        let key = (&raw const *key).addr() as u64;
-        Element { map: self.fd.as_raw_fd() as u32, padding: 0, key, value: value as u64, flags: 0 }
+    fn element(&self, key: &K, value: *mut V) -> Element<K, V> {
+        Element { map: self.fd.as_raw_fd() as u32, padding: 0, key, value, flags: 0 }
     }
 }
 
@@ -163,11 +169,105 @@ fn sizes(fd: &OwnedFd) -> io::Result<(usize, usize)> {
     Ok((key as usize, value as usize))
 }
 
-fn call<T>(command: Command, arguments: &mut T) -> io::Result<i64> {
+#[cfg(all(test, miri))]
+use tests::bpf;
+
+#[cfg(not(all(test, miri)))]
+fn bpf<T>(command: Command, arguments: &mut T) -> io::Result<i64> {
     let arguments = (&raw mut *arguments).cast::<libc::c_void>();
     // SAFETY: `arguments` is what the command takes, of the size given; addresses in it point to
     // memory that lives during the call and has the map's sizes, which `Table::new` checked.
     let answer =
         unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_int, arguments, size_of::<T>()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+/// A map of the kernel in this process: under Miri, which has no bpf(2) and checks that each
+/// address given to it may be read and written. `cargo +nightly miri test -p blockstone-sys
+/// --no-default-features bpf::table`, with `MIRIFLAGS=-Zmiri-disable-isolation`.
+#[cfg(all(test, miri))]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    thread_local! {
+        static MAP: RefCell<BTreeMap<u32, u64>> = RefCell::default();
+    }
+
+    pub fn bpf<T>(command: Command, arguments: &mut T) -> io::Result<i64> {
+        let arguments = &raw mut *arguments;
+        MAP.with_borrow_mut(|map| match command {
+            // SAFETY: as the kernel, this believes that the arguments fit the command.
+            Command::LookupBatch => unsafe { batch(map, &mut *arguments.cast()) },
+            // SAFETY: as above.
+            _ => unsafe { element(map, command, &*arguments.cast()) },
+        })
+    }
+
+    /// # Safety
+    /// The element's addresses may be read, and written where the command does.
+    unsafe fn element(
+        map: &mut BTreeMap<u32, u64>,
+        command: Command,
+        element: &Element<u32, u64>,
+    ) -> io::Result<i64> {
+        // SAFETY: promised by the caller.
+        let key = unsafe { element.key.read() };
+        let found = match command {
+            Command::Update => {
+                // SAFETY: promised by the caller.
+                map.insert(key, unsafe { element.value.read() });
+                return Ok(0);
+            }
+            Command::Lookup => map.get(&key).copied(),
+            _ => map.remove(&key),
+        };
+        let found = found.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        if !matches!(command, Command::Delete) {
+            // SAFETY: promised by the caller.
+            unsafe { element.value.write(found) };
+        }
+        Ok(0)
+    }
+
+    /// # Safety
+    /// The batch's addresses may be read and written.
+    unsafe fn batch(map: &BTreeMap<u32, u64>, batch: &mut Batch<u32, u64>) -> io::Result<i64> {
+        // SAFETY: promised by the caller.
+        let start = if batch.from.is_null() { 0 } else { unsafe { batch.from.read() } };
+        let rest: Vec<_> = map.iter().skip(start as usize).take(batch.count as usize).collect();
+        for (at, (key, value)) in rest.iter().enumerate() {
+            // SAFETY: promised by the caller, for `count` of both.
+            unsafe {
+                batch.keys.add(at).write(MaybeUninit::new(**key));
+                batch.values.add(at).write(MaybeUninit::new(**value));
+            }
+        }
+        let end = start as usize + rest.len();
+        // SAFETY: promised by the caller.
+        unsafe { batch.to.write(end as u64) };
+        batch.count = rest.len() as u32;
+        if end == map.len() { Err(io::ErrorKind::NotFound.into()) } else { Ok(0) }
+    }
+
+    #[test]
+    fn what_the_kernel_reads_and_writes_is_what_was_pointed_to() {
+        let fd = std::fs::File::open("/dev/null").unwrap().into();
+        let mut table: Table<u32, u64> =
+            Table { fd, keys: Vec::new(), values: Vec::new(), types: PhantomData };
+        for key in 0..600 {
+            table.set(&key, &(u64::from(key) * 3)).unwrap();
+        }
+        assert_eq!(table.get(&7).unwrap(), Some(21));
+        assert_eq!(table.take(&7).unwrap(), Some(21));
+        assert_eq!(table.get(&7).unwrap(), None);
+        table.remove(&8).unwrap();
+        table.remove(&8).unwrap();
+        let mut seen = Vec::new();
+        table.each(|key, value| seen.push((*key, *value))).unwrap();
+        assert_eq!(seen.len(), 598);
+        assert!(seen.iter().all(|(key, value)| *value == u64::from(*key) * 3));
+    }
 }

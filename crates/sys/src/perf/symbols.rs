@@ -37,10 +37,8 @@ pub struct Symbol<'a> {
 const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 
 impl KernelSymbols {
-    /// Reads them. `root` is that of `/proc`.
-    ///
-    /// # Errors
-    /// When the file cannot be read; of kind `PermissionDenied` when it hides the addresses.
+    /// Reads them. `root` is that of `/proc`. Fails when the file cannot be read; of kind
+    /// `PermissionDenied` when it hides the addresses.
     pub fn read(root: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(under(root, "/proc/kallsyms"))?;
         let read = Self::parse(&text);

@@ -11,7 +11,7 @@ use blockstone_sys::account;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::product;
+use super::{answer, product};
 use crate::sql::error::{During, SqlError};
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::session::COUNTED_BY_SESSIONS;
@@ -20,6 +20,7 @@ use crate::sql::{Member, Seen, Watcher};
 use crate::target::Description;
 use crate::unmeasured::{Missing, absent, some};
 
+const SETTINGS: &str = include_str!("../../sql/mariadb/settings.sql");
 const WAITS: &str = include_str!("../../sql/mariadb/waits.sql");
 /// Whether the server knows what its sessions wait for.
 const KNOWS_WAITS: &str = "SELECT COUNT(*) FROM performance_schema.setup_consumers
@@ -47,24 +48,6 @@ pub const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
 /// Requests of all kinds, for the server as a whole.
 pub const TRANSFERS: [&str; 4] =
     ["Innodb_data_reads", "Innodb_data_read", "Innodb_data_writes", "Innodb_data_written"];
-
-/// Settings that decide what a server does with its storage.
-const SETTINGS: [&str; 14] = [
-    "innodb_buffer_pool_size",
-    "innodb_page_size",
-    "innodb_flush_log_at_trx_commit",
-    "innodb_flush_method",
-    "innodb_doublewrite",
-    "innodb_log_file_size",
-    "innodb_io_capacity",
-    "innodb_use_native_aio",
-    "innodb_checksum_algorithm",
-    "innodb_adaptive_hash_index",
-    "innodb_read_io_threads",
-    "sync_binlog",
-    "log_bin",
-    "performance_schema",
-];
 
 pub struct Counters {
     link: Conn,
@@ -144,8 +127,7 @@ fn status(link: &mut Conn) -> Result<HashMap<String, u64>, SqlError> {
 const READ_SETTINGS: &str = "read settings";
 
 pub fn settings(link: &mut Conn) -> Result<Vec<(String, String)>, SqlError> {
-    let all: Vec<(String, String)> = link.query("SHOW GLOBAL VARIABLES").during(READ_SETTINGS)?;
-    Ok(all.into_iter().filter(|(name, _)| SETTINGS.contains(&name.as_str())).collect())
+    answer::rows(link, SETTINGS).during(READ_SETTINGS)
 }
 
 /// Version, settings, and what this version does not count.

@@ -1,6 +1,6 @@
 //! A private server: its programs, and how it is made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use blockstone_sys::child::Signal;
@@ -54,6 +54,10 @@ impl Recipe for Programs {
         let programs = spec.programs.as_deref();
         let find = |name| scratch::find(name, programs, &PROGRAMS);
         Ok(Self { install: find("mariadb-install-db")?, daemon: find("mariadbd")? })
+    }
+
+    fn program(&self) -> &Path {
+        &self.daemon
     }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {

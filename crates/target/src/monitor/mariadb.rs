@@ -183,8 +183,8 @@ impl Monitor for Mariadb {
 
     fn reconnect(&mut self) -> Result<(), SqlError> {
         self.link = Link::open(&self.address)?;
-        self.status.connected_anew();
-        self.counted.connected_anew();
+        self.status.reconnected();
+        self.counted.reconnected();
         self.sample = Sample::default();
         self.recent.forget();
         Ok(())

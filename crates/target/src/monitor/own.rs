@@ -43,7 +43,7 @@ impl Own {
     }
 
     /// After a reconnect: what that took is charged to no session.
-    pub fn connected_anew(&mut self) {
+    pub fn reconnected(&mut self) {
         self.commits.iter_mut().for_each(|commits| commits.shift = None);
         self.time.iter_mut().for_each(|time| time.last = None);
     }
@@ -54,9 +54,9 @@ impl Own {
         let (raw, own) = (commits as i64, self.transactions);
         let fresh = || Commits { total: Rising::new(raw), shift: None, reported: raw };
         let known = self.commits.get_or_insert_with(fresh);
-        let others = known.total.at(raw) - own;
-        let shift = *known.shift.get_or_insert(known.reported - others);
-        known.reported = known.reported.max(others + shift);
+        let others = known.total.at(raw).saturating_sub(own);
+        let shift = *known.shift.get_or_insert(known.reported.saturating_sub(others));
+        known.reported = known.reported.max(others.saturating_add(shift));
         known.reported as u64
     }
 
@@ -87,7 +87,7 @@ impl Time {
         self.owed_ns = (self.owed_ns + own_ns).min(self.recent_ns.iter().sum());
         let taken_ns = all_ns.min(self.owed_ns);
         self.owed_ns -= taken_ns;
-        self.told_ns += all_ns - taken_ns;
+        self.told_ns = self.told_ns.saturating_add(all_ns - taken_ns);
     }
 }
 
@@ -118,11 +118,23 @@ mod tests {
     }
 
     #[test]
+    fn counts_that_no_server_has_do_not_overflow() {
+        let mut own = Own::default();
+        own.sent(Instant::now());
+        for count in [0, 1 << 63, u64::MAX, i64::MAX as u64, 1 << 63, 5] {
+            own.off_commits(count);
+            own.off_time(count);
+        }
+        own.reconnected();
+        own.off_commits(1 << 63);
+    }
+
+    #[test]
     fn a_server_that_came_back_goes_on() {
         let mut own = Own::default();
         own.off_commits(50);
         assert_eq!((own.off_commits(60), own.off_time(9)), (60, 9));
-        own.connected_anew();
+        own.reconnected();
         assert_eq!((own.off_commits(4), own.off_time(2)), (60, 9));
         assert_eq!((own.off_commits(6), own.off_time(3)), (62, 10));
     }

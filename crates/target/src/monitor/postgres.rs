@@ -22,7 +22,7 @@ use super::values::{Values, row, whole};
 use super::{APPLICATION, Monitor, Server};
 use crate::postgres::Address;
 use crate::postgres::FAMILY;
-use crate::postgres::views::{CHECKPOINTS, Forms, OTHERS, WAL, processes, statistics};
+use crate::postgres::views::{CHECKPOINTS, Forms, OTHERS, WAL, processes, statistics, value};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::sql::host::ServerAddress;
@@ -131,10 +131,10 @@ impl Postgres {
         }
         if let Some(row) = link.ask(&mut queries.redo, &[])?.first() {
             self.tracked = Tracked {
-                counts: row.get("counts"),
-                io_times: row.get("io_times"),
-                redo_times: row.get("redo_times"),
-                redo_flushes: row.get("redo_flushes_apart"),
+                counts: value(row, "counts")?,
+                io_times: value(row, "io_times")?,
+                redo_times: value(row, "redo_times")?,
+                redo_flushes: value(row, "redo_flushes_apart")?,
             };
             values.extend(statistics(row));
         }
@@ -165,7 +165,8 @@ impl Postgres {
         if !pids.is_empty() {
             rows = self.link.ask(&mut self.queries.per_session, &[&pids])?;
         }
-        let of = |pid: u32| rows.iter().find(|row| row.get::<_, i32>(0) as u32 == pid);
+        let is = |row: &Row, pid| row.try_get::<_, i32>(0).is_ok_and(|of| of as u32 == pid);
+        let of = |pid: u32| rows.iter().find(|row| is(row, pid));
         for (pid, member) in sessions {
             let (charged, counted) = (member.and_then(charged), of(pid));
             let has_ended = if member.is_some() { charged.is_none() } else { counted.is_none() };
@@ -226,7 +227,7 @@ impl Monitor for Postgres {
         readings.extend([&INSTANCE, &SQL, &DATABASE].map(|schema| whole(schema, &self.values)));
         if self.queries.io.is_answered() {
             let rows = self.link.ask(&mut self.queries.io, &[])?;
-            readings.extend(io::readings(&rows, self.tracked));
+            readings.extend(io::readings(&rows, self.tracked)?);
         } else {
             let block_bytes = self.link.block_bytes();
             readings.extend(io::old_readings(&self.values, block_bytes));
@@ -272,7 +273,7 @@ impl Monitor for Postgres {
         let mut link = Link::open(&self.address)?;
         self.queries = Queries::new(&mut link)?;
         std::mem::swap(&mut link.own, &mut self.link.own);
-        link.own.connected_anew();
+        link.own.reconnected();
         self.link = link;
         self.recent.forget();
         Ok(())

@@ -35,7 +35,7 @@ impl Rising {
 
     /// Its total at the server's value `raw`.
     pub fn at(&mut self, raw: i64) -> i64 {
-        self.total += (raw - self.last).max(0);
+        self.total = self.total.saturating_add(raw.saturating_sub(self.last).max(0));
         self.last = raw;
         self.total
     }

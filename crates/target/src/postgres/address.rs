@@ -1,6 +1,7 @@
 //! The address of a server: who, where, which database, and how to say it without the password.
 
 use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,6 +34,20 @@ pub fn cause(error: &postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
+/// Whether the connection was made and then ended, or brought what is not the protocol.
+fn is_no_answer(error: &postgres::Error) -> bool {
+    const ENDED: [ErrorKind; 6] = [
+        ErrorKind::UnexpectedEof,
+        ErrorKind::ConnectionReset,
+        ErrorKind::ConnectionAborted,
+        ErrorKind::BrokenPipe,
+        ErrorKind::InvalidData,
+        ErrorKind::InvalidInput,
+    ];
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    error.as_db_error().is_none() && cause.is_none_or(|cause| ENDED.contains(&cause.kind()))
+}
+
 impl ServerAddress for Address {
     type Connection = Client;
 
@@ -44,6 +59,9 @@ impl ServerAddress for Address {
             hint: "postgres://user@host/database, postgres://user@%2Frun%2Fpostgresql/database, or \
                    postgres:scratch",
         };
+        if !rest.starts_with("//") {
+            return Err(refuse("it is no URL: `//` must follow `postgres:`".to_owned()));
+        }
         let mut config: Config = text.parse().map_err(|error| refuse(cause(&error)))?;
         if config.get_user().is_none() {
             let from =
@@ -111,8 +129,15 @@ impl ServerAddress for Address {
         ];
         self.config.connect(NoTls).map_err(|error| {
             let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
-            let hint = known.map_or(OTHERWISE, |(_, hint)| hint).to_owned();
-            SqlError::Connect { server: self.name.clone(), why: error.said(), hint }
+            let (why, hint) = match known {
+                Some((_, hint)) => (error.said(), hint),
+                None if is_no_answer(&error) => (
+                    format!("what listens there does not answer as PostgreSQL ({})", error.said()),
+                    "check host and port, and that they are those of a PostgreSQL server",
+                ),
+                None => (error.said(), OTHERWISE),
+            };
+            SqlError::Connect { server: self.name.clone(), why, hint: hint.to_owned() }
         })
     }
 
@@ -145,6 +170,8 @@ impl ServerAddress for Address {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
     use super::*;
 
     #[test]
@@ -157,7 +184,42 @@ mod tests {
             let error = Address::parse(wrong).unwrap_err().to_string();
             assert!(error.contains("\nhint: "), "{error}");
         }
+        for no_url in ["foo", "", "/etc/passwd", "host=/run user=me"] {
+            let error = Address::parse(no_url).unwrap_err().to_string();
+            assert!(error.contains("`//` must follow") && !error.contains("EOF"), "{error}");
+        }
         let error = Address::parse("//me@no-such-host.invalid/d").unwrap_err().to_string();
         assert!(error.contains("no-such-host.invalid cannot be resolved"), "{error}");
+    }
+
+    /// The error of connecting to what answers `answer` and closes.
+    fn refused_by(answer: &'static [u8]) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = [0; 64];
+            let _ = stream.read(&mut asked);
+            stream.write_all(answer).unwrap();
+        });
+        let address = Address::parse(&format!("//me@127.0.0.1:{port}/d")).unwrap();
+        let error = address.connect().map(drop).unwrap_err().to_string();
+        server.join().unwrap();
+        error
+    }
+
+    #[test]
+    fn what_is_no_postgresql_is_named_with_a_hint() {
+        for answer in [&b""[..], b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH\r\n"] {
+            let error = refused_by(answer);
+            assert!(error.contains("does not answer as PostgreSQL"), "{error}");
+            assert!(
+                error.contains("127.0.0.1:") && error.contains("\nhint: check host"),
+                "{error}"
+            );
+        }
+        let closed = Address::parse("//me@127.0.0.1:1/d").unwrap().connect().map(drop);
+        let error = closed.unwrap_err().to_string();
+        assert!(error.contains("refused") && error.contains("is running"), "{error}");
     }
 }

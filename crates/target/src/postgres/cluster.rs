@@ -1,6 +1,6 @@
 //! A private cluster: its programs, and how it is made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use blockstone_sys::child::Signal;
@@ -35,6 +35,10 @@ impl Recipe for Cluster {
         let programs = spec.programs.as_deref();
         let find = |name| scratch::find(name, programs, &PROGRAMS);
         Ok(Self { initdb: find("initdb")?, postgres: find("postgres")? })
+    }
+
+    fn program(&self) -> &Path {
+        &self.postgres
     }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {

@@ -175,12 +175,8 @@ fn unmeasured(version: u32, settings: &[(String, String)]) -> Missing {
     ];
     const SINCE: [(u32, &[&str]); 2] =
         [(14, &["full_page_images", "redo_writes", "flushes"]), (18, &["redo_written_bytes"])];
-    let later = |version: u32| {
-        Unmeasured::NotInVersion(format!(
-            "available from PostgreSQL \
-                                                                 {version}"
-        ))
-    };
+    let later =
+        |version: u32| Unmeasured::NotInVersion(format!("available from PostgreSQL {version}"));
     let since =
         |name: &str| SINCE.iter().find(|(_, names)| names.contains(&name)).map(|(since, _)| *since);
     let counted = |name: &str| {

@@ -1,11 +1,14 @@
 //! Views whose form differs between versions, what their columns are called here, and what the
 //! server's processes are called.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{DATABASE, INSTANCE, ROLE, SQL};
 use blockstone_sys::account;
+use postgres::row::RowIndex;
+use postgres::types::FromSql;
 use postgres::{Client, Row};
 
 use crate::sql::Member;
@@ -27,29 +30,20 @@ pub const WAL: &Forms = &[
     (18, include_str!("../../sql/postgres/wal_18.sql")),
 ];
 
-/// Settings that decide what a server does with its storage.
-const SETTINGS: [&str; 16] = [
-    "shared_buffers",
-    "block_size",
-    "fsync",
-    "synchronous_commit",
-    "full_page_writes",
-    "wal_level",
-    "wal_compression",
-    "data_checksums",
-    "max_wal_size",
-    "checkpoint_timeout",
-    "autovacuum",
-    "track_io_timing",
-    "huge_pages",
-    "max_connections",
-    "io_method",
-    "debug_io_direct",
-];
+const SETTINGS: &str = include_str!("../../sql/postgres/settings.sql");
 
 /// The form of a view that `version` has; none when it came later.
 pub fn form(forms: &Forms, version: u32) -> Option<&'static str> {
     forms.iter().rev().find(|(since, _)| *since <= version).map(|(_, text)| *text)
+}
+
+/// A value of an answer. What answers may be of a version that is not known, or no PostgreSQL: the
+/// column may be absent, or of another type.
+pub fn value<'a, T: FromSql<'a>>(
+    row: &'a Row,
+    index: impl RowIndex + Display,
+) -> Result<T, SqlError> {
+    row.try_get(index).during("read the server's answer")
 }
 
 /// The columns of a row that are those of a series on the server as a whole.
@@ -73,7 +67,7 @@ pub fn old_transfers(statistics: &[(&str, u64)], block_bytes: u64) -> Vec<Readin
         ("background writer", Some(0), known("writer_written_blocks")),
     ];
     let reading = |(role, reads, writes): (&str, Option<u64>, Option<u64>)| {
-        let bytes = |ios: Option<u64>| ios.map(|ios| ios * block_bytes);
+        let bytes = |ios: Option<u64>| ios.and_then(|ios| ios.checked_mul(block_bytes));
         let values = [reads, bytes(reads), None, writes, bytes(writes), None];
         Reading { probe: ROLE.probe, object: role.to_owned(), cells: values.map(Cell::from).into() }
     };
@@ -84,9 +78,9 @@ pub fn old_transfers(statistics: &[(&str, u64)], block_bytes: u64) -> Vec<Readin
 pub fn identity(link: &mut Client) -> Result<(String, Vec<(String, String)>), SqlError> {
     const READ: &str = "read settings";
     let row = link.query_one("SELECT current_setting('server_version')", &[]).during(READ)?;
-    let ask = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
-    let rows = link.query(ask, &[&&SETTINGS[..]]).during(READ)?;
-    Ok((row.get(0), rows.into_iter().map(|row| (row.get(0), row.get(1))).collect()))
+    let rows = link.query(SETTINGS, &[]).during(READ)?;
+    let settings = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
+    Ok((value(&row, 0)?, settings.collect::<Result<_, SqlError>>()?))
 }
 
 /// The main process of the server that `own`, one of its processes, belongs to.

@@ -12,10 +12,8 @@ use crate::target::{Loading, Progress, unless};
 
 const TELL: Duration = Duration::from_millis(50);
 
-/// Fills all tables of `content`.
-///
-/// # Errors
-/// The first error of a loader, and [`SqlError::Interrupted`] when `progress` ended it.
+/// Fills all tables of `content`. Fails with the first error of a loader, or
+/// [`SqlError::Interrupted`] when `progress` ended it.
 pub fn fill<D: Database>(
     database: &D,
     content: &Content,

@@ -1,5 +1,7 @@
 //! A private server: made for a run, reached through a socket in its own directory, gone with it.
 
+use std::path::Path;
+
 use blockstone_sys::child::Signal;
 
 use super::error::SqlError;
@@ -26,6 +28,9 @@ pub trait Recipe: Sized {
     /// Finds the programs that make and serve it.
     fn find(spec: &TargetSpec) -> Result<Self, SqlError>;
 
+    /// The server's.
+    fn program(&self) -> &Path;
+
     /// Makes what it needs in its home, and starts it.
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError>;
 
@@ -33,13 +38,10 @@ pub trait Recipe: Sized {
 }
 
 impl<A: ServerAddress> PrivateServer<A> {
-    /// Makes and starts it in the first place of `spec`.
-    ///
-    /// # Errors
-    /// When it cannot be made or does not answer. Its place is then as it was.
+    /// Makes and starts it in the first place of `spec`. When that fails, the place is as it was.
     pub fn make<R: Recipe<Address = A>>(spec: &TargetSpec) -> Result<Self, SqlError> {
         let recipe = R::find(spec)?;
-        let home = Home::make(&spec.first_place(), R::USERS)?;
+        let home = Home::make(&spec.first_place(), recipe.program(), R::USERS)?;
         let started = recipe.start(spec, &home).and_then(|mut server| {
             let address = R::address(&home);
             server.wait_for(|| Ok(address.connect().ok().map(drop)))?;
@@ -49,7 +51,7 @@ impl<A: ServerAddress> PrivateServer<A> {
             Ok((server, address)) => Ok(Self { address, home, server, end: R::END }),
             Err(error) => {
                 // A target that fails to open leaves its place as it was.
-                let _ = std::fs::remove_dir_all(home.path());
+                home.remove();
                 Err(error)
             }
         }
@@ -67,6 +69,6 @@ impl<A: ServerAddress> PrivateServer<A> {
 impl<A> Drop for PrivateServer<A> {
     fn drop(&mut self) {
         self.server.stop(self.end);
-        let _ = std::fs::remove_dir_all(self.home.path());
+        self.home.remove();
     }
 }

@@ -1,51 +1,46 @@
 //! Directories that a run makes for a database, and servers that live in them: as a user without
 //! privileges, gone with the run, however it ends.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use blockstone_sys::child::{self, Signal, User};
-use rustix::fs::{FlockOperation, flock};
+use blockstone_sys::scratch::{Log, ScratchDir};
 
 use super::error::SqlError;
 
 /// How long a server may take until it answers.
 const START: Duration = Duration::from_mins(1);
 const STOP: Duration = Duration::from_secs(10);
+const LOG: &str = "server.log";
 const LOG_LINES: usize = 3;
 
-/// Makes the directory `place` and locks it: a process that finds its lock free may remove it, for
-/// the run that made it is gone.
-pub fn directory(place: &Path) -> Result<File, SqlError> {
-    let failed = |source: io::Error| SqlError::File {
+/// Makes and locks the directory `place`, in which `program` will work. A process that finds its
+/// lock free may remove it, for the run that made it is gone.
+pub fn directory(place: &Path, program: Option<&Path>) -> Result<ScratchDir, SqlError> {
+    ScratchDir::create(place, program).map_err(|source| SqlError::File {
         what: "create the directory",
         path: place.to_owned(),
         source,
         hint: "name a directory that exists and is writable",
-    };
-    fs::create_dir(place).map_err(failed)?;
-    let directory = File::open(place).map_err(failed)?;
-    flock(&directory, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|error| failed(error.into()))?;
-    Ok(directory)
+    })
 }
 
 #[derive(Debug)]
 pub struct Home {
     path: PathBuf,
-    handle: File,
+    directory: ScratchDir,
     user: Option<User>,
 }
 
 impl Home {
-    /// Makes `place` the home of a server that runs as the first of `users`, if this process is the
-    /// superuser: servers refuse to run as that.
-    pub fn make(place: &Path, users: &[&str]) -> Result<Self, SqlError> {
+    /// Makes `place` the home of the server `program`, which runs as the first of `users` if this
+    /// process is the superuser: servers refuse to run as that.
+    pub fn make(place: &Path, program: &Path, users: &[&str]) -> Result<Self, SqlError> {
         let parent = place.parent().unwrap_or(Path::new("/"));
         let parent = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
         let path = parent.join(place.file_name().unwrap_or_default());
@@ -53,17 +48,15 @@ impl Home {
         if let Some(user) = &user {
             check_way(&parent, user)?;
         }
-        let handle = directory(&path)?;
+        let mut directory = directory(&path, Some(program))?;
         if let Some(user) = &user {
-            let owned = chown(&path, Some(user.uid), Some(user.gid))
-                .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o700)));
-            owned.map_err(|source| {
-                let _ = fs::remove_dir(&path);
+            directory.give_to(user).map_err(|source| {
+                let _ = directory.remove();
                 let hint = "the file system must support owners";
                 SqlError::File { what: "give away", path: path.clone(), source, hint }
             })?;
         }
-        Ok(Self { path, handle, user })
+        Ok(Self { path, directory, user })
     }
 
     pub fn path(&self) -> &Path {
@@ -72,7 +65,13 @@ impl Home {
 
     /// The same place under a name that is short enough for a socket's address, in this process.
     pub fn short(&self) -> String {
-        format!("/proc/self/fd/{}", self.handle.as_raw_fd())
+        self.directory.short()
+    }
+
+    /// Removes it with all that a server left in it. What cannot be removed is tried again with the
+    /// files of the run.
+    pub fn remove(&self) {
+        let _ = self.directory.clear_away();
     }
 
     fn confined(&self, command: &mut Command) {
@@ -101,15 +100,14 @@ impl Home {
     /// Starts a server that writes its log into this directory.
     pub fn start(&self, mut command: Command, what: &'static str) -> Result<Server, SqlError> {
         self.confined(&mut command);
-        let log = self.path.join("server.log");
         let failed = |source| SqlError::File {
             what: "create",
-            path: log.clone(),
+            path: self.path.join(LOG),
             source,
             hint: "check the free space of the file system",
         };
-        let file = File::create(&log).map_err(failed)?;
-        command.stdout(file.try_clone().map_err(failed)?).stderr(file);
+        let log = self.directory.log(LOG).map_err(failed)?;
+        command.stdout(log.writer().map_err(failed)?).stderr(log.writer().map_err(failed)?);
         let child = command.spawn().map_err(|error| not_started(&command, &error))?;
         Ok(Server { child, log, what })
     }
@@ -119,7 +117,7 @@ impl Home {
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    log: PathBuf,
+    log: Log,
     what: &'static str,
 }
 
@@ -128,10 +126,8 @@ impl Server {
         self.child.id()
     }
 
-    /// Waits until `ready` gives something.
-    ///
-    /// # Errors
-    /// When the server ended or took too long, with what its log says, and when `ready` fails.
+    /// Waits until `ready` gives something. Fails when the server ends or takes too long, with what
+    /// its log says.
     pub fn wait_for<T>(
         &mut self,
         mut ready: impl FnMut() -> Result<Option<T>, SqlError>,
@@ -143,8 +139,7 @@ impl Server {
             }
             let ended = self.child.try_wait().ok().flatten();
             if ended.is_some() || Instant::now() > until {
-                let log = fs::read(&self.log).unwrap_or_default();
-                let said = telling_lines(&String::from_utf8_lossy(&log));
+                let said = telling_lines(&self.log.text());
                 let state = match ended {
                     Some(status) => format!("it exited ({status})"),
                     None => "it does not answer".to_owned(),
@@ -165,8 +160,7 @@ impl Server {
         const FATAL: [&str; 3] = ["No space left on device", "PANIC:", "[ERROR]"];
         const FULL: &str = "free some space, or ask for less with --scale or --schemas";
         let SqlError::Statement { what, why, hint } = error else { return error };
-        let log = fs::read(&self.log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
+        let log = self.log.text();
         let telling = FATAL.iter().find_map(|word| {
             log.lines().rev().find(|line| line.contains(word)).map(|line| (*word, line.trim()))
         });
@@ -188,7 +182,10 @@ impl Server {
     /// Ends it with `signal`, and by force when that takes too long.
     pub fn stop(&mut self, signal: Signal) {
         let until = Instant::now() + STOP;
-        let _ = child::signal(self.pid(), signal);
+        // The number of one that was waited for may be another process's by now.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = child::signal(self.pid(), signal);
+        }
         while matches!(self.child.try_wait(), Ok(None)) {
             if Instant::now() > until {
                 return self.kill();
@@ -315,7 +312,7 @@ mod tests {
     #[test]
     fn servers_do_not_meet_in_a_directory_for_all() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::make(&dir.path().join("home"), &[]).unwrap();
+        let home = Home::make(&dir.path().join("home"), Path::new("/bin/sh"), &[]).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo \"ERROR $TMPDIR\"; exit 1"]);
         let error = home.run(&mut command, "look").unwrap_err().to_string();
@@ -325,7 +322,7 @@ mod tests {
     #[test]
     fn a_server_that_ends_says_why_and_one_that_runs_is_ended() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::make(&dir.path().join("home"), &[]).unwrap();
+        let home = Home::make(&dir.path().join("home"), Path::new("/bin/sh"), &[]).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo first; echo no shared memory; exit 1"]);
         let mut server = home.start(command, "the server").unwrap();

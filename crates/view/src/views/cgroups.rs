@@ -1,14 +1,12 @@
 //! The control groups of what is watched: what they use, and whether a quota holds them.
 
-use blockstone_figures::Interval;
-
-use crate::table::{Bytes, Shape, Value, View, count, flow, level, row_of, share, text};
+use crate::table::{Bytes, Shape, View, count, flow, level, of_objects, share, text};
 
 pub const VIEW: View = View {
     name: "cgroups",
     title: "Control groups",
     doc: "Control groups of the watched processes: CPU, throttling, memory, I/O.",
-    probe: PROBE,
+    probe: "cgroup",
     shape: Shape::Table,
     columns: &[
         text("cgroup", "group", "The group."),
@@ -22,12 +20,5 @@ pub const VIEW: View = View {
         count("write_ios_per_s", "w/s", "Writes to devices per second."),
         flow("write_bytes_per_s", "write", "Bytes written per second."),
     ],
-    rows,
+    rows: |interval| of_objects(interval, &VIEW),
 };
-
-const PROBE: &str = "cgroup";
-
-fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
-    interval.objects(PROBE).into_iter().map(row).collect()
-}

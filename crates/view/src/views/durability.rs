@@ -43,14 +43,12 @@ pub const VIEW: View = View {
         count(
             "full_page_images_per_s",
             "full pages/s",
-            "Full-page images written to the redo, \
-                                                         per second.",
+            "Full-page images written to the redo, per second.",
         ),
         count(
             "redo_buffer_full_per_s",
             "buffer full/s",
-            "How often the redo buffer was full, \
-                                                          per second.",
+            "How often the redo buffer was full, per second.",
         ),
         total("checkpoints_timed", "timed", Count, "Checkpoints started by the timer."),
         total(
@@ -62,32 +60,27 @@ pub const VIEW: View = View {
         share(
             "checkpoint_write_share",
             "writing",
-            "Share of the time in which a checkpoint \
-                                                    wrote.",
+            "Share of the time in which a checkpoint wrote.",
         ),
         share(
             "checkpoint_sync_share",
             "syncing",
-            "Share of the time in which a checkpoint \
-                                                   flushed files.",
+            "Share of the time in which a checkpoint flushed files.",
         ),
         count(
             "checkpoint_written_blocks_per_s",
             "by checkpoint/s",
-            "Blocks written by \
-                                                                     checkpoints, per second.",
+            "Blocks written by checkpoints, per second.",
         ),
         count(
             "writer_written_blocks_per_s",
             "by writer/s",
-            "Blocks written to free buffers, \
-                                                             per second.",
+            "Blocks written to free buffers, per second.",
         ),
         count(
             "session_written_blocks_per_s",
             "by sessions/s",
-            "Blocks written by sessions, per \
-                                                                second.",
+            "Blocks written by sessions, per second.",
         ),
         level("checkpoint_age_bytes", "age", Bytes, "Redo since the last checkpoint."),
         flow("redo_bytes_per_s", "redo", "Redo generated per second."),

@@ -1,6 +1,6 @@
 //! The host as a whole, in one look: processors, queues, what waits to be written, pressure.
 
-use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+use blockstone_figures::{CPU_USES, Interval, Known, Missing, ratio, sum};
 
 use crate::table::{Bytes, Count, Shape, Value, View, count, derived, level, share};
 
@@ -25,20 +25,17 @@ pub const VIEW: View = View {
             "cached_bytes",
             "page cache",
             Bytes,
-            "Page cache, including tmpfs and shared \
-                                                    memory.",
+            "Page cache, including tmpfs and shared memory.",
         ),
         share(
             "psi_cpu_some_share",
             "CPU some",
-            "Time in which at least one task waited for a \
-                                                 processor (PSI).",
+            "Time in which at least one task waited for a processor (PSI).",
         ),
         share(
             "psi_io_some_share",
             "I/O some",
-            "Time in which at least one task waited for I/O \
-                                                (PSI).",
+            "Time in which at least one task waited for I/O (PSI).",
         ),
         share("psi_io_full_share", "I/O full", "Time in which all tasks waited for I/O (PSI)."),
     ],
@@ -46,18 +43,6 @@ pub const VIEW: View = View {
 };
 
 const PROBE: &str = "host";
-
-/// The uses of processor time, of which the sum is all of it.
-pub(super) const USES: [&str; 8] = [
-    "cpu_user_ns",
-    "cpu_nice_ns",
-    "cpu_system_ns",
-    "cpu_irq_ns",
-    "cpu_softirq_ns",
-    "cpu_iowait_ns",
-    "cpu_idle_ns",
-    "cpu_steal_ns",
-];
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let uses = uses(interval, PROBE, "");
@@ -70,7 +55,8 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
 pub(super) fn uses(interval: &Interval<'_>, probe: &str, object: &str) -> [Value; 6] {
     let moved = |column: &str| interval.moved(probe, object, column);
     // What a kernel or a tool does not separate is in one of the others.
-    let known = USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
+    let known =
+        CPU_USES.map(moved).into_iter().filter(|known| *known != Err(Missing::NotInVersion));
     let all: Known = sum(known);
     let of = |columns: &[&str]| ratio(sum(columns.iter().map(|column| moved(column))), all).into();
     [

@@ -69,8 +69,7 @@ const fn columns(first: Heading) -> [Heading; 17] {
         count(
             "write_async_ios_per_s",
             "w async/s",
-            "Writes per second for which no process \
-                                                     waits.",
+            "Writes per second for which no process waits.",
         ),
         flow("write_bytes_per_s", "write", "Bytes written per second."),
         mean_size(

@@ -1,14 +1,12 @@
 //! Each network interface, and what TCP had to send again.
 
-use blockstone_figures::Interval;
-
-use crate::table::{Shape, Value, View, count, flow, row_of, text};
+use crate::table::{Shape, View, count, flow, of_objects, text};
 
 pub const VIEW: View = View {
     name: "network",
     title: "Network",
     doc: "Network interfaces and TCP: throughput, packets, errors, drops, retransmits.",
-    probe: PROBE,
+    probe: "network",
     shape: Shape::Table,
     columns: &[
         text(
@@ -30,12 +28,5 @@ pub const VIEW: View = View {
         ),
         count("retransmits_per_s", "retransmits/s", "TCP segments retransmitted per second."),
     ],
-    rows,
+    rows: |interval| of_objects(interval, &VIEW),
 };
-
-const PROBE: &str = "network";
-
-fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
-    interval.objects(PROBE).into_iter().map(row).collect()
-}

@@ -1,14 +1,12 @@
 //! Each NFS mount, as its client sees it.
 
-use blockstone_figures::Interval;
-
-use crate::table::{Shape, Value, View, count, flow, mean_size, mean_time, row_of, text};
+use crate::table::{Shape, View, count, flow, mean_size, mean_time, of_objects, text};
 
 pub const VIEW: View = View {
     name: "nfs",
     title: "NFS mounts",
     doc: "NFS mounts: requests, throughput, total time and time at the server, retransmits.",
-    probe: PROBE,
+    probe: "nfs",
     shape: Shape::Table,
     columns: &[
         text("mount", "mount", "The mount point."),
@@ -36,12 +34,5 @@ pub const VIEW: View = View {
         mean_time("flush_ios_per_s", "flush_await_ns", "c await", "Mean time of a COMMIT."),
         count("retransmits_per_s", "retransmits/s", "Requests retransmitted per second."),
     ],
-    rows,
+    rows: |interval| of_objects(interval, &VIEW),
 };
-
-const PROBE: &str = "nfs";
-
-fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
-    interval.objects(PROBE).into_iter().map(row).collect()
-}

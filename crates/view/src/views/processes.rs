@@ -1,14 +1,12 @@
 //! Databases' processes by role, and whatever else was asked for.
 
-use blockstone_figures::Interval;
-
-use crate::table::{Count, Shape, Value, View, count, flow, level, row_of, share, text};
+use crate::table::{Count, Shape, View, count, flow, level, of_objects, share, text};
 
 pub const VIEW: View = View {
     name: "processes",
     title: "Processes by role",
     doc: "Processes and threads of databases by role: CPU, run queue, system calls, storage.",
-    probe: PROBE,
+    probe: "processes",
     shape: Shape::Table,
     columns: &[
         text("role", "role", "The role, from the title of the process or from the database."),
@@ -22,12 +20,5 @@ pub const VIEW: View = View {
         flow("requested_write_bytes_per_s", "asked w", "Bytes accepted by writing system calls."),
         flow("write_bytes_per_s", "storage w", "Bytes written, or to be written, to storage."),
     ],
-    rows,
+    rows: |interval| of_objects(interval, &VIEW),
 };
-
-const PROBE: &str = "processes";
-
-fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let row = |object| row_of(interval, PROBE, object, VIEW.columns);
-    interval.objects(PROBE).into_iter().map(row).collect()
-}

@@ -32,8 +32,7 @@ pub const SESSIONS: View = View {
             "blockers",
             "blocked by",
             Text,
-            "The session that most often held the lock it \
-                                                  waited for.",
+            "The session that most often held the lock it waited for.",
         ),
         unmerged(
             "top_statement",

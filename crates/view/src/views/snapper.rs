@@ -34,8 +34,7 @@ pub const VIEW: View = View {
         flow(
             "charged_write_bytes_per_s",
             "storage w",
-            "Bytes written, or to be written, to \
-                                                        storage.",
+            "Bytes written, or to be written, to storage.",
         ),
     ],
     rows,

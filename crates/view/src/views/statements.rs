@@ -35,8 +35,7 @@ pub const VIEW: View = View {
             "calls_per_s",
             "read_ns_per_call",
             "reading",
-            "Time spent reading, per \
-                                                                 execution.",
+            "Time spent reading, per execution.",
         ),
         mean_of(
             "calls_per_s",

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::column::Unmeasured;
+use blockstone_base::database::{CPU, RUN_QUEUE, wait_class};
 use blockstone_figures::{Interval, Known, Latencies, Missing, Timed, ratio};
 
 use super::active_sessions::{at_work, looks};
@@ -74,10 +75,8 @@ const PROBE: &str = "instance";
 const EVENTS: &str = "event";
 /// How the objects of sessions begin there.
 const SESSION: &str = "session/";
-const CPU: &str = "CPU";
 /// What a row of it is called.
 const DB_CPU: &str = "DB CPU";
-const RUN_QUEUE: &str = "run queue";
 /// What samples call it when a session waits for nothing.
 const ON_CPU: &str = "On CPU";
 /// Ends of the columns of histograms, as exponents of two, in nanoseconds; the last has none.
@@ -166,7 +165,7 @@ fn of_series<'a>(interval: &Interval<'a>, object: &'a str) -> Event<'a> {
     let (class, name) = match name {
         CPU => (CPU, DB_CPU),
         RUN_QUEUE => (CPU, RUN_QUEUE),
-        _ => ("", name),
+        _ => (wait_class(name), name),
     };
     let is_wait = class != CPU;
     let only = |known: Known| if is_wait { known } else { Err(Missing::Nothing) };
@@ -341,6 +340,25 @@ mod tests {
         assert_eq!(spread[1..], expected.map(number));
         let latch = row(&HISTOGRAMS, &history, "LWLock:WALWrite");
         assert!(latch[2..].iter().all(|cell| *cell == Value::Missing(Missing::NotInVersion)));
+    }
+
+    #[test]
+    fn timed_events_have_the_class_of_a_run() {
+        let mut history = history(false);
+        for (t_ns, time_ns) in [(0, 0_u64), (SECOND_NS, 1_000_000)] {
+            for event in ["session/db file sequential read", "session/log file sync"] {
+                history.push(
+                    "event",
+                    t_ns,
+                    event,
+                    vec![Cell::from(time_ns / 1000), Cell::from(time_ns)],
+                );
+            }
+        }
+        let class = |event| row(&VIEW, &history, event)[6].clone();
+        assert_eq!(class("db file sequential read"), Value::from("User I/O"));
+        assert_eq!(class("log file sync"), Value::from("Commit"));
+        assert_eq!(class(DB_CPU), Value::from("CPU"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use blockstone_base::column::Reading;
 use blockstone_base::identity::Host;
 use blockstone_probe::{Context, Pages, Probe, Row, registry};
 
+use super::stamp::LATEST_NS;
 use super::text::Text;
 use super::{Failure, Format, Origin, Sink, Snapshot};
 
@@ -180,7 +181,8 @@ fn instant_ns(time: &str) -> Option<u64> {
     let seconds: u64 = seconds.parse().ok()?;
     let digits = format!("{fraction:0<9}");
     let fraction: u64 = digits.get(..9)?.parse().ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
+    let at_ns = seconds.checked_mul(1_000_000_000)?.checked_add(fraction)?;
+    (at_ns <= LATEST_NS).then_some(at_ns)
 }
 
 /// A line of the file's head: `# Name: value  Name: value`.
@@ -205,6 +207,6 @@ fn head(line: &str, origin: &mut Origin) {
     } else if line.starts_with("# Kernel:") {
         host.kernel = text("Kernel:");
         let kib: Option<u64> = value("Memory:").and_then(|n| n.parse().ok());
-        host.memory_bytes = kib.unwrap_or_default() * 1024;
+        host.memory_bytes = kib.unwrap_or_default().saturating_mul(1024);
     }
 }

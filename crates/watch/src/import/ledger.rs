@@ -88,7 +88,8 @@ impl Timeline {
             None => begins_ns,
         };
         let found_ns = length_ns(about_ns, counts);
-        let (to_ns, exact) = (from_ns + found_ns.unwrap_or(about_ns), found_ns.is_some());
+        let (to_ns, exact) =
+            (from_ns.saturating_add(found_ns.unwrap_or(about_ns)), found_ns.is_some());
         let span = match to_ns.abs_diff(stamp_ns) {
             0..=SLACK_NS => Span { from_ns, to_ns, exact },
             // The length found contradicts the clock.
@@ -136,9 +137,6 @@ impl<'a, 's> Ledger<'a, 's> {
 
     /// Adds the rows of an interval. An object without a row becomes unknown, and so does time that
     /// no interval covers.
-    ///
-    /// # Errors
-    /// Those of the sink.
     pub fn add(&mut self, span: Span, rows: &[IntervalRow]) -> Result<(), Failure> {
         let is_gap = self.end_ns.is_some_and(|end_ns| end_ns != span.from_ns);
         if let Some(end_ns) = self.end_ns.filter(|_| is_gap) {
@@ -246,6 +244,14 @@ mod tests {
         assert_eq!(length_ns(S, &[0.5, 0.123]), None, "no length up to two seconds");
         assert_eq!(length_ns(600 * S, &[0.35]), None, "any would do");
         assert_eq!(length_ns(S, &[]), Some(S));
+    }
+
+    #[test]
+    fn an_interval_longer_than_time_itself_ends_at_its_stamp() {
+        let mut line = Timeline::default();
+        line.next(1_700_000_000 * S, S, &[]);
+        let span = line.next(1_700_000_100 * S, u64::MAX, &[]);
+        assert_eq!((span.to_ns, span.exact), (1_700_000_100 * S, false));
     }
 
     fn looks(steps: &[(Span, Vec<IntervalRow>)]) -> Vec<Snapshot> {

@@ -16,11 +16,14 @@ const PLAIN: [&str; 5] = [
 pub const NO_ZONE: &str =
     "its times were taken as UTC and its dates as month first: use S_TIME_FORMAT=ISO to avoid this";
 
+/// No later time is read: 2200, so that intervals can be added to it.
+pub const LATEST_NS: u64 = 7_258_118_400_000_000_000;
+
 /// A printed time in nanoseconds since 1970, and whether it had its zone. Without one it is taken
 /// as UTC. None if it is not a time.
 pub fn parse(text: &str) -> Option<(u64, bool)> {
     let text = text.trim();
-    let ns = |at: Timestamp| u64::try_from(at.as_nanosecond()).ok();
+    let ns = |at: Timestamp| u64::try_from(at.as_nanosecond()).ok().filter(|&ns| ns <= LATEST_NS);
     if let Ok(at) = Timestamp::strptime(ZONED, text) {
         return Some((ns(at)?, true));
     }
@@ -51,7 +54,10 @@ mod tests {
         }
         let evening = parse("11/22/2026 10:11:51 PM").unwrap().0;
         assert_eq!(evening, at + 12 * 3_600_000_000_000);
-        for text in ["", "22.11.2026 10:11:51", "22/11/2026 10:11:51", "avg-cpu:", "12:00:00"] {
+        let beyond = "2555-01-01T00:00:00+0000";
+        for text in
+            [beyond, "", "22.11.2026 10:11:51", "22/11/2026 10:11:51", "avg-cpu:", "12:00:00"]
+        {
             assert_eq!(parse(text), None, "{text}");
         }
     }

@@ -1,7 +1,6 @@
 //! What `sadf -j` and `iostat -o JSON` have in common: a description of the host, and a list of
 //! intervals that may end anywhere.
 
-use blockstone_base::column::Cell;
 use blockstone_base::identity::Host;
 use blockstone_probe::block;
 use serde_json::{Map, Value};
@@ -156,11 +155,8 @@ impl Figures<'_> {
 /// A disk with what follows from its name, among the names of all disks.
 pub fn disk(name: &str, all: &[String]) -> IntervalRow {
     let mut row = IntervalRow::new(&block::SCHEMA, name);
-    let kind = block::kind_by_name(name).map(block::kind_cell).and_then(|cell| match cell {
-        Cell::Text(word) => Some(Amount::Text(word)),
-        _ => None,
-    });
-    row.set("device_kind", kind);
+    let kind = block::kind_by_name(name);
+    row.set("device_kind", kind.map(|kind| Amount::Text(kind.name().to_owned())));
     row.set("beneath", block::paths_by_name(name, all.to_vec()).map(Amount::Text));
     row
 }

@@ -22,7 +22,7 @@
 //! chance, so this is in its favour); a look at all rows and a call to warm up before the one that
 //! counts; the processor time of its sessions.
 //!
-//! **How it is compared.** One private server is started as `--target postgres:scratch` does it.
+//! **How it is compared.** One private server of PostgreSQL 15 is started.
 //! Both sides have as many schemas, sessions and blocks, more than shared buffers hold, so that
 //! blocks are read, from the page cache. Our side is the released program; its blocks and the
 //! processor time of its sessions are its own figures for its window, at whose edges all work. The
@@ -33,7 +33,7 @@
 //!
 //! Our process is looked at from outside: the processor time of its threads, over the window.
 
-mod server;
+mod psql;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -44,11 +44,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use blockstone_base::Bytes;
 use blockstone_sys::account;
-use blockstone_testkit::build;
+use blockstone_testkit::{PostgresServer, build};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::server::{Psql, Server};
+use self::psql::Psql;
 use super::{Extent, Options, median};
 use crate::goals::{Column, Goal, Point, Results, column};
 use crate::workspace::line;
@@ -85,36 +85,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// What pgio's own functions do for a select, in our words but for the query.
-const FUNCTIONS: &str = "
-CREATE FUNCTION draw(bigint, bigint) RETURNS bigint STRICT LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN trunc(random() * ($2 - $1) + $1);
-END $$;
-CREATE FUNCTION selects(named varchar, seconds bigint, scale bigint, work_unit int)
-RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    ends timestamp := clock_timestamp() + (seconds || ' seconds')::interval;
-    started timestamp;
-    key bigint;
-    total bigint;
-    took numeric;
-    longest numeric := 0;
-    done bigint := 0;
-BEGIN
-    WHILE clock_timestamp()::timestamp < ends LOOP
-        SELECT draw(1, scale - work_unit) INTO key;
-        started := clock_timestamp();
-        EXECUTE 'SELECT sum(scratch) FROM ' || named || ' WHERE mykey BETWEEN ' || key
-            || ' AND ' || key + work_unit INTO total;
-        took := extract(epoch FROM clock_timestamp() - started)::numeric(12, 8);
-        IF took > longest THEN
-            longest := took;
-        END IF;
-        done := done + 1;
-    END LOOP;
-    RETURN done;
-END $$;
-";
+const FUNCTIONS: &str = include_str!("pgio/functions.sql");
 
 /// Blocks that were read, and what the sessions took for that.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -170,7 +141,8 @@ pub fn run(options: &Options) -> Result<Results> {
          hint: give --size 1G"
     );
     let binary = build(&["--release", "--package", "blockstone", "--bin", "blockstone"])?;
-    let server = Server::start(SHARED_BUFFERS)?;
+    let shared_buffers = format!("shared_buffers={}kB", SHARED_BUFFERS.get() / 1024);
+    let server = PostgresServer::start(15, &[&shared_buffers])?;
     let scale = size.get() / SCHEMAS / BLOCK_BYTES;
     let pgio = Pgio::load(&server, scale)?;
     eprintln!(
@@ -240,7 +212,7 @@ fn conclude(rounds: &[Round]) -> Result<Results> {
 
 /// The side of pgio: its tables, loaded.
 struct Pgio<'a> {
-    server: &'a Server,
+    server: &'a PostgresServer,
     scale: u64,
 }
 
@@ -254,7 +226,7 @@ struct Edge {
 }
 
 impl<'a> Pgio<'a> {
-    fn load(server: &'a Server, scale: u64) -> Result<Self> {
+    fn load(server: &'a PostgresServer, scale: u64) -> Result<Self> {
         let mut link = Psql::connect(server, "")?;
         link.ask(FUNCTIONS)?;
         link.ask(&format!(
@@ -365,7 +337,7 @@ fn from_memory(disk_bytes: u64, blocks: u64) -> Result<()> {
 }
 
 struct Client<'a> {
-    server: &'a Server,
+    server: &'a PostgresServer,
     binary: PathBuf,
     seconds: u32,
 }
@@ -379,7 +351,7 @@ impl Client<'_> {
         let _ = fs::remove_dir_all(&recording);
         let mut command = Command::new(&self.binary);
         command.args(["run", "--json", "--quiet", "--update-pct", "0", "--target"]);
-        command.arg(self.server.address()).arg("--out").arg(&recording);
+        command.arg(self.server.socket_address()).arg("--out").arg(&recording);
         for (option, value) in [
             ("--schemas", SCHEMAS),
             ("--sessions", SCHEMAS),

@@ -23,26 +23,16 @@ struct Side {
     /// The data set, as `blockstone reduce --generate` makes it.
     data: &'static str,
     /// Our options; duperemove's turn where there are none.
-    options: Option<&'static [&'static str]>,
+    options: Option<&'static str>,
     /// Least rate for a second of a processor, in GB/s.
     least: Option<f64>,
 }
 
-const ONE: &[&str] =
-    &["--block-size", "8K", "--offset", "0", "--compress", "not", "--no-shifts", "--no-headers"];
-const ALL: &[&str] = &["--compress", "not", "--no-shifts", "--no-headers"];
-const EVERY: &[&str] = &[
-    "--block-size",
-    "8K",
-    "--offset",
-    "0",
-    "--compress",
-    "every",
-    "--codec",
-    "lz4",
-    "--no-shifts",
-    "--no-headers",
-];
+const ONE: &str = "--block-size 8K --offset 0 --compress not --no-shifts --no-headers";
+const ALL: &str = "--compress not --no-shifts --no-headers";
+const ALL_MASKS: &str = "--compress not --no-shifts";
+const EVERY: &str =
+    "--block-size 8K --offset 0 --compress every --codec lz4 --no-shifts --no-headers";
 
 const SIDES: &[Side] = &[
     Side { name: "8K, dedup only", data: "random", options: Some(ONE), least: Some(4.0) },
@@ -55,8 +45,8 @@ const SIDES: &[Side] = &[
     },
     Side { name: "8K, lz4 of every block", data: "random", options: Some(EVERY), least: None },
     Side { name: "8K, lz4 of every block", data: "text", options: Some(EVERY), least: None },
-    Side { name: "as users call it", data: "random", options: Some(&[]), least: None },
-    Side { name: "as users call it", data: "text", options: Some(&[]), least: None },
+    Side { name: "as users call it", data: "random", options: Some(""), least: None },
+    Side { name: "as users call it", data: "text", options: Some(""), least: None },
     Side {
         name: "PostgreSQL pages, 9 masks",
         data: "pg-like",
@@ -65,7 +55,6 @@ const SIDES: &[Side] = &[
     },
     Side { name: "duperemove -b 8K, hashing", data: "random", options: None, least: None },
 ];
-const ALL_MASKS: &[&str] = &["--compress", "not", "--no-shifts"];
 
 /// Of the sequential rate that a calibration finds.
 const DISK_GOAL: f64 = 0.95;
@@ -149,7 +138,7 @@ fn rates(side: &Side, binary: &Path, data: &Data) -> Result<(f64, f64)> {
     let mut command = if let Some(options) = side.options {
         let mut command = Command::new(binary);
         command.args(["reduce", "--json", "--quiet", "--buffered", "--threads", "1"]);
-        command.args(options);
+        command.args(options.split_whitespace());
         command
     } else {
         let mut command = Command::new("duperemove");
@@ -177,7 +166,10 @@ fn warm(dir: &Path) -> Result<()> {
 /// What a scan of one block size reads past the page cache, in GB/s.
 fn disk_rate(binary: &Path, data: &Data) -> Result<f64> {
     let mut command = Command::new(binary);
-    command.args(["reduce", "--json", "--quiet"]).args(ONE).arg(data.dir("random"));
+    command
+        .args(["reduce", "--json", "--quiet"])
+        .args(ONE.split_whitespace())
+        .arg(data.dir("random"));
     let document: Value = serde_json::from_str(&output_of(&mut command)?)?;
     let scan = &document["scan"];
     let elapsed_s = scan["elapsed_s"].as_f64().context("find elapsed_s")?;

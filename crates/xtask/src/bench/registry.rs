@@ -9,7 +9,7 @@ pub const ALL: &[Entry<Options>] = &[
     Entry {
         name: "engine",
         doc: "What an I/O costs beside fio: IOPS and processor time, in memory and on disk",
-        needs: &[Need::Fio],
+        needs: &[Need::Fio, Need::Perf],
         run: engine::run,
     },
     Entry {
@@ -33,7 +33,7 @@ pub const ALL: &[Entry<Options>] = &[
     Entry {
         name: "pgio",
         doc: "Blocks that PostgreSQL reads a CPU-second beside pgio, and CPU of our side",
-        needs: &[Need::Postgres],
+        needs: &[Need::Root, Need::Postgres],
         run: pgio::run,
     },
     Entry {

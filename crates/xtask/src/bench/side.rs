@@ -6,11 +6,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use blockstone_sys::process;
-use blockstone_sys::usage::CpuUsage;
 use blockstone_testkit::build;
 use serde_json::Value;
 
 use crate::workspace::line;
+
+/// Longer than any comparison: a standing side is ended from outside.
+const STANDING_SECONDS: u32 = 86_400;
 
 /// Random direct reads of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +36,6 @@ pub struct Measured {
     pub iops: f64,
     /// Median latency, as the side times it.
     pub latency_ns_p50: f64,
-    pub count: f64,
-    /// What the whole process consumed, starting and stopping included.
-    usage: CpuUsage,
-}
-
-/// Processor time that one more read costs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
-    /// In user mode.
-    pub user_ns: f64,
-    /// In the kernel, for this process and the kernel threads that work in its name.
-    pub system_ns: f64,
 }
 
 impl Load {
@@ -74,26 +64,23 @@ impl Side {
         let mut text = String::new();
         let mut output = child.stdout.take().context("its output was piped")?;
         output.read_to_string(&mut text).with_context(|| format!("read {}", line(&command)))?;
-        let (status, usage) = process::wait(child).context("wait for it")?;
+        let (status, _) = process::wait(child).context("wait for it")?;
         ensure!(status.success(), "`{}` failed with {status}", line(&command));
         let said = serde_json::from_str(&text).unwrap_or_default();
-        let (iops, latency_ns_p50, count) = self.figures(&said).with_context(|| {
+        let (iops, latency_ns_p50) = self.figures(&said).with_context(|| {
             format!("find the figures in what `{}` said: {text}", line(&command))
         })?;
-        Ok(Measured { iops, latency_ns_p50, count, usage })
+        Ok(Measured { iops, latency_ns_p50 })
     }
 
-    /// Reads for `seconds` and for one second more, and charges a read with the difference: what
-    /// starting and stopping a process costs, fio's 0.2 s above all, is no cost of a read.
-    pub fn measure_cost(&self, point: Load, target: &Path, seconds: u32) -> Result<(f64, Cost)> {
-        let short = self.measure(point, target, 1)?;
-        let long = self.measure(point, target, seconds + 1)?;
-        let reads = long.count - short.count;
-        let each = |part: fn(&CpuUsage) -> u64| {
-            (part(&long.usage) as f64 - part(&short.usage) as f64) / reads
-        };
-        let cost = Cost { user_ns: each(|u| u.cpu_user_ns), system_ns: each(|u| u.cpu_system_ns) };
-        Ok((long.iops, cost))
+    /// The command that reads at `point` from `target` for as long as a comparison could take, all
+    /// of it in one process.
+    pub fn standing(&self, point: Load, target: &Path) -> Command {
+        let mut command = self.command(point, target, STANDING_SECONDS);
+        if matches!(self, Self::Fio) {
+            command.arg("--thread");
+        }
+        command
     }
 
     fn command(&self, point: Load, target: &Path, seconds: u32) -> Command {
@@ -124,23 +111,16 @@ impl Side {
         }
     }
 
-    /// IOPS, median latency in nanoseconds and the number of reads in all.
-    fn figures(&self, said: &Value) -> Option<(f64, f64, f64)> {
-        match self {
-            Self::Ours(_) => Some((
-                said["iops"].as_f64()?,
-                said["latency_ns_p50"].as_f64()?,
-                said["completed_ops"].as_f64()?,
-            )),
+    /// IOPS, and the median latency in nanoseconds.
+    fn figures(&self, said: &Value) -> Option<(f64, f64)> {
+        let (iops, latency) = match self {
+            Self::Ours(_) => (&said["iops"], &said["latency_ns_p50"]),
             Self::Fio => {
                 let read = &said["jobs"][0]["read"];
-                Some((
-                    read["iops"].as_f64()?,
-                    read["lat_ns"]["percentile"]["50.000000"].as_f64()?,
-                    read["total_ios"].as_f64()?,
-                ))
+                (&read["iops"], &read["lat_ns"]["percentile"]["50.000000"])
             }
-        }
+        };
+        Some((iops.as_f64()?, latency.as_f64()?))
     }
 }
 
@@ -151,20 +131,17 @@ mod tests {
 
     impl Measured {
         pub fn of_iops(iops: f64) -> Self {
-            let usage = CpuUsage::default();
-            Self { iops, latency_ns_p50: 0.0, count: 0.0, usage }
+            Self { iops, latency_ns_p50: 0.0 }
         }
     }
 
     #[test]
     fn what_each_side_says_is_understood() {
-        let ours = json!({"iops": 10.5, "latency_ns_p50": 7, "completed_ops": 42});
+        let ours = json!({"iops": 10.5, "latency_ns_p50": 7});
         let side = Side::Ours(PathBuf::new());
-        assert_eq!(side.figures(&ours), Some((10.5, 7.0, 42.0)));
-        let read = json!({
-            "iops": 10.5, "total_ios": 42, "lat_ns": {"percentile": {"50.000000": 7}}
-        });
-        assert_eq!(Side::Fio.figures(&json!({"jobs": [{"read": read}]})), Some((10.5, 7.0, 42.0)));
+        assert_eq!(side.figures(&ours), Some((10.5, 7.0)));
+        let read = json!({"iops": 10.5, "lat_ns": {"percentile": {"50.000000": 7}}});
+        assert_eq!(Side::Fio.figures(&json!({"jobs": [{"read": read}]})), Some((10.5, 7.0)));
         assert_eq!(Side::Fio.figures(&ours), None);
     }
 }

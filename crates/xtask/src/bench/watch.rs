@@ -24,8 +24,8 @@ struct Side {
 }
 
 const SIDES: [Side; 3] = [
-    Side { name: "blockstone, with counts of the kernel", command: ours },
-    Side { name: "blockstone --no-bpf", command: ours_without_bpf },
+    Side { name: "blockstone, with counts of the kernel", command: |b, p, s| ours(b, p, s, &[]) },
+    Side { name: "blockstone --no-bpf", command: |b, p, s| ours(b, p, s, &["--no-bpf"]) },
     Side { name: "collectl -sDcmn", command: collectl },
 ];
 
@@ -68,16 +68,10 @@ fn cpu_ns(side: &Side, binary: &Path, place: &Path, seconds: u32) -> Result<u64>
     Ok(usage.cpu_ns())
 }
 
-fn ours(binary: &Path, place: &Path, seconds: u32) -> Command {
+fn ours(binary: &Path, place: &Path, seconds: u32, options: &[&str]) -> Command {
     let mut command = Command::new(binary);
     command.args(["watch", "--interval", "1s", "--for"]).arg(format!("{seconds}s"));
-    command.arg("--record").arg(place.join("recording"));
-    command
-}
-
-fn ours_without_bpf(binary: &Path, place: &Path, seconds: u32) -> Command {
-    let mut command = ours(binary, place, seconds);
-    command.arg("--no-bpf");
+    command.arg("--record").arg(place.join("recording")).args(options);
     command
 }
 

@@ -35,19 +35,23 @@ pub struct Waits {
 }
 
 impl<'a> Rig<'a> {
-    /// Builds the product, then as many devices as asked for.
-    pub fn set_up(lab: &'a Lab, count: usize, spec: DeviceSpec) -> Result<Self> {
+    /// Builds the product, then these devices, full of random data.
+    pub fn set_up(lab: &'a Lab, specs: Vec<DeviceSpec>) -> Result<Self> {
         eprintln!("building blockstone");
         let binary = build(&["--release", "--package", "blockstone", "--bin", "blockstone"])?;
-        eprintln!("making {count} devices of {}", spec.size);
-        let mut disks = Vec::with_capacity(count);
-        for _ in 0..count {
+        eprintln!("making {} devices", specs.len());
+        let mut disks = Vec::with_capacity(specs.len());
+        for spec in specs {
             lab.interrupt.check()?;
-            let disk = LoopDevice::create(spec)?;
-            disk.blank()?;
-            disks.push(disk);
+            disks.push(LoopDevice::create(spec)?);
         }
         Ok(Self { lab, array: DiskArray::new(disks)?, binary, scratch: ScratchDir::on_disk()? })
+    }
+
+    /// With empty devices, on which a run may make its files.
+    pub fn blank(self) -> Result<Self> {
+        self.array.disks().iter().try_for_each(LoopDevice::blank)?;
+        Ok(self)
     }
 
     pub fn disks(&self) -> Vec<&Path> {
@@ -59,13 +63,35 @@ impl<'a> Rig<'a> {
         self.lab.interrupt.check()?;
         eprintln!("{what}");
         let mut command = self.array.command(&self.binary);
-        command.args(["run", "--json", "--run-time", &format!("{}s", self.lab.window.as_secs())]);
-        command.arg("--runs-dir").arg(self.lab.runs_dir.as_deref().unwrap_or(self.scratch.path()));
+        let options = &self.lab.options;
+        command.args(["run", "--json", "--run-time", &format!("{}s", options.seconds)]);
+        command.arg("--runs-dir").arg(self.runs_dir());
         command.args(arguments);
         for disk in self.disks() {
             command.arg("--destroy").arg(disk);
         }
         self.document(&mut command).map(Run)
+    }
+
+    /// `blockstone calibrate --quick` of a device; the recording.
+    pub fn calibrate(&self, what: &str, disk: &Path) -> Result<PathBuf> {
+        self.lab.interrupt.check()?;
+        eprintln!("{what}");
+        let mut command = self.array.command(&self.binary);
+        command.args(["calibrate", "--quick", "--json", "--runs-dir"]).arg(self.runs_dir());
+        let document = self.document(command.arg(disk))?;
+        let id = document["id"].as_str().context("find the id of the recording")?;
+        Ok(self.runs_dir().join(id))
+    }
+
+    /// `blockstone compare` of two recordings.
+    pub fn compare(&self, a: &Path, b: &Path) -> Result<Value> {
+        self.lab.interrupt.check()?;
+        self.document(Command::new(&self.binary).args(["compare", "--json"]).arg(a).arg(b))
+    }
+
+    fn runs_dir(&self) -> &Path {
+        self.lab.options.runs_dir.as_deref().unwrap_or(self.scratch.path())
     }
 
     fn document(&self, command: &mut Command) -> Result<Value> {

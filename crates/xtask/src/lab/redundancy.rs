@@ -32,22 +32,8 @@ const RATIOS_WITHIN: f64 = 0.05;
 /// 256 MiB of rows and a cache of a sixteenth of that: nearly every visit is a read, and updates of
 /// 16 rows return to a row while it is being written often enough to be counted. No protection
 /// against torn writes, as in the original: whole blocks in the redo would share the disks.
-const ARGUMENTS: [&str; 14] = [
-    "--scale",
-    "2M",
-    "--cache",
-    "16M",
-    "--work-unit",
-    "16",
-    "--database-writers",
-    "4",
-    "--torn-protection",
-    "none",
-    "--redo-size",
-    "32M",
-    "--seed",
-    "1",
-];
+const ARGUMENTS: &str = "--scale 2M --cache 16M --work-unit 16 --database-writers 4 \
+    --torn-protection none --redo-size 32M --seed 1";
 
 const COLUMNS: &[Column] = &[
     column("read_iops", "database\nreads/s", 0),
@@ -79,7 +65,7 @@ struct Measured {
 pub fn run(lab: &Lab) -> Result<Results> {
     let caps = Caps { read_iops: Some(DISK_IOPS), write_iops: Some(DISK_IOPS), ..Caps::default() };
     let spec = DeviceSpec { size: Bytes::mib(256), file_system: None, caps };
-    let rig = Rig::set_up(lab, DISKS, spec)?;
+    let rig = Rig::set_up(lab, vec![spec; DISKS])?.blank()?;
     let (readers, writers) = (measure(&rig, "readers")?, measure(&rig, "writers")?);
     let mut goals = goals_of_readers(&readers);
     goals.extend(goals_of_writers(&writers));
@@ -102,7 +88,7 @@ fn measure(rig: &Rig<'_>, kind: &str) -> Result<Vec<Measured>> {
     let sessions = format!("--{kind}={SESSIONS}");
     let one = |(redundancy, copies): (&'static str, f64)| {
         let mut arguments = vec![sessions.as_str(), "--redundancy", redundancy];
-        arguments.extend(ARGUMENTS);
+        arguments.extend(ARGUMENTS.split_whitespace());
         arguments.extend(groups.iter().map(String::as_str));
         let run = rig.run(&format!("{SESSIONS} {kind}, {redundancy} redundancy"), &arguments)?;
         Measured::of(&run, redundancy, copies)

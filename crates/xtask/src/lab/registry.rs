@@ -2,7 +2,7 @@
 
 use blockstone_testkit::Need;
 
-use super::{Lab, reduce, redundancy, verb_cost};
+use super::{Lab, comparison, coverage, durability, reduce, redundancy, verb_cost};
 use crate::goals::Entry;
 
 pub const ALL: &[Entry<Lab>] = &[
@@ -13,10 +13,28 @@ pub const ALL: &[Entry<Lab>] = &[
         run: redundancy::run,
     },
     Entry {
+        name: "durability",
+        doc: "Whether a commit can be lost: 2,000 lives on hostile disks, cut everywhere",
+        needs: &[],
+        run: durability::run,
+    },
+    Entry {
         name: "reduce",
         doc: "Whether estimates of deduplication keep their word: 100 streams of 64 GiB in 96 MiB",
         needs: &[],
         run: reduce::run,
+    },
+    Entry {
+        name: "coverage",
+        doc: "Whether intervals hold the truth as often as they say: eight kinds of load",
+        needs: &[],
+        run: coverage::run,
+    },
+    Entry {
+        name: "comparison",
+        doc: "Whether equal storage is called equal: 22 calibrations, half under a cap 10 % lower",
+        needs: &[Need::Root, Need::Loop, Need::Blkio],
+        run: comparison::run,
     },
     Entry {
         name: "verb-cost",

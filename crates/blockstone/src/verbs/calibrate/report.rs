@@ -65,9 +65,6 @@ pub struct CalibrateDocument<'a> {
 }
 
 /// The report of a calibration and its findings.
-///
-/// # Errors
-/// When a recorded series cannot be read.
 pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
     let manifest = &recording.manifest;
     Ok(Report {

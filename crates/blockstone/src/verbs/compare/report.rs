@@ -67,5 +67,11 @@ fn cells(row: &Row) -> [Value; 4] {
     // Where the sides are condemned, their ratio says nothing.
     let ratio = row.ratio.filter(|_| row.outcome != Outcome::Condemned);
     let ratio = ratio.map_or(Value::Missing(Missing::Nothing), Value::Estimate);
-    [value(row.a), value(row.b), ratio, row.outcome.words().into()]
+    let outcome = match row.outcome {
+        outcome @ (Outcome::Higher | Outcome::Lower) if !row.warned_by.is_empty() => {
+            format!("{}, but see {}", outcome.words(), row.warned_by.join(", ")).into()
+        }
+        outcome => outcome.words().into(),
+    };
+    [value(row.a), value(row.b), ratio, outcome]
 }

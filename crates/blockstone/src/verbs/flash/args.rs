@@ -117,7 +117,7 @@ pub struct CollectionArgs {
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub background: Option<f64>,
     /// Time a die must be idle before background collection starts
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", requires = "background")]
     pub idle_after: Option<Nanos>,
     /// Write moved pages to separate open blocks
     #[arg(long)]
@@ -268,7 +268,7 @@ const SUSPENDS: &[Choice<Suspend>] = &[
 ];
 const PACES: &[Choice<Pace>] = &[
     ("atomic", "A write waits for a whole block", Pace::Atomic),
-    ("spread", "A few moves after each write", Pace::Spread),
+    ("spread", "Each write waits for a few moves", Pace::Spread),
 ];
 const PLACEMENTS: &[Choice<Placement>] = &[
     ("mixed", "Into the same open blocks", Placement::Mixed),

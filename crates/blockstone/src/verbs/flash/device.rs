@@ -44,6 +44,22 @@ pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Devi
     Ok(device)
 }
 
+/// The device of a verb that computes by formulas; refuses options that they do not know.
+pub fn of_formulas(args: &DeviceArgs, collection: &CollectionArgs) -> Result<Device> {
+    let unused = [
+        ("--suspend", args.suspend.is_some()),
+        ("--collect", collection.collect.is_some()),
+        ("--separate-moves", collection.separate_moves),
+        ("--placement", collection.placement.is_some()),
+        ("--levelling", collection.levelling.is_some()),
+        ("--wear-out", collection.wear_out.is_some()),
+    ];
+    if let Some((option, _)) = unused.iter().find(|(_, given)| *given) {
+        bail!("use {option}: no formula takes it into account\nhint: simulate it with flash sim");
+    }
+    of(args, Some(collection))
+}
+
 fn capacity(args: &DeviceArgs, device: &mut Device) -> Result<()> {
     if args.raw.is_some() && args.visible.is_none() && args.format_level.is_none() {
         bail!(

@@ -297,7 +297,7 @@ const BAD_LINES: &[Heading] = &[
 fn trace_section(trace: &Trace) -> Section {
     let requests = thousands(trace.requests.len() as i64);
     let lines = thousands(trace.lines as i64);
-    let mut text = format!("{} trace: {requests} requests in {lines} lines", trace.format);
+    let mut text = format!("{} trace: {requests} requests in {lines} lines", trace.format.name());
     if trace.bad_lines > 0 {
         text.extend(["; ", &thousands(trace.bad_lines as i64), " could not be read"]);
     }

@@ -84,7 +84,9 @@ pub struct FormArgs {
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
     /// Measure twice: without noise, then beside N writers that each loop over their own area with
-    /// durable 128K writes, as the log writers of other databases do [default N: 2]
+    /// durable 128K writes, as the log writers of other databases do [default N: 2]. An area is at
+    /// most 256 MiB: a write cache of an array that holds all areas is not exceeded, as it would be
+    /// by buffered copies of large files
     #[arg(long, value_name = "redo[:N]")]
     pub noise: Option<Noise>,
 }
@@ -145,6 +147,9 @@ pub struct InstanceArgs {
     /// Protection of blocks against torn (partial) writes
     #[arg(long, default_value = "full-page", value_parser = torn_protection())]
     pub torn_protection: TornProtection,
+    /// Open disks of an earlier run even if damage has lost commits; what is lost is reported
+    #[arg(long)]
+    pub accept_loss: bool,
     /// Size of each of the three redo logs [default: 1/16 of the data, from 8M to 256M]
     #[arg(long, value_name = "SIZE")]
     pub redo_size: Option<Bytes>,

@@ -16,10 +16,7 @@ pub fn awr_info(recording: &Recording, findings: &RunFindings) -> String {
     format!("{}\n{}\n", names.join("|"), values.join("|"))
 }
 
-/// The two lines of a report.
-///
-/// # Errors
-/// When it is not that of a run.
+/// The two lines of a report. Fails when it is not that of a run.
 pub fn of(report: &Report) -> Result<&str> {
     report.document.get("awr_info").and_then(|text| text.as_str()).ok_or_else(|| {
         anyhow!(

@@ -29,7 +29,7 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
         blockstone_run::prepare(&super::settings(cell, global, printer)?)?;
     }
     let dir = recordings::new_dir("matrix", args.out.as_deref(), &global.runs_dir, &[])?;
-    std::fs::create_dir_all(&dir.path).with_context(|| format!("create {}", dir.path.display()))?;
+    blockstone_record::create_dir(&dir.path)?;
     let repeats = args.repeat.max(1);
     let name = |cell: usize, repeat: u32| format!("{:02}-{}", cell + 1, repeat + 1);
     let plan = Plan {

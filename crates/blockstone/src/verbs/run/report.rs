@@ -5,6 +5,7 @@ mod activity;
 mod forms;
 pub mod grid;
 mod layers;
+mod slices;
 mod tables;
 
 use anyhow::Result;
@@ -30,7 +31,7 @@ const HEADLINE: [(&str, &str); 4] = [
     ("read_iops", "reads/s"),
     ("write_iops", "writes/s"),
     ("commits_per_s", "commits/s"),
-    ("physical_reads_per_cpu_s", "physical reads per CPU-second"),
+    ("physical_reads_per_cpu_s", "physical reads/CPU-s"),
 ];
 
 const GROUPS: &Groups = &[
@@ -106,13 +107,11 @@ struct Window<'a> {
 }
 
 /// The report of a run and its findings.
-///
-/// # Errors
-/// When a recorded series cannot be read.
 pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     let manifest = &recording.manifest;
     let history = History::read(recording)?;
-    let (layers, timeline) = layers::layers(recording, &history);
+    let (layers, mut timeline) = layers::layers(recording, &history);
+    slices::add(&mut timeline, recording, &history, findings);
     let mut sections = vec![activity::section(recording, &history, findings)];
     sections.extend(findings.scan.iter().flat_map(forms::scan));
     sections.extend(findings.noise.iter().flat_map(forms::noise));
@@ -265,8 +264,15 @@ fn document<'a>(recording: &'a Recording, findings: &'a RunFindings) -> RunDocum
 
 #[cfg(test)]
 mod tests {
-    use super::{FIGURES, GROUPS};
+    use super::{FIGURES, GROUPS, HEADLINE};
     use crate::recorded::places;
+
+    #[test]
+    fn the_unit_of_a_headline_figure_fits_into_its_card() {
+        for (figure, words) in HEADLINE {
+            assert!(words.len() <= 24, "{figure}: `{words}` breaks on the page");
+        }
+    }
 
     #[test]
     fn every_figure_has_one_place() {

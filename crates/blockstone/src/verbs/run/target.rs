@@ -15,10 +15,7 @@ pub struct TargetOptions {
 }
 
 impl TargetOptions {
-    /// Refuses options that do not apply to `target`.
-    ///
-    /// # Errors
-    /// When there is one, or no such target.
+    /// Refuses a target that does not exist, and options that do not apply to it.
     pub fn check(&self, target: &str) -> Result<()> {
         let own = registry::find(target)?.family.options;
         let applies = |option: &TargetOption| own.iter().any(|own| own.name == option.name);

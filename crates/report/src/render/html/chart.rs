@@ -1,25 +1,18 @@
-//! A chart as SVG: plotters maps values to places and draws the shapes, which stretch to the width
-//! of the page; labels keep their size beside them. What the pointer reads is data for the script.
+//! A chart as SVG: its shapes stretch to the width of the page; labels keep their size beside them.
+//! What the pointer reads is data for the script.
 
 mod layers;
 mod thin;
 
-use std::fmt::Write as _;
-
 use minijinja::value::Value as Safe;
-use plotters::coord::cartesian::Cartesian2d;
-use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{PathElement, Rectangle};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::numbers::{letter, number, numbers};
 use super::ruler::Ruler;
-use super::shapes::{Ink, Shapes, style};
+use super::shapes::{Ink, Look, Shapes};
 use crate::chart::{Chart, Color, Form, Scale, Width};
 use layers::Layers;
-
-type Area<'a> = DrawingArea<Shapes<'a>, Cartesian2d<Ruler, Ruler>>;
 
 /// Width of the drawing in its own units; the page stretches it.
 const UNITS: u32 = 2000;
@@ -138,49 +131,33 @@ pub fn fill_rows(charts: &mut [Drawing]) {
 }
 
 fn shapes(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> String {
-    let mut out = String::new();
-    let size = (UNITS, height * PER_PIXEL);
-    let _ = write!(out, "<svg class=\"shapes\" viewBox=\"0 0 {} {}\"", size.0, size.1);
-    let _ = write!(out, " preserveAspectRatio=\"none\" width=\"100%\" height=\"{height}\">");
-    {
-        let places = (0..size.0 as i32, size.1 as i32..0);
-        let mapping = Cartesian2d::new(x.clone(), y.clone(), places);
-        let area = Shapes::new(&mut out, size).into_drawing_area().apply_coord_spec(mapping);
-        let layers = Layers { chart, x, y, area: &area };
-        // Drawing into a text cannot fail.
-        let _ = background(chart, x, y, &area);
-        let _ = layers.draw();
-        let _ = levels(chart, x, y, &area);
-        let _ = area.present();
+    let (width, units) = (UNITS, height * PER_PIXEL);
+    let mut shapes = Shapes::new(x, y, (width, units));
+    background(chart, x, y, &mut shapes);
+    Layers { chart, x, y, shapes: &mut shapes }.draw();
+    for level in chart.levels.iter().filter(|level| level.y <= y.high) {
+        shapes.line([(x.low, level.y), (x.high, level.y)], Look(INK, Ink::Dashed, 1.0));
     }
-    out.push_str("</svg>");
-    out
+    format!(
+        "<svg class=\"shapes\" viewBox=\"0 0 {width} {units}\" preserveAspectRatio=\"none\" \
+         width=\"100%\" height=\"{height}\">{}</svg>",
+        shapes.finish()
+    )
 }
 
-type Drawn = Result<(), plotters::drawing::DrawingAreaErrorKind<std::convert::Infallible>>;
-
-fn background(chart: &Chart, x: &Ruler, y: &Ruler, area: &Area<'_>) -> Drawn {
+fn background(chart: &Chart, x: &Ruler, y: &Ruler, shapes: &mut Shapes<'_>) {
     for (index, band) in chart.bands.iter().enumerate() {
-        let corners = [(band.from, y.low), (band.to, y.high)];
         let opacity = if index.is_multiple_of(2) { 0.55 } else { 0.25 };
-        area.draw(&Rectangle::new(corners, style(GRID, Ink::Fill, opacity)))?;
+        let corners = [(band.from, y.low), (band.to, y.high)];
+        shapes.rectangle(corners, Look(GRID, Ink::Fill, opacity));
     }
-    let hair = style(GRID, Ink::Hair, 1.0);
+    let hair = Look(GRID, Ink::Hair, 1.0);
     for tick in &y.ticks {
-        area.draw(&PathElement::new([(x.low, tick.at), (x.high, tick.at)], hair))?;
+        shapes.line([(x.low, tick.at), (x.high, tick.at)], hair);
     }
     for tick in x.ticks.iter().filter(|_| !matches!(chart.x.scale, Scale::Names(_))) {
-        area.draw(&PathElement::new([(tick.at, y.low), (tick.at, y.high)], hair))?;
+        shapes.line([(tick.at, y.low), (tick.at, y.high)], hair);
     }
-    Ok(())
-}
-
-fn levels(chart: &Chart, x: &Ruler, y: &Ruler, area: &Area<'_>) -> Drawn {
-    for level in chart.levels.iter().filter(|level| level.y <= y.high) {
-        let line = [(x.low, level.y), (x.high, level.y)];
-        area.draw(&PathElement::new(line, style(INK, Ink::Dashed, 1.0)))?;
-    }
-    Ok(())
 }
 
 fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> Vec<Label> {

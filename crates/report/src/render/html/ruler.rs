@@ -1,14 +1,11 @@
 //! Axes: which values they span, where their labels stand, and how the labels are written.
 
-use std::ops::Range;
-
 use blockstone_base::table::{Measure, Value};
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged};
 
 use crate::chart::{Axis, Scale};
 use crate::format;
 
-/// An axis with its span, a coordinate of plotters.
+/// An axis with its span.
 #[derive(Clone, Debug)]
 pub struct Ruler {
     log: bool,
@@ -80,25 +77,6 @@ impl Ruler {
     /// Whether a value has a place on it.
     pub fn holds(&self, value: f64) -> bool {
         value.is_finite() && !(self.log && value <= 0.0)
-    }
-}
-
-impl Ranged for Ruler {
-    type ValueType = f64;
-    type FormatOption = NoDefaultFormatting;
-
-    fn map(&self, value: &f64, (start, end): (i32, i32)) -> i32 {
-        let length = f64::from(end - start);
-        // What lies outside is cut off by the drawing; far outside it would overflow.
-        start + (self.place(*value).clamp(-1.0, 2.0) * length).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        self.ticks.iter().map(|tick| tick.at).take(hint.max_num_points()).collect()
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.low..self.high
     }
 }
 

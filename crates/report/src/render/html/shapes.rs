@@ -1,74 +1,100 @@
-//! The shapes of a chart as SVG paths: a backend for plotters that writes classes instead of
-//! colours, so that the style sheet chooses among light, dark and colour-blind palettes. Strokes
-//! and dots keep their size when the drawing is stretched to the width of the page.
+//! The shapes of a chart as SVG paths, in classes instead of colours, so that the style sheet
+//! chooses among light, dark and colour-blind palettes. Strokes and dots keep their size when the
+//! drawing is stretched to the width of the page.
 //!
 //! Consecutive shapes with the same look become one path.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
 
-use plotters::style::{RGBAColor, RGBColor, ShapeStyle};
-use plotters_backend::{
-    BackendColor, BackendCoord, BackendStyle, DrawingBackend, DrawingErrorKind,
-};
+use super::ruler::Ruler;
 
-type Drawn = Result<(), DrawingErrorKind<Infallible>>;
-
-/// How a shape is painted; plotters carries it as the green component of the colour.
+/// How a shape is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    Fill = 0,
+    Fill,
     /// A stroke of one or two pixels.
-    Line = 1,
-    Dashed = 2,
+    Line,
+    Dashed,
     /// A thin stroke: grid lines, intervals.
-    Hair = 3,
-    Dot = 4,
+    Hair,
+    Dot,
     /// The inside of a hollow dot.
-    Hole = 5,
+    Hole,
 }
 
 impl Ink {
     /// Its class in the style sheet.
-    const fn class(green: u8) -> &'static str {
-        match green {
-            0 => "f",
-            1 => "s",
-            2 => "s da",
-            3 => "s hair",
-            4 => "dot",
-            _ => "dot hole",
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Fill => "f",
+            Self::Line => "s",
+            Self::Dashed => "s da",
+            Self::Hair => "s hair",
+            Self::Dot => "dot",
+            Self::Hole => "dot hole",
         }
     }
 }
 
-/// The style of a shape in the colour of class `k{color}`.
-pub fn style(color: u8, ink: Ink, opacity: f64) -> ShapeStyle {
-    let RGBColor(r, g, b) = RGBColor(color, ink as u8, 0);
-    ShapeStyle { color: RGBAColor(r, g, b, opacity), filled: ink == Ink::Fill, stroke_width: 1 }
-}
-
+/// The colour of class `k{color}`, the ink and the opacity.
 #[derive(Clone, Copy, PartialEq)]
-struct Look {
-    color: u8,
-    ink: u8,
-    opacity: f64,
-}
+pub struct Look(pub u8, pub Ink, pub f64);
 
-/// Writes the shapes that plotters draws into a text.
+/// Draws values at their places on two rulers. What lies outside is moved to the edge.
 pub struct Shapes<'a> {
-    out: &'a mut String,
+    x: &'a Ruler,
+    y: &'a Ruler,
     size: (u32, u32),
+    out: String,
     pending: Option<(Look, String)>,
 }
 
 impl<'a> Shapes<'a> {
-    pub fn new(out: &'a mut String, size: (u32, u32)) -> Self {
-        Self { out, size, pending: None }
+    pub fn new(x: &'a Ruler, y: &'a Ruler, size: (u32, u32)) -> Self {
+        Self { x, y, size, out: String::new(), pending: None }
     }
 
-    fn add(&mut self, color: BackendColor, shape: &str) {
-        let look = Look { color: color.rgb.0, ink: color.rgb.1, opacity: color.alpha };
+    pub fn line(&mut self, points: impl IntoIterator<Item = (f64, f64)>, look: Look) {
+        let data = self.path(points);
+        self.add(look, &data);
+    }
+
+    pub fn polygon(&mut self, corners: impl IntoIterator<Item = (f64, f64)>, look: Look) {
+        let data = self.path(corners) + "z";
+        self.add(look, &data);
+    }
+
+    pub fn rectangle(&mut self, corners: [(f64, f64); 2], look: Look) {
+        let [a, b] = corners.map(|corner| self.place(corner));
+        let (left, top) = (a.0.min(b.0), a.1.min(b.1));
+        let (width, height) = (a.0.max(b.0) - left, a.1.max(b.1) - top);
+        self.add(look, &format!("M{left} {top}h{width}v{height}h{}z", -width));
+    }
+
+    pub fn dot(&mut self, at: (f64, f64), look: Look) {
+        let (x, y) = self.place(at);
+        // A line of no length with round ends stays round when the drawing is stretched.
+        self.add(look, &format!("M{x} {y}h0"));
+    }
+
+    /// All paths.
+    pub fn finish(mut self) -> String {
+        self.flush();
+        self.out
+    }
+
+    fn place(&self, (x, y): (f64, f64)) -> (i32, i32) {
+        let (width, height) = self.size;
+        let at =
+            |place: f64, length: u32| (place.clamp(0.0, 1.0) * f64::from(length)).round() as i32;
+        (at(self.x.place(x), width), height as i32 - at(self.y.place(y), height))
+    }
+
+    fn path(&self, points: impl IntoIterator<Item = (f64, f64)>) -> String {
+        path_data(points.into_iter().map(|point| self.place(point)))
+    }
+
+    fn add(&mut self, look: Look, shape: &str) {
         match &mut self.pending {
             Some((pending, data)) if *pending == look => data.push_str(shape),
             _ => {
@@ -79,94 +105,19 @@ impl<'a> Shapes<'a> {
     }
 
     fn flush(&mut self) {
-        let Some((look, data)) = self.pending.take() else { return };
-        let class = Ink::class(look.ink);
-        let _ = write!(self.out, "<path class=\"{class} k{}\"", look.color);
-        if look.opacity < 1.0 {
-            let _ = write!(self.out, " opacity=\"{}\"", look.opacity);
+        let Some((Look(color, ink, opacity), data)) = self.pending.take() else { return };
+        let _ = write!(self.out, "<path class=\"{} k{color}\"", ink.class());
+        if opacity < 1.0 {
+            let _ = write!(self.out, " opacity=\"{opacity}\"");
         }
         let _ = write!(self.out, " d=\"{data}\"/>");
     }
 }
 
-impl Drop for Shapes<'_> {
-    fn drop(&mut self) {
-        self.flush();
-    }
-}
-
-impl DrawingBackend for Shapes<'_> {
-    type ErrorType = Infallible;
-
-    fn get_size(&self) -> (u32, u32) {
-        self.size
-    }
-
-    fn ensure_prepared(&mut self) -> Drawn {
-        Ok(())
-    }
-
-    fn present(&mut self) -> Drawn {
-        self.flush();
-        Ok(())
-    }
-
-    fn draw_pixel(&mut self, (x, y): BackendCoord, color: BackendColor) -> Drawn {
-        self.add(color, &format!("M{x} {y}h1v1h-1z"));
-        Ok(())
-    }
-
-    fn draw_line<S: BackendStyle>(&mut self, a: BackendCoord, b: BackendCoord, style: &S) -> Drawn {
-        self.draw_path([a, b], style)
-    }
-
-    fn draw_rect<S: BackendStyle>(
-        &mut self,
-        (left, top): BackendCoord,
-        (right, bottom): BackendCoord,
-        style: &S,
-        _fill: bool,
-    ) -> Drawn {
-        let (width, height) = (right - left, bottom - top);
-        self.add(style.color(), &format!("M{left} {top}h{width}v{height}h{}z", -width));
-        Ok(())
-    }
-
-    fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
-        &mut self,
-        path: I,
-        style: &S,
-    ) -> Drawn {
-        self.add(style.color(), &path_data(path));
-        Ok(())
-    }
-
-    fn draw_circle<S: BackendStyle>(
-        &mut self,
-        (x, y): BackendCoord,
-        _radius: u32,
-        style: &S,
-        _fill: bool,
-    ) -> Drawn {
-        // A line of no length with round ends stays round when the drawing is stretched.
-        self.add(style.color(), &format!("M{x} {y}h0"));
-        Ok(())
-    }
-
-    fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
-        &mut self,
-        corners: I,
-        style: &S,
-    ) -> Drawn {
-        self.add(style.color(), &(path_data(corners) + "z"));
-        Ok(())
-    }
-}
-
 /// Path data with relative coordinates, which are short.
-fn path_data(points: impl IntoIterator<Item = BackendCoord>) -> String {
+fn path_data(points: impl IntoIterator<Item = (i32, i32)>) -> String {
     let mut data = String::new();
-    let mut last: Option<BackendCoord> = None;
+    let mut last: Option<(i32, i32)> = None;
     for (x, y) in points {
         match last {
             None => {

@@ -1,7 +1,7 @@
 //! A table as the template and the script need it.
 
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row, Shape, Table, Value, divisors,
+    Heading, Measure, Merge, Missing, Row, Shape, Spread, Table, Value, divisors,
 };
 use blockstone_base::units::thousands;
 use serde::Serialize;
@@ -9,25 +9,28 @@ use serde_json::{Value as Json, json};
 
 use super::numbers::{figure, letter};
 use crate::format;
-use crate::timeline::{Timeline, sorted_by};
+use crate::timeline::{Sliced, Timeline, sorted_by};
 
-/// Significant digits of numbers for the script; a level in bytes may be a power of two, which
-/// fewer would round to just below it.
-const fn digits(measure: Measure) -> usize {
-    if matches!(measure, Measure::Bytes) { 12 } else { 6 }
+/// Significant digits of numbers for the script. A level in bytes may be a power of two, which
+/// fewer would round to just below it; numbers of events must add up.
+const fn digits(measure: Measure, merge: Merge) -> usize {
+    match (measure, merge) {
+        (Measure::Bytes, _) | (Measure::Count, Merge::Sum) => 12,
+        _ => 6,
+    }
 }
 
 #[derive(Serialize)]
 pub struct Grid {
     id: String,
-    title: String,
+    pub title: String,
     about: String,
     record: bool,
     columns: Vec<Column>,
     rows: Vec<Line>,
     notes: Vec<String>,
     /// Whether a window chosen in time changes it.
-    timed: bool,
+    pub timed: bool,
     /// Its place in the data of the script.
     index: usize,
     #[serde(skip)]
@@ -60,9 +63,13 @@ struct Cell {
 
 /// Writes a table; `index` is its place in the data of the script.
 pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
-    let slices = timeline.and_then(|timeline| {
-        timeline.tables.iter().find(|(name, _)| *name == table.name).map(|(_, slices)| slices)
-    });
+    let sliced = timeline.and_then(|timeline| timeline.of(table));
+    let mut data = data(table, sliced);
+    if let (Some(sliced), Some(timeline)) = (sliced, timeline)
+        && sliced.edges_ns != timeline.edges_ns
+    {
+        data["e"] = json!(sliced.edges_ns);
+    }
     let column = |column: &Heading| Column {
         heading: column.heading.to_string(),
         doc: column.doc.to_string(),
@@ -76,9 +83,9 @@ pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
         columns: table.columns.iter().map(column).collect(),
         rows: table.rows.iter().map(|row| line(table, row)).collect(),
         notes: table.notes.clone(),
-        timed: slices.is_some(),
+        timed: sliced.is_some(),
         index,
-        data: data(table, slices.map(Vec::as_slice)),
+        data,
     }
 }
 
@@ -118,7 +125,8 @@ const fn why(missing: Missing) -> &'static str {
 }
 
 /// Columns, numbers to sort and copy, and the rows of each slice of time.
-fn data(table: &Table, slices: Option<&[Vec<Row>]>) -> Json {
+fn data(table: &Table, sliced: Option<&Sliced>) -> Json {
+    let place = |key: &str| table.column(key);
     let merge = |merge: Merge| match merge {
         Merge::Key => json!("k"),
         Merge::Mean => json!("m"),
@@ -126,7 +134,9 @@ fn data(table: &Table, slices: Option<&[Vec<Row>]>) -> Json {
         Merge::Sum => json!("s"),
         Merge::Greatest => json!("g"),
         Merge::Never => json!("n"),
-        Merge::WeightedBy(key) => table.column(key).map_or(json!("n"), |column| json!(column)),
+        Merge::WeightedBy(key) => place(key).map_or(json!("n"), |column| json!(column)),
+        Merge::Quotient { part, by } => json!([place(part), place(by)]),
+        Merge::Quantile(share) => json!([f64::from(share) / 1e4]),
         Merge::ShareOf { .. } => json!("h"),
         Merge::Per { .. } => json!("p"),
     };
@@ -141,9 +151,9 @@ fn data(table: &Table, slices: Option<&[Vec<Row>]>) -> Json {
     if table.columns.iter().any(|column| column.measure == Measure::OfRow) {
         data["m"] = table.rows.iter().map(measure).collect();
     }
-    if let Some(slices) = slices {
+    if let Some(sliced) = sliced {
         data["s"] = sorted_by(table).map_or(Json::Null, Json::from);
-        timed(table, slices, &mut data);
+        timed(table, &sliced.rows, &mut data);
     }
     data
 }
@@ -155,7 +165,7 @@ fn measure(row: &Row) -> Json {
 /// A row for sorting and copying; the page has its texts.
 fn numbers(table: &Table, row: &Row) -> Json {
     let number = |(column, value): (&Heading, &Value)| {
-        let figure = |number| figure(number, digits(row.measure(column)));
+        let figure = |number| figure(number, digits(row.measure(column), column.merge));
         match value {
             Value::Number(number) => figure(*number),
             Value::Estimate(e) => {
@@ -167,11 +177,12 @@ fn numbers(table: &Table, row: &Row) -> Json {
     table.columns.iter().zip(&row.cells).map(number).collect()
 }
 
-/// `d`: the names of rows, those of the table first; `v`: for each slice and each of its rows the
-/// index of its name, then its other cells; `j`: of condemned rows, slice, name, rules; `q`: of
-/// columns that are parts, the column they are parts of, the place of `within` among the names,
-/// and what they were divided by in each slice.
-fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
+/// `d`: the names of rows, those of the table first; `v`: for each slice that the table speaks of,
+/// and each of its rows, the index of its name, then its other cells; `j`: of condemned rows,
+/// slice, name, rules; `q`: of columns that are parts, the column they are parts of, the place of
+/// `within` among the names, and what they were divided by in each slice; `h`: for each slice the
+/// spread of rows that have one.
+fn timed(table: &Table, slices: &[Option<Vec<Row>>], data: &mut Json) {
     let names = |row: &Row| -> Json {
         let cells = table.columns.iter().zip(&row.cells);
         let names = cells.filter(|(column, _)| column.merge == Merge::Key);
@@ -192,22 +203,28 @@ fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
     }
     let mut condemned: Vec<Json> = Vec::new();
     let mut values: Vec<Json> = Vec::new();
+    let mut spreads: Vec<Json> = Vec::new();
     for (slice, rows) in slices.iter().enumerate() {
         let mut flat: Vec<Json> = Vec::new();
-        for row in rows {
+        let mut spread = json!({});
+        for row in rows.iter().flatten() {
             let name = index(row);
             flat.push(json!(name));
             let cells = table.columns.iter().zip(&row.cells);
             flat.extend(
-                cells
-                    .filter(|(column, _)| column.merge != Merge::Key)
-                    .map(|(column, value)| value_of(value, row.measure(column))),
+                cells.filter(|(column, _)| column.merge != Merge::Key).map(|(column, value)| {
+                    value_of(value, digits(row.measure(column), column.merge))
+                }),
             );
+            if row.spread.count() > 0 {
+                spread[name.to_string()] = counts(&row.spread);
+            }
             if !row.condemned_by.is_empty() {
                 condemned.push(json!([slice, name, row.condemned_by]));
             }
         }
-        values.push(Json::Array(flat));
+        values.push(rows.as_ref().map_or(Json::Null, |_| Json::Array(flat)));
+        spreads.push(spread);
     }
     for (index, column) in table.columns.iter().enumerate() {
         if let Merge::ShareOf { part, within } | Merge::Per { part, within } = column.merge {
@@ -215,13 +232,17 @@ fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
             data["q"][index.to_string()] = json!({
                 "part": table.column(part),
                 "within": keys.position(|column| column.key == within),
-                "divisors": slices.iter().map(|rows| divisors(&table.columns, index, rows))
-                    .collect::<Vec<_>>(),
+                "divisors": slices.iter().map(|rows| {
+                    divisors(&table.columns, index, rows.as_deref().unwrap_or_default())
+                }).collect::<Vec<_>>(),
             });
         }
     }
     data["d"] = Json::Array(dictionary);
     data["v"] = Json::Array(values);
+    if table.columns.iter().any(|column| matches!(column.merge, Merge::Quantile(_))) {
+        data["h"] = Json::Array(spreads);
+    }
     if !condemned.is_empty() {
         data["j"] = Json::Array(condemned);
     }
@@ -230,11 +251,26 @@ fn timed(table: &Table, slices: &[Vec<Row>], data: &mut Json) {
     }
 }
 
+/// The greatest number, then the counts of buckets from the first on; below zero, how many of them
+/// are empty.
+fn counts(spread: &Spread) -> Json {
+    let mut counts: Vec<i64> = vec![spread.greatest() as i64];
+    let mut next = 0;
+    for (bucket, count) in spread.buckets() {
+        if bucket > next {
+            counts.push(i64::from(next) - i64::from(bucket));
+        }
+        counts.push(count as i64);
+        next = bucket + 1;
+    }
+    json!(counts)
+}
+
 /// A cell of a slice: a number, the letters for why there is none, or a text in brackets.
-fn value_of(value: &Value, measure: Measure) -> Json {
+fn value_of(value: &Value, digits: usize) -> Json {
     match value {
-        Value::Number(number) => figure(*number, digits(measure)),
-        Value::Estimate(estimate) => figure(estimate.value, digits(measure)),
+        Value::Number(number) => figure(*number, digits),
+        Value::Estimate(estimate) => figure(estimate.value, digits),
         Value::Text(text) => json!([text]),
         Value::Missing(Missing::Nothing) => json!(""),
         Value::Missing(missing) => json!(format::absent(*missing)),

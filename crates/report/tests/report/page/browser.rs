@@ -8,8 +8,8 @@ use std::process::Command;
 use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Table, Value};
 use blockstone_report::chart::{Axis, Chart, Color, Form};
 use blockstone_report::render::html;
-use blockstone_report::{Block, Report, Section, Timeline, cell};
-use serde_json::Value as Json;
+use blockstone_report::{Block, Report, Section, Sliced, Timeline, cell, slices};
+use serde_json::{Value as Json, json};
 
 use super::sample;
 
@@ -74,7 +74,7 @@ const result = (value) => {
 /// The rows of a window as the page has to show them.
 fn expected(timeline: &Timeline, table: &Table, from_s: u64, to_s: u64) -> Vec<Vec<String>> {
     let (from, to) = (from_s * 1_000_000_000, to_s * 1_000_000_000);
-    let several = timeline.slices(from, to).len() > 1;
+    let several = slices(&timeline.of(table).unwrap().edges_ns, from, to).len() > 1;
     let shown = |row: &Row, (column, value): (&Heading, &Value)| match value {
         Value::Missing(Missing::Unknown) if several && column.merge == Merge::Never => {
             "–".to_owned()
@@ -104,18 +104,22 @@ fn tables_follow_the_window_as_rust_merges_them() {
         const load = rows("load");
         drag(plot, 18.1 / 30, 21.9 / 30);
         out.window = document.getElementById("window").textContent;
-        out.stall = [rows("waits"), rows("disks"), turned("load")];
+        out.stall = [rows("waits"), rows("disks"), turned("load"), rows("latencies")];
         out.address = location.hash;
         out.brushes = document.querySelectorAll(".brush:not([hidden])").length;
+        const caption = (id) => document.querySelector(`#table-${id} caption`);
+        out.windows = ["waits", "latencies"].map((id) => caption(id).dataset.window);
+        out.whole = getComputedStyle(caption("points"), "::after").content;
         out.tip = document.getElementById("tip").innerText;
         key(plot, "Escape");
         out.after = rows("waits");
         out.loads = [load, rows("load")];
         key(plot, "ArrowRight");
-        out.first = [rows("waits"), rows("disks"), turned("load")];
+        out.first = [rows("waits"), rows("disks"), turned("load"), rows("latencies")];
         key(plot, "ArrowRight");
         key(plot, "ArrowRight", true);
-        out.wider = [rows("waits"), rows("disks"), turned("load")];
+        out.wider = [rows("waits"), rows("disks"), turned("load"), rows("latencies")];
+        out.warmup = caption("latencies").dataset.window;
         out.fetched = performance.getEntriesByType("resource").length;
         result(out);
     "#;
@@ -126,12 +130,16 @@ fn tables_follow_the_window_as_rust_merges_them() {
     for (name, from_s, to_s) in [("stall", 18, 22), ("first", 0, 1), ("wider", 1, 3)] {
         for (table, shown_rows) in tables.iter().zip(out[name].as_array().unwrap()) {
             let expected = expected(&timeline, table, from_s, to_s);
-            assert!(!expected.is_empty());
+            let is_warmup = table.name == "latencies" && name != "stall";
+            assert_eq!(expected.is_empty(), is_warmup);
             assert_eq!(shown(shown_rows), expected, "{name}: {}", table.name);
         }
     }
     assert_eq!(out["window"], "18 s – 22 s");
     assert_eq!(out["address"], "#?from=18&to=22");
+    assert_eq!(out["windows"], json!(["18 s – 22 s", "17.5 s – 22.5 s"]));
+    assert_eq!(out["warmup"], "not measured then");
+    assert!(out["whole"].as_str().unwrap().contains("whole recording"));
     assert_eq!(out["brushes"], 3, "one on each chart over time");
     assert!(out["tip"].as_str().unwrap().contains("Concurrency"), "{}", out["tip"]);
     assert_eq!(out["before"], out["after"]);
@@ -148,7 +156,7 @@ fn a_mailed_address_restores_section_and_window() {
     "#;
     let (out, log) = run(&sample::report(), "page-link", "#disks?from=5&to=9.5", script);
     quiet(&log);
-    let [_, disks, _] = sample::tables();
+    let [_, disks, ..] = sample::tables();
     assert_eq!(shown(&out["rows"]), expected(&sample::timeline(), &disks, 5, 9));
     assert_eq!(out["window"], "5 s – 9 s");
     assert_eq!(out["scrolled"], true);
@@ -227,8 +235,8 @@ pub fn large() -> Report {
         .flat_map(|section| section.blocks.clone())
         .filter(|block| matches!(block, Block::Chart(_) | Block::Table(_)))
         .partition(|block| matches!(block, Block::Chart(_)));
-    let slices = report.timeline.take().unwrap();
-    let mut timeline = Timeline { edges_ns: slices.edges_ns, tables: Vec::new() };
+    let sample = report.timeline.take().unwrap();
+    let mut timeline = Timeline { edges_ns: sample.edges_ns, tables: Vec::new() };
     let mut section = Section::new("large", "Large");
     for n in 0..30 {
         let Block::Chart(chart) = &charts[n % charts.len()] else { unreachable!() };
@@ -237,7 +245,8 @@ pub fn large() -> Report {
     for n in 0..40 {
         let Block::Table(table) = &tables[1 + n % 2] else { unreachable!() };
         let table = Table { name: format!("t{n}").into(), ..table.clone() };
-        timeline.tables.push((table.name.clone(), slices.tables[n % 2].1.clone()));
+        let sliced = sample.tables[n % 2].clone();
+        timeline.tables.push(Sliced { table: table.name.clone(), ..sliced });
         section = section.with([table]);
     }
     report.sections = vec![section];
@@ -259,9 +268,9 @@ fn week() -> Report {
         let cells = std::iter::once(format!("db{row}").into()).chain(numbers);
         Row::from(cells.collect::<Vec<Value>>())
     };
-    let slices = || (0..210).map(|slice| (0..6).map(|n| row(slice, n)).collect()).collect();
-    let mut timeline =
-        Timeline { edges_ns: (0..=210).map(|n| n * HOUR).collect(), ..Timeline::default() };
+    let rows = |slice| Some((0..6).map(|n| row(slice, n)).collect());
+    let edges_ns: Vec<u64> = (0..=210).map(|n| n * HOUR).collect();
+    let mut timeline = Timeline { edges_ns: edges_ns.clone(), ..Timeline::default() };
     let mut section = Section::new("week", "Week");
     for n in 0..8 {
         let mut chart =
@@ -277,7 +286,11 @@ fn week() -> Report {
         }
         let mut table = Table::new(format!("t{n}"), "Instances", columns.clone());
         table.rows = (0..6).map(|n| row(0, n)).collect();
-        timeline.tables.push((table.name.clone(), slices()));
+        timeline.tables.push(Sliced {
+            table: table.name.clone(),
+            edges_ns: edges_ns.clone(),
+            rows: (0..210).map(rows).collect(),
+        });
         section = section.with([chart]).with([table]);
     }
     Report { sections: vec![section], timeline: Some(timeline), ..Report::default() }

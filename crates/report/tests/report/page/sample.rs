@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use blockstone_base::Estimate;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row, Table, Value, column, count, flow, share, share_of,
-    text, time,
+    Heading, Measure, Merge, Missing, Row, Table, Value, column, count, flow, quotient, share,
+    share_of, text, time, total,
 };
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_report::chart::{Axis, Chart, Color, Form, HeatCell, Point};
-use blockstone_report::{Card, Headline, Report, Section, Timeline, Tone};
+use blockstone_report::{Card, Headline, Report, Section, Sliced, Timeline, Tone};
 
 pub const SLICES: usize = 30;
 const S: f64 = 1e9;
@@ -51,6 +51,21 @@ pub const LOAD: &[Heading] = &[
     count("reads_per_s", "reads/s", "Reads of the database."),
     share("hit_ratio", "cache hits", "Share of logical reads that the cache answered."),
     column("commits", "commits", Measure::Count, Merge::Sum, "How many."),
+];
+
+pub const LATENCIES: &[Heading] = &[
+    text("event", "event", "What was timed."),
+    total("count", "count", Measure::Count, "How many."),
+    total("time_ns", "time", Measure::Nanoseconds, "Their time."),
+    quotient("time_ns", "count", "ns_mean", "mean", Measure::Nanoseconds, "Their mean."),
+    column("ns_p50", "p50", Measure::Nanoseconds, Merge::Quantile(5_000), "Half were shorter."),
+    column(
+        "ns_p999",
+        "p99.9",
+        Measure::Nanoseconds,
+        Merge::Quantile(9_990),
+        "99.9 % were shorter.",
+    ),
 ];
 
 const CLASSES: [(&str, &str, Color); 6] = [
@@ -109,6 +124,36 @@ fn load_row(slice: usize) -> Row {
     Row::from([(4_000.0 + commits).into(), noise(slice, 4).into(), commits.into()])
 }
 
+/// Of slices of its own, 2.5 s each after five seconds of warm-up. Commits pause now and then, and
+/// are few.
+fn latencies() -> Sliced {
+    let row = |name: &str, slice: usize, count: u64| {
+        let ns = |n: u64| 1_000 + (n * n * 7_919 + slice as u64 * 104_729) % 5_000_000;
+        let all = || (0..count).map(ns);
+        let cells = [
+            name.into(),
+            count.into(),
+            all().sum::<u64>().into(),
+            Value::default(),
+            Value::default(),
+            Value::default(),
+        ];
+        Row::from(cells).spread(all().map(|ns| (ns, 1)).collect())
+    };
+    let rows = |slice: usize| {
+        let reads = row("read", slice, 900 + 37 * slice as u64);
+        let commits = row("commit", slice, (slice % 3 * 20) as u64);
+        (slice > 0).then(|| vec![reads, commits])
+    };
+    let edges = (2..=12).map(|n| n * 2_500_000_000);
+    let edges_ns: Vec<u64> = std::iter::once(0).chain(edges).collect();
+    Sliced {
+        table: "latencies".into(),
+        rows: (0..edges_ns.len() - 1).map(rows).collect(),
+        edges_ns,
+    }
+}
+
 pub fn timeline() -> Timeline {
     let waits = (0..SLICES).map(|slice| {
         // Buffer busy waits are there in the stall only.
@@ -117,18 +162,23 @@ pub fn timeline() -> Timeline {
     });
     let load = (0..SLICES).map(|slice| vec![load_row(slice)]);
     let disks = (0..SLICES).map(|slice| (0..3).map(|disk| disk_row(disk, slice)).collect());
-    Timeline {
-        edges_ns: (0..=SLICES as u64).map(|n| n * 1_000_000_000).collect(),
-        tables: vec![
-            ("waits".into(), waits.collect()),
-            ("disks".into(), disks.collect()),
-            ("load".into(), load.collect()),
-        ],
-    }
+    let edges_ns: Vec<u64> = (0..=SLICES as u64).map(|n| n * 1_000_000_000).collect();
+    let sliced = |table: &'static str, rows: Vec<Vec<Row>>| Sliced {
+        table: table.into(),
+        edges_ns: edges_ns.clone(),
+        rows: rows.into_iter().map(Some).collect(),
+    };
+    let tables = vec![
+        sliced("waits", waits.collect()),
+        sliced("disks", disks.collect()),
+        sliced("load", load.collect()),
+        latencies(),
+    ];
+    Timeline { edges_ns, tables }
 }
 
 /// The tables that follow a window, over the whole time.
-pub fn tables() -> [Table; 3] {
+pub fn tables() -> [Table; 4] {
     let timeline = timeline();
     let mut waits = Table::new("waits", "Where the time went", WAITS)
         .about("Each second of each session is on the processor, waiting to run, or in one wait.");
@@ -145,7 +195,9 @@ pub fn tables() -> [Table; 3] {
     let mut load = Table::new("load", "The load", LOAD).record();
     load.push(load_row(0));
     load.rows = timeline.window(&load, 0, end);
-    [waits, disks, load]
+    let mut latencies = Table::new("latencies", "Latencies", LATENCIES);
+    latencies.rows = timeline.window(&latencies, 0, end);
+    [waits, disks, load, latencies]
 }
 
 fn estimate(value: f64) -> Estimate {
@@ -340,7 +392,7 @@ pub fn report() -> Report {
         card.group = group.into();
         card
     };
-    let [waits, disks, load] = tables();
+    let [waits, disks, load, latencies] = tables();
     Report {
         verb: "run".into(),
         version: 1,
@@ -368,7 +420,9 @@ pub fn report() -> Report {
                 .with([stack()])
                 .with([lines(), latency_heat()])
                 .with([load, waits]),
-            Section::new("disks", "Disks").about("As the kernel counts them.").with([disks]),
+            Section::new("disks", "Disks")
+                .about("As the kernel counts them.")
+                .with([disks, latencies]),
             Section::new("curves", "Curves")
                 .with([curve().wide(260)])
                 .with([bars("stacked", true), bars("grouped", false), week()])

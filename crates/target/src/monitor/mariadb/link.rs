@@ -4,7 +4,7 @@ use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Row, Statement};
 
 use crate::mariadb::counters;
-use crate::mariadb::{Address, MARIADB_MIN, process_of, product};
+use crate::mariadb::{Address, MARIADB_MIN, answer, process_of, product};
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 
@@ -52,13 +52,13 @@ impl Link {
             (SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID())";
         let mut client = address.connect()?;
         let version: Option<String> =
-            client.query_first("SELECT @@version").during("query its version")?;
+            answer::first(&mut client, "SELECT @@version").during("query its version")?;
         check(&address.name, &version.unwrap_or_default())?;
         for setting in SESSION {
             client.query_drop(setting).during("set up the session")?;
         }
         let asked: Option<(String, String, bool, Option<u32>)> =
-            client.query_first(ASK).during("query its version")?;
+            answer::first(&mut client, ASK).during("query its version")?;
         let (release, user, is_on, own_thread) = asked.unwrap_or_default();
         let settings = counters::settings(&mut client)?;
         let sees_all =
@@ -81,7 +81,7 @@ impl Link {
 
     /// The rows of a query; none when it took too long.
     pub fn ask<T: FromRow>(&mut self, query: &str) -> Result<Vec<T>, SqlError> {
-        self.client.query(query).or_else(|error| excused(&error))
+        answer::rows(&mut self.client, query).or_else(|error| excused(&error))
     }
 
     /// A query that is sent again and again.
@@ -117,7 +117,7 @@ fn check(server: &str, version: &str) -> Result<(), SqlError> {
 fn schema(client: &mut Conn, is_on: bool) -> Schema {
     const CONSUMERS: &str = "SELECT NAME FROM performance_schema.setup_consumers
         WHERE ENABLED = 'YES'";
-    let consumers: Result<Vec<String>, _> = client.query(CONSUMERS);
+    let consumers: Result<Vec<String>, _> = answer::rows(client, CONSUMERS);
     let threads = client.query_drop("SELECT THREAD_ID FROM performance_schema.threads LIMIT 1");
     let is_readable = consumers.is_ok() && threads.is_ok();
     let on = consumers.unwrap_or_default();

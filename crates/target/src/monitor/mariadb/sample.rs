@@ -168,7 +168,7 @@ impl Sample {
             Cell::Text(id),
             Cell::Text(session.blockers.clone()),
             Cell::from(session.thread.map(u64::from)),
-            level(session.transaction_age_us.map(|us| us * 1000)),
+            level(session.transaction_age_us.map(|us| us.saturating_mul(1000))),
             if sleeps { Cell::Unmeasured } else { age_ns(session.age_ms * 1e6) },
         ];
         Reading { probe: SESSION.probe, object: session.number.to_string(), cells }
@@ -191,7 +191,7 @@ impl Seen {
 /// Adds the transactions that were `open` a while ago to sessions that were looked at without.
 fn remember(open: &[Seen], ago: Duration, sessions: &mut Vec<Seen>) {
     for known in open {
-        let age_us = known.transaction_age_us.map(|us| us + ago.as_micros() as i64);
+        let age_us = known.transaction_age_us.map(|us| us.saturating_add(ago.as_micros() as i64));
         match sessions.iter_mut().find(|session| session.number == known.number) {
             // The statement is the same if it is older than the look.
             Some(now) if now.age_ms >= ago.as_secs_f64() * 1e3 => {
@@ -262,7 +262,7 @@ fn totals(connected: i64, sessions: &[Seen], sees_all: bool) -> Reading {
     let open = count(&|session| session.command == "Sleep");
     let active = count(&|session| session.command != "Sleep");
     let waiting = count(&|session| session.waits_for_lock());
-    let idle = connected - active - open;
+    let idle = connected.saturating_sub(active + open);
     let values = [connected, active, idle, open, waiting];
     let cells = values.map(|value| if sees_all { level(Some(value)) } else { Cell::Unmeasured });
     Reading { probe: SESSIONS.probe, object: String::new(), cells: cells.into() }

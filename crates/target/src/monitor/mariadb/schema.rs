@@ -43,12 +43,12 @@ impl Counted {
         let rows: Vec<(Option<u64>, Option<u64>)> = link.ask(TIME)?;
         let Some((Some(all), own)) = rows.into_iter().next() else { return Ok(None) };
         self.own_ns = own.unwrap_or(self.own_ns);
-        Ok(Some(all.saturating_sub(self.before_ns + self.own_ns)))
+        Ok(Some(all.saturating_sub(self.before_ns.saturating_add(self.own_ns))))
     }
 
     /// The session has ended, and another one began.
-    pub fn connected_anew(&mut self) {
-        self.before_ns += std::mem::take(&mut self.own_ns);
+    pub fn reconnected(&mut self) {
+        self.before_ns = self.before_ns.saturating_add(std::mem::take(&mut self.own_ns));
     }
 
     /// Appends I/O by file and waits; gives the times of data files.

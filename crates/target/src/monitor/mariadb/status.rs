@@ -67,14 +67,16 @@ impl Status {
             session.extend(own.as_deref().and_then(number).map(|value| (name, value)));
         }
         let of = |name: &str| server.get(&name.to_lowercase()).copied();
+        // Values that do not fit in 64 bits are left out: no counter of a real server grows so far.
+        let times = |name: &str, unit: u64| of(name).and_then(|value| value.checked_mul(unit));
         let mut values = Values::new();
         values
             .extend(STATISTICS.into_iter().filter_map(|(column, name)| Some((column, of(name)?))));
         let page_bytes = page_bytes(link);
-        values.extend(of(DOUBLE_WRITES).map(|pages| ("protection_bytes", pages * page_bytes)));
+        values.extend(times(DOUBLE_WRITES, page_bytes).map(|bytes| ("protection_bytes", bytes)));
         for (column, variable, unit, is_own) in MORE {
-            let Some(value) = of(variable) else { continue };
-            values.insert(column, value * unit);
+            let Some(value) = times(variable, unit) else { continue };
+            values.insert(column, value);
             if is_own {
                 let own = session.get(&variable.to_lowercase()).copied().unwrap_or(0);
                 self.own.insert(column, own);
@@ -86,16 +88,17 @@ impl Status {
         }
         self.uptime_s = uptime_s;
         for (column, own) in &self.own {
-            let own = own + self.before.get(column).unwrap_or(&0);
+            let own = own.saturating_add(*self.before.get(column).unwrap_or(&0));
             values.entry(column).and_modify(|value| *value = value.saturating_sub(own));
         }
         Ok(Reported { values, transfers: TRANSFERS.map(of) })
     }
 
     /// The session has ended, and another one began.
-    pub fn connected_anew(&mut self) {
+    pub fn reconnected(&mut self) {
         for (column, own) in self.own.drain() {
-            *self.before.entry(column).or_default() += own;
+            let before = self.before.entry(column).or_default();
+            *before = before.saturating_add(own);
         }
     }
 }

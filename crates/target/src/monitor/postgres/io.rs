@@ -9,7 +9,8 @@ use postgres::Row;
 use super::Tracked;
 use super::sample::role;
 use crate::monitor::values::{Values, row as reading};
-use crate::postgres::views::{Forms, old_transfers};
+use crate::postgres::views::{Forms, old_transfers, value as said};
+use crate::sql::error::SqlError;
 
 /// The view, since it exists.
 pub const FORMS: &Forms = &[
@@ -18,11 +19,12 @@ pub const FORMS: &Forms = &[
 ];
 
 /// The series `io`, and its sums by role: what makes a file longer is a write there.
-pub fn readings(rows: &[Row], tracked: Tracked) -> Vec<Reading> {
+pub fn readings(rows: &[Row], tracked: Tracked) -> Result<Vec<Reading>, SqlError> {
     let mut readings = Vec::new();
     let mut roles: BTreeMap<String, [Option<u64>; 6]> = BTreeMap::new();
     for row in rows {
-        let [backend, what, context] = [0, 1, 2].map(|index| row.get::<_, String>(index));
+        let (backend, what, context): (String, String, String) =
+            (said(row, 0)?, said(row, 1)?, said(row, 2)?);
         let is_timed = if what == "wal" { tracked.redo_times } else { tracked.io_times };
         let value = |name: &str| {
             let value = row.try_get::<_, Option<i64>>(name).ok().flatten();
@@ -51,7 +53,7 @@ pub fn readings(rows: &[Row], tracked: Tracked) -> Vec<Reading> {
         let cells = cells.map(|(index, sum)| Cell::from(sum.filter(|_| !untimed(index)))).collect();
         Reading { probe: ROLE.probe, object, cells }
     }));
-    readings
+    Ok(readings)
 }
 
 /// The series `role` of versions that have no such view.
@@ -61,5 +63,5 @@ pub fn old_readings(values: &Values, block_bytes: u64) -> Vec<Reading> {
 }
 
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one? + other?)
+    Some(one?.saturating_add(other?))
 }

@@ -9,7 +9,7 @@ use postgres::{Client, Row, Statement};
 
 use crate::monitor::own::Own;
 use crate::postgres::address::Address;
-use crate::postgres::views::{Forms, form, identity, postmaster};
+use crate::postgres::views::{Forms, form, identity, postmaster, value};
 use crate::postgres::{VERSION_MIN, member};
 use crate::sql::Member;
 use crate::sql::error::{During, SqlError};
@@ -84,7 +84,7 @@ impl Link {
             client.batch_execute(&format!("SET {MARK} {setting}")).during("set up the session")?;
         }
         let row = client.query_one(ASK, &[]).during("query its version")?;
-        let version = row.get::<_, i32>(0) as u32 / 10_000;
+        let version = u32::try_from(value::<i32>(&row, 0)?).unwrap_or(0) / 10_000;
         let (release, settings) = identity(&mut client)?;
         if version < VERSION_MIN {
             let hint = format!("PostgreSQL {VERSION_MIN} and later are supported");
@@ -100,9 +100,9 @@ impl Link {
             version,
             release,
             settings,
-            user: row.get(1),
-            database: row.get(2),
-            sees_all: row.get(3),
+            user: value(&row, 1)?,
+            database: value(&row, 2)?,
+            sees_all: value(&row, 3)?,
             own_process,
             postmaster: postmaster(own_process),
             own: Own::default(),

@@ -10,7 +10,7 @@ use super::link::{Link, Query};
 use crate::monitor::reported::Reported;
 use crate::monitor::text::{identity, normalised};
 use crate::monitor::values::level;
-use crate::postgres::views::Forms;
+use crate::postgres::views::{Forms, value};
 use crate::sql::error::SqlError;
 use crate::sql::processes::SESSION as CLIENT;
 
@@ -60,38 +60,39 @@ impl Sample {
         let wants_texts = self.wants_texts || !has_texts;
         let rows = link.ask(&mut self.query, &[&wants_texts])?;
         let Some(first) = rows.first() else { return Ok(()) };
-        readings.push(self.totals(first, link.sees_all));
-        for sample in rows.iter().filter(|row| row.get::<_, Option<i32>>(7).is_some()) {
-            let (role, pid) = (role(sample.get(11)), sample.get::<_, i32>(7) as u32);
+        readings.push(self.totals(first, link.sees_all)?);
+        for sample in &rows {
+            let Some(pid) = value::<Option<i32>>(sample, 7)? else { continue };
+            let (role, pid) = (role(value(sample, 11)?), pid as u32);
             if role == CLIENT {
                 works(pid);
             }
-            let query_id = self.statement(sample, readings);
-            let database = self.database(link, sample.get(8))?;
-            readings.push(session(sample, pid, role, query_id, database));
+            let query_id = self.statement(sample, readings)?;
+            let database = self.database(link, value(sample, 8)?)?;
+            readings.push(session(sample, pid, role, query_id, database)?);
         }
         Ok(())
     }
 
-    fn totals(&mut self, first: &Row, sees_all: bool) -> Reading {
-        let hidden = !sees_all && first.get::<_, i64>(0) > 0;
-        self.is_untracked = first.get::<_, i64>(1) > 0;
+    fn totals(&mut self, first: &Row, sees_all: bool) -> Result<Reading, SqlError> {
+        let hidden = !sees_all && value::<i64>(first, 0)? > 0;
+        self.is_untracked = value::<i64>(first, 1)? > 0;
         let count = |index: usize| match (hidden, self.is_untracked) {
-            (false, false) => level(Some(first.get(index))),
-            _ => Cell::Unmeasured,
+            (false, false) => value(first, index).map(|count| level(Some(count))),
+            _ => Ok(Cell::Unmeasured),
         };
-        let cells = (2..7).map(count).collect();
-        Reading { probe: SESSIONS.probe, object: String::new(), cells }
+        let cells = (2..7).map(count).collect::<Result<_, _>>()?;
+        Ok(Reading { probe: SESSIONS.probe, object: String::new(), cells })
     }
 
     /// The identity of a session's statement; tells its text if that is new.
-    fn statement(&mut self, sample: &Row, readings: &mut Vec<Reading>) -> String {
-        let (id, text): (Option<i64>, Option<String>) = (sample.get(15), sample.get(16));
+    fn statement(&mut self, sample: &Row, readings: &mut Vec<Reading>) -> Result<String, SqlError> {
+        let (id, text): (Option<i64>, Option<String>) = (value(sample, 15)?, value(sample, 16)?);
         let text = text.map(|text| normalised(&text)).filter(|text| !text.is_empty());
         let name = match (id, &text) {
             (Some(id), _) => id.to_string(),
             (None, Some(text)) => identity(text),
-            (None, None) => return String::new(),
+            (None, None) => return Ok(String::new()),
         };
         if let Some(id) = id.filter(|id| !self.at_work.contains(id)) {
             self.at_work.push_back(id);
@@ -106,7 +107,7 @@ impl Sample {
             }
             _ => {}
         }
-        name
+        Ok(name)
     }
 
     /// The name of a database; empty for none.
@@ -114,7 +115,8 @@ impl Sample {
         let Some(oid) = oid.filter(|oid| *oid != 0) else { return Ok(String::new()) };
         if !self.databases.contains_key(&oid) {
             let rows = link.ask(&mut self.names, &[])?;
-            self.databases = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+            let names = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
+            self.databases = names.collect::<Result<_, SqlError>>()?;
             // One that was dropped since is not looked for again and again.
             self.databases.entry(oid).or_default();
         }
@@ -127,23 +129,31 @@ pub fn role(backend_type: String) -> String {
     if backend_type == "client backend" { CLIENT.to_owned() } else { backend_type }
 }
 
-fn session(sample: &Row, pid: u32, role: String, query_id: String, database: String) -> Reading {
-    let said = |index: usize| sample.get::<_, Option<String>>(index);
-    let text = |text: Option<String>| Cell::Text(text.unwrap_or_default());
+fn session(
+    sample: &Row,
+    pid: u32,
+    role: String,
+    query_id: String,
+    database: String,
+) -> Result<Reading, SqlError> {
+    let said = |index: usize, none: &str| {
+        let text: Option<String> = value(sample, index)?;
+        Ok::<_, SqlError>(Cell::Text(text.unwrap_or_else(|| none.to_owned())))
+    };
     let cells = vec![
         Cell::Text(role),
-        text(said(9)),
+        said(9, "")?,
         Cell::Text(database),
-        text(said(10)),
+        said(10, "")?,
         // Processes in the background have none, and work in the database they are given.
-        Cell::Text(said(12).unwrap_or_else(|| "active".to_owned())),
-        Cell::Text(said(13).unwrap_or_else(|| "On CPU".to_owned())),
-        text(said(14)),
+        said(12, "active")?,
+        said(13, "On CPU")?,
+        said(14, "")?,
         Cell::Text(query_id),
-        text(said(17)),
+        said(17, "")?,
         Cell::from(u64::from(pid)),
-        level(sample.get(18)),
-        level(sample.get(19)),
+        level(value(sample, 18)?),
+        level(value(sample, 19)?),
     ];
-    Reading { probe: SESSION.probe, object: pid.to_string(), cells }
+    Ok(Reading { probe: SESSION.probe, object: pid.to_string(), cells })
 }

@@ -11,7 +11,7 @@ use super::link::{Link, MARK, Query};
 use super::sample::Sample;
 use crate::monitor::pace::Pace;
 use crate::monitor::values::row;
-use crate::postgres::views::{Forms, form};
+use crate::postgres::views::{Forms, form, value};
 use crate::sql::error::SqlError;
 use crate::sql::with;
 use crate::unmeasured::{Missing, all, some};
@@ -38,7 +38,7 @@ impl Statements {
     /// Where the server keeps them, if it does.
     pub fn find(link: &mut Link) -> Result<Self, SqlError> {
         let rows = link.ask(&mut Query::from_text(Some(SCHEMA.to_owned())), &[])?;
-        let schema: Option<String> = rows.first().map(|row| row.get(0));
+        let schema: Option<String> = rows.first().map(|row| value(row, 0)).transpose()?;
         let query = |text: &str| {
             let text = schema.as_ref().map(|schema| with(text, &[("schema", schema)]));
             Query::from_text(text)
@@ -69,12 +69,13 @@ impl Statements {
         let at_work: Vec<i64> = sample.at_work.iter().copied().collect();
         let rows = link.ask(&mut self.counts, &[&known, &at_work])?;
         let mut unknown = std::mem::take(&mut sample.untold);
-        let seen: Vec<i64> = rows.iter().filter_map(|row| row.get(0)).collect();
-        unknown.extend(&seen);
+        // Those of sessions of which this user may not know have no identity.
+        let ids: Vec<Option<i64>> =
+            rows.iter().map(|row| value(row, 0)).collect::<Result<_, SqlError>>()?;
+        unknown.extend(ids.iter().flatten());
         self.tell(link, sample, &unknown, readings)?;
-        for counts in &rows {
-            // Those of sessions of which this user may not know have no identity.
-            let Some(id) = counts.get::<_, Option<i64>>(0) else { continue };
+        for (counts, id) in rows.iter().zip(ids) {
+            let Some(id) = id else { continue };
             if !self.ours.contains(&id) {
                 readings.push(statement(counts, id, timed));
             }
@@ -100,7 +101,7 @@ impl Statements {
             return Ok(());
         }
         for said in link.ask(&mut self.texts, &[&new])? {
-            let (id, text): (i64, Option<String>) = (said.get(0), said.get(1));
+            let (id, text): (i64, Option<String>) = (value(&said, 0)?, value(&said, 1)?);
             let text = text.unwrap_or_default();
             if text.contains(MARK) {
                 self.ours.insert(id);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use blockstone_base::Pacing;
 use blockstone_base::row;
+use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
     Heading, Row, Table, Value, bytes, count, flow, happened, ratio, share, text, time,
 };
@@ -57,8 +58,8 @@ fn costs_of(point: &Point) -> [Value; 5] {
     let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
     [
         point.iops.value.into(),
-        point.latency.ns_p50.value.into(),
-        point.latency.ns_p99.value.into(),
+        point.latency.ns_p50.without_interval(),
+        point.latency.ns_p99.without_interval(),
         sum(cpu.switches_voluntary_per_io, cpu.switches_involuntary_per_io).into(),
         sum(cpu.user_ns_per_io, cpu.system_ns_per_io).into(),
     ]
@@ -84,7 +85,8 @@ pub fn open_loop(findings: &Findings) -> Table {
         let Pacing::Open { rate_per_s, poisson } = point.load.pacing else { continue };
         let arrivals = if poisson { "Poisson" } else { "fixed" };
         let latency = &point.latency;
-        let [p50, p99, p999] = [latency.ns_p50, latency.ns_p99, latency.ns_p999].map(|e| e.value);
+        let [p50, p99, p999] =
+            [latency.ns_p50, latency.ns_p99, latency.ns_p999].map(Estimate::without_interval);
         let (max, lag, lag_max) = (latency.ns_max, latency.lag_ns_mean, latency.lag_ns_max);
         let row = row![arrivals, rate_per_s, point.iops, p50, p99, p999, max, lag, lag_max];
         table.push(row.condemned_by(&point.condemned_by));
@@ -116,7 +118,8 @@ pub fn commits(manifest: &Manifest, findings: &Findings) -> Table {
                 let point = point.filter(|point| point.condemned_by == condemned_by);
                 point.map_or_else(<[Value; 3]>::default, |point| {
                     let latency = &point.latency;
-                    [latency.ns_p50, latency.ns_p99, point.iops].map(|e| e.value.into())
+                    let iops = point.iops.value.into();
+                    [latency.ns_p50.without_interval(), latency.ns_p99.without_interval(), iops]
                 })
             };
             let cells = [&[method.name().into()][..], &of(overwrite), &of(append)].concat();
@@ -170,7 +173,8 @@ pub fn committers(manifest: &Manifest, findings: &Findings) -> Table {
     let title = "Concurrent committers: O_DSYNC, overwriting";
     let points = select::commits(findings, block_bytes).committers;
     of_points(Table::new("committers", title, COMMITTERS), points, |point| {
-        let [p50, p99] = [point.latency.ns_p50, point.latency.ns_p99].map(|e| e.value);
+        let [p50, p99] =
+            [point.latency.ns_p50, point.latency.ns_p99].map(Estimate::without_interval);
         let (flushes, factor) = (point.evidence.device_flushes, select::group_factor(point));
         row![point.load.workers, point.iops, p50, p99, flushes, factor]
     })
@@ -188,10 +192,11 @@ const MATRIX: &[Heading] = &[
 pub fn matrix(findings: &Findings) -> Table {
     let mut table = Table::new("mixed-reads", "Small and large reads together", MATRIX);
     for MatrixCell { small, large, point, large_mb_per_s } in select::matrix(findings) {
-        let of_small = |value: f64| happened((small > 0).then_some(value));
-        let [p50, p99] = [point.latency.ns_p50, point.latency.ns_p99].map(|e| of_small(e.value));
+        let of_small = |value: Value| happened((small > 0).then_some(value));
+        let quantiles = [point.latency.ns_p50, point.latency.ns_p99];
+        let [p50, p99] = quantiles.map(|estimate| of_small(estimate.without_interval()));
         let rate = happened(large_mb_per_s.map(|rate| rate.scaled(1e6)));
-        let row = row![small, large, of_small(point.iops.value), p50, p99, rate];
+        let row = row![small, large, of_small(point.iops.value.into()), p50, p99, rate];
         table.push(row.condemned_by(&point.condemned_by));
     }
     table
@@ -274,6 +279,12 @@ const LATENCIES: &[Heading] = &[
     time("latency_ns_p999", "p99.9", "99.9 % take no longer."),
     time("latency_ns_p9999", "p99.99", "99.99 % take no longer."),
     time("latency_ns_max", "max", "The longest."),
+    count(
+        "unfinished",
+        "unfinished",
+        "Operations that had not completed at the window's end: they count as at least as long as \
+         they had lasted, and a quantile that they decide is a lower bound (≥).",
+    ),
     time("lag_ns_mean", "mean lag", "Mean delay of a submission behind its intended start."),
     time("lag_ns_max", "max lag", "The longest such delay."),
 ];
@@ -291,6 +302,7 @@ pub fn latencies(findings: &Findings) -> Table {
             l.ns_p999,
             l.ns_p9999,
             l.ns_max,
+            l.unfinished,
             l.lag_ns_mean,
             l.lag_ns_max
         ]

@@ -3,7 +3,7 @@
 use blockstone_base::table::{
     Heading, Measure, Merge, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_figures::compare::{Comparison, Outcome, Row, Subject};
+use blockstone_figures::compare::{Comparison, Row, Subject};
 use blockstone_report::{Report, Section};
 
 /// Points on one screen: those that differ most. The page, JSON and CSV have all.
@@ -43,7 +43,7 @@ pub fn report(comparison: &Comparison) -> Report {
 
 /// How far an established difference is from none, the same for ½ as for 2; zero without one.
 fn change(row: &Row) -> f64 {
-    let established = matches!(row.outcome, Outcome::Faster | Outcome::Slower);
+    let established = row.outcome.is_established();
     row.ratio.filter(|_| established).map_or(0.0, |ratio| ratio.value.ln().abs())
 }
 
@@ -112,6 +112,8 @@ mod tests {
                     .then(|| "memory-test".into())
                     .into_iter()
                     .collect(),
+                warned_by: Vec::new(),
+                drift_ratio: 0.0,
             }
         };
         Source { recorded, figures: figures.iter().map(figure).collect() }

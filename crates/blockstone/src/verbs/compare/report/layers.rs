@@ -4,7 +4,7 @@ use blockstone_base::Estimate;
 use blockstone_base::table::{
     Heading, Measure, Merge, Missing, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_figures::compare::{Comparison, Outcome, Row, Source, Subject};
+use blockstone_figures::compare::{Comparison, Row, Source, Subject};
 use blockstone_report::{Detail, Report, Section};
 use blockstone_view::{Interval, View, registry};
 
@@ -46,7 +46,7 @@ pub fn report(a: &Layers, b: &Layers) -> Report {
     let comparison = Comparison::of(&a.sources, &b.sources);
     let changed = a.db_time.zip(b.db_time).map(|(a, b)| b - a);
     let (mut differing, same): (Vec<&Row>, Vec<&Row>) =
-        comparison.rows.iter().partition(|row| differs(row));
+        comparison.rows.iter().partition(|row| row.outcome.is_established());
     differing.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let mut table = Table::new("differences", "Higher or lower", COLUMNS).on_screen(SHOWN);
     differing.iter().filter_map(|row| cells(row, changed)).for_each(|cells| table.push(cells));
@@ -58,10 +58,6 @@ pub fn report(a: &Layers, b: &Layers) -> Report {
     let mut sections = vec![Section::new("differences", "Higher or lower").with([table])];
     sections.extend(registry::ALL.iter().map(|view| undecided(view, &same, changed)));
     super::report("difference", &comparison, sections)
-}
-
-fn differs(row: &Row) -> bool {
-    matches!(row.outcome, Outcome::Higher | Outcome::Lower)
 }
 
 /// On the page: the figures of a view without an established difference.
@@ -122,7 +118,7 @@ pub fn db_time(interval: &Interval<'_>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_figures::compare::Key;
+    use blockstone_figures::compare::{Key, Outcome};
 
     use super::*;
 
@@ -140,8 +136,11 @@ mod tests {
             n_a: 1,
             n_b: 1,
             ratio: None,
+            p_value: None,
+            q_value: None,
             outcome: Outcome::Higher,
             condemned_by: Vec::new(),
+            warned_by: Vec::new(),
         };
         let event = of("top-events", "average_active_sessions");
         assert_eq!(contribution(&event, Some(6.0)), Some(0.5));

@@ -1,7 +1,7 @@
 //! Keys of the JSON documents of `flash`; schema, version and tables are the renderer's.
 
 use blockstone_flash::device::Device;
-use blockstone_flash::estimate::{Cliff, Life};
+use blockstone_flash::estimate::{Cliff, Fall, Life};
 use blockstone_flash::fit::Fit;
 use blockstone_flash::ftl::Totals;
 use blockstone_flash::simulate::{Outcome, Percentiles, Point};
@@ -252,8 +252,15 @@ struct CliffSummary {
     effective_spare: f64,
     iops_fresh: f64,
     iops_steady: f64,
-    cliff_drive_fills: f64,
-    hours_to_cliff: f64,
+    /// Null when the cliff never comes.
+    cliff_drive_fills: Option<f64>,
+    /// At the given rate, or at the rate that the device takes; null when the cliff never comes.
+    hours_to_cliff: Option<f64>,
+    /// `never`: background collection keeps up; `at`: the cliff comes; `too-slow`: the device does
+    /// not take this rate even before the cliff.
+    outcome: Fall,
+    /// Seconds until the cliff at the given rate; null unless `outcome` is `at`.
+    cliff_after_s: Option<f64>,
 }
 
 pub fn cliff(cliff: &Cliff) -> CliffDocument<'_> {
@@ -264,7 +271,9 @@ pub fn cliff(cliff: &Cliff) -> CliffDocument<'_> {
         iops_fresh: cliff.iops_fresh,
         iops_steady: cliff.iops_steady,
         cliff_drive_fills: cliff.cliff_drive_fills,
-        hours_to_cliff: cliff.seconds_to_cliff / 3600.0,
+        hours_to_cliff: cliff.seconds_to_cliff.map(|seconds| seconds / 3600.0),
+        outcome: cliff.outcome,
+        cliff_after_s: cliff.seconds_to_cliff.filter(|_| cliff.outcome == Fall::At),
     };
     CliffDocument { tool_version: VERSION, summary, cliff }
 }

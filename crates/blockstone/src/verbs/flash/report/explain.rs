@@ -1,7 +1,7 @@
 //! Why flash collects garbage, step by step on a device small enough to draw.
 
 use blockstone_base::table::{Heading, Table, Value, count, text};
-use blockstone_flash::toy::{Cell, PAGES, Step};
+use blockstone_flash::toy::{BLOCKS, Cell, PAGES, Step};
 use blockstone_report::render::terminal::Style;
 use blockstone_report::{Block, Detail, Report, Section};
 
@@ -14,7 +14,17 @@ const STEPS: &[Heading] = &[
     count("host_pages", "host pages", "Pages written by the host so far."),
     count("programs", "programs", "Pages programmed so far."),
     count("erases", "erases", "Blocks erased so far."),
+    count("used_pages", "used", "Pages in use."),
+    count("stale_pages", "stale", "Pages whose content was overwritten."),
+    count("free_pages", "free", "Erased pages."),
 ];
+
+/// Why program times differ by page and by the bits of a cell.
+const CELLS: &str = "A cell stores charge. With one bit (SLC), one threshold tells its two levels \
+    apart; with two (MLC), three thresholds four levels; with three (TLC), seven thresholds eight. \
+    The more levels, the more exactly the charge must be set: programs take longer and fewer \
+    erases are endured. The bits of a cell belong to different pages: the first is a fast page, \
+    the last a slow one.";
 
 /// The stories by title. The terminal draws them in its colours.
 pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
@@ -32,9 +42,12 @@ pub fn explain(stories: &[(&'static str, &[Step])], style: &Style) -> Report {
             let mut row: Vec<Value> = vec![title.into(), (number as f64 + 1.0).into()];
             row.push(step.text.as_str().into());
             row.extend([step.host_pages, step.programs, step.erases].map(|n| f64::from(n).into()));
+            let shares = [step.used_pages, step.stale_pages, step.free_pages];
+            row.extend(shares.map(|pages| Value::from(pages as f64)));
             steps.push(row);
         }
     }
+    sections.push(Section::new("cells", "Bits in a cell").with([CELLS.to_owned()]));
     sections.push(Section::page("steps", "In numbers").with([steps]));
     let legend = "12 a page in use, ×× stale, ·· erased".to_owned();
     Report {
@@ -60,5 +73,14 @@ fn picture(step: &Step, style: &Style) -> Vec<String> {
         let cells: Vec<String> = block.iter().map(cell).collect();
         format!("    block {index} │ {} │", cells.join(" "))
     };
-    step.blocks.iter().enumerate().map(line).collect()
+    let bar = |name: &str, mark: &str, pages: usize| {
+        let share = 100 * pages / (BLOCKS * PAGES);
+        format!("    {name:<5} {} {pages} pages, {share} %", mark.repeat(pages))
+    };
+    let bars = [
+        style.good(&bar("used", "█", step.used_pages)),
+        style.bad(&bar("stale", "▒", step.stale_pages)),
+        style.dim(&bar("free", "░", step.free_pages)),
+    ];
+    step.blocks.iter().enumerate().map(line).chain(bars).collect()
 }

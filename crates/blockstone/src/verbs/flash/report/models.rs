@@ -6,7 +6,7 @@ use blockstone_base::row;
 use blockstone_base::table::{Heading, Measure, Merge, Table, column, count, flow, ratio};
 use blockstone_base::table::{share, text};
 use blockstone_base::units::{Bytes, three_digits};
-use blockstone_flash::estimate::{Cliff, Life};
+use blockstone_flash::estimate::{Cliff, Fall, Life};
 use blockstone_flash::fit::Fit;
 use blockstone_flash::sweep::{Setting, Swept};
 use blockstone_record::manifest::End;
@@ -106,8 +106,8 @@ const CLIFF: &[Heading] = &[
     share("effective_spare", "effective spare", "The same after reserves, of what is usable."),
     column("spare_bytes", "spare", Measure::Bytes, Merge::Last, "Bytes until the cliff."),
     count("cliff_drive_fills", "drive fills to the cliff", "The same in visible capacities."),
-    count("seconds_to_cliff", "seconds to the cliff", "At the given rate."),
-    ratio("wa", "write amplification", "After the cliff, by formula."),
+    count("seconds_to_cliff", "seconds to the cliff", "At the given rate, if the device takes it."),
+    ratio("wa", "write amplification", "After the cliff, or in the long run, by formula."),
     count("iops_fresh", "IOPS before", "Writes of a page per second before the cliff."),
     count("iops_steady", "IOPS after", "Writes of a page per second after the cliff."),
     count("iops_wanted", "IOPS required", "Writes of a page per second at the given rate."),
@@ -123,10 +123,16 @@ const CLIFF: &[Heading] = &[
         Merge::Last,
         "To sustain this rate after the cliff.",
     ),
+    text("outcome", "outcome", "never, at, or too-slow: the fresh device does not take this rate."),
 ];
 
 /// When the cliff comes, and what is left behind it.
 pub fn cliff(cliff: &Cliff) -> Report {
+    let outcome = match cliff.outcome {
+        Fall::Never => "never",
+        Fall::At => "at",
+        Fall::TooSlow => "too-slow",
+    };
     let row = row![
         cliff.over_provisioning,
         cliff.spare_factor,
@@ -139,42 +145,41 @@ pub fn cliff(cliff: &Cliff) -> Report {
         cliff.iops_steady,
         cliff.iops_wanted,
         cliff.over_provisioning_needed,
-        cliff.visible_bytes_needed
+        cliff.visible_bytes_needed,
+        outcome
     ];
     let table = Table::new("cliff", "", CLIFF).record().with([row]);
-    let holds = cliff.iops_steady >= cliff.iops_wanted;
-    let (text, tone) = match (holds, cliff.over_provisioning_needed) {
-        (true, _) => ("the required rate is sustained after the cliff", Tone::Plain),
-        (false, Some(_)) => (
-            "the required rate is not sustained after the cliff: more spare is needed",
-            Tone::Warning,
-        ),
-        (false, None) => (
-            "the required rate is not sustained after the cliff, whatever the spare: use more \
-             dies or write less",
-            Tone::Warning,
-        ),
-    };
-    let (after, unit) = words::in_unit(cliff.seconds_to_cliff);
+    let (text, tone) = verdict(cliff);
     let spare = format!(
         "spare factor {}, effective {}",
         percent(cliff.spare_factor),
         percent(cliff.effective_spare)
     );
-    let written = format!(
-        "{} overwritten, {:.3} drive fills",
-        Bytes(cliff.spare_bytes),
-        cliff.cliff_drive_fills
-    );
-    let by_formula = format!("write amplification {:.3} by formula", cliff.wa);
-    let mut cards = vec![
-        share_card("over_provisioning", "over-provisioning", cliff.over_provisioning, spare),
-        Card::exact("seconds_to_cliff", "cliff after", after, unit).source(written),
+    let behind = match cliff.outcome {
+        Fall::Never => "if collection no longer kept up".to_owned(),
+        _ => format!("write amplification {:.3} by formula", cliff.wa),
+    };
+    let mut cards =
+        vec![share_card("over_provisioning", "over-provisioning", cliff.over_provisioning, spare)];
+    cards.extend(cliff.seconds_to_cliff.zip(cliff.cliff_drive_fills).map(|(seconds, fills)| {
+        let (after, unit) = words::in_unit(seconds);
+        let rate = match cliff.outcome {
+            Fall::TooSlow => ", at the rate that the device takes",
+            _ => "",
+        };
+        let written = format!("{fills:.3} drive fills overwritten{rate}");
+        Card::exact("seconds_to_cliff", "cliff after", after, unit).source(written)
+    }));
+    cards.extend([
         Card::exact("iops_fresh", "before the cliff", cliff.iops_fresh, "IOPS")
             .source("writes of a page"),
-        Card::exact("iops_steady", "after the cliff", cliff.iops_steady, "IOPS").source(by_formula),
+        Card::exact("iops_steady", "after the cliff", cliff.iops_steady, "IOPS").source(behind),
         Card::exact("iops_wanted", "required", cliff.iops_wanted, "IOPS"),
-    ];
+    ]);
+    cards.extend((cliff.outcome == Fall::Never).then(|| {
+        let source = "by formula, with what is kept free in the background";
+        Card::exact("wa", "write amplification", cliff.wa, "×").source(source)
+    }));
     cards.extend(cliff.over_provisioning_needed.map(|needed| {
         let rounded =
             |bytes: u64| format!("use at most {} of the capacity", Bytes(bytes >> 20 << 20));
@@ -183,6 +188,30 @@ pub fn cliff(cliff: &Cliff) -> Report {
     }));
     let headline = Headline { text: text.to_owned(), tone, ..Headline::default() };
     Report { headline, cards, ..of_one_row("flash-cliff", documents::cliff(cliff), table) }
+}
+
+/// What comes of the required rate.
+fn verdict(cliff: &Cliff) -> (&'static str, Tone) {
+    match cliff.outcome {
+        Fall::Never => ("no cliff: background collection keeps up with this rate", Tone::Plain),
+        Fall::TooSlow => (
+            "the device does not take the required rate even before the cliff: use more dies or \
+             write less",
+            Tone::Warning,
+        ),
+        Fall::At if cliff.iops_steady >= cliff.iops_wanted => {
+            ("the required rate is sustained after the cliff", Tone::Plain)
+        }
+        Fall::At if cliff.over_provisioning_needed.is_some() => (
+            "the required rate is not sustained after the cliff: more spare is needed",
+            Tone::Warning,
+        ),
+        Fall::At => (
+            "the required rate is not sustained after the cliff, whatever the spare: use more \
+             dies or write less",
+            Tone::Warning,
+        ),
+    }
 }
 
 fn share_card(name: &'static str, title: &'static str, share: f64, source: String) -> Card {

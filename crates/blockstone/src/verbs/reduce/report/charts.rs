@@ -5,7 +5,7 @@ use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{Class, CompressionFigures, Findings};
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::mask::Mask;
-use blockstone_reduce::page::{FIELDS, Field};
+use blockstone_reduce::page::Field;
 use blockstone_report::block_size;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 
@@ -87,7 +87,7 @@ pub fn compression(findings: &Findings) -> [Chart; 2] {
 /// The ladder of masks, and each class of fields alone.
 pub fn fields(findings: &Findings) -> Vec<Chart> {
     let occurs = |field: &Field| findings.field_costs.iter().any(|cost| cost.field == *field);
-    let known: Vec<Field> = FIELDS.into_iter().filter(occurs).collect();
+    let known: Vec<Field> = Field::ALL.iter().copied().filter(occurs).collect();
     if known.is_empty() {
         return Vec::new();
     }

@@ -191,7 +191,7 @@ pub fn compression(findings: &Findings) -> Table {
         };
         let (codec, granule) = key(&row[0]);
         let mut cells = vec![Value::from(codec.to_string()), f64::from(granule).into()];
-        cells.extend(Class::ALL.into_iter().map(ratio));
+        cells.extend(Class::ALL.iter().copied().map(ratio));
         cells.push((row[0].contents as f64).into());
         table.push(cells);
     }

@@ -158,9 +158,6 @@ fn outside_of_waits(
 }
 
 /// Everything that was counted, and the latencies of every second.
-///
-/// # Errors
-/// When the recorded histograms cannot be read.
 pub fn detail(recording: &Recording, history: &History, findings: &RunFindings) -> Result<Section> {
     let lanes = Lanes::new(history, &recording.manifest);
     let roles: Vec<String> = findings.roles.iter().map(|role| role.name.clone()).collect();
@@ -201,14 +198,14 @@ const LATENCIES: [(&str, &str, Color); 6] = [
 fn latencies(recording: &Recording) -> Result<Chart> {
     let phases = &recording.manifest.phases;
     let mut seconds: BTreeMap<(usize, u32), LatencyHistogram> = BTreeMap::new();
-    for row in recording.histograms()? {
+    recording.each_histogram(|row| {
         let phase = usize::try_from(row.phase).ok().and_then(|at| phases.get(at));
         let held = phase.is_some_and(|p| matches!(p.group, Group::Workload | Group::Scan));
         let known = LATENCIES.iter().position(|(role, _, _)| *role == row.role);
         if let Some(index) = known.filter(|_| held) {
             seconds.entry((index, row.second)).or_default().merge(&row.histogram);
         }
-    }
+    })?;
     let y = Axis::new("", Measure::Nanoseconds).log();
     let mut chart =
         Chart::new("latencies-over-time", "Latencies over time", Axis::time(), y).wide(320).about(

@@ -18,7 +18,11 @@ pub fn layers(recording: &Recording, history: &History) -> (Vec<Section>, Timeli
     let from_ns = measured().map(|phase| phase.start_ns).min().unwrap_or(0);
     let to_ns = measured().map(|phase| phase.end_ns).max().unwrap_or(0);
     let views = VIEWS.iter().filter_map(|name| registry::find(name));
-    let (tables, timeline) = layers::tables(&history.interval(from_ns, to_ns), views);
+    let held = phases.iter().filter(|p| matches!(p.group, Group::Workload | Group::Scan));
+    let marks_ns: Vec<u64> =
+        held.flat_map(|phase| [phase.window_start_ns, phase.window_end_ns]).collect();
+    let interval = history.interval(from_ns, to_ns);
+    let (tables, timeline) = layers::tables(&interval, &marks_ns, views);
     let sections = tables.into_iter().filter(|(_, table)| !table.rows.is_empty());
     let section = |(view, table): (&View, Table)| {
         let id = format!("layer-{}", view.name);

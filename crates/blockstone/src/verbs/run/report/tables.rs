@@ -4,8 +4,8 @@ use blockstone_base::Estimate;
 use blockstone_base::column::Unmeasured;
 use blockstone_base::row;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row, Table, Value, bytes, column, count, happened, ratio,
-    share, text, time,
+    Heading, Measure, Merge, Missing, Row, Table, Value, column, count, happened, mean_of,
+    quotient, ratio, text, total,
 };
 use blockstone_base::units::{format_ns, three_digits};
 use blockstone_judge::RunFindings;
@@ -32,15 +32,27 @@ const WAITS: usize = 9;
 const LATENCIES: usize = 6;
 const DISKS: usize = 8;
 
+const NS: Measure = Measure::Nanoseconds;
+
 /// A quantity whose kind differs by row.
-const fn of_row(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
-    column(key, heading, Measure::OfRow, Merge::Never, doc)
+const fn of_row(
+    merge: Merge,
+    key: &'static str,
+    heading: &'static str,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, Measure::OfRow, merge, doc)
+}
+
+/// A quotient without a sum or a number to divide by is not a number.
+fn finite(number: f64) -> Value {
+    happened(Some(number).filter(|number| number.is_finite()))
 }
 
 /// What numbers of this unit are.
 pub fn measure(unit: &str) -> Measure {
     match unit {
-        "ns" => Measure::Nanoseconds,
+        "ns" => NS,
         "bytes" => Measure::Bytes,
         unit if unit.starts_with("of ") => Measure::Share,
         _ => Measure::Count,
@@ -49,8 +61,18 @@ pub fn measure(unit: &str) -> Measure {
 
 const PROFILE_COLUMNS: &[Heading] = &[
     text("statistic", "statistic", "What is counted."),
-    of_row("per_s", "per second", "Per second; for a time, time spent in each second."),
-    of_row("per_transaction", "per transaction", "Per commit."),
+    of_row(
+        Merge::Mean,
+        "per_s",
+        "per second",
+        "Per second; for a time, time spent in each second.",
+    ),
+    of_row(
+        Merge::Per { part: "per_s", within: "" },
+        "per_transaction",
+        "per transaction",
+        "Per commit.",
+    ),
 ];
 
 /// What the database did, per second and per transaction.
@@ -69,10 +91,16 @@ pub fn profile(findings: &RunFindings) -> Table {
 
 const EVENTS: &[Heading] = &[
     text("event", "event", "The wait event; CPU and run queue are listed as events too."),
-    count("waits", "waits", "Completed waits."),
-    time("time_ns", "time", "Total time of all sessions or processes in it."),
-    time("wait_ns_mean", "mean", "Mean time of a wait."),
-    share("db_time_ratio", "% DB", "Its share of the database time."),
+    total("waits", "waits", Measure::Count, "Completed waits."),
+    total("time_ns", "time", NS, "Total time of all sessions or processes in it."),
+    quotient("time_ns", "waits", "wait_ns_mean", "mean", NS, "Mean time of a wait."),
+    column(
+        "db_time_ratio",
+        "% DB",
+        Measure::Share,
+        Merge::Per { part: "time_ns", within: "" },
+        "Its share of the database time.",
+    ),
     count("average_active", "active", "Average number of sessions or processes in it."),
     text("wait_class", "class", "The wait class, as Oracle names it."),
 ];
@@ -88,19 +116,26 @@ pub fn database_time(findings: &RunFindings) -> Table {
         ];
         for (name, ns, ratio) in lines {
             let active = ns / findings.window_ns.max(1) as f64;
+            let ratio = finite(ratio);
             table.push(row![name, Value::default(), ns, Value::default(), ratio, active, ""]);
         }
         table.notes.push(processor(db_time));
     }
-    for wait in findings.waits.iter().filter(|w| w.db_time_ratio.is_some() && w.time_ns > 0) {
+    for wait in listed(findings).filter(|wait| wait.db_time_ratio.is_some()) {
         table.push(wait_cells(wait));
     }
     table.on_screen(WAITS)
 }
 
+/// Waits that took time; of a part, what took none too, for another part may have some.
+fn listed(findings: &RunFindings) -> impl Iterator<Item = &Wait> {
+    findings.waits.iter().filter(|wait| wait.time_ns > 0 || findings.is_part)
+}
+
 fn wait_cells(wait: &Wait) -> Row {
     let waits = happened((wait.count > 0).then_some(wait.count));
-    let (mean, share) = (happened(wait.ns_mean), happened(wait.db_time_ratio));
+    let mean = happened(wait.ns_mean);
+    let share = wait.db_time_ratio.map_or_else(Value::default, finite);
     row![&wait.event, waits, wait.time_ns, mean, share, wait.average_active, wait.class]
 }
 
@@ -123,7 +158,7 @@ pub fn background(findings: &RunFindings) -> Table {
     let role = text("role", "role", "Which process.");
     let columns: Vec<Heading> = [role].into_iter().chain(EVENTS.iter().cloned()).collect();
     let mut table = Table::new("background-events", "Events of background processes", columns);
-    for wait in findings.waits.iter().filter(|w| w.db_time_ratio.is_none() && w.time_ns > 0) {
+    for wait in listed(findings).filter(|wait| wait.db_time_ratio.is_none()) {
         let mut row = wait_cells(wait);
         row.cells.insert(0, wait.role.as_str().into());
         table.push(row);
@@ -133,15 +168,22 @@ pub fn background(findings: &RunFindings) -> Table {
 
 const CLASSES: &[Heading] = &[
     text("wait_class", "class", "The wait class."),
-    time("time_ns", "time", "Time of the sessions in it."),
-    share("db_time_ratio", "of DB time", "Its share of the database time."),
+    total("time_ns", "time", NS, "Time of the sessions in it."),
+    column(
+        "db_time_ratio",
+        "of DB time",
+        Measure::Share,
+        Merge::Per { part: "time_ns", within: "" },
+        "Its share of the database time.",
+    ),
     count("average_active_sessions", "AAS", "Average number of sessions in it."),
 ];
 
 pub fn classes(findings: &RunFindings) -> Table {
     Table::new("classes", "Average active sessions by wait class", CLASSES).with(
         findings.classes.iter().map(|class| {
-            row![class.class, class.time_ns, class.db_time_ratio, class.average_active_sessions]
+            let ratio = finite(class.db_time_ratio);
+            row![class.class, class.time_ns, ratio, class.average_active_sessions]
         }),
     )
 }
@@ -150,17 +192,19 @@ pub fn classes(findings: &RunFindings) -> Table {
 fn transfers(name: &'static str, title: &'static str, of: Heading, all: &[Transfers]) -> Table {
     let numbers = [
         count("read_iops", "reads/s", "Reads a second."),
-        bytes("read_bytes_mean", "size", "Mean size of a read."),
-        time("read_service_ns_mean", "service", "Mean time of a read."),
+        mean_of("read_ios", "read_bytes_mean", "size", Measure::Bytes, "Mean size of a read."),
+        mean_of("read_ios", "read_service_ns_mean", "service", NS, "Mean time of a read."),
         count("write_iops", "writes/s", "Writes a second."),
-        bytes(
+        mean_of(
+            "write_ios",
             "write_bytes_mean",
             "size",
+            Measure::Bytes,
             "Mean size of a write; above the block size, blocks were coalesced.",
         ),
-        time("write_service_ns_mean", "service", "Mean time of a write."),
-        count("read_ios", "reads", "Reads in the window."),
-        count("write_ios", "writes", "Writes in the window."),
+        mean_of("write_ios", "write_service_ns_mean", "service", NS, "Mean time of a write."),
+        total("read_ios", "reads", Measure::Count, "Reads in the window."),
+        total("write_ios", "writes", Measure::Count, "Writes in the window."),
     ];
     let columns: Vec<Heading> = [of].into_iter().chain(numbers).collect();
     let mut table = Table::new(name, title, columns);
@@ -177,7 +221,7 @@ fn transfers(name: &'static str, title: &'static str, of: Heading, all: &[Transf
 }
 
 pub fn roles(findings: &RunFindings) -> Table {
-    let moved = |role: &&Transfers| role.reads.ios + role.writes.ios > 0;
+    let moved = |role: &&Transfers| role.reads.ios + role.writes.ios > 0 || findings.is_part;
     let roles: Vec<Transfers> = findings.roles.iter().filter(moved).cloned().collect();
     let role = text("role", "role", "The process that sent the requests.");
     transfers("io-roles", "I/O by role", role, &roles)
@@ -206,10 +250,22 @@ pub fn range_of_disks(disks: &[Transfers]) -> Option<String> {
 
 const LEDGER: &[Heading] = &[
     text("what", "", "What is counted."),
-    of_row("claimed", "claimed", "By the database."),
-    of_row("process", "process", "Charged by the kernel to the processes of the database."),
-    of_row("device", "device", "Moved by the device, for all processes."),
-    share("process_share", "÷ claimed", "Charged ÷ claimed."),
+    of_row(Merge::Sum, "claimed", "claimed", "By the database."),
+    of_row(
+        Merge::Sum,
+        "process",
+        "process",
+        "Charged by the kernel to the processes of the database.",
+    ),
+    of_row(Merge::Sum, "device", "device", "Moved by the device, for all processes."),
+    quotient(
+        "process",
+        "claimed",
+        "process_share",
+        "÷ claimed",
+        Measure::Share,
+        "Charged ÷ claimed.",
+    ),
     text("plan", "plan", "How the database executes the statement that causes it."),
 ];
 
@@ -252,15 +308,25 @@ fn entry(cell: &LedgerCell) -> Value {
 
 const LATENCY_COLUMNS: &[Heading] = &[
     text("operation", "operation or event", "An operation or a wait event."),
-    count("count", "count", "Their number."),
-    time("ns_mean", "mean", "The mean."),
-    time("ns_p50", "p50", "Half take no longer."),
-    time("ns_p99", "p99", "99 % take no longer."),
-    time("ns_p999", "p99.9", "99.9 % take no longer."),
-    time("ns_max", "max", "The longest."),
-    time("ns_p90", "p90", "90 % take no longer."),
-    time("ns_p9999", "p99.99", "99.99 % take no longer."),
+    total("count", "count", Measure::Count, "Their number."),
+    mean_of("count", "ns_mean", "mean", NS, "The mean."),
+    quantile(5_000, "ns_p50", "p50", "Half take no longer."),
+    quantile(9_900, "ns_p99", "p99", "99 % take no longer."),
+    quantile(9_990, "ns_p999", "p99.9", "99.9 % take no longer."),
+    column("ns_max", "max", NS, Merge::Greatest, "The longest."),
+    quantile(9_000, "ns_p90", "p90", "90 % take no longer."),
+    quantile(9_999, "ns_p9999", "p99.99", "99.99 % take no longer."),
 ];
+
+/// A quantile, given in ten-thousandths: 9,990 is p99.9.
+const fn quantile(
+    share: u16,
+    key: &'static str,
+    heading: &'static str,
+    doc: &'static str,
+) -> Heading {
+    column(key, heading, NS, Merge::Quantile(share), doc)
+}
 
 /// A quantile that so few samples cannot tell from the longest is a dash.
 pub fn latencies(findings: &RunFindings) -> Table {
@@ -270,10 +336,12 @@ pub fn latencies(findings: &RunFindings) -> Table {
             "" | "session" => row.name.clone(),
             role => format!("{} ({role})", row.name),
         };
-        let quantiles = row.quantiles().map(|(_, known)| happened(known.map(|ns| ns.value)));
+        let quantiles =
+            row.quantiles().map(|(_, known)| happened(known.map(Estimate::without_interval)));
         let [p50, p90, p99, p999, p9999] = quantiles;
         let (count, mean, max) = (row.count, row.ns_mean, row.ns_max);
-        table.push(row![of, count, mean, p50, p99, p999, max, p90, p9999]);
+        let cells = row![of, count, mean, p50, p99, p999, max, p90, p9999];
+        table.push(cells.spread(row.spread.clone()));
     }
     table.on_screen(LATENCIES)
 }
@@ -282,15 +350,29 @@ const LITTLES_LAW: &[Heading] = &[
     text("what", "what", "What is counted."),
     count("sessions", "sessions", "Sessions."),
     count("per_s", "per second", "Completions a second."),
-    time("expected_ns", "expected", "Sessions ÷ completions a second, less the think time."),
-    time("measured_ns", "measured", "Mean latency as measured."),
-    share("ratio", "÷ expected", "Measured ÷ expected."),
+    column(
+        "expected_ns",
+        "expected",
+        NS,
+        Merge::Per { part: "sessions", within: "what" },
+        "Sessions ÷ completions a second, less the think time.",
+    ),
+    mean_of("per_s", "measured_ns", "measured", NS, "Mean latency as measured."),
+    quotient(
+        "measured_ns",
+        "expected_ns",
+        "ratio",
+        "÷ expected",
+        Measure::Share,
+        "Measured ÷ expected.",
+    ),
 ];
 
 pub fn littles_law(findings: &RunFindings) -> Table {
     let title = "Little's law: sessions ÷ rate = latency";
     let row = |law: &LittlesLaw| {
-        row![law.what, law.sessions, law.per_s, law.expected_ns, law.measured_ns, law.ratio]
+        let [expected, measured, ratio] = [law.expected_ns, law.measured_ns, law.ratio].map(finite);
+        row![law.what, law.sessions, law.per_s, expected, measured, ratio]
     };
     Table::new("littles-law", title, LITTLES_LAW).with(findings.littles_law.iter().map(row))
 }
@@ -299,7 +381,7 @@ const EFFICIENCY: &[Heading] = &[
     text("figure", "figure", "Figure of this run."),
     text("calibrated_figure", "calibrated figure", "Figure of the calibration."),
     text("calibration", "calibration", "The calibration."),
-    of_row("calibrated", "calibrated", "What was calibrated."),
+    of_row(Merge::Never, "calibrated", "calibrated", "What was calibrated."),
     ratio("ratio", "run ÷ calibration", "This run ÷ the calibration."),
 ];
 

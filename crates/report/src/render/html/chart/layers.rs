@@ -1,10 +1,8 @@
 //! The layers of a chart as shapes, and the values they span.
 
-use plotters::element::{Circle, PathElement, Polygon, Rectangle};
-
 use super::super::ruler::Ruler;
-use super::super::shapes::{Ink, style};
-use super::{Area, Drawn, HEAT, HEATS, color};
+use super::super::shapes::{Ink, Look, Shapes};
+use super::{HEAT, HEATS, color};
 use crate::chart::{Chart, Form, HeatCell, Layer, Point, Scale};
 
 /// From this many points on, intervals are a band, not whiskers.
@@ -21,7 +19,7 @@ pub struct Layers<'a, 'b> {
     pub chart: &'a Chart,
     pub x: &'a Ruler,
     pub y: &'a Ruler,
-    pub area: &'a Area<'b>,
+    pub shapes: &'a mut Shapes<'b>,
 }
 
 /// The values that a chart spans across.
@@ -122,63 +120,61 @@ fn gap(points: &[Point], log: bool) -> f64 {
 }
 
 impl Layers<'_, '_> {
-    pub fn draw(&self) -> Drawn {
+    pub fn draw(mut self) {
         let stood = stacked(self.chart);
         let grouped = |layer: &&Layer| matches!(layer.form, Form::Bars { stacked: false, .. });
         let groups = self.chart.layers.iter().filter(grouped).count().max(1);
         let mut group = 0;
         for (layer, standing) in self.chart.layers.iter().zip(&stood) {
             match (&layer.form, standing) {
-                (Form::Area(_), Some(standing)) => self.area_of(layer, standing)?,
+                (Form::Area(_), Some(standing)) => self.area_of(layer, standing),
                 (Form::Bars { points, .. }, Some(standing)) => {
-                    self.bars(layer, points, standing, (0, 1))?;
+                    self.bars(layer, points, standing, (0, 1));
                 }
                 (Form::Bars { points, .. }, None) => {
                     let flat: Standing =
                         points.iter().map(|p| (p.x, 0.0, p.y.unwrap_or(f64::NAN))).collect();
-                    self.bars(layer, points, &flat, (group, groups))?;
+                    self.bars(layer, points, &flat, (group, groups));
                     group += 1;
                 }
                 (Form::Line { points, dashed, marks }, _) => {
-                    self.line(layer, points, *dashed)?;
+                    self.line(layer, points, *dashed);
                     if *marks {
-                        self.dots(layer, points)?;
+                        self.dots(layer, points);
                     }
                 }
                 (Form::Dots(points), _) => {
-                    self.whiskers(layer, points)?;
-                    self.dots(layer, points)?;
+                    self.whiskers(layer, points);
+                    self.dots(layer, points);
                 }
-                (Form::Heat(cells), _) => self.heat(cells)?,
+                (Form::Heat(cells), _) => self.heat(cells),
                 (Form::Area(_), None) => {}
             }
         }
-        Ok(())
     }
 
-    fn area_of(&self, layer: &Layer, standing: &[(f64, f64, f64)]) -> Drawn {
-        let ink = style(color(layer.color), Ink::Fill, 1.0);
+    fn area_of(&mut self, layer: &Layer, standing: &[(f64, f64, f64)]) {
+        let ink = Look(color(layer.color), Ink::Fill, 1.0);
         for run in standing.split(|(_, _, top)| top.is_nan()).filter(|run| !run.is_empty()) {
             if let [(x, base, top)] = *run {
-                let line = style(color(layer.color), Ink::Line, 1.0);
-                self.area.draw(&PathElement::new([(x, base), (x, top)], line))?;
+                let line = Look(color(layer.color), Ink::Line, 1.0);
+                self.shapes.line([(x, base), (x, top)], line);
                 continue;
             }
             let top = run.iter().map(|(x, _, top)| (*x, *top));
             let base = run.iter().rev().map(|(x, base, _)| (*x, *base));
-            self.area.draw(&Polygon::new(top.chain(base).collect::<Vec<_>>(), ink))?;
+            self.shapes.polygon(top.chain(base), ink);
         }
-        Ok(())
     }
 
     /// Bars of the `group.0`th of `group.1` layers that stand beside each other.
     fn bars(
-        &self,
+        &mut self,
         layer: &Layer,
         points: &[Point],
         standing: &[(f64, f64, f64)],
         group: (usize, usize),
-    ) -> Drawn {
+    ) {
         let log = self.chart.x.scale == Scale::Log;
         let width = gap(points, log) * BAR / group.1 as f64;
         let left = (group.0 as f64 - group.1 as f64 / 2.0) * width;
@@ -191,30 +187,28 @@ impl Layers<'_, '_> {
             let base = if self.chart.y.scale == Scale::Log { self.y.low } else { *base };
             let corners = [(aside(*x, left), base), (aside(*x, left + width * 0.96), *top)];
             let opacity = if point.condemned { 0.25 } else { 1.0 };
-            let ink = style(color(layer.color), Ink::Fill, opacity);
-            self.area.draw(&Rectangle::new(corners, ink))?;
-            self.whisker(aside(*x, left + width / 2.0), point, super::INK)?;
+            let ink = Look(color(layer.color), Ink::Fill, opacity);
+            self.shapes.rectangle(corners, ink);
+            self.whisker(aside(*x, left + width / 2.0), point, super::INK);
         }
-        Ok(())
     }
 
-    fn line(&self, layer: &Layer, points: &[Point], dashed: bool) -> Drawn {
-        let ink = style(color(layer.color), if dashed { Ink::Dashed } else { Ink::Line }, 1.0);
+    fn line(&mut self, layer: &Layer, points: &[Point], dashed: bool) {
+        let ink = Look(color(layer.color), if dashed { Ink::Dashed } else { Ink::Line }, 1.0);
         let absent = |point: &Point| !point.y.is_some_and(|y| self.y.holds(y));
         for run in points.split(absent).filter(|run| !run.is_empty()) {
-            self.interval(layer, run)?;
+            self.interval(layer, run);
             let line: Vec<(f64, f64)> =
                 run.iter().filter_map(|point| Some((point.x, point.y?))).collect();
             if let [(x, y)] = line[..] {
-                let dot = style(color(layer.color), Ink::Dot, 1.0);
-                self.area.draw(&Circle::new((x, y), 3, dot))?;
+                let dot = Look(color(layer.color), Ink::Dot, 1.0);
+                self.shapes.dot((x, y), dot);
             }
-            self.area.draw(&PathElement::new(line, ink))?;
+            self.shapes.line(line, ink);
         }
-        Ok(())
     }
 
-    fn interval(&self, layer: &Layer, run: &[Point]) -> Drawn {
+    fn interval(&mut self, layer: &Layer, run: &[Point]) {
         if run.len() < DENSE {
             return self.whiskers(layer, run);
         }
@@ -225,54 +219,54 @@ impl Layers<'_, '_> {
         };
         let ends: Vec<(f64, f64, f64)> = run.iter().filter_map(held).collect();
         if ends.len() < 2 {
-            return Ok(());
+            return;
         }
         let high = ends.iter().map(|(x, _, high)| (*x, *high));
         let low = ends.iter().rev().map(|(x, low, _)| (*x, *low));
-        let ink = style(color(layer.color), Ink::Fill, 0.18);
-        self.area.draw(&Polygon::new(high.chain(low).collect::<Vec<_>>(), ink))
+        let ink = Look(color(layer.color), Ink::Fill, 0.18);
+        self.shapes.polygon(high.chain(low), ink);
     }
 
-    fn whiskers(&self, layer: &Layer, points: &[Point]) -> Drawn {
-        points.iter().try_for_each(|point| self.whisker(point.x, point, color(layer.color)))
+    fn whiskers(&mut self, layer: &Layer, points: &[Point]) {
+        for point in points {
+            self.whisker(point.x, point, color(layer.color));
+        }
     }
 
-    fn whisker(&self, x: f64, point: &Point, color: u8) -> Drawn {
-        let Some((low, high)) = point.interval.filter(|_| point.y.is_some()) else { return Ok(()) };
+    fn whisker(&mut self, x: f64, point: &Point, color: u8) {
+        let Some((low, high)) = point.interval.filter(|_| point.y.is_some()) else { return };
         let ends = (low.max(self.y.low), high.min(self.y.high));
         if !(ends.0.is_finite() && ends.1.is_finite() && ends.0 < ends.1) {
-            return Ok(());
+            return;
         }
         let line = [(x, ends.0), (x, ends.1)];
-        self.area.draw(&PathElement::new(line, style(color, Ink::Hair, 1.0)))
+        self.shapes.line(line, Look(color, Ink::Hair, 1.0));
     }
 
-    fn dots(&self, layer: &Layer, points: &[Point]) -> Drawn {
+    fn dots(&mut self, layer: &Layer, points: &[Point]) {
         let placed = points.iter().filter(|point| self.x.holds(point.x));
         let placed: Vec<(&Point, f64)> =
             placed.filter_map(|p| Some((p, p.y.filter(|y| self.y.holds(*y))?))).collect();
-        let dot = style(color(layer.color), Ink::Dot, 1.0);
+        let dot = Look(color(layer.color), Ink::Dot, 1.0);
         for (point, y) in &placed {
-            self.area.draw(&Circle::new((point.x, *y), 3, dot))?;
+            self.shapes.dot((point.x, *y), dot);
         }
-        let hole = style(color(layer.color), Ink::Hole, 1.0);
+        let hole = Look(color(layer.color), Ink::Hole, 1.0);
         for (point, y) in placed.iter().filter(|(point, _)| point.condemned) {
-            self.area.draw(&Circle::new((point.x, *y), 2, hole))?;
+            self.shapes.dot((point.x, *y), hole);
         }
-        Ok(())
     }
 
     /// Cells of one colour are one path.
-    fn heat(&self, cells: &[HeatCell]) -> Drawn {
+    fn heat(&mut self, cells: &[HeatCell]) {
         let level =
             |cell: &HeatCell| (cell.heat.clamp(0.0, 1.0) * f64::from(HEATS - 1)).round() as u8;
         for step in 0..HEATS {
-            let ink = style(HEAT + step, Ink::Fill, 1.0);
+            let ink = Look(HEAT + step, Ink::Fill, 1.0);
             for cell in cells.iter().filter(|cell| !cell.heat.is_nan() && level(cell) == step) {
                 let corners = [(cell.x.0, cell.y.0), (cell.x.1, cell.y.1)];
-                self.area.draw(&Rectangle::new(corners, ink))?;
+                self.shapes.rectangle(corners, ink);
             }
         }
-        Ok(())
     }
 }

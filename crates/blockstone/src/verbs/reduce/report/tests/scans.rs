@@ -10,7 +10,7 @@ use blockstone_reduce::findings::{FieldCost, FileNote, Findings};
 use blockstone_reduce::hash::{Hasher, SEGMENT_BYTES};
 use blockstone_reduce::mask::Mask;
 use blockstone_reduce::model::Model;
-use blockstone_reduce::page::{FIELDS, Field, Fields, Format, PageUse, Recognised};
+use blockstone_reduce::page::{Field, Fields, Format, PageUse, Recognised};
 use blockstone_reduce::plan::{Compress, Plan};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
 
@@ -215,7 +215,7 @@ fn field_costs(findings: &Findings) -> Vec<FieldCost> {
             dedup_ratio_only: under(Mask::all_but(field))?,
         })
     };
-    FIELDS.into_iter().filter_map(cost).collect()
+    Field::ALL.iter().copied().filter_map(cost).collect()
 }
 
 fn scanned(files: &[(&str, Vec<u8>)], format: Option<&str>) -> Scanned {

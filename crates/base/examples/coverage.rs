@@ -1,0 +1,224 @@
+//! Seeded trials of intervals: loads that vary in known ways are measured with the functions that
+//! reports use; how often is the truth inside the interval?
+//!
+//! `coverage TRIALS` prints one JSON document: for each load and way of measuring, the share of
+//! intervals that hold the truth.
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::dist::normal;
+use blockstone_base::histogram::Buckets;
+use blockstone_base::rng::Rng;
+use blockstone_base::stats;
+use serde_json::{Map, Value, json};
+
+/// How much the rate of a tick varies around 1.
+const SCATTER: f64 = 0.04;
+/// Operations of a mean tick.
+const TICK_OPS: f64 = 500.0;
+/// What `calibrate` looks at, and how narrow an interval ends a window.
+const CALIBRATE_TICK_NS: u64 = 20_000_000;
+const NARROW: f64 = 0.02;
+/// What `run` looks at.
+const RUN_TICK_NS: u64 = 100_000_000;
+
+/// The levels of a rate from tick to tick, whose mean is 1 in the long run.
+type Levels = fn(&mut Rng, usize) -> Vec<f64>;
+
+/// By how much the rate of the load "drift" rises from the beginning of a window to its end.
+const DRIFT: f64 = 0.1;
+
+const LOADS: [(&str, Levels); 8] = [
+    ("independent", |rng, ticks| correlated(rng, ticks, 0.0)),
+    ("AR(1) 0.5", |rng, ticks| correlated(rng, ticks, 0.5)),
+    ("AR(1) 0.9", |rng, ticks| correlated(rng, ticks, 0.9)),
+    ("AR(1) 0.99", |rng, ticks| correlated(rng, ticks, 0.99)),
+    ("bursts", bursts),
+    ("throttle sawtooth", sawtooth),
+    ("1/f wander", wander),
+    ("drift", drift),
+];
+
+/// Latencies timed in a tick of a run: 1,000 a second.
+const TICK_LATENCIES: usize = 100;
+const QUANTILES: [f64; 2] = [0.5, 0.99];
+/// Trials of rates for one of percentiles, which takes longer.
+const TRIALS_PER_TIMED: u32 = 4;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let trials = std::env::args().nth(1).ok_or("usage: coverage TRIALS")?.parse()?;
+    let rows: Vec<Value> = LOADS.iter().map(|load| row(load, trials)).collect();
+    let document = json!({ "trials": trials, "loads": rows });
+    let mut out = std::io::stdout().lock();
+    Ok(std::io::Write::write_all(&mut out, format!("{document}\n").as_bytes())?)
+}
+
+/// How many intervals there were, and how many held the truth.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    inside: u32,
+    of: u32,
+}
+
+impl Held {
+    fn add(&mut self, inside: bool) {
+        self.inside += u32::from(inside);
+        self.of += 1;
+    }
+
+    fn share(self) -> Option<f64> {
+        (self.of > 0).then(|| f64::from(self.inside) / f64::from(self.of))
+    }
+}
+
+fn row((name, levels): &(&str, Levels), trials: u32) -> Value {
+    let [mut fixed, mut long, mut adaptive, mut early] = [Held::default(); 4];
+    for trial in 0..trials {
+        let mut rng = Rng::new(u64::from(trial), 1);
+        let second = ticks(&levels(&mut rng, 50), CALIBRATE_TICK_NS);
+        fixed.add(holds_rate(&second, 1.0));
+        let length = adaptive_length(&second);
+        let missing = 1.0 - (length - 1) as f64 / (second.len() - 1) as f64;
+        let truth = if *name == "drift" { 1.0 - DRIFT * missing / 2.0 } else { 1.0 };
+        let inside = holds_rate(&second[..length], truth);
+        adaptive.add(inside);
+        if length < second.len() {
+            early.add(inside);
+        }
+        long.add(holds_rate(&ticks(&levels(&mut rng, 300), RUN_TICK_NS), 1.0));
+    }
+    let columns = [
+        ("mean_fixed_1s", fixed.share()),
+        ("mean_run_30s", long.share()),
+        ("mean_adaptive", adaptive.share()),
+        ("mean_adaptive_early", early.share()),
+        ("early", Some(f64::from(early.of) / f64::from(trials))),
+    ];
+    let [p50, p99] = percentiles(*levels, trials / TRIALS_PER_TIMED);
+    let columns = columns.into_iter().chain([("p50_run_30s", p50), ("p99_run_30s", p99)]);
+    let shares = columns.map(|(key, share)| (key.to_owned(), json!(share)));
+    let mut row = Map::from_iter([("load".to_owned(), json!(name))]);
+    row.extend(shares);
+    Value::Object(row)
+}
+
+/// A counter of operations at the ticks.
+fn ticks(levels: &[f64], tick_ns: u64) -> Vec<(u64, u64)> {
+    let mut ops = 0.0;
+    let mut ticks = vec![(0, 0)];
+    for (tick, level) in (1..).zip(levels) {
+        ops += level.max(0.0) * TICK_OPS;
+        ticks.push((tick * tick_ns, ops as u64));
+    }
+    ticks
+}
+
+/// Whether the interval of these ticks holds a rate whose level is `truth`.
+fn holds_rate(ticks: &[(u64, u64)], truth: f64) -> bool {
+    let level = stats::rate_per_s(ticks).map(|rate| {
+        let tick_ns = (ticks[1].0 - ticks[0].0) as f64;
+        rate.scaled(tick_ns / 1e9 / TICK_OPS)
+    });
+    level.is_some_and(|level| (level.low..=level.high).contains(&truth))
+}
+
+/// How many ticks a window has that may end after half of its length.
+fn adaptive_length(ticks: &[(u64, u64)]) -> usize {
+    let mut lengths = ticks.len() / 2 + 1..ticks.len();
+    lengths.find(|&length| stats::is_narrow(&ticks[..length], NARROW)).unwrap_or(ticks.len())
+}
+
+/// How often the interval of each quantile of 30 seconds holds that of all time.
+fn percentiles(levels: Levels, trials: u32) -> [Option<f64>; 2] {
+    // Many short windows, which do not depend on each other.
+    let mut all = Vec::new();
+    let mut rng = Rng::new(0, 2);
+    for _ in 0..20_000 {
+        let window = levels(&mut rng, 20);
+        for level in window {
+            (0..2).for_each(|_| all.push(latency(&mut rng, level)));
+        }
+    }
+    all.sort_by(f64::total_cmp);
+    let truths = QUANTILES.map(|quantile| all[(all.len() as f64 * quantile) as usize]);
+    let mut held = [Held::default(); 2];
+    for trial in 0..trials {
+        let mut rng = Rng::new(u64::from(trial), 3);
+        let (mut whole, mut seconds) = (LatencyHistogram::new(), Vec::new());
+        for second in levels(&mut rng, 300).chunks(10) {
+            let mut one = LatencyHistogram::new();
+            for &level in second {
+                (0..TICK_LATENCIES).for_each(|_| one.record(latency(&mut rng, level) as u64));
+            }
+            whole.merge(&one);
+            seconds.push(one.buckets().collect::<Buckets>());
+        }
+        let seconds: Vec<&Buckets> = seconds.iter().collect();
+        for ((quantile, truth), held) in QUANTILES.into_iter().zip(truths).zip(&mut held) {
+            let of = whole.quantile(quantile, &seconds, 1);
+            held.add((of.low..=of.high).contains(&truth));
+        }
+    }
+    held.map(Held::share)
+}
+
+/// Of an operation, in nanoseconds: the deviation of the level, threefold, is in it.
+fn latency(rng: &mut Rng, level: f64) -> f64 {
+    200e3 * (3.0 * (level - 1.0)).min(2.0).exp() * (0.35 * normal(rng)).exp()
+}
+
+/// An autoregressive process of the first order.
+fn process(rng: &mut Rng, ticks: usize, correlation: f64) -> Vec<f64> {
+    let fresh = (1.0 - correlation * correlation).sqrt();
+    let mut deviation = normal(rng);
+    (0..ticks)
+        .map(|_| {
+            deviation = correlation * deviation + fresh * normal(rng);
+            deviation
+        })
+        .collect()
+}
+
+fn correlated(rng: &mut Rng, ticks: usize, correlation: f64) -> Vec<f64> {
+    process(rng, ticks, correlation).into_iter().map(|z| 1.0 + SCATTER * z).collect()
+}
+
+/// Half as fast again for three ticks on average, one tick in eight.
+fn bursts(rng: &mut Rng, ticks: usize) -> Vec<f64> {
+    const BEGINS: f64 = 0.05;
+    const ENDS: f64 = 1.0 / 3.0;
+    const SHARE: f64 = BEGINS / (BEGINS + ENDS);
+    let mut bursting = rng.unit() < SHARE;
+    (0..ticks)
+        .map(|_| {
+            bursting = if bursting { rng.unit() >= ENDS } else { rng.unit() < BEGINS };
+            let level = if bursting { 1.5 } else { 1.0 };
+            (level + SCATTER * normal(rng)) / (1.0 + 0.5 * SHARE)
+        })
+        .collect()
+}
+
+/// All that a throttle allows for 5.3 ticks is released at once.
+fn sawtooth(rng: &mut Rng, ticks: usize) -> Vec<f64> {
+    const PERIOD: f64 = 5.3;
+    let phase = rng.unit();
+    let released = |tick: usize| (tick as f64 / PERIOD + phase).floor();
+    (0..ticks).map(|tick| (released(tick + 1) - released(tick)) * PERIOD).collect()
+}
+
+/// Processes whose memory doubles from one to the next, from one tick to a thousand.
+fn wander(rng: &mut Rng, ticks: usize) -> Vec<f64> {
+    const OCTAVES: i32 = 11;
+    let mut levels = vec![1.0; ticks];
+    for octave in 0..OCTAVES {
+        let one = process(rng, ticks, (-0.5_f64.powi(octave)).exp());
+        let scatter = SCATTER / f64::from(OCTAVES).sqrt();
+        levels.iter_mut().zip(one).for_each(|(level, z)| *level += scatter * z);
+    }
+    levels
+}
+
+/// A window that ends early is held against the true rate of its own time.
+fn drift(rng: &mut Rng, ticks: usize) -> Vec<f64> {
+    let at = |tick: usize| (tick as f64 + 0.5) / ticks as f64 - 0.5;
+    (0..ticks).map(|tick| 1.0 + DRIFT * at(tick) + SCATTER * normal(rng)).collect()
+}

@@ -1,0 +1,235 @@
+//! Quantiles and their intervals.
+//!
+//! The interval of a quantile is that of the share of latencies below it, turned into ranks (R. S.
+//! Woodruff, JASA 47, 1952). How that share varies is seen from one part of a window to the next:
+//! a disk that is slow for a second makes all latencies of that second long, so a million of them
+//! say far less than a million independent ones would.
+
+use super::LatencyHistogram;
+use crate::stats::{Estimate, half_width};
+
+/// Occupied buckets as [`LatencyHistogram::buckets`] gives them.
+pub type Buckets = Vec<(u64, u64)>;
+
+/// With fewer parts of a window nothing is said about how they vary.
+const LEAST_PARTS: usize = 5;
+/// Two-sided 95 % point of the normal distribution.
+const Z_95: f64 = 1.96;
+
+impl LatencyHistogram {
+    /// Interval of a quantile at 95 %, to the edges of its buckets. `parts` are the same latencies
+    /// in consecutive parts of the window. Where there are fewer than five, latencies count as
+    /// independent.
+    pub fn quantile_interval_ns(&self, quantile: f64, parts: &[&Buckets]) -> (u64, u64) {
+        if self.count() == 0 {
+            return (0, 0);
+        }
+        let n = self.count() as f64;
+        let independent = Z_95 * (quantile * (1.0 - quantile) / n).sqrt();
+        let half = share_half_width(self.quantile_ns(quantile), parts).max(independent);
+        // As many independent latencies would vary as much.
+        let effective = n * (independent / half).powi(2);
+        // Those above the quantile are few and skew: their square root varies evenly.
+        let above = (1.0 - quantile).sqrt();
+        let by = half / (2.0 * above);
+        let low = (1.0 - (above + by).powi(2)).max(0.0);
+        let high = 1.0 - ((above - by).max(0.0).powi(2) - 1.0 / effective).max(0.0);
+        (self.inner.lowest_equivalent(self.quantile_ns(low)), self.quantile_ns(high))
+    }
+
+    /// A quantile with its interval, over `duration_ns`.
+    pub fn quantile(&self, quantile: f64, parts: &[&Buckets], duration_ns: u64) -> Estimate {
+        let value = self.quantile_ns(quantile) as f64;
+        self.estimate(value, self.quantile_interval_ns(quantile, parts), duration_ns)
+    }
+
+    fn estimate(&self, value: f64, (low, high): (u64, u64), duration_ns: u64) -> Estimate {
+        let (low, high) = (value.min(low as f64), value.max(high as f64));
+        Estimate { value, low, high, samples: self.count(), duration_ns }
+    }
+
+    /// A quantile of these latencies and of `unfinished` operations, of which only is known that
+    /// they lasted at least as long as recorded there.
+    ///
+    /// Up to `in_flight` unfinished operations are taken as the product-limit estimator does
+    /// (Kaplan and Meier 1958): what goes on at a window's end is as long as what ended before.
+    /// More than that are a queue, which grows: then nothing is assumed of them, and a quantile
+    /// that they could move beyond its interval is a lower bound, as is one that no completed
+    /// operation reaches.
+    pub fn quantile_with(
+        &self,
+        (unfinished, in_flight): (&Self, u64),
+        quantile: f64,
+        parts: &[&Buckets],
+        duration_ns: u64,
+    ) -> Estimate {
+        if unfinished.count() == 0 {
+            return self.quantile(quantile, parts, duration_ns);
+        }
+        let mut all = self.clone();
+        all.merge(unfinished);
+        let ends = all.quantile_interval_ns(quantile, parts);
+        let reached = if unfinished.count() <= in_flight {
+            self.product_limit_ns(unfinished, quantile)
+        } else {
+            // All of them might last for ever.
+            let rank = quantile * all.count() as f64;
+            let value_ns = (rank <= self.count() as f64)
+                .then(|| self.quantile_ns(rank / self.count() as f64) as f64);
+            value_ns.filter(|value| *value <= ends.1 as f64)
+        };
+        match reached {
+            None => {
+                let value = all.quantile_ns(quantile) as f64;
+                Estimate::at_least(value, all.count(), duration_ns)
+            }
+            Some(value) => all.estimate(value, ends, duration_ns),
+        }
+    }
+
+    /// The quantile of the product-limit estimate; `None` where it does not reach so far.
+    fn product_limit_ns(&self, unfinished: &Self, quantile: f64) -> Option<f64> {
+        let mut cut = unfinished.buckets().peekable();
+        let mut at_risk = (self.count() + unfinished.count()) as f64;
+        let mut surviving = 1.0;
+        for (latency_ns, count) in self.buckets() {
+            while let Some((_, count)) = cut.next_if(|(cut_ns, _)| *cut_ns < latency_ns) {
+                at_risk -= count as f64;
+            }
+            surviving *= 1.0 - count as f64 / at_risk;
+            at_risk -= count as f64;
+            // Rounding must not put a quantile off by a bucket.
+            if 1.0 - surviving >= quantile - 1e-12 {
+                return Some(latency_ns as f64);
+            }
+        }
+        None
+    }
+}
+
+/// Half the 95 % interval of the share of latencies up to `limit_ns`, as the parts vary; zero where
+/// they are too few to say.
+fn share_half_width(limit_ns: u64, parts: &[&Buckets]) -> f64 {
+    let counts = parts.iter().map(|part| {
+        let sum = |least_ns: u64| -> f64 {
+            part.iter().filter(|bucket| bucket.0 <= least_ns).map(|bucket| bucket.1 as f64).sum()
+        };
+        (sum(limit_ns), sum(u64::MAX))
+    });
+    let counts: Vec<(f64, f64)> = counts.collect();
+    let (below, all) = counts.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if counts.len() < LEAST_PARTS || all == 0.0 {
+        return 0.0;
+    }
+    // A ratio: parts count by what completed in them.
+    let strays: Vec<f64> = counts.iter().map(|one| one.0 - one.1 * below / all).collect();
+    half_width(&strays, 0.0) * counts.len() as f64 / all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::normal;
+    use crate::rng::Rng;
+
+    #[test]
+    fn unfinished_operations_move_quantiles_or_make_them_lower_bounds() {
+        let of = |each: &[(u64, u64)]| {
+            let mut histogram = LatencyHistogram::new();
+            for &(latency_ns, count) in each {
+                (0..count).for_each(|_| histogram.record(latency_ns));
+            }
+            histogram
+        };
+        let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.01;
+        let done = of(&[(100_000, 900), (200_000, 95), (400_000, 5)]);
+        let quantile = |unfinished: &LatencyHistogram, in_flight, q| {
+            done.quantile_with((unfinished, in_flight), q, &[], 1)
+        };
+        assert_eq!(quantile(&of(&[]), 16, 0.99), done.quantile(0.99, &[], 1));
+        // What goes on as usual changes nothing.
+        let usual = of(&[(100_000, 9000), (200_000, 950), (400_000, 50)]);
+        for (q, expected) in [(0.5, 100e3), (0.9, 100e3), (0.99, 200e3), (0.999, 400e3)] {
+            let seen = usual.quantile_with((&of(&[(50_000, 16)]), 16), q, &[], 1);
+            assert!(near(seen.value, expected) && !seen.is_lower_bound(), "{q}: {seen:?}");
+        }
+        // A stall in which all are stuck: beyond what has completed nothing is known.
+        let stuck = of(&[(500_000_000, 16)]);
+        assert!(near(quantile(&stuck, 16, 0.97).value, 200e3));
+        let tail = quantile(&stuck, 16, 0.99);
+        assert!(near(tail.value, 500e6) && tail.is_lower_bound(), "{tail:?}");
+        // A queue: half of what was due.
+        let queue = of(&[(1_000_000, 500), (2_000_000, 500)]);
+        assert!(near(quantile(&queue, 16, 0.4).value, 100e3));
+        for (q, least) in [(0.6, 1e6), (0.99, 2e6)] {
+            let seen = quantile(&queue, 16, q);
+            assert!(near(seen.value, least) && seen.is_lower_bound(), "{q}: {seen:?}");
+        }
+    }
+
+    /// In how many of 500 windows of 20 parts, each of 5 ticks of 12 latencies, the interval holds
+    /// the quantile of a normal deviate `z`, where the level of neighbouring ticks correlates.
+    fn windows_that_hold(correlation: f64, (quantile, z): (f64, f64)) -> u32 {
+        const OF_TICK: f64 = 0.1;
+        const OF_ONE: f64 = 0.3;
+        let fresh = (1.0 - correlation * correlation).sqrt();
+        let truth_ns = 1e6 * (z * OF_TICK.hypot(OF_ONE)).exp();
+        let holds = |seed| {
+            let mut rng = Rng::new(seed, 0);
+            let mut level = normal(&mut rng);
+            let mut all = LatencyHistogram::new();
+            let part = |_| {
+                let mut part = LatencyHistogram::new();
+                for each in 0..60 {
+                    if each % 12 == 0 {
+                        level = correlation * level + fresh * normal(&mut rng);
+                    }
+                    let ns = 1e6 * (OF_TICK * level + OF_ONE * normal(&mut rng)).exp();
+                    part.record(ns as u64);
+                }
+                all.merge(&part);
+                part.buckets().collect()
+            };
+            let parts: Vec<Buckets> = (0..20).map(part).collect();
+            let parts: Vec<&Buckets> = parts.iter().collect();
+            let of = all.quantile(quantile, &parts, 1);
+            u32::from(of.low <= truth_ns && truth_ns <= of.high)
+        };
+        (0..500).map(holds).sum()
+    }
+
+    #[test]
+    fn intervals_hold_the_quantile_as_often_as_they_say() {
+        for (correlation, least) in [(0.0, 470), (0.5, 470), (0.9, 450)] {
+            for quantile in [(0.5, 0.0), (0.99, 2.3263)] {
+                let hits = windows_that_hold(correlation, quantile);
+                assert!((least..498).contains(&hits), "{hits} of 500: {correlation}, {quantile:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_interval_goes_to_the_edges_of_its_buckets() {
+        let mut histogram = LatencyHistogram::new();
+        (0..100_000).for_each(|_| histogram.record(1_000_000));
+        let of = histogram.quantile(0.5, &[], 1);
+        assert!(of.low < 1_000_000.0 && 1_000_000.0 < of.high, "{of:?}");
+    }
+
+    #[test]
+    fn parts_that_differ_widen_the_interval_and_few_parts_say_nothing() {
+        let part = |fast: u64| {
+            let count = |ms: u64| if ms <= 50 { fast } else { 100 };
+            (1..=100).map(|ms| (ms * 1_000_000, count(ms))).collect()
+        };
+        let parts: Vec<Buckets> = [80, 120, 90, 110, 70, 130, 100].map(part).into();
+        let histogram = LatencyHistogram::of_buckets(parts.concat(), 0);
+        let parts: Vec<&Buckets> = parts.iter().collect();
+        let width = |parts| {
+            let (low, high) = histogram.quantile_interval_ns(0.5, parts);
+            high - low
+        };
+        assert!(width(&parts) > width(&parts[..4]), "{:?}", width(&parts));
+        assert_eq!(width(&parts[..4]), width(&[]));
+    }
+}

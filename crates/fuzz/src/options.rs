@@ -1,0 +1,52 @@
+//! What the fuzzer is asked for.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::worker;
+
+#[derive(Parser)]
+#[command(name = "blockstone-fuzz", args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub options: Options,
+    #[command(subcommand)]
+    pub role: Option<Role>,
+}
+
+#[derive(Args, Clone)]
+pub struct Options {
+    /// Targets; all when none is named
+    pub targets: Vec<String>,
+    /// Print the names of the targets
+    #[arg(long)]
+    pub list: bool,
+    /// Inputs of each target
+    #[arg(long, default_value_t = 1_000_000)]
+    pub inputs: u64,
+    /// Seconds for each target at most
+    #[arg(long, default_value_t = 3600)]
+    pub seconds: u64,
+    /// The inputs follow from it
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Targets that run at once [default: as many as processors]
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Processor time that an input may take, in milliseconds
+    #[arg(long, default_value_t = 1000)]
+    pub cpu_ms: u64,
+    /// Where inputs are saved that are findings
+    #[arg(long, default_value = "target/fuzz")]
+    pub save: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub enum Role {
+    /// Run one target from an input on
+    #[command(hide = true)]
+    Work(worker::Work),
+    /// Feed one file to a target
+    Once(worker::Once),
+}

@@ -1,0 +1,79 @@
+//! Every target.
+
+mod flash;
+mod host;
+mod imports;
+mod instance;
+mod recording;
+mod reduce;
+mod scans;
+mod scrape;
+mod seal;
+mod server;
+mod workload;
+
+/// A parser of bytes that may be hostile.
+#[derive(Debug)]
+pub struct Target {
+    pub name: &'static str,
+    /// Valid inputs.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// Feeds it; whether it took the input for valid.
+    pub run: fn(&[u8]) -> bool,
+    /// MiB of memory that one input may take.
+    pub heap_mib: u64,
+    /// Whether any bytes are a valid input.
+    pub refuses_nothing: bool,
+}
+
+const fn target(name: &'static str, seeds: fn() -> Vec<Vec<u8>>, run: fn(&[u8]) -> bool) -> Target {
+    Target { name, seeds, run, heap_mib: 64, refuses_nothing: false }
+}
+
+const fn any(name: &'static str, seeds: fn() -> Vec<Vec<u8>>, run: fn(&[u8]) -> bool) -> Target {
+    Target { refuses_nothing: true, ..target(name, seeds, run) }
+}
+
+/// Each with what it reads.
+pub const TARGETS: &[Target] = &[
+    // Recordings.
+    target("manifest", recording::manifests, recording::manifest),
+    target("series", recording::series_files, recording::series),
+    target("histograms", recording::histogram_files, recording::histograms),
+    target("histogram", recording::encodings, recording::histogram),
+    target("events", recording::event_files, recording::events),
+    target("judge", recording::manifests, recording::judge),
+    target("grid", recording::plans, recording::grid),
+    // Saved scans.
+    target("scan", scans::documents, scans::scan),
+    target("fingerprints", scans::fingerprint_files, scans::fingerprints),
+    target("file_sets", scans::set_files, scans::sets),
+    // Files of other monitors.
+    target("collectl", imports::collectl, imports::import),
+    target("sar", imports::sar, imports::import),
+    target("iostat", imports::iostat, imports::import),
+    target("iostat_json", imports::iostat_json, imports::import),
+    target("gzip", imports::compressed, imports::import),
+    // Files of other tools, and of users.
+    target("trace", flash::traces, flash::trace),
+    target("fio_log", flash::logs, flash::log),
+    target("model", reduce::models, reduce::model),
+    target("conf", workload::confs, workload::conf),
+    target("words", workload::words, workload::word),
+    // Data files of databases.
+    target("pages", reduce::pages, reduce::page),
+    target("stamps", instance::stamps, instance::stamp),
+    // Files of /proc and /sys.
+    any("proc", host::pages, host::probes),
+    any("processes", host::process_files, host::process),
+    // What comes over networks.
+    target("scrape", scrape::requests, scrape::scrape),
+    target("postgres", server::postgres_answers, server::postgres),
+    target("mysql", server::mysql_answers, server::mysql),
+    // The disks of the miniature instance.
+    target("block", instance::blocks, instance::block),
+    target("redo", instance::redo_blocks, instance::redo),
+    target("group", instance::groups, instance::group),
+    target("control", instance::controls, instance::control),
+    target("recovery", instance::logs, instance::recovery),
+];

@@ -1,0 +1,165 @@
+//! Files of other monitors.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+
+use blockstone_watch::{Destination, Import};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use crate::scratch;
+
+/// One input in this many is also written as a recording, which takes ten times as long.
+const RECORDED: usize = 16;
+
+/// A file of any of the formats; they are told apart by their content.
+pub fn import(input: &[u8]) -> bool {
+    let Ok(import) = Import::read(&[scratch::file("import", input)]) else { return false };
+    import.summary();
+    import.notes();
+    if input.len().is_multiple_of(RECORDED) {
+        let dir = scratch::dir("imported", |_| {}).join("run");
+        let _ = fs::remove_dir_all(&dir);
+        let _ = import.record(&Destination { dir, id: "abcdef".to_owned() }, &[]);
+    }
+    true
+}
+
+pub fn collectl() -> Vec<Vec<u8>> {
+    let mut text = "\
+################################################################################
+# Collectl:   V4.3.1-1  HiRes: 1  Options: -sDcmnt -i 1 -c 8
+# Host:       db1  DaemonOpts:
+# Date:       20261122-101635  Secs: 1795342595 TZ: +0000
+# SubSys:     Dcmnt Options:  Interval: 1 NumCPUs: 2  NumBud: 0 Flags: i
+# HZ:         100  Arch: x86_64-linux-gnu-thread-multi PageSize: 4096
+# Cpu:        AuthenticAMD Speed(MHz): 2596.142 Cores: 2  Siblings: 2 Nodes: 1
+# Kernel:     6.1.0  Memory: 24684084 kB  Swap: 0 kB
+################################################################################
+"
+    .to_owned();
+    for tick in 0..3_u64 {
+        let (time, ios) = (1_795_342_596 + tick, 1000 + 300 * tick);
+        let _ = write!(
+            text,
+            "\
+>>> {time}.001 <<<
+cpu  {ios} 149110 816086 1401897 373260 0 35605 17768 0 0
+cpu0 {ios} 75265 356232 852863 144569 0 2802 8597 0 0
+intr 68114764
+ctxt 2113{ios}
+processes 922911
+procs_running 8
+procs_blocked 0
+disk  254       0 vda {ios} 381570 {ios}0 510 22567780 885170 16864 249 0 378 764 76 3 11 18 33 23
+disk  253       0 dm-0 {ios} 0 {ios}0 510 2256 0 1686 249 0 378 764
+load 4.08 3.77 5.88 8/138 14520
+tcp-Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens InSegs OutSegs RetransSegs InErrs
+tcp-Tcp: 1 200 120000 -1 7441 {ios} {ios} 527 0
+MemTotal:       24684084 kB
+MemFree:        20345620 kB
+MemAvailable:   23060008 kB
+pgpgin {ios}
+pgpgout 77
+pgfault 12345
+pswpin 0
+Net   eth0:{ios} 543 0 0 0 0 0 0 9393 527 0 0 0 0 0 0
+"
+        );
+    }
+    vec![text.into_bytes()]
+}
+
+pub fn sar() -> Vec<Vec<u8>> {
+    let statistics: Vec<_> = (0..3)
+        .map(|tick| {
+            let cpu = |name: &str| {
+                json!({"cpu": name, "usr": 65.17, "nice": 0.0, "sys": 30.85, "iowait": 0.0,
+                    "steal": 0.0, "irq": 0.0, "soft": 3.98, "guest": 0.0, "gnice": 0.0,
+                    "idle": 0.0})
+            };
+            json!({
+                "timestamp": {"date": "2026-11-22", "time": format!("10:16:3{tick}"), "utc": 1,
+                    "interval": 1},
+                "cpu-load": [cpu("all"), cpu("0"), cpu("1")],
+                "process-and-context-switch": {"proc": 37.0, "cswch": 36453.0},
+                "swap-pages": {"pswpin": 0.0, "pswpout": 0.0},
+                "paging": {"pgpgin": 5472.0, "pgpgout": 330_144.0, "fault": 16206.0,
+                    "majflt": 12.0},
+                "memory": {"memfree": 20_345_620, "avail": 23_060_156, "buffers": 7840,
+                    "cached": 2_834_940, "anonpg": 606_732, "slab": 619_240, "pgtbl": 7972,
+                    "swpfree": 100, "swpused": 7},
+                "queue": {"runq-sz": 9, "plist-sz": 138, "ldavg-1": 4.08, "blocked": 0},
+                "disk": [{"disk-device": "vda", "tps": 8118.0, "rtps": 100.0, "rkB": 5472.0,
+                    "wkB": 329_692.0, "dkB": 4.0, "aqu-sz": 1.25, "await": 0.15,
+                    "util-percent": 39.6}],
+                "network": {
+                    "net-dev": [{"iface": "eth0", "rxpck": 2.0, "txpck": 3.0, "rxkB": 0.1,
+                        "txkB": 0.3}],
+                    "net-edev": [{"iface": "eth0", "rxerr": 0.0, "txerr": 0.0, "rxdrop": 0.0,
+                        "txdrop": 0.0}],
+                    "net-tcp": {"active": 0.0, "passive": 0.0, "iseg": 7.0, "oseg": 9.0},
+                    "net-etcp": {"isegerr": 0.0, "retrans": 0.0}
+                }
+            })
+        })
+        .collect();
+    let document = json!({"sysstat": {"hosts": [{
+        "nodename": "db1", "sysname": "Linux", "release": "6.1.0", "machine": "x86_64",
+        "number-of-cpus": 2, "file-date": "2026-11-22", "file-utc-time": "10:16:34",
+        "timezone": "UTC", "statistics": statistics, "restarts": []
+    }]}});
+    vec![document.to_string().into_bytes()]
+}
+
+pub fn iostat_json() -> Vec<Vec<u8>> {
+    let statistics: Vec<_> = (2..5)
+        .map(|tick| {
+            json!({
+                "timestamp": format!("2026-11-22T10:17:1{tick}+0000"),
+                "avg-cpu": {"user": 42.05, "nice": 3.09, "system": 17.69, "iowait": 7.74,
+                    "steal": 0.37, "idle": 29.06},
+                "disk": [{"disk_device": "vda", "r/s": 394.0, "w/s": 73.0, "d/s": 0.0, "f/s": 6.0,
+                    "rkB/s": 7278.78, "wkB/s": 3652.48, "dkB/s": 0.0, "rrqm/s": 0.0, "wrqm/s": 2.84,
+                    "r_await": 0.49, "w_await": 1.26, "f_await": 0.36, "aqu-sz": 0.29,
+                    "util": 2.19}]
+            })
+        })
+        .collect();
+    let document = json!({"sysstat": {"hosts": [{
+        "nodename": "db1", "sysname": "Linux", "release": "6.1.0", "machine": "x86_64",
+        "number-of-cpus": 2, "date": "2026-11-22", "statistics": statistics
+    }]}});
+    vec![document.to_string().into_bytes()]
+}
+
+pub fn iostat() -> Vec<Vec<u8>> {
+    let mut text = "Linux 6.1.0 (db1) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n".to_owned();
+    for tick in 4..7 {
+        let _ = write!(
+            text,
+            "2026-11-22T10:16:3{tick}+0000\n\
+             avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n          \
+             41.99    3.10   17.68    7.75    0.37   29.11\n\n\
+             Device            r/s     rkB/s   rrqm/s  %rrqm r_await     w/s     wkB/s w_await \
+             d/s     dkB/s   f/s f_await  aqu-sz  %util\n\
+             vda           3817.00  50404.24    15.67   0.41    0.55  926.00  34603.78    1.11 \
+             31.00  22653.60  135.00    0.07    3.14  15.54\n\
+             dm-0            17.00    504.24     0.00   0.00    0.55    0.00      0.00    0.00 \
+             0.00      0.00    0.00    0.00    0.14   1.54\n\n\n"
+        );
+    }
+    vec![text.into_bytes()]
+}
+
+/// All formats through gzip.
+pub fn compressed() -> Vec<Vec<u8>> {
+    let seeds = [collectl(), sar(), iostat(), iostat_json()].concat();
+    let compressed = seeds.iter().map(|seed| {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(seed).and_then(|()| gzip.finish()).expect("memory can be written")
+    });
+    compressed.collect()
+}

@@ -1,0 +1,46 @@
+//! Requests of what scrapes metrics, or is taken for it.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use blockstone_watch::Listener;
+
+/// A listener that does not answer for so long does not answer at all.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+pub fn requests() -> Vec<Vec<u8>> {
+    let post = "POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello";
+    let chunked =
+        "POST /?a=b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    let two = format!("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n{METRICS}");
+    [METRICS, post, chunked, &two].map(|text| text.as_bytes().to_vec()).into()
+}
+
+/// Sends a request; the listener answers it, or the next one at least.
+pub fn scrape(input: &[u8]) -> bool {
+    static LISTENER: OnceLock<Listener> = OnceLock::new();
+    let listener = LISTENER.get_or_init(|| {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        Listener::start(any, "host").expect("a port is free")
+    });
+    let address = listener.address();
+    // It may close the connection before it has read all.
+    let answer = ask(address, input).unwrap_or_default();
+    let next = ask(address, METRICS.as_bytes()).expect("the next request is answered");
+    assert!(next.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&next));
+    answer.windows(4).any(|code| code == b" 200")
+}
+
+fn ask(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(request)?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(answer)
+}

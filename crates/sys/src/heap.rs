@@ -1,0 +1,91 @@
+//! An allocator that counts, for programs that check how much memory something takes.
+//!
+//! ```
+//! use blockstone_sys::heap::{self, Counted};
+//!
+//! #[global_allocator]
+//! static HEAP: Counted = Counted;
+//!
+//! heap::start(1 << 30);
+//! drop(vec![0_u8; 1 << 20]);
+//! assert!(heap::peak_bytes() >= 1 << 20);
+//! ```
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+static LIVE: AtomicI64 = AtomicI64::new(0);
+static PEAK: AtomicI64 = AtomicI64::new(0);
+static START: AtomicI64 = AtomicI64::new(0);
+static MOST: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// The system's allocator, with the bytes of all threads counted.
+#[derive(Debug)]
+pub struct Counted;
+
+/// Starts to count at zero. An allocation with which more than `most_bytes` were in use fails.
+pub fn start(most_bytes: u64) {
+    let live = LIVE.load(Relaxed);
+    START.store(live, Relaxed);
+    PEAK.store(live, Relaxed);
+    MOST.store(live.saturating_add_unsigned(most_bytes), Relaxed);
+}
+
+/// The most bytes that were in use at once since [`start`], beside those in use before.
+pub fn peak_bytes() -> u64 {
+    u64::try_from(PEAK.load(Relaxed) - START.load(Relaxed)).unwrap_or(0)
+}
+
+/// Counts `more` bytes; whether they may be had.
+fn take(more: usize) -> bool {
+    let live = LIVE.fetch_add(more as i64, Relaxed).saturating_add_unsigned(more as u64);
+    let granted = live <= MOST.load(Relaxed);
+    if granted {
+        PEAK.fetch_max(live, Relaxed);
+    } else {
+        give(more);
+    }
+    granted
+}
+
+fn give(bytes: usize) {
+    LIVE.fetch_sub(bytes as i64, Relaxed);
+}
+
+// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller;
+// counting does not allocate.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !take(layout.size()) {
+            return ptr::null_mut();
+        }
+        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !take(layout.size()) {
+            return ptr::null_mut();
+        }
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        give(layout.size());
+        // SAFETY: `memory` came from the system's allocator with this layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if size > layout.size() && !take(size - layout.size()) {
+            return ptr::null_mut();
+        }
+        if size < layout.size() {
+            give(layout.size() - size);
+        }
+        // SAFETY: `memory` came from the system's allocator with this layout.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}

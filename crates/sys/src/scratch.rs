@@ -1,0 +1,420 @@
+//! Directories that a run makes and that a later run removes if the first was killed.
+//!
+//! Such a directory may lie where other users can write: whoever may rename it can put a link or a
+//! directory of theirs in its place at any moment, and the superuser may be asked to remove it. It
+//! is therefore held by its descriptor, and everything in it is reached from there, never by path.
+//! A record in it, owned by the user who made it, proves that a run made this very directory, and
+//! names the program of the server that works there.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, Stat, flock, fstat,
+    openat, openat2, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::account;
+use crate::child::User;
+
+const RECORD: &str = "blockstone.scratch";
+const RECORD_START: &str = "blockstone scratch directory";
+/// A record is shorter than this.
+const RECORD_BYTES: u64 = 256;
+/// No database nests directories as deep as this; each level holds a descriptor.
+const DEEPEST: u32 = 100;
+/// A younger file may be one that a run has created and not locked yet.
+const SETTLED: Duration = Duration::from_millis(100);
+const AGAIN: Duration = Duration::from_millis(20);
+/// What was killed goes on for a moment.
+const ENDING: Duration = Duration::from_secs(1);
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// What stays the same when a file is renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    fn of(found: &Stat) -> Self {
+        Self { device: found.st_dev, inode: found.st_ino }
+    }
+}
+
+/// A name in a directory that is held open.
+#[derive(Debug)]
+struct Entry {
+    parent: OwnedFd,
+    name: OsString,
+}
+
+impl Entry {
+    fn of(path: &Path) -> io::Result<Self> {
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { parent: openat(CWD, parent, flags, Mode::empty())?, name })
+    }
+
+    fn look(&self) -> io::Result<Stat> {
+        Ok(statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        Ok(openat(&self.parent, &self.name, flags, Mode::empty())?)
+    }
+
+    /// Removes the name if it still leads to `held`: another process may have taken it.
+    fn unlink(&self, held: Identity, flags: AtFlags) -> io::Result<()> {
+        match self.look() {
+            Ok(found) if Identity::of(&found) == held => {
+                Ok(unlinkat(&self.parent, &self.name, flags)?)
+            }
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A directory that a run made, locked (flock) for as long as this lives.
+#[derive(Debug)]
+pub struct ScratchDir {
+    entry: Entry,
+    dir: OwnedFd,
+    identity: Identity,
+    /// The user whose processes may work in it.
+    owner: u32,
+    program: Option<Identity>,
+}
+
+impl ScratchDir {
+    /// Makes and locks the directory `path`; `program` is the server that will work in it. Fails
+    /// when it exists, cannot be made, or was replaced by another user in that moment.
+    pub fn create(path: &Path, program: Option<&Path>) -> io::Result<Self> {
+        let program =
+            program.map(|path| Ok::<_, io::Error>(Identity::of(&rustix::fs::stat(path)?)));
+        let program = program.transpose()?;
+        let entry = Entry::of(path)?;
+        rustix::fs::mkdirat(&entry.parent, &entry.name, Mode::from_raw_mode(0o755))?;
+        let dir = entry.open(DIRECTORY)?;
+        let found = fstat(&dir)?;
+        let owner = rustix::process::geteuid().as_raw();
+        let identity = Identity::of(&found);
+        let made = Self { entry, dir, identity, owner, program };
+        if found.st_uid != owner || !made.is_empty()? {
+            return Err(io::Error::other("another user replaced it as it was made"));
+        }
+        let prepared = made.lock().and_then(|()| made.write_record());
+        if let Err(error) = prepared {
+            let _ = made.remove();
+            return Err(error);
+        }
+        Ok(made)
+    }
+
+    /// The directory at `entry`, if a run of this user made it.
+    fn open(entry: Entry) -> io::Result<Self> {
+        let dir = entry.open(DIRECTORY)?;
+        let found = fstat(&dir)?;
+        let identity = Identity::of(&found);
+        let mut made = Self { entry, dir, identity, owner: found.st_uid, program: None };
+        match made.read_record() {
+            Ok(program) => made.program = program,
+            // Its run was killed between two system calls.
+            Err(_) if made.owner == me() && made.is_empty()? => {}
+            Err(error) => return Err(error),
+        }
+        Ok(made)
+    }
+
+    /// Gives it to the user of a server, and closes it to all others. Fails when the file system
+    /// has no owners.
+    pub fn give_to(&mut self, user: &User) -> io::Result<()> {
+        let (uid, gid) = (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
+        rustix::fs::fchown(&self.dir, Some(uid), Some(gid))?;
+        rustix::fs::fchmod(&self.dir, Mode::from_raw_mode(0o700))?;
+        self.owner = user.uid;
+        Ok(())
+    }
+
+    /// A new file in it, to append to and to read from. The server may have put a link there.
+    pub fn log(&self, name: &str) -> io::Result<Log> {
+        match unlinkat(&self.dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::RDWR | OFlags::APPEND;
+        Ok(Log(self.create_file(name, flags, Mode::from_raw_mode(0o644))?))
+    }
+
+    fn create_file(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.dir, name, flags, mode)?))
+    }
+
+    /// Its descriptor as a path, short enough for a socket's address, in this process.
+    pub fn short(&self) -> String {
+        format!("/proc/self/fd/{}", self.dir.as_raw_fd())
+    }
+
+    fn lock(&self) -> io::Result<()> {
+        Ok(flock(&self.dir, FlockOperation::NonBlockingLockExclusive)?)
+    }
+
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(names_in(self.dir.as_fd())?.is_empty())
+    }
+
+    fn write_record(&self) -> io::Result<()> {
+        let line = |program: Identity| format!("program {} {}\n", program.device, program.inode);
+        let program = self.program.map(line).unwrap_or_default();
+        let text = format!("{RECORD_START}\ninode {}\n{program}", self.identity.inode);
+        let mode = Mode::from_raw_mode(0o600);
+        self.create_file(RECORD, OFlags::WRONLY, mode)?.write_all(text.as_bytes())
+    }
+
+    /// The program that the record names. Only who made the directory can have written it: it
+    /// belongs to this user, and names the directory, so that one moved here proves nothing.
+    fn read_record(&self) -> io::Result<Option<Identity>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.dir, RECORD, flags, Mode::empty())?);
+        let found = file.metadata()?;
+        if !found.is_file() || found.uid() != me() || found.mode() & 0o022 != 0 {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let mut text = String::new();
+        file.take(RECORD_BYTES).read_to_string(&mut text)?;
+        parse_record(&text, self.identity.inode)
+    }
+
+    /// Removes it with what is in it. Whoever has taken its name meanwhile keeps it.
+    pub fn remove(&self) -> io::Result<()> {
+        let is_other = |name: &OsString| name != RECORD;
+        for name in names_in(self.dir.as_fd())?.into_iter().filter(is_other) {
+            remove_at(self.dir.as_fd(), &name, self.identity.device, DEEPEST)?;
+        }
+        // The record goes last: what is left of a removal that fails is known as a run's.
+        if names_in(self.dir.as_fd())?.iter().any(is_other) {
+            return Err(Errno::NOTEMPTY.into());
+        }
+        match unlinkat(&self.dir, RECORD, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.entry.unlink(self.identity, AtFlags::REMOVEDIR)
+    }
+
+    /// Ends what is left of its server and removes it.
+    pub fn clear_away(&self) -> io::Result<()> {
+        let patience = Instant::now() + ENDING;
+        loop {
+            self.kill_server();
+            match self.remove() {
+                Err(_) if Instant::now() < patience => thread::sleep(AGAIN),
+                removed => return removed,
+            }
+        }
+    }
+
+    /// Kills what is left of the server: processes of its program and its user that work in here.
+    /// Nothing else is, neither a shell nor what took the number of a process that has ended.
+    fn kill_server(&self) {
+        let Some(program) = self.program else { return };
+        for pid in account::all(Path::new("/")) {
+            let Some(raw) = Pid::from_raw(pid as i32) else { continue };
+            // Held before it is looked at: from here on the number cannot change its meaning.
+            let Ok(process) = pidfd_open(raw, PidfdFlags::empty()) else { continue };
+            if self.is_worker(pid, program) {
+                let _ = pidfd_send_signal(&process, Signal::KILL);
+            }
+        }
+    }
+
+    fn is_worker(&self, pid: u32, program: Identity) -> bool {
+        let of = |name: &str| rustix::fs::stat(format!("/proc/{pid}/{name}"));
+        of("").is_ok_and(|found| found.st_uid == self.owner)
+            && of("exe").is_ok_and(|found| Identity::of(&found) == program)
+            && self.holds(pid).unwrap_or(false)
+    }
+
+    /// Whether the working directory of process `pid` is this one or below it.
+    fn holds(&self, pid: u32) -> io::Result<bool> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut dir = openat(CWD, format!("/proc/{pid}/cwd"), flags, Mode::empty())?;
+        let mut below = None;
+        for _ in 0..DEEPEST {
+            let here = Identity::of(&fstat(&dir)?);
+            if here == self.identity {
+                return Ok(true);
+            }
+            // The root is its own parent.
+            if below == Some(here) {
+                return Ok(false);
+            }
+            below = Some(here);
+            dir = openat(&dir, "..", flags, Mode::empty())?;
+        }
+        Ok(false)
+    }
+}
+
+/// What a server writes, for this program to read.
+#[derive(Debug)]
+pub struct Log(File);
+
+impl Log {
+    /// A descriptor for the server to write to. Fails when this process has too many.
+    pub fn writer(&self) -> io::Result<File> {
+        self.0.try_clone()
+    }
+
+    /// All that was written until now, as text; empty if it cannot be read.
+    pub fn text(&self) -> String {
+        let len = self.0.metadata().map_or(0, |found| found.len());
+        let mut bytes = vec![0; len as usize];
+        match self.0.read_at(&mut bytes, 0) {
+            Ok(read) => String::from_utf8_lossy(&bytes[..read]).into_owned(),
+            Err(_) => String::new(),
+        }
+    }
+}
+
+/// Removes the file or directory at `path` that this run made. Fails when it is gone, cannot be
+/// removed, or is a directory that no run made.
+pub fn remove(path: &Path) -> io::Result<()> {
+    let entry = Entry::of(path)?;
+    match FileType::from_raw_mode(entry.look()?.st_mode) {
+        FileType::Directory => ScratchDir::open(entry)?.remove(),
+        _ => Ok(unlinkat(&entry.parent, &entry.name, AtFlags::empty())?),
+    }
+}
+
+/// Removes the file or directory at `path` if it is this user's and its run was killed, and says
+/// whether it did. Waits until `patience` for locks that the kernel releases late.
+pub fn remove_orphan(path: &Path, patience: Instant) -> bool {
+    let removed = || -> io::Result<bool> {
+        let entry = Entry::of(path)?;
+        match FileType::from_raw_mode(entry.look()?.st_mode) {
+            FileType::RegularFile => remove_orphan_file(&entry, patience),
+            FileType::Directory => remove_orphan_dir(entry),
+            _ => Ok(false),
+        }
+    };
+    removed().unwrap_or(false)
+}
+
+fn remove_orphan_dir(entry: Entry) -> io::Result<bool> {
+    let left = ScratchDir::open(entry)?;
+    if !is_settled(&fstat(&left.dir)?) {
+        return Ok(false);
+    }
+    left.lock()?;
+    left.clear_away().map(|()| true)
+}
+
+fn remove_orphan_file(entry: &Entry, patience: Instant) -> io::Result<bool> {
+    // Network file systems lock exclusively only what is open for writing.
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = entry.open(flags)?;
+    let found = fstat(&file)?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if !is_file || found.st_uid != me() || !is_settled(&found) {
+        return Ok(false);
+    }
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() >= patience {
+            return Ok(false);
+        }
+        thread::sleep(AGAIN);
+    }
+    entry.unlink(Identity::of(&found), AtFlags::empty()).map(|()| true)
+}
+
+fn me() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Whether nothing has touched it for a moment.
+fn is_settled(found: &Stat) -> bool {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let ns = |seconds: i64, ns: i64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
+    let age_ns = ns(now.tv_sec, now.tv_nsec) - ns(found.st_mtime, found.st_mtime_nsec as i64);
+    age_ns >= SETTLED.as_nanos() as i128
+}
+
+fn parse_record(text: &str, inode: u64) -> io::Result<Option<Identity>> {
+    let parsed = || {
+        let mut lines = text.lines();
+        let starts = lines.next() == Some(RECORD_START);
+        let named: u64 = lines.next()?.strip_prefix("inode ")?.parse().ok()?;
+        let program = match lines.next() {
+            None => None,
+            Some(line) => {
+                let (device, inode) = line.strip_prefix("program ")?.split_once(' ')?;
+                Some(Identity { device: device.parse().ok()?, inode: inode.parse().ok()? })
+            }
+        };
+        (starts && named == inode).then_some(program)
+    };
+    parsed().ok_or(io::ErrorKind::InvalidData.into())
+}
+
+fn names_in(dir: BorrowedFd) -> io::Result<Vec<OsString>> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Removes `name` in `dir`, and below it what lies on the same file system: links are not followed,
+/// mounts are not entered.
+fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Result<()> {
+    match unlinkat(dir, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        // Linux says the first of a directory, POSIX the second.
+        Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
+        Err(error) => return Err(error.into()),
+    }
+    let below = open_below(dir, name)?;
+    if fstat(&below)?.st_dev != device {
+        return Err(Errno::XDEV.into());
+    }
+    for name in names_in(below.as_fd())? {
+        remove_at(below.as_fd(), &name, device, depth - 1)?;
+    }
+    Ok(unlinkat(dir, name, AtFlags::REMOVEDIR)?)
+}
+
+fn open_below(dir: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    match openat2(dir, name, DIRECTORY, Mode::empty(), resolve) {
+        // Before Linux 5.6, and in some containers.
+        Err(Errno::NOSYS | Errno::PERM) => Ok(openat(dir, name, DIRECTORY, Mode::empty())?),
+        opened => Ok(opened?),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! A block device with a volatile write cache, whose power can be cut: nbdkit's cache filter over a
+//! file, shown as a file by nbdfuse, under a loop device. Ending nbdkit loses what it has cached.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use blockstone_base::Bytes;
+
+use crate::error::TestkitError;
+use crate::lease::{self, DISK_ROOT, Lease, retry};
+use crate::tool::tool;
+
+const START_WITHIN: Duration = Duration::from_secs(10);
+const SOCKET: &str = "socket";
+
+/// What the device does with its cache when it is told to flush it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteCache {
+    /// Writes it back, as it should.
+    Honest,
+    /// Nothing, and says that it did.
+    Lying,
+}
+
+impl WriteCache {
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Honest => "cache=writeback",
+            Self::Lying => "cache=unsafe",
+        }
+    }
+}
+
+/// The device; removed when it goes out of scope.
+#[derive(Debug)]
+pub struct VolatileDevice {
+    cache: WriteCache,
+    powered: Option<Powered>,
+    lease: Lease,
+}
+
+#[derive(Debug)]
+struct Powered {
+    server: Child,
+    file_system: Child,
+    device: PathBuf,
+}
+
+impl VolatileDevice {
+    /// A device of `size` with an honest cache that holds zeros, under power.
+    pub fn create(size: Bytes) -> Result<Self, TestkitError> {
+        let lease = Lease::acquire(Path::new(DISK_ROOT))?;
+        for (name, bytes) in [(lease::BACKING, size.get()), (lease::SERVED, 0)] {
+            let path = lease.dir().join(name);
+            let made = File::create(&path).and_then(|file| file.set_len(bytes));
+            made.map_err(TestkitError::file("create", &path))?;
+        }
+        let mut device = Self { cache: WriteCache::Honest, powered: None, lease };
+        device.power_on()?;
+        Ok(device)
+    }
+
+    /// Where it is, while it has power.
+    pub fn device(&self) -> Option<&Path> {
+        self.powered.as_ref().map(|powered| powered.device.as_path())
+    }
+
+    /// Cuts the power: what was in the cache is gone, and every request fails. Then `leave` lets
+    /// go of the device, as a machine without power does.
+    pub fn cut_under(&mut self, leave: &mut dyn FnMut()) -> Result<(), TestkitError> {
+        let Some(mut powered) = self.powered.take() else { return Ok(()) };
+        let ended = powered.server.kill().and_then(|()| powered.server.wait());
+        ended.map_err(TestkitError::file("end the server of", &powered.device))?;
+        leave();
+        let served = self.lease.dir().join(lease::SERVED);
+        retry(|| tool("losetup", &["--detach".as_ref(), powered.device.as_os_str()]).map(drop))?;
+        // Detaching waits for the last user of the device.
+        // Detaching takes effect when its last user is gone.
+        wait_until(|| Ok(lease::loops_over(&served)?.is_empty()), &powered.device)?;
+        retry(|| tool("umount", &[served.as_os_str()]).map(drop))?;
+        powered.file_system.wait().map_err(TestkitError::file("wait for", &served))?;
+        Ok(())
+    }
+
+    /// Has another kind of cache from the next time that power is turned on.
+    pub fn set_write_cache(&mut self, cache: WriteCache) {
+        self.cache = cache;
+    }
+
+    /// Turns the power on again, over what was written back.
+    pub fn power_on(&mut self) -> Result<(), TestkitError> {
+        let dir = self.lease.dir();
+        let (backing, shown) = (dir.join(lease::BACKING), dir.join(lease::SERVED));
+        let socket = dir.join(SOCKET);
+        let _ = std::fs::remove_file(&socket);
+        let words = ["--foreground", "--exit-with-parent", "--filter=cache", "--unix"];
+        let mut server = start(
+            Command::new("nbdkit")
+                .args(words)
+                .arg(&socket)
+                .arg("file")
+                .arg(&backing)
+                .arg(self.cache.option()),
+        )?;
+        let mut uri = std::ffi::OsString::from("nbd+unix:///?socket=");
+        uri.push(&socket);
+        let started = wait_until(|| Ok(socket.exists()), &socket)
+            .and_then(|()| start(Command::new("nbdfuse").arg(&shown).arg(uri)))
+            .and_then(|file_system| {
+                wait_until(|| lease::is_mounted(&shown), &shown)?;
+                let words = ["--find", "--show", "--direct-io=on"].map(OsStr::new);
+                let device = tool("losetup", &[&words[..], &[shown.as_os_str()]].concat())?;
+                Ok((file_system, PathBuf::from(device)))
+            });
+        match started {
+            Ok((file_system, device)) => {
+                self.powered = Some(Powered { server, file_system, device });
+                Ok(())
+            }
+            Err(error) => {
+                let _ = server.kill().and_then(|()| server.wait());
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for VolatileDevice {
+    fn drop(&mut self) {
+        // What cannot be undone here, the lease tries again.
+        let _ = self.cut_under(&mut || {});
+    }
+}
+
+fn start(command: &mut Command) -> Result<Child, TestkitError> {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let program = PathBuf::from(quiet.get_program());
+    quiet.spawn().map_err(TestkitError::file("start", &program))
+}
+
+fn wait_until(
+    done: impl Fn() -> Result<bool, TestkitError>,
+    what: &Path,
+) -> Result<(), TestkitError> {
+    let deadline = Instant::now() + START_WITHIN;
+    while !done()? {
+        if Instant::now() > deadline {
+            return Err(TestkitError::file("wait for", what)(io::ErrorKind::TimedOut.into()));
+        }
+        sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Fuzzing: builds the fuzzer as a release is built, but with checks of arithmetic, and starts it;
+//! in CI as tests are built, for a short time.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::workspace::{cargo, root, show};
+
+/// Time for each target in CI, of which two run at once: under three minutes in all.
+const CI_SECONDS: &str = "10";
+
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Options of the fuzzer: targets, --inputs N, --seconds S, --seed N, --list; see its --help
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    show(
+        cargo(["run", "--quiet", "--profile", "fuzz", "--package", "blockstone-fuzz", "--"])
+            .args(&options.arguments),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every target for a short time; fails when one finds something.
+pub fn check() -> Result<()> {
+    let save = root().join("target/fuzz");
+    show(
+        cargo(["run", "--quiet", "--package", "blockstone-fuzz", "--"])
+            .args(["--seconds", CI_SECONDS, "--cpu-ms", "5000", "--save"])
+            .arg(save),
+    )
+}
