@@ -168,8 +168,8 @@ impl Ledger {
     }
 
     /// Makes `page` the one for an operation that completed at `completed_ns`; hands the filled
-    /// one over when a second, a page or the window ended. Returns whether it did: that takes some 20 µs
-    /// which must not be counted as latency.
+    /// one over when a second, a page or the window ended. Returns whether it did: that takes some
+    /// 20 µs which must not be counted as latency.
     #[inline]
     pub fn turn(&self, page: &mut Page, completed_ns: u64, windowed: bool) -> bool {
         if completed_ns < page.end_ns && windowed == page.part.windowed {
