@@ -7,7 +7,7 @@ mod shared;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-pub use quantile::Buckets;
+pub use quantile::{Buckets, least_samples};
 pub use shared::SharedHistogram;
 
 /// The highest latency that is recorded exactly, in nanoseconds: 2 hours.

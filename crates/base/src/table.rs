@@ -15,7 +15,7 @@ mod merge;
 mod spread;
 
 pub use merge::{divisors, merge};
-pub use spread::{Spread, is_told};
+pub use spread::Spread;
 
 /// Text that is usually a constant.
 pub type Text = Cow<'static, str>;

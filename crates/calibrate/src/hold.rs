@@ -73,6 +73,8 @@ pub fn hold(
             first_sequence: first_sequence(phase),
             checksum_every: CHECKSUM_EVERY,
             origin_ns: session.origin_ns(),
+            // A layout may take hours, and its windows are long enough for seconds.
+            paged: step.group != Group::Layout,
             ..Load::new(spec.clone(), backing.medium.clone())
         })
     };
@@ -280,6 +282,7 @@ fn record_histograms(
             let row = |clock, histogram: &LatencyHistogram| HistogramRow {
                 phase,
                 second: part.second,
+                page: part.page,
                 op: part.op,
                 role: role.to_owned(),
                 windowed: part.windowed,
@@ -306,6 +309,7 @@ fn record_unfinished(
     session.recorder().histogram(HistogramRow {
         phase,
         second: u32::try_from(end_ns / 1_000_000_000).unwrap_or(u32::MAX),
+        page: None,
         op: step.load.op,
         role: String::new(),
         windowed: true,

@@ -7,12 +7,11 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use blockstone_base::load::Pacing;
 use blockstone_base::{Capability, LatencyHistogram};
 use blockstone_sys::clock;
 
 use crate::engine::EngineError;
-use crate::ledger::{Ledger, OPEN, SecondHistogram, Totals};
+use crate::ledger::{Ledger, OPEN, TimedHistogram, Totals};
 use crate::load::Load;
 use crate::registry;
 use crate::worker::Worker;
@@ -35,7 +34,7 @@ pub struct Running {
 pub struct Outcome {
     pub totals: Totals,
     /// Every latency, by second and window.
-    pub histograms: Vec<SecondHistogram>,
+    pub histograms: Vec<TimedHistogram>,
     /// The first failure: worker, operation, offset, file and cause.
     pub first_error: Option<String>,
     /// The first block that was not what had been written, and why.
@@ -61,8 +60,7 @@ pub fn start(load: Load) -> Result<Running, EngineError> {
     let entry = registry::find(&load.spec.engine)?;
     load.check(entry.depth_max)?;
     let workers = load.spec.workers;
-    let open_loop = matches!(load.spec.pacing, Pacing::Open { .. });
-    let ledger = Arc::new(Ledger::new(load.spec.op, workers, load.origin_ns, open_loop));
+    let ledger = Arc::new(Ledger::new(&load));
     let load = Arc::new(load);
     let (ready, opened) = mpsc::channel();
     let mut threads = Vec::with_capacity(workers as usize);

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use blockstone_base::LatencyHistogram;
-use blockstone_base::load::{Op, SERIES};
+use blockstone_base::load::{Op, Pacing, SERIES};
 use parking_lot::{Mutex, MutexGuard};
+
+use crate::load::Load;
 
 blockstone_base::counters! {
 /// Counters of a load since its start, summed over its workers: the columns of
@@ -39,11 +41,17 @@ impl Totals {
     }
 }
 
-/// The latencies of one second, merged over all workers.
+/// A page of histograms is this much of a second.
+const PAGE_NS: u64 = 50_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The latencies of one second or of one page of it, merged over all workers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SecondHistogram {
+pub struct TimedHistogram {
     /// Whole seconds since the load's origin at which the operations completed.
     pub second: u32,
+    /// The 50 ms of that second, from 0; none for all of it.
+    pub page: Option<u8>,
     pub op: Op,
     /// Whether they completed while the window was open.
     pub windowed: bool,
@@ -62,7 +70,9 @@ pub(crate) struct Ledger {
     pub append_cursor: Arc<AtomicU64>,
     op: Op,
     origin_ns: u64,
-    seconds: Mutex<BTreeMap<(u32, bool), Pair>>,
+    /// Whether what completes in the window is kept by pages.
+    paged: bool,
+    parts: Mutex<BTreeMap<Part, Pair>>,
     unfinished: Mutex<LatencyHistogram>,
     first_error: Mutex<Option<String>>,
     first_mismatch: Mutex<Option<String>>,
@@ -88,9 +98,16 @@ pub(crate) struct Station {
 #[derive(Debug)]
 pub(crate) struct Page {
     end_ns: u64,
+    part: Part,
+    pair: Pair,
+}
+
+/// When operations completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
     second: u32,
     windowed: bool,
-    pair: Pair,
+    page: Option<u8>,
 }
 
 #[derive(Debug)]
@@ -100,26 +117,23 @@ struct Pair {
 }
 
 impl Ledger {
-    pub fn new(op: Op, workers: u32, origin_ns: u64, open_loop: bool) -> Self {
+    pub fn new(load: &Load) -> Self {
+        let open_loop = matches!(load.spec.pacing, Pacing::Open { .. });
         let station = || Station {
             counters: Default::default(),
             overdue: AtomicU64::new(0),
             failed: AtomicBool::new(false),
-            page: Mutex::new(Page {
-                end_ns: 0,
-                second: 0,
-                windowed: false,
-                pair: Pair::new(open_loop),
-            }),
+            page: Mutex::new(Page { end_ns: 0, part: Part::default(), pair: Pair::new(open_loop) }),
         };
         Self {
             stop: AtomicBool::new(false),
             window: AtomicU64::new(BEFORE),
-            stations: (0..workers).map(|_| station()).collect(),
+            stations: (0..load.spec.workers).map(|_| station()).collect(),
             append_cursor: Arc::default(),
-            op,
-            origin_ns,
-            seconds: Mutex::default(),
+            op: load.spec.op,
+            origin_ns: load.origin_ns,
+            paged: load.paged,
+            parts: Mutex::default(),
             unfinished: Mutex::default(),
             first_error: Mutex::default(),
             first_mismatch: Mutex::default(),
@@ -154,18 +168,21 @@ impl Ledger {
     }
 
     /// Makes `page` the one for an operation that completed at `completed_ns`; hands the filled
-    /// one over when a second or the window ended. Returns whether it did: that takes some 20 µs
-    /// which must not be counted as latency.
+    /// one over when a second, a page or the window ended. Returns whether it did: that takes some
+    /// 20 µs which must not be counted as latency.
     #[inline]
     pub fn turn(&self, page: &mut Page, completed_ns: u64, windowed: bool) -> bool {
-        if completed_ns < page.end_ns && windowed == page.windowed {
+        if completed_ns < page.end_ns && windowed == page.part.windowed {
             return false;
         }
         self.hand_over(page);
-        let second = completed_ns.saturating_sub(self.origin_ns) / 1_000_000_000;
-        page.second = u32::try_from(second).unwrap_or(u32::MAX);
-        page.end_ns = self.origin_ns + (second + 1) * 1_000_000_000;
-        page.windowed = windowed;
+        let since_ns = completed_ns.saturating_sub(self.origin_ns);
+        let second = u32::try_from(since_ns / SECOND_NS).unwrap_or(u32::MAX);
+        let paged = self.paged && windowed;
+        let length_ns = if paged { PAGE_NS } else { SECOND_NS };
+        let of_second = paged.then_some((since_ns % SECOND_NS / PAGE_NS) as u8);
+        page.part = Part { second, windowed, page: of_second };
+        page.end_ns = self.origin_ns + (since_ns / length_ns + 1) * length_ns;
         true
     }
 
@@ -173,10 +190,9 @@ impl Ledger {
         if page.pair.latency.count() == 0 {
             return;
         }
-        let mut seconds = self.seconds.lock();
+        let mut parts = self.parts.lock();
         let open_loop = page.pair.service.is_some();
-        let key = (page.second, page.windowed);
-        let merged = seconds.entry(key).or_insert_with(|| Pair::new(open_loop));
+        let merged = parts.entry(page.part).or_insert_with(|| Pair::new(open_loop));
         merged.take(&mut page.pair);
     }
 
@@ -190,19 +206,20 @@ impl Ledger {
     }
 
     /// All histograms, those that a stuck worker holds included.
-    pub fn histograms(&self) -> Vec<SecondHistogram> {
+    pub fn histograms(&self) -> Vec<TimedHistogram> {
         for station in &self.stations {
             self.hand_over(&mut station.page());
         }
-        let seconds = std::mem::take(&mut *self.seconds.lock());
-        let histogram = |((second, windowed), pair): (_, Pair)| SecondHistogram {
-            second,
+        let parts = std::mem::take(&mut *self.parts.lock());
+        let histogram = |(part, pair): (Part, Pair)| TimedHistogram {
+            second: part.second,
+            page: part.page,
             op: self.op,
-            windowed,
+            windowed: part.windowed,
             latency: pair.latency,
             service: pair.service,
         };
-        seconds.into_iter().map(histogram).collect()
+        parts.into_iter().map(histogram).collect()
     }
 }
 
@@ -249,7 +266,27 @@ impl Pair {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::load::{Access, LoadSpec};
+
     use super::*;
+    use crate::engine::Medium;
+
+    fn one_reader() -> Load {
+        let spec = LoadSpec {
+            engine: "null".into(),
+            op: Op::Read,
+            access: Access::Random,
+            block_bytes: 512,
+            workers: 1,
+            depth_per_worker: 1,
+            span_bytes: 512,
+            sync: None,
+            direct: true,
+            pacing: Pacing::Closed,
+            seed: 1,
+        };
+        Load::new(spec, Medium::Nothing)
+    }
 
     #[test]
     fn totals_are_the_columns_of_the_series_in_their_order() {
@@ -264,19 +301,28 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_windows_are_kept_apart_and_nothing_is_lost() {
-        let ledger = Ledger::new(Op::Read, 1, 1_000, false);
-        let record = |completed_ns, windowed| {
-            let mut page = ledger.stations[0].page();
-            ledger.turn(&mut page, completed_ns, windowed);
-            page.record(10, 10);
+    fn seconds_pages_and_windows_are_kept_apart_and_nothing_is_lost() {
+        let parts = |paged| {
+            let load = Load { origin_ns: 1_000, paged, ..one_reader() };
+            let ledger = Ledger::new(&load);
+            let record = |completed_ns, windowed| {
+                let mut page = ledger.stations[0].page();
+                ledger.turn(&mut page, completed_ns, windowed);
+                page.record(10, 10);
+            };
+            record(1_000, false);
+            record(1_000_000_999, false);
+            record(1_000_001_000, false);
+            for late_ns in [1, 49_999_999, 50_000_000, 999_999_999] {
+                record(1_000_001_000 + late_ns, true);
+            }
+            let seen = ledger.histograms();
+            let part = |h: &TimedHistogram| (h.second, h.windowed, h.page, h.latency.count());
+            seen.iter().map(part).collect::<Vec<_>>()
         };
-        record(1_000, false);
-        record(1_000_000_999, false);
-        record(1_000_001_000, false);
-        record(1_000_001_001, true);
-        let seen: Vec<(u32, bool, u64)> =
-            ledger.histograms().iter().map(|h| (h.second, h.windowed, h.latency.count())).collect();
-        assert_eq!(seen, [(0, false, 2), (1, false, 1), (1, true, 1)]);
+        let before = [(0, false, None, 2), (1, false, None, 1)];
+        assert_eq!(parts(false), [before[0], before[1], (1, true, None, 4)]);
+        let pages = [0, 1, 19].map(|page| (1, true, Some(page), if page == 0 { 2 } else { 1 }));
+        assert_eq!(parts(true), [&before[..], &pages].concat());
     }
 }

@@ -52,7 +52,7 @@ mod worker;
 pub use content::{Check, Content, Mismatch, NoContent, Stamped};
 pub use driver::{Outcome, Running, start};
 pub use engine::{Engine, EngineError, Medium, Setup};
-pub use ledger::{SecondHistogram, Totals};
+pub use ledger::{TimedHistogram, Totals};
 pub use load::{Length, Load};
 pub use request::{Completion, Request, RequestOp, Wait};
 pub use sim::{SimDisk, SimSpec};

@@ -21,6 +21,8 @@ pub struct Load {
     pub checksum_every: u64,
     /// The instant on the engine's clock from which histogram seconds count.
     pub origin_ns: u64,
+    /// Keep the latencies of the window by 50 ms instead of by seconds.
+    pub paged: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,7 @@ impl Load {
             first_sequence: 1,
             checksum_every: 64,
             origin_ns: 0,
+            paged: false,
         }
     }
 

@@ -16,6 +16,7 @@ use latencies::{Bucket, Latencies};
 /// The probe whose instants are those of the ticks: it looks at every one, and always tells.
 const TICKS: &str = "host";
 const SECOND_NS: u64 = 1_000_000_000;
+const PAGE_NS: u64 = 50_000_000;
 
 /// What probes reported, for as long as it is kept.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +51,11 @@ impl Second {
         let middle_ns = self.middle_ns.clamp(window_ns.0 + 1, window_ns.1);
         self.phase == phase && self.windowed && middle_ns > part.from_ns && middle_ns <= part.to_ns
     }
+}
+
+fn middle_ns(row: &HistogramRow) -> u64 {
+    let in_second = row.page.map_or(SECOND_NS / 2, |page| u64::from(page) * PAGE_NS + PAGE_NS / 2);
+    u64::from(row.second) * SECOND_NS + in_second
 }
 
 /// How many of these took how long, and the sum of their times.
@@ -122,7 +128,7 @@ impl History {
             phase: row.phase,
             windowed: row.windowed,
             clock: row.clock,
-            middle_ns: u64::from(row.second) * SECOND_NS + SECOND_NS / 2,
+            middle_ns: middle_ns(&row),
             sum_ns: row.histogram.sum_ns(),
             counts: row.histogram.buckets().collect(),
         };

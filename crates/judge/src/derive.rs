@@ -90,13 +90,13 @@ fn latency(windows: &[&Window], all: &LatencyHistogram, in_flight: u64) -> Laten
     let quantile = |q: f64| {
         let of = |window: &&Window| {
             let unfinished = window.unfinished.as_ref().unwrap_or(&none);
-            let seconds: Vec<&Buckets> = window.seconds.iter().collect();
-            window.histogram.quantile_with((unfinished, in_flight), q, &seconds, duration_ns)
+            let parts: Vec<&Buckets> = window.parts.iter().collect();
+            window.histogram.quantile_with((unfinished, in_flight), q, &parts, duration_ns)
         };
         let repeats: Vec<Estimate> = windows.iter().map(of).collect();
         let in_flight = in_flight * windows.len() as u64;
-        let seconds: Vec<&Buckets> = windows.iter().flat_map(|window| &window.seconds).collect();
-        let of_all = all.quantile_with((&unfinished, in_flight), q, &seconds, duration_ns);
+        let parts: Vec<&Buckets> = windows.iter().flat_map(|window| &window.parts).collect();
+        let of_all = all.quantile_with((&unfinished, in_flight), q, &parts, duration_ns);
         with_repeats(of_all, &repeats)
     };
     let within: Vec<Estimate> = windows.iter().map(|window| mean_latency(window)).collect();

@@ -13,8 +13,9 @@ mod time;
 mod united;
 mod window;
 
+use blockstone_base::histogram::least_samples;
 use blockstone_base::stats::Estimate;
-use blockstone_base::table::{Spread, is_told};
+use blockstone_base::table::Spread;
 use blockstone_base::verdict::Verdict;
 use blockstone_figures::History;
 use blockstone_record::manifest::{Figure, Manifest, Stop};
@@ -215,8 +216,8 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// The quantiles as shares and estimates, in order. One that so few samples cannot tell from
-    /// the longest is none.
+    /// The quantiles as shares and estimates, in order. One that so few samples do not bound is
+    /// none.
     pub fn quantiles(&self) -> [(f64, Option<Estimate>); 5] {
         let all = [
             (0.5, self.ns_p50),
@@ -225,8 +226,8 @@ impl Percentiles {
             (0.999, self.ns_p999),
             (0.9999, self.ns_p9999),
         ];
-        let count = self.count as f64;
-        all.map(|(share, estimate)| (share, is_told(count, share).then_some(estimate)))
+        let known = |share| self.count >= least_samples(share);
+        all.map(|(share, estimate)| (share, known(share).then_some(estimate)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A calibration in memory, for the tests of this crate: a healthy virtio disk, which a test then
 //! spoils in one respect.
 
+use blockstone_base::histogram::Buckets;
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link};
 use blockstone_base::load::{Access, LoadSpec, Op, SyncMethod};
 use blockstone_base::rng::Rng;
@@ -255,10 +256,15 @@ fn window(phase: usize, start_ns: u64, load: &LoadSpec, behaviour: &Behaviour) -
     let mut window = Window { phase, ticks, ..Window::default() };
     let done = window.completed_ops();
     // A hundredth of the operations is enough for quantiles and keeps the tests quick.
-    let samples = (done / 100).max(200) as f64;
+    let samples = (done / 100).max(400) as f64;
+    window.parts = vec![Buckets::new(); behaviour.slices.len()];
     for &(ns, share) in &behaviour.latencies {
         let count = (samples * share).round() as u64;
-        (0..count).for_each(|_| window.histogram.record(ns.max(1.0) as u64));
+        for at in 0..count {
+            window.histogram.record(ns.max(1.0) as u64);
+            let part = at as usize % window.parts.len();
+            window.parts[part].push((ns.max(1.0) as u64, 1));
+        }
     }
     window.checks =
         Checks { stamps_verified: done, checksums_verified: done / 64, ..Checks::default() };

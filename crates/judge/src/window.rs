@@ -22,8 +22,8 @@ pub struct Window {
     pub background: Track,
     /// Windowed latencies of the main load from the intended start.
     pub histogram: LatencyHistogram,
-    /// The same second by second.
-    pub seconds: Vec<Buckets>,
+    /// The same part by part: of 50 ms, or of a second in recordings of older versions.
+    pub parts: Vec<Buckets>,
     /// How long operations had lasted that had not completed at the window's end; none in
     /// recordings of older versions.
     pub unfinished: Option<LatencyHistogram>,
@@ -116,7 +116,7 @@ impl Default for Window {
             ticks: Vec::new(),
             background: Track::default(),
             histogram: LatencyHistogram::new(),
-            seconds: Vec::new(),
+            parts: Vec::new(),
             unfinished: None,
             lag_ns_sum: 0,
             lag_ns_max: 0,
@@ -247,13 +247,13 @@ impl Window {
         };
         let in_phase = |column| interval.in_phase("load", "", column).unwrap_or(0);
         let lag_ns_max = interval.level("load", "", "lag_ns_max").unwrap_or(0.0);
-        let (mut histogram, mut seconds) = (LatencyHistogram::new(), Vec::new());
+        let (mut histogram, mut parts) = (LatencyHistogram::new(), Vec::new());
         let of_main_load = |(role, clock, _): &(&str, LatencyClock, _)| {
             *role != BACKGROUND && *clock == LatencyClock::Intended
         };
         for (role, clock, all) in interval.histograms().filter(of_main_load) {
             histogram.merge(all);
-            seconds.extend(interval.seconds_of(role, clock).into_iter().cloned());
+            parts.extend(interval.seconds_of(role, clock).into_iter().cloned());
         }
         let device =
             |name: &String| (name.clone(), Growth::of(interval, ("block", name.as_str()), &BLOCK));
@@ -263,7 +263,7 @@ impl Window {
             ticks: track("completed_ops").into_iter().map(tick).collect(),
             background: interval.track("load", BACKGROUND, "completed_bytes").unwrap_or_default(),
             histogram,
-            seconds,
+            parts,
             unfinished: interval.histogram("", LatencyClock::Unfinished).cloned(),
             lag_ns_sum: interval.grown("load", "", "lag_ns_sum").unwrap_or(0),
             lag_ns_max: lag_ns_max as u64,
@@ -342,19 +342,32 @@ mod tests {
         let row = |windowed, clock, role: &str| HistogramRow {
             phase: 0,
             second: (window.ticks[0].t_ns / 1_000_000_000) as u32,
+            page: None,
             op: phase.phase.load.as_ref().unwrap().op,
             role: role.to_owned(),
             windowed,
             clock,
             histogram: window.histogram.clone(),
         };
-        phase.histograms = vec![
-            row(true, LatencyClock::Intended, ""),
+        let pages = window.parts.iter().zip(&window.ticks).map(|(part, tick)| {
+            let mut histogram = LatencyHistogram::new();
+            for (ns, _) in part {
+                histogram.record(*ns);
+            }
+            HistogramRow {
+                second: (tick.t_ns / 1_000_000_000) as u32,
+                page: Some((tick.t_ns % 1_000_000_000 / TICK_NS) as u8),
+                histogram,
+                ..row(true, LatencyClock::Intended, "")
+            }
+        });
+        let others = [
             // Neither warm-up nor the other clock nor the load beside it belong to the point.
             row(false, LatencyClock::Intended, ""),
             row(true, LatencyClock::Submitted, ""),
             row(true, LatencyClock::Intended, BACKGROUND),
         ];
+        phase.histograms = pages.chain(others).collect();
     }
 
     #[test]
@@ -371,6 +384,7 @@ mod tests {
         for (a, b) in read.points.iter().zip(&direct.points) {
             assert_eq!(a.iops, b.iops, "{}", a.label);
             assert_eq!(a.histogram, b.histogram, "{}", a.label);
+            assert_eq!(a.latency.ns_p99, b.latency.ns_p99, "{}", a.label);
             assert_eq!(a.evidence.device_bytes, b.evidence.device_bytes, "{}", a.label);
         }
         let condemned: Vec<&str> = read.condemned().map(|v| v.rule.as_str()).collect();

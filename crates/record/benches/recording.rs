@@ -120,6 +120,7 @@ fn latencies(segment: u64, rng: &mut Rng) -> HistogramRow {
         histogram.record(60_000 + rng.below(40_000) * rng.below(20));
     }
     HistogramRow {
+        page: None,
         phase: segment as i32,
         second: segment as u32,
         op: Op::Read,

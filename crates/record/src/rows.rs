@@ -31,13 +31,15 @@ impl LatencyClock {
     }
 }
 
-/// The latencies of one operation in one second of one phase.
+/// The latencies of one operation in one second, or in 50 ms of it, of one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramRow {
     /// Index into the manifest's phases.
     pub phase: i32,
     /// Whole seconds from the recording's start to the second in which the operations completed.
     pub second: u32,
+    /// The 50 ms of that second, 0 to 19; none for all of it.
+    pub page: Option<u8>,
     pub op: Op,
     /// Whose operations: empty for the main load, `background` for the second. Of a run, what was
     /// timed: an object of the series `operation` or `event`.
@@ -61,6 +63,7 @@ pub struct Event {
     pub detail: String,
 }
 
+const PAGE: &str = "page";
 pub(crate) const HISTOGRAMS: &str = "histograms";
 /// Of one row, so that the sums of all rows stay exact in 64 bits.
 const MOST_SAMPLES: u64 = 1 << 32;
@@ -79,6 +82,7 @@ pub(crate) fn histogram_fields() -> Vec<Field> {
         Field::new("beyond", Type::Number),
         Field::new("min_ns", Type::Number),
         Field::new("max_ns", Type::Number),
+        Field::nullable(PAGE, Type::Number),
         Field::new("histogram", Type::Bytes),
     ]
 }
@@ -93,7 +97,7 @@ pub(crate) fn event_fields() -> Vec<Field> {
 }
 
 pub(crate) fn push_histogram(table: &mut Table, row: HistogramRow) -> Result<(), RecordError> {
-    let HistogramRow { phase, second, op, role, windowed, clock, histogram } = row;
+    let HistogramRow { phase, second, page, op, role, windowed, clock, histogram } = row;
     let second = i32::try_from(second)
         .map_err(|_| RecordError::rejected(HISTOGRAMS, "second is beyond 68 years"))?;
     let numbers = [
@@ -114,7 +118,8 @@ pub(crate) fn push_histogram(table: &mut Table, row: HistogramRow) -> Result<(),
         Value::Text(clock.name()),
     ];
     let encoded = Value::Bytes(histogram.encode());
-    table.push(key.into_iter().chain(numbers.map(Value::Number)).chain([encoded]));
+    let page = page.map_or(Value::Empty, |page| Value::Number(page.into()));
+    table.push(key.into_iter().chain(numbers.map(Value::Number)).chain([page, encoded]));
     Ok(())
 }
 
@@ -142,6 +147,8 @@ pub(crate) fn histograms(
     let beyond = cells.number("beyond")?;
     let windowed = cells.flag("windowed")?;
     let encodings = cells.bytes("histogram")?;
+    // Versions before 50 ms were kept have no such column.
+    let pages = cells.numbers(PAGE).ok();
     let damaged = |row: usize, why: String| RecordError::damaged(path, format!("row {row}: {why}"));
     (0..table.len()).try_for_each(|row| {
         let op = [Op::Read, Op::Write, Op::Commit].into_iter().find(|op| op.name() == ops[row]);
@@ -165,6 +172,7 @@ pub(crate) fn histograms(
         let found = HistogramRow {
             phase: phases[row],
             second: u32::try_from(seconds[row]).unwrap_or(0),
+            page: pages.and_then(|pages| u8::try_from(pages.get(row)?).ok()),
             op,
             role: roles[row].to_owned(),
             windowed: windowed[row],

@@ -233,7 +233,8 @@ impl PhaseBuilder {
             (0..count).for_each(|_| histogram.record(ns));
         }
         let role = role.to_owned();
-        let row = HistogramRow { phase: 0, second: 0, op, role, windowed: true, clock, histogram };
+        let (phase, second, page, windowed) = (0, 0, None, true);
+        let row = HistogramRow { phase, second, page, op, role, windowed, clock, histogram };
         let Phase { start_ns, window_start_ns, end_ns, .. } = self.phase;
         self.histograms.extend((start_ns..end_ns).step_by(SECOND_NS as usize).map(|t_ns| {
             let second = (t_ns / SECOND_NS) as u32;

@@ -50,6 +50,7 @@ pub(crate) fn latencies(second: u32, count: u64) -> HistogramRow {
         histogram.record(100_000 + i * 997);
     }
     HistogramRow {
+        page: None,
         phase: 0,
         second,
         op: Op::Read,

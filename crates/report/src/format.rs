@@ -82,7 +82,7 @@ pub fn value(value: &Value, measure: Measure) -> String {
     let number = match value {
         Value::Number(number) => *number,
         Value::Estimate(estimate) if estimate.is_lower_bound() => {
-            return format!("≥ {}", self::value(&estimate.value.into(), measure));
+            return format!("≥ {}", self::value(&estimate.low.into(), measure));
         }
         Value::Estimate(estimate) => estimate.value,
         Value::Text(text) => return text.clone(),

@@ -385,7 +385,7 @@
         }
       }
       const all = counts.reduce((a, b) => a + b, 0);
-      if (all * (1 - share) + 0.5 < 1) return NaN;
+      if (all < Math.max(1, Math.ceil(Math.log(0.025) / Math.log(share)))) return NaN;
       const rank = Math.max(1, Math.ceil(all * share));
       const lower = (bucket) => {
         const octave = Math.max(0, Math.floor(bucket / 16) - 1);

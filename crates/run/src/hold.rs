@@ -172,6 +172,7 @@ fn record_noise(session: &mut Session, noise: &NoiseOutcome) -> Result<(), Recor
         session.recorder().histogram(HistogramRow {
             phase,
             second: part.second,
+            page: part.page,
             op: part.op,
             role: BACKGROUND.to_owned(),
             windowed: part.windowed,

@@ -59,7 +59,8 @@ impl Collector {
         let (phase, second) = (session.phase(), self.second as u32);
         let mut row = |role: &str, op, clock, histogram| {
             let role = role.to_owned();
-            let row = HistogramRow { phase, second, op, role, windowed, clock, histogram };
+            let page = None;
+            let row = HistogramRow { phase, second, page, op, role, windowed, clock, histogram };
             session.recorder().histogram(row)
         };
         for sent in taken.sent {

@@ -10,7 +10,7 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_engine::{
-    EngineError, Length, Load, Medium, Outcome, Running, SecondHistogram, Stamped, Totals,
+    EngineError, Length, Load, Medium, Outcome, Running, Stamped, TimedHistogram, Totals,
 };
 use blockstone_sys::file::{BlockFile, FileError};
 
@@ -183,7 +183,7 @@ pub struct Noise {
 
 #[derive(Debug, Default)]
 pub struct NoiseOutcome {
-    pub histograms: Vec<SecondHistogram>,
+    pub histograms: Vec<TimedHistogram>,
     pub first_error: Option<String>,
     /// Writers that still wait for their write.
     pub stuck_writers: u32,

@@ -11,30 +11,51 @@ use crate::stats::{Estimate, half_width};
 /// Occupied buckets as [`LatencyHistogram::buckets`] gives them.
 pub type Buckets = Vec<(u64, u64)>;
 
-/// With fewer parts of a window nothing is said about how they vary.
-const LEAST_PARTS: usize = 5;
 /// Two-sided 95 % point of the normal distribution.
 const Z_95: f64 = 1.96;
 
+/// Fewer independent latencies than this do not bound a quantile from above: the probability that
+/// none of them lies beyond it is more than 2.5 %. 368 for p99, 3,688 for p99.9.
+pub fn least_samples(quantile: f64) -> u64 {
+    (0.025_f64.ln() / quantile.ln()).ceil() as u64
+}
+
 impl LatencyHistogram {
+    /// A quantile that these latencies would bound on both sides if they were independent; none
+    /// where they are too few.
+    pub fn bounded_quantile_ns(&self, quantile: f64) -> Option<u64> {
+        (self.count() >= least_samples(quantile).max(1)).then(|| self.quantile_ns(quantile))
+    }
+
     /// Interval of a quantile at 95 %, to the edges of its buckets. `parts` are the same latencies
-    /// in consecutive parts of the window. Where there are fewer than five, latencies count as
-    /// independent.
-    pub fn quantile_interval_ns(&self, quantile: f64, parts: &[&Buckets]) -> (u64, u64) {
-        if self.count() == 0 {
-            return (0, 0);
-        }
+    /// in consecutive parts of the window. One part does not tell how they vary: the interval is
+    /// open on both sides. It is open above where fewer independent latencies than
+    /// [`least_samples`] would vary as much.
+    fn quantile_interval_ns(&self, quantile: f64, parts: &[&Buckets]) -> (f64, f64) {
         let n = self.count() as f64;
         let independent = Z_95 * (quantile * (1.0 - quantile) / n).sqrt();
-        let half = share_half_width(self.quantile_ns(quantile), parts).max(independent);
+        // In a burst all latencies may be of one bucket: with it none is beyond, without it many.
+        let limit_ns = self.quantile_ns(quantile);
+        let below_ns = self.inner.lowest_equivalent(limit_ns).saturating_sub(1);
+        let half = [limit_ns, below_ns]
+            .map(|limit_ns| share_half_width(limit_ns, parts))
+            .into_iter()
+            .fold(independent, f64::max);
+        if !half.is_finite() {
+            return (0.0, f64::INFINITY);
+        }
         // As many independent latencies would vary as much.
         let effective = n * (independent / half).powi(2);
         // Those above the quantile are few and skew: their square root varies evenly.
         let above = (1.0 - quantile).sqrt();
         let by = half / (2.0 * above);
         let low = (1.0 - (above + by).powi(2)).max(0.0);
+        let low_ns = self.inner.lowest_equivalent(self.quantile_ns(low)) as f64;
+        if effective < least_samples(quantile) as f64 {
+            return (low_ns, f64::INFINITY);
+        }
         let high = 1.0 - ((above - by).max(0.0).powi(2) - 1.0 / effective).max(0.0);
-        (self.inner.lowest_equivalent(self.quantile_ns(low)), self.quantile_ns(high))
+        (low_ns, self.quantile_ns(high) as f64)
     }
 
     /// A quantile with its interval, over `duration_ns`.
@@ -43,8 +64,8 @@ impl LatencyHistogram {
         self.estimate(value, self.quantile_interval_ns(quantile, parts), duration_ns)
     }
 
-    fn estimate(&self, value: f64, (low, high): (u64, u64), duration_ns: u64) -> Estimate {
-        let (low, high) = (value.min(low as f64), value.max(high as f64));
+    fn estimate(&self, value: f64, (low, high): (f64, f64), duration_ns: u64) -> Estimate {
+        let (low, high) = (value.min(low), value.max(high));
         Estimate { value, low, high, samples: self.count(), duration_ns }
     }
 
@@ -76,7 +97,7 @@ impl LatencyHistogram {
             let rank = quantile * all.count() as f64;
             let value_ns = (rank <= self.count() as f64)
                 .then(|| self.quantile_ns(rank / self.count() as f64) as f64);
-            value_ns.filter(|value| *value <= ends.1 as f64)
+            value_ns.filter(|value| *value <= ends.1)
         };
         match reached {
             None => {
@@ -107,8 +128,8 @@ impl LatencyHistogram {
     }
 }
 
-/// Half the 95 % interval of the share of latencies up to `limit_ns`, as the parts vary; zero where
-/// they are too few to say.
+/// Half the 95 % interval of the share of latencies up to `limit_ns`, as the parts vary; infinite
+/// where one part does not tell.
 fn share_half_width(limit_ns: u64, parts: &[&Buckets]) -> f64 {
     let counts = parts.iter().map(|part| {
         let sum = |least_ns: u64| -> f64 {
@@ -118,8 +139,8 @@ fn share_half_width(limit_ns: u64, parts: &[&Buckets]) -> f64 {
     });
     let counts: Vec<(f64, f64)> = counts.collect();
     let (below, all) = counts.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    if counts.len() < LEAST_PARTS || all == 0.0 {
-        return 0.0;
+    if all == 0.0 {
+        return f64::INFINITY;
     }
     // A ratio: parts count by what completed in them.
     let strays: Vec<f64> = counts.iter().map(|one| one.0 - one.1 * below / all).collect();
@@ -212,12 +233,36 @@ mod tests {
     fn an_interval_goes_to_the_edges_of_its_buckets() {
         let mut histogram = LatencyHistogram::new();
         (0..100_000).for_each(|_| histogram.record(1_000_000));
-        let of = histogram.quantile(0.5, &[], 1);
+        let part = vec![(1_000_000, 20_000)];
+        let of = histogram.quantile(0.5, &[&part; 5], 1);
         assert!(of.low < 1_000_000.0 && 1_000_000.0 < of.high, "{of:?}");
+        assert!(of.high < 1_010_000.0, "{of:?}");
     }
 
     #[test]
-    fn parts_that_differ_widen_the_interval_and_few_parts_say_nothing() {
+    fn too_few_latencies_leave_a_quantile_open_above() {
+        for (quantile, least) in
+            [(0.5, 6), (0.9, 36), (0.99, 368), (0.999, 3_688), (0.9999, 36_887)]
+        {
+            assert_eq!(least_samples(quantile), least);
+            let of = |count: u64| {
+                let mut histogram = LatencyHistogram::new();
+                (0..count).for_each(|at| histogram.record(1_000_000 + at * 1_000));
+                // All parts alike.
+                let part = histogram.buckets().map(|(ns, _)| (ns, 1)).collect();
+                (histogram.quantile(quantile, &[&part; 20], 1), histogram)
+            };
+            let (few, histogram) = of(least - 1);
+            assert!(few.is_lower_bound() && few.low < few.value, "{few:?}");
+            assert_eq!(histogram.bounded_quantile_ns(quantile), None);
+            let (enough, histogram) = of(least);
+            assert!(enough.high.is_finite(), "{enough:?}");
+            assert!(histogram.bounded_quantile_ns(quantile).is_some());
+        }
+    }
+
+    #[test]
+    fn parts_that_differ_widen_the_interval_and_one_leaves_it_open() {
         let part = |fast: u64| {
             let count = |ms: u64| if ms <= 50 { fast } else { 100 };
             (1..=100).map(|ms| (ms * 1_000_000, count(ms))).collect()
@@ -225,11 +270,17 @@ mod tests {
         let parts: Vec<Buckets> = [80, 120, 90, 110, 70, 130, 100].map(part).into();
         let histogram = LatencyHistogram::of_buckets(parts.concat(), 0);
         let parts: Vec<&Buckets> = parts.iter().collect();
-        let width = |parts| {
-            let (low, high) = histogram.quantile_interval_ns(0.5, parts);
-            high - low
-        };
-        assert!(width(&parts) > width(&parts[..4]), "{:?}", width(&parts));
-        assert_eq!(width(&parts[..4]), width(&[]));
+        let alike: Buckets = (1..=100).map(|ms| (ms * 1_000_000, 100)).collect();
+        let interval = |parts: &[&Buckets]| histogram.quantile_interval_ns(0.5, parts);
+        let width = |parts: &[&Buckets]| interval(parts).1 - interval(parts).0;
+        assert!(width(&parts) > 2.0 * width(&[&alike; 7]), "{:?}", interval(&parts));
+        assert!(width(&parts[..2]) > width(&parts), "{:?}", interval(&parts[..2]));
+        assert_eq!(interval(&parts[..1]), (0.0, f64::INFINITY));
+        // Of 70,000 latencies that vary as 100 would, none bounds p99.
+        let burst = |ms: u64| -> Buckets { vec![(1_000_000, 9_900), (ms * 1_000_000, 100)] };
+        let parts: Vec<Buckets> = [1, 1, 1, 50, 1, 1, 1].map(burst).into();
+        let histogram = LatencyHistogram::of_buckets(parts.concat(), 0);
+        let of = histogram.quantile(0.999, &parts.iter().collect::<Vec<_>>(), 1);
+        assert!(of.is_lower_bound(), "{of:?}");
     }
 }

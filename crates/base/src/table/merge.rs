@@ -342,11 +342,11 @@ mod tests {
         };
         // A wait that ends in the second slice was in part spent in the first.
         let first = [row(0.0, 500.0, &[])];
-        let second = [row(20.0, 1_500.0, &[(10, 15), (41, 4), (60, 1)])];
+        let second = [row(20.0, 1_500.0, &[(10, 30), (41, 8), (60, 2)])];
         let third = [row(0.0, 0.0, &[])];
         let merged = merge(&columns, &[(1.0, &first), (1.0, &second), (1.0, &third)]);
         assert_eq!(merged[0][3], Value::Number(100.0));
-        assert_eq!(merged[0][4], Value::Number(41.5), "the 18th of 20, in 40..42");
+        assert_eq!(merged[0][4], Value::Number(41.5), "the 36th of 40, in 40..42");
         let merged = merge(&columns, &[(1.0, &first), (1.0, &third)]);
         assert_eq!((&merged[0][3], &merged[0][4]), (&Value::default(), &Value::default()));
     }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::histogram::least_samples;
+
 /// Buckets of an octave: none is wider than a sixteenth of its lower end.
 const PER_OCTAVE: u64 = 16;
 const BITS: u32 = PER_OCTAVE.ilog2();
@@ -41,13 +43,12 @@ impl Spread {
     }
 
     /// The number below which this share of them lies, as if those of a bucket were spread evenly
-    /// over it. None where too few are left above it to tell it from the greatest.
+    /// over it. None where there are too few to bound it ([`least_samples`]).
     pub fn quantile(&self, share: f64) -> Option<f64> {
-        let count = self.count() as f64;
-        if !is_told(count, share) {
+        if self.count() < least_samples(share).max(1) {
             return None;
         }
-        let rank = (count * share).ceil().max(1.0);
+        let rank = (self.count() as f64 * share).ceil().max(1.0);
         let mut below = 0.0;
         for (bucket, count) in self.buckets() {
             let count = count as f64;
@@ -70,12 +71,6 @@ impl FromIterator<(u64, u64)> for Spread {
         }
         spread
     }
-}
-
-/// Whether this many numbers tell the quantile of `share` from the greatest of them: at least one
-/// of them lies beyond it. Half a number's grace: 1 − share is not exact.
-pub fn is_told(count: f64, share: f64) -> bool {
-    count * (1.0 - share) + 0.5 >= 1.0
 }
 
 fn bucket(number: u64) -> u16 {
@@ -123,15 +118,18 @@ mod tests {
                     let off = (found - exact).abs();
                     prop_assert!(off <= (exact / 16.0).max(1.0), "{found} {exact}");
                 }
-                None => prop_assert!(!is_told(numbers.len() as f64, share)),
+                None => prop_assert!((numbers.len() as u64) < least_samples(share)),
             }
         }
     }
 
     #[test]
-    fn what_so_few_cannot_tell_is_none() {
-        let ten: Spread = [(1_000, 10)].into_iter().collect();
-        assert!(ten.quantile(0.9).is_some() && ten.quantile(0.99).is_none());
+    fn what_so_few_cannot_bound_is_none() {
+        let of = |count| [(1_000, count)].into_iter().collect::<Spread>();
+        for (share, least) in [(0.5, 6), (0.9, 36), (0.99, 368), (0.999, 3_688)] {
+            assert!(of(least).quantile(share).is_some(), "{share}");
+            assert_eq!(of(least - 1).quantile(share), None);
+        }
         assert_eq!(Spread::default().quantile(0.5), None);
     }
 }

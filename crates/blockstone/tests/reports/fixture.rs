@@ -4,7 +4,7 @@
 use blockstone_base::Capability;
 use blockstone_base::column::Schema;
 use blockstone_base::dist::Distribution;
-use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::histogram::{Buckets, LatencyHistogram};
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::load::{LoadSpec, Op, SERIES};
 use blockstone_base::rng::Rng;
@@ -199,7 +199,9 @@ fn histogram(label: &str, median_ns: f64, samples: u64) -> LatencyHistogram {
 }
 
 fn latency(histogram: &LatencyHistogram) -> Latency {
-    let quantile = |q| histogram.quantile(q, &[], 800_000_000);
+    // Sixteen parts of a window that are alike.
+    let part: Buckets = histogram.buckets().map(|(ns, count)| (ns, count.div_ceil(16))).collect();
+    let quantile = |q| histogram.quantile(q, &[&part; 16], 800_000_000);
     Latency {
         ns_mean: estimate(histogram.mean_ns(), 0.01, histogram.count()),
         ns_p50: quantile(0.5),

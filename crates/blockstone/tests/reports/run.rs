@@ -353,6 +353,7 @@ fn check_slices(run: &Run) -> usize {
                 let what = format!("{} {} of {row:?}: {:?}", table.name, column.key, found[index]);
                 let (whole, off) = match &row[index] {
                     Cell::Number(number) => (*number, 1e-6),
+                    Cell::Estimate(estimate) if estimate.is_lower_bound() => (estimate.value, 1e-3),
                     // Of a rate that never changes, the estimate is off by its last unit.
                     Cell::Estimate(estimate) => match plain(table, row, estimate) {
                         Some(rate) => (rate, 1e-6),

@@ -2,6 +2,7 @@
 //! system calls are counted inside the kernel; waits of a run are in its recording's histograms.
 
 use blockstone_base::column::Cell;
+use blockstone_base::histogram::least_samples;
 use blockstone_base::table::{Known, Missing};
 
 use super::interval::{Interval, ratio};
@@ -175,10 +176,11 @@ impl Latencies {
         ratio(self.queue_ns.ok_or(Missing::NotInVersion), Ok(self.count()))
     }
 
-    /// The time in which this part of them was done: the end of the bucket that holds it.
+    /// The time in which this part of them was done: the end of the bucket that holds it. Nothing
+    /// where they are too few to bound it ([`least_samples`]).
     pub fn quantile_ns(&self, part: f64) -> Known {
         let total = self.count();
-        if total == 0.0 {
+        if total < least_samples(part).max(1) as f64 {
             return Err(Missing::Nothing);
         }
         let mut seen = 0.0;
@@ -235,12 +237,17 @@ mod tests {
     #[test]
     fn quantiles_are_ends_of_buckets_and_nothing_of_nothing() {
         let bucket = |from_ns, count| Bucket { from_ns, to_ns: Some(from_ns * 2), count };
-        let buckets = vec![bucket(1_024, 90.0), bucket(2_048, 9.0), bucket(4_096, 1.0)];
-        let some = Latencies { buckets, sum_ns: Some(2e5), ..Latencies::default() };
+        let buckets = vec![bucket(1_024, 9e4), bucket(2_048, 9e3), bucket(4_096, 1e3)];
+        let some = Latencies { buckets, sum_ns: Some(2e8), ..Latencies::default() };
         assert_eq!(some.quantile_ns(0.5), Ok(2_048.0));
         assert_eq!(some.quantile_ns(0.99), Ok(4_096.0));
         assert_eq!(some.quantile_ns(0.999), Ok(8_192.0));
         assert_eq!(some.mean_ns(), Ok(2_000.0));
+        let few = Latencies { buckets: vec![bucket(1_024, 367.0)], ..Latencies::default() };
+        assert_eq!(
+            (few.quantile_ns(0.5), few.quantile_ns(0.99)),
+            (Ok(2_048.0), Err(Missing::Nothing))
+        );
         assert_eq!(Latencies::default().quantile_ns(0.5), Err(Missing::Nothing));
     }
 

@@ -27,16 +27,16 @@ pub struct Point {
     pub heat: Vec<(u16, u64)>,
 }
 
-/// Latency percentiles in nanoseconds.
+/// Latency percentiles in nanoseconds; none where too few requests bound them.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Percentiles {
     /// Requests.
     pub count: u64,
     pub latency_ns_mean: f64,
-    pub latency_ns_p50: u64,
-    pub latency_ns_p99: u64,
-    pub latency_ns_p999: u64,
-    pub latency_ns_p9999: u64,
+    pub latency_ns_p50: Option<u64>,
+    pub latency_ns_p99: Option<u64>,
+    pub latency_ns_p999: Option<u64>,
+    pub latency_ns_p9999: Option<u64>,
     pub latency_ns_max: u64,
 }
 
@@ -45,10 +45,10 @@ impl Percentiles {
         (histogram.count() > 0).then(|| Self {
             count: histogram.count(),
             latency_ns_mean: histogram.mean_ns(),
-            latency_ns_p50: histogram.quantile_ns(0.5),
-            latency_ns_p99: histogram.quantile_ns(0.99),
-            latency_ns_p999: histogram.quantile_ns(0.999),
-            latency_ns_p9999: histogram.quantile_ns(0.9999),
+            latency_ns_p50: histogram.bounded_quantile_ns(0.5),
+            latency_ns_p99: histogram.bounded_quantile_ns(0.99),
+            latency_ns_p999: histogram.bounded_quantile_ns(0.999),
+            latency_ns_p9999: histogram.bounded_quantile_ns(0.9999),
             latency_ns_max: histogram.max_ns(),
         })
     }

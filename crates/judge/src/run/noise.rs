@@ -53,8 +53,9 @@ pub struct Noise {
 pub struct NoiseLatency {
     pub count: u64,
     pub ns_mean: f64,
-    pub ns_p50: u64,
-    pub ns_p99: u64,
+    /// None where too few writes bound it, as is p99.
+    pub ns_p50: Option<u64>,
+    pub ns_p99: Option<u64>,
 }
 
 /// One figure of the sessions.
@@ -118,8 +119,8 @@ fn latency(histogram: &LatencyHistogram) -> Option<NoiseLatency> {
     (histogram.count() > 0).then(|| NoiseLatency {
         count: histogram.count(),
         ns_mean: histogram.mean_ns(),
-        ns_p50: histogram.quantile_ns(0.5),
-        ns_p99: histogram.quantile_ns(0.99),
+        ns_p50: histogram.bounded_quantile_ns(0.5),
+        ns_p99: histogram.bounded_quantile_ns(0.99),
     })
 }
 

@@ -199,8 +199,7 @@ fn waited(window: &RunWindow, ios: u64, io_ns: u64) -> Waited {
     let (count, time_ns) = (grown("waits"), grown("time_ns"));
     let ns_mean = (count > 0).then(|| time_ns as f64 / count as f64);
     let histogram = window.histogram(WAIT, LatencyClock::Submitted);
-    let quantile =
-        |q| histogram.filter(|h: &&LatencyHistogram| h.count() > 0).map(|h| h.quantile_ns(q));
+    let quantile = |q| histogram.and_then(|h: &LatencyHistogram| h.bounded_quantile_ns(q));
     let io_ns_mean = io_ns as f64 / ios.max(1) as f64;
     Waited {
         count,

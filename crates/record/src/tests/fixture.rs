@@ -43,6 +43,7 @@ fn check(dir: &Path) {
     let histograms = recording.histograms().unwrap();
     let counts: Vec<u64> = histograms.iter().map(|row| row.histogram.count()).collect();
     assert_eq!(counts, [50, 60, 70]);
+    assert!(histograms.iter().all(|row| row.page.is_none()));
     let sum: u128 = (0..60).map(|i| 100_000 + i * 997).sum();
     assert_eq!(histograms[1].histogram.sum_ns(), sum);
     let mut all = blockstone_base::LatencyHistogram::new();

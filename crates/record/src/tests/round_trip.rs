@@ -112,6 +112,7 @@ fn histograms_and_events_come_back_with_their_exact_sums() {
     let dir = parent.path().join("run");
     let mut recorder = Recorder::create(&dir, manifest("h"), &[]).unwrap();
     let mut long = latencies(3, 10);
+    long.page = Some(19);
     long.histogram.record(9_000_000_000_000);
     (long.role, long.clock) = ("background".to_owned(), LatencyClock::Intended);
     (long.windowed, long.phase) = (false, 5);

@@ -76,8 +76,12 @@ fn with_interval(card: &Card, value: &str, style: &Style) -> String {
     if !card.condemned_by.is_empty() {
         return style.struck(value);
     }
-    let interval = style.dim(&format::plus_minus(&card.estimate));
-    format!("{} {interval}", style.bold(value)).trim_end().to_owned()
+    let interval = if card.estimate.is_lower_bound() {
+        format!("({})", format::interval(&card.estimate, &card.unit))
+    } else {
+        format::plus_minus(&card.estimate)
+    };
+    format!("{} {}", style.bold(value), style.dim(&interval)).trim_end().to_owned()
 }
 
 /// The figures, one line for each group where the terminal is wide enough, else one line each.

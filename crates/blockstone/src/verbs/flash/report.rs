@@ -212,7 +212,8 @@ fn latencies(outcomes: &[(&'static str, &Outcome)]) -> Table {
         let row = |(side, histogram)| {
             let l = Percentiles::of(histogram)?;
             let [p50, p99, p999, p9999] =
-                [l.latency_ns_p50, l.latency_ns_p99, l.latency_ns_p999, l.latency_ns_p9999];
+                [l.latency_ns_p50, l.latency_ns_p99, l.latency_ns_p999, l.latency_ns_p9999]
+                    .map(happened);
             Some(row![side, l.count, l.latency_ns_mean, p50, p99, p999, p9999, l.latency_ns_max])
         };
         sides.into_iter().filter_map(row).collect()
@@ -280,7 +281,8 @@ const POINTS: &[Heading] = &[
 fn points(outcomes: &[(&'static str, &Outcome)]) -> Table {
     of_devices(("over-time", "The run over time", POINTS), outcomes, |outcome| {
         let row = |point: &Point| {
-            let p99 = |latency: Option<Percentiles>| happened(latency.map(|l| l.latency_ns_p99));
+            let p99 =
+                |latency: Option<Percentiles>| happened(latency.and_then(|l| l.latency_ns_p99));
             let Point { drive_fills, t_ns, iops, write_iops, wa, read, write, free_blocks, .. } =
                 *point;
             let free_blocks = free_blocks as u64;

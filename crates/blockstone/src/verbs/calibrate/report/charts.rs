@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::LatencyHistogram;
+use blockstone_base::histogram::least_samples;
 use blockstone_base::load::Access;
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::Measure;
@@ -156,7 +157,8 @@ fn percentiles(manifest: &Manifest, findings: &Findings) -> Chart {
 
 fn quantiles(histogram: &LatencyHistogram, condemned: bool) -> Vec<chart::Point> {
     let beyond = (0..).map(|step| 10_f64.powf(f64::from(step) / f64::from(STEPS)));
-    let beyond = beyond.take_while(|beyond| *beyond <= histogram.count() as f64);
+    let bounded = |beyond: f64| histogram.count() >= least_samples(1.0 - 1.0 / beyond);
+    let beyond = beyond.take_while(|beyond| bounded(*beyond));
     let point = |x: f64| {
         let ns = histogram.quantile_ns(1.0 - 1.0 / x).max(1) as f64;
         chart::Point { condemned, ..(x, Some(ns)).into() }

@@ -11,7 +11,7 @@ const BLOCK_CELLS: (usize, usize) = (40, 30);
 
 type Outcomes<'a> = [(&'static str, &'a Outcome)];
 type Of = fn(&Point) -> Option<Percentiles>;
-type Pick = fn(&Percentiles) -> u64;
+type Pick = fn(&Percentiles) -> Option<u64>;
 
 pub fn over_time(outcomes: &Outcomes<'_>) -> Section {
     let mut charts = vec![cliff(outcomes), amplification(outcomes)];
@@ -105,7 +105,7 @@ fn tails(outcomes: &Outcomes<'_>) -> Chart {
     let chart = Chart::new("write-tail", "Write latency, p99.9", fills(), y)
         .wide(300)
         .about("The same requests: 999 of 1,000 writes are faster.");
-    let p999 = |point: &Point| point.write.map(|latency| latency.latency_ns_p999 as f64);
+    let p999 = |point: &Point| Some(point.write?.latency_ns_p999? as f64);
     lines(chart, outcomes, "write p99.9", p999)
 }
 
@@ -123,7 +123,7 @@ fn percentiles(device: &str, outcome: &Outcome) -> Chart {
     for (side, (name, of)) in sides.into_iter().enumerate() {
         for (index, (quantile, pick)) in picks.into_iter().enumerate() {
             let color = Color::Series((side * picks.len() + index) as u8);
-            let form = line(outcome, |point| of(point).map(|latency| pick(&latency) as f64));
+            let form = line(outcome, |point| Some(pick(&of(point)?)? as f64));
             let name = named(device, &format!("{name} {quantile}"), ", ");
             chart = chart.layer(name, color, form);
         }

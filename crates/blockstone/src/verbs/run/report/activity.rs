@@ -217,7 +217,8 @@ fn latencies(recording: &Recording) -> Result<Chart> {
             let of = seconds.range((index, 0)..=(index, u32::MAX)).filter(|(_, h)| h.count() > 0);
             let point = |((_, second), histogram): (&(usize, u32), &LatencyHistogram)| {
                 let middle_ns = (f64::from(*second) + 0.5) * 1e9;
-                Point::from((middle_ns, Some(histogram.quantile_ns(quantile) as f64)))
+                let latency_ns = histogram.bounded_quantile_ns(quantile);
+                Point::from((middle_ns, latency_ns.map(|ns| ns as f64)))
             };
             let points: Vec<Point> = of.map(point).collect();
             let form = Form::Line { points, dashed, marks: false };

@@ -11,7 +11,7 @@ use blockstone_base::units::{format_ns, three_digits};
 use blockstone_figures::compare::Outcome;
 use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
-use blockstone_report::format::block_size;
+use blockstone_report::format::{block_size, optional};
 use blockstone_report::{Card, Detail, Section};
 
 use super::tables::measure;
@@ -289,12 +289,9 @@ fn in_words(noise: &Noise) -> String {
     let latency = noise.latency.as_ref().map_or_else(
         || "–".to_owned(),
         |latency| {
-            format!(
-                "mean {}, p50 {}, p99 {}",
-                format_ns(latency.ns_mean),
-                format_ns(latency.ns_p50 as f64),
-                format_ns(latency.ns_p99 as f64)
-            )
+            let [p50, p99] = [latency.ns_p50, latency.ns_p99]
+                .map(|ns| optional(ns, |ns| format_ns(ns as f64)));
+            format!("mean {}, p50 {p50}, p99 {p99}", format_ns(latency.ns_mean))
         },
     );
     let rate = |rate: Option<Estimate>| {
@@ -328,8 +325,8 @@ fn writers(noise: &Noise) -> Table {
         rate,
         happened(noise.iops),
         happened(latency.map(|it| it.ns_mean)),
-        happened(latency.map(|it| it.ns_p50)),
-        happened(latency.map(|it| it.ns_p99))
+        happened(latency.and_then(|it| it.ns_p50)),
+        happened(latency.and_then(|it| it.ns_p99))
     ];
     Table::new("noise-writers", "The noise writers", WRITERS).with([row]).record()
 }

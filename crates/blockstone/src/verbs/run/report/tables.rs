@@ -328,7 +328,7 @@ const fn quantile(
     column(key, heading, NS, Merge::Quantile(share), doc)
 }
 
-/// A quantile that so few samples cannot tell from the longest is a dash.
+/// A quantile that so few samples do not bound is a dash.
 pub fn latencies(findings: &RunFindings) -> Table {
     let mut table = Table::new("latencies", "Latencies", LATENCY_COLUMNS);
     for row in &findings.latencies {
