@@ -17,6 +17,7 @@ use crate::digest::{Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS, Zeros};
 use crate::grid::{Grid, Tower, Units};
 use crate::hash::{Hashed, Prints, SEGMENT_BYTES};
 use crate::mask::MaskedUnit;
+use crate::page::Rows;
 use crate::plan::Plan;
 use crate::sets::{EMPTY, FileId, Sets};
 use crate::table::{FILES_MAX, Place, Seen, Table};
@@ -87,6 +88,9 @@ pub struct Counter {
     pub(crate) chunks: Chunks,
     pub(crate) detail: Detail,
     files: Vec<CountedFile>,
+    /// Rows of pages whose format is known; scans of earlier versions have none.
+    #[serde(default)]
+    page_rows: Rows,
     /// Segments of zeros behind each other, up to the last one fed.
     zero_segments: u32,
 }
@@ -188,6 +192,7 @@ impl Counter {
             chunks: Chunks::new(memory.chunks),
             detail: Detail::new(&plan),
             files: Vec::new(),
+            page_rows: Rows::default(),
             zero_segments: 0,
             grids,
             plan,
@@ -232,6 +237,7 @@ impl Counter {
             Hashed::Data(prints) => {
                 self.zero_segments = 0;
                 self.sectors(&prints.sectors, prints, wanted);
+                self.page_rows.add(&prints.rows);
                 let file = self.files.len() as FileId - 1;
                 self.chunks.count(file, start_bytes, &prints.chunks);
             }
@@ -277,6 +283,10 @@ impl Counter {
     /// The counts of all grids, in the plan's order.
     pub fn grids(&self) -> &[GridCount] {
         &self.grids
+    }
+
+    pub fn page_rows(&self) -> Rows {
+        self.page_rows
     }
 
     pub fn files(&self) -> &[CountedFile] {

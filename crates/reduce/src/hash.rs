@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::chunk::{self, Chunk};
 use crate::digest::{self, Fingerprint, SECTOR_BYTES};
 use crate::mask::{MaskedUnit, Masker};
-use crate::page::Recognised;
+use crate::page::{Recognised, Rows};
 
 /// A multiple of every page and of the largest block. The last segment of a file may be shorter.
 pub const SEGMENT_BYTES: usize = 1 << 20;
@@ -39,6 +39,8 @@ pub struct Prints {
     pub sectors: Arc<[Fingerprint]>,
     /// Its units with their fields apart, if its file's format is known.
     pub masked: Vec<MaskedUnit>,
+    /// Rows of its pages, likewise.
+    pub rows: Rows,
     pub chunks: Vec<Chunk>,
 }
 
@@ -64,6 +66,7 @@ impl Hasher {
         };
         if let (true, Some(format)) = (depth.masks, format) {
             self.masker.units(data, format, &mut prints.masked);
+            prints.rows = self.masker.take_rows();
         }
         if depth.chunks {
             chunk::chunks(data, &mut prints.chunks);

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
-use crate::page::{Field, Fields, PageUse, Recognised};
+use crate::page::{Field, Fields, PageUse, Recognised, Rows};
 
 /// Which classes of fields are masked; a bit each, in the order of [`Field::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,6 +81,7 @@ pub struct MaskedUnit {
 pub struct Masker {
     fields: Fields,
     page: Vec<u8>,
+    rows: Rows,
     bytes: [Vec<u8>; Field::ALL.len()],
 }
 
@@ -92,6 +93,11 @@ impl Masker {
         for stretch in data.chunks(step) {
             self.stretch(stretch, recognised, out);
         }
+    }
+
+    /// The rows of all pages since this was last asked.
+    pub fn take_rows(&mut self) -> Rows {
+        std::mem::take(&mut self.rows)
     }
 
     fn stretch(&mut self, data: &[u8], recognised: Recognised, out: &mut Vec<MaskedUnit>) {
@@ -107,6 +113,7 @@ impl Masker {
                 PageUse::NeverUsed => false,
                 PageUse::Used => true,
             };
+            self.rows.add(&self.fields.rows);
             let units = start / UNIT_BYTES..=(start + page.len() - 1) / UNIT_BYTES;
             units.for_each(|unit| used[unit] |= is_used);
             for (field, range) in self.fields.ranges() {

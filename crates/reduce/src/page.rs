@@ -15,7 +15,7 @@ use std::ops::{Range, RangeInclusive};
 
 use blockstone_base::named;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 named! {
     /// What a field of a page header or a row header is for, in the order in which they are masked.
@@ -52,10 +52,42 @@ pub enum PageUse {
     Used,
 }
 
+/// Rows of pages, as far as pages show them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rows {
+    /// Rows that are not marked deleted.
+    pub live_rows: u64,
+    /// Rows that a DELETE or an UPDATE marked and nothing removed yet.
+    pub deleted_rows: u64,
+    /// Pages with rows.
+    pub row_pages: u64,
+    /// Those of them in which all rows are marked deleted.
+    pub deleted_pages: u64,
+}
+
+impl Rows {
+    /// Those of one page.
+    pub fn of_page(live_rows: u64, deleted_rows: u64) -> Self {
+        let row_pages = u64::from(live_rows + deleted_rows > 0);
+        let deleted_pages = if live_rows == 0 { row_pages } else { 0 };
+        Self { live_rows, deleted_rows, row_pages, deleted_pages }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.live_rows, other.live_rows);
+        add(&mut self.deleted_rows, other.deleted_rows);
+        add(&mut self.row_pages, other.row_pages);
+        add(&mut self.deleted_pages, other.deleted_pages);
+    }
+}
+
 /// Where fields lie in one page, in bytes from its beginning; ranges do not overlap.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     ranges: Vec<(Field, Range<usize>)>,
+    /// The rows of the page; none where its format does not tell.
+    pub rows: Rows,
 }
 
 impl Fields {
@@ -70,6 +102,7 @@ impl Fields {
 
     pub fn clear(&mut self) {
         self.ranges.clear();
+        self.rows = Rows::default();
     }
 }
 

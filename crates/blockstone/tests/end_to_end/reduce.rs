@@ -275,6 +275,40 @@ fn a_head_of_any_length_is_made_and_found() {
 }
 
 #[test]
+fn rows_marked_deleted_are_counted_and_pages_without_live_ones() {
+    let place = Place::new();
+    let dir = generate(&place, "pg-like", 1, "1M");
+    let rows = |dir: &Path| scanned(&[], &[dir])["usage"]["rows"].clone();
+    let before = rows(&dir);
+    let (all, pages) = (number(&before, "live_rows"), number(&before, "row_pages"));
+    assert!(all > pages && pages > 100, "{before:#}");
+    assert_eq!((number(&before, "deleted_rows"), number(&before, "deleted_pages")), (0, 0));
+    let file = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&file).unwrap();
+    let mut deleted = 0;
+    // A DELETE of all rows of every fourth page: it sets their xmax and leaves them there.
+    for page in bytes.chunks_mut(8192).step_by(4) {
+        let lower = usize::from(u16::from_le_bytes([page[12], page[13]]));
+        for pointer in (24..lower).step_by(4) {
+            let start =
+                usize::from(u16::from_le_bytes([page[pointer], page[pointer + 1]]) & 0x7fff);
+            page[start + 4] = 9;
+            page[start + 21] &= !0x08;
+            deleted += 1;
+        }
+    }
+    fs::write(&file, bytes).unwrap();
+    let after = rows(&dir);
+    assert_eq!(number(&after, "deleted_rows"), deleted, "{after:#}");
+    assert_eq!(number(&after, "live_rows"), all - deleted);
+    assert_eq!((number(&after, "deleted_pages"), number(&after, "row_pages")), (pages / 4, pages));
+    let text = run(reduce(&["--quiet"]).arg(&dir)).stdout;
+    assert!(text.contains("rows are marked deleted"), "{text}");
+    let none = generate(&place, "random", 1, "1M");
+    assert!(rows(&none).is_null(), "what has no pages has no rows");
+}
+
+#[test]
 fn rows_take_the_copies_away_and_masks_show_them() {
     let place = Place::new();
     let dir = generate(&place, "oracle-loaded", FILES, "8M");

@@ -23,6 +23,7 @@ impl Counter {
             return Err(error);
         }
         let files = self.files.len() as FileId;
+        self.page_rows.add(&other.page_rows);
         // Sets of the other scan as sets of this one.
         let mut translated = HashMap::from([(EMPTY, EMPTY)]);
         for index in 0..self.grids.len() {

@@ -2,6 +2,7 @@
 
 use crate::counter::{Counter, GridCount};
 use crate::model::Model;
+use crate::page::Rows;
 
 /// The model's blocks, split by whether their database ever used them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Usage {
     pub used_compression_ratio: Option<f64>,
     /// Bytes that would be stored if every block were used as the used ones are.
     pub bytes_when_full: Option<f64>,
+    /// Rows of pages whose format tells.
+    pub rows: Rows,
 }
 
 impl Usage {
@@ -67,6 +70,7 @@ pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usag
         used_dedup_ratio,
         used_compression_ratio,
         bytes_when_full: None,
+        rows: counter.page_rows(),
     };
     let all_bytes = count.blocks as f64 * block_bytes;
     usage.bytes_when_full = usage.used_reduction_ratio().map(|ratio| all_bytes / ratio);

@@ -18,7 +18,7 @@
 //! behind in free space; and the numbers of rows in tables without a key, which no two tables have
 //! in common. Pages of `ROW_FORMAT=COMPRESSED`, which have no trailer, are not recognised.
 
-use super::{Field, Fields, Format, PageUse};
+use super::{Field, Fields, Format, PageUse, Rows};
 
 pub static FORMAT: Format = Format {
     name: "InnoDB",
@@ -56,6 +56,9 @@ const ROWS_MIN: usize = 4;
 const KEY_BYTES_MAX: usize = 32;
 /// `DB_TRX_ID`, then `DB_ROLL_PTR`.
 const PAIR_BYTES: usize = 13;
+/// Before the first byte of a row; the bits of its first say whether it is marked deleted.
+const ROW_HEADER_BYTES: usize = 5;
+const DELETED: u8 = 0x20;
 /// Where an undo page has its first record, behind its headers.
 const UNDO_START: u64 = 56;
 /// Pages of an extent when they are the smallest.
@@ -107,6 +110,7 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
         // The segments of a root name its space; all other pages have zeros there.
         fields.push(Field::Address, 74, 8);
         fields.push(Field::Address, 84, 8);
+        fields.rows = count_rows(page);
         rows(page, fields);
     } else if kind == TYPE_SPACE {
         fields.push(Field::Address, 38, 4);
@@ -125,7 +129,7 @@ fn rows(page: &[u8], fields: &mut Fields) {
     if !is_compact || !is_clustered {
         return;
     }
-    let Some(mut origins) = origins(page) else { return };
+    let Some(mut origins) = origins(page, ROWS_MIN) else { return };
     let is_plausible = |key: usize| origins.iter().all(|&at| is_pair(page, at + key));
     // Where a part of the key could be a transaction too, neither is taken for one.
     let keys: Vec<usize> = (1..=KEY_BYTES_MAX).filter(|&key| is_plausible(key)).collect();
@@ -139,10 +143,21 @@ fn rows(page: &[u8], fields: &mut Fields) {
     }
 }
 
+/// The rows of a leaf of a clustered index or another; none in a format without the bits for it.
+fn count_rows(page: &[u8]) -> Rows {
+    let (is_compact, is_leaf) = (page[42] & 0x80 != 0, page[64..66] == [0; 2]);
+    let Some(origins) = origins(page, 1).filter(|_| is_compact && is_leaf) else {
+        return Rows::default();
+    };
+    let is_deleted = |&&at: &&usize| page[at - ROW_HEADER_BYTES] & DELETED != 0;
+    let deleted = origins.iter().filter(is_deleted).count();
+    Rows::of_page((origins.len() - deleted) as u64, deleted as u64)
+}
+
 /// Where the rows of a leaf begin, by their chain; none if that is broken or has too few rows.
-fn origins(page: &[u8]) -> Option<Vec<usize>> {
+fn origins(page: &[u8], fewest: usize) -> Option<Vec<usize>> {
     let count = usize::from(u16_at(page, 54));
-    if !(ROWS_MIN..page.len() / PAIR_BYTES).contains(&count) {
+    if !(fewest..page.len() / ROW_HEADER_BYTES).contains(&count) {
         return None;
     }
     let mut origins = Vec::with_capacity(count);
@@ -320,6 +335,24 @@ mod tests {
             put(at, &[&key(row)[..], &pair, b"the row itself"].concat());
         }
         page
+    }
+
+    #[test]
+    fn rows_marked_deleted_are_told_from_live_ones() {
+        let rows = |page: &[u8]| {
+            let mut fields = Fields::default();
+            look(page, &mut fields);
+            fields.rows
+        };
+        let mut page = leaf(3, 5);
+        assert_eq!(rows(&page), Rows::of_page(3, 0), "fewer than fields are looked for in");
+        for row in 0..3 {
+            page[140 + row * 40 - ROW_HEADER_BYTES] |= DELETED;
+            assert_eq!(rows(&page), Rows::of_page(2 - row as u64, row as u64 + 1));
+        }
+        assert_eq!(rows(&page).deleted_pages, 1, "it has data, and no live row");
+        page[65] = 1;
+        assert_eq!(rows(&page), Rows::default(), "only leaves have rows");
     }
 
     #[test]

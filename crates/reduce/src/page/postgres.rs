@@ -12,7 +12,7 @@
 //! What stays, though it tells tables of the same rows apart: the numbers of large values that are
 //! kept beside the table (TOAST), and stale tuples in space that was given back.
 
-use super::{Field, Fields, Format, PageUse};
+use super::{Field, Fields, Format, PageUse, Rows};
 
 pub static FORMAT: Format = Format {
     name: "PostgreSQL",
@@ -33,7 +33,12 @@ const FLAGS_MAX: u16 = 7;
 const POINTER_BYTES: usize = 4;
 /// What a line pointer says of a tuple that is there, not moved, dead or free.
 const POINTER_NORMAL: u32 = 1;
+/// And of one that was removed, but for its line pointer.
+const POINTER_DEAD: u32 = 3;
 const TUPLE_HEADER_BYTES: usize = 23;
+/// What `t_infomask` says of `t_xmax`: it was rolled back or never set; it only locked the row.
+const XMAX_INVALID: u16 = 0x0800;
+const XMAX_LOCK_ONLY: u16 = 0x0080;
 const ALIGNMENT: usize = 8;
 
 /// The places that a page header gives, checked against each other.
@@ -95,10 +100,13 @@ fn layout(page: &[u8]) -> Option<Layout> {
 fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
     // Tuples begin at multiples of eight, so three bits represent the header of each.
     let mut taken = [0_u64; 32768 / ALIGNMENT / 64];
+    let (mut live, mut deleted) = (0, 0);
     for pointer in page[HEADER_BYTES..layout.lower].chunks_exact(POINTER_BYTES) {
         let pointer = u32::from_le_bytes(super::bytes_at(pointer, 0));
         let (start, len) = (pointer as usize & 0x7fff, pointer as usize >> 17);
-        if pointer >> 15 & 3 != POINTER_NORMAL {
+        let state = pointer >> 15 & 3;
+        if state != POINTER_NORMAL {
+            deleted += u64::from(state == POINTER_DEAD);
             continue;
         }
         let is_inside = start >= layout.upper && start + len <= layout.special;
@@ -112,13 +120,25 @@ fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
             }
             taken[word] |= bit;
         }
+        if is_deleted(&page[start..]) {
+            deleted += 1;
+        } else {
+            live += 1;
+        }
         fields.push(Field::Transaction, start, 12);
         fields.push(Field::Address, start + 12, 6);
         // The low byte of t_infomask2 has the number of columns, which is content. Its high byte
         // has flags of updates; the bits of more than 255 columns are lost with them.
         fields.push(Field::Flags, start + 19, 3);
     }
+    fields.rows = Rows::of_page(live, deleted);
     true
+}
+
+/// Whether a transaction deleted or replaced the tuple, unless it is known to have been rolled back.
+fn is_deleted(tuple: &[u8]) -> bool {
+    let (xmax, infomask) = (u32::from_le_bytes(super::bytes_at(tuple, 4)), u16_at(tuple, 20));
+    xmax != 0 && infomask & (XMAX_INVALID | XMAX_LOCK_ONLY) == 0
 }
 
 fn u16_at(page: &[u8], at: usize) -> u16 {
@@ -181,6 +201,28 @@ mod tests {
         columns[tuple + 18] = 3;
         columns[tuple + 19] = 0x80;
         assert_eq!(masked(&FORMAT, &a), masked(&FORMAT, &columns));
+    }
+
+    #[test]
+    fn rows_marked_deleted_are_told_from_live_ones() {
+        let rows = |page: &[u8]| {
+            let mut fields = Fields::default();
+            assert_eq!(look(page, &mut fields), PageUse::Used);
+            fields.rows
+        };
+        let mut page = page(8192, &[b"one", b"two", b"three"], 7, 0);
+        assert_eq!(rows(&page), Rows::of_page(3, 0));
+        let starts: Vec<usize> = (0..3)
+            .map(|row| usize::from(u16_at(&page, HEADER_BYTES + row * POINTER_BYTES)) & 0x7fff)
+            .collect();
+        for (index, &start) in starts.iter().enumerate() {
+            page[start + 4] = 9;
+            assert_eq!(rows(&page), Rows::of_page(2 - index as u64, index as u64 + 1));
+        }
+        assert_eq!(rows(&page).deleted_pages, 1, "it has data, and no live row");
+        page[starts[0] + 21] |= (XMAX_INVALID >> 8) as u8;
+        page[starts[1] + 20] |= XMAX_LOCK_ONLY as u8;
+        assert_eq!(rows(&page), Rows::of_page(2, 1), "rolled back, and locked");
     }
 
     #[test]

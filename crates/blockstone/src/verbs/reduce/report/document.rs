@@ -7,7 +7,7 @@ use blockstone_reduce::findings::{
     BlockSample, CompressionFigures, Findings, GridFigures, Occurrences, Shift,
 };
 use blockstone_reduce::model::Model;
-use blockstone_reduce::page::Field;
+use blockstone_reduce::page::{Field, Rows};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -133,6 +133,8 @@ struct Usage {
     used_reduction_ratio: Option<f64>,
     /// Bytes that would be stored if every block were used as the used ones are.
     bytes_when_full: Option<Number>,
+    /// Rows of pages whose format tells; null where none does.
+    rows: Option<Rows>,
 }
 
 /// File × file: contents that both hold.
@@ -371,6 +373,7 @@ fn usage(findings: &Findings) -> Usage {
         used_compression_ratio: usage.used_compression_ratio,
         used_reduction_ratio: usage.used_reduction_ratio(),
         bytes_when_full: usage.bytes_when_full.map(|bytes| Number(bytes.round())),
+        rows: (usage.rows.row_pages > 0).then_some(usage.rows),
     }
 }
 

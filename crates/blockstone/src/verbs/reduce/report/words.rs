@@ -5,7 +5,7 @@ use blockstone_reduce::counter::Strip;
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{FieldCost, Findings, GridFigures};
 use blockstone_reduce::grid::Grid;
-use blockstone_reduce::page::Field;
+use blockstone_reduce::page::{Field, Rows};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use blockstone_reduce::sets::FileId;
 
@@ -207,7 +207,24 @@ pub fn usage(findings: &Findings) -> Vec<String> {
         ));
     }
     sentences.extend(loading(findings));
+    sentences.extend(deleted(&usage.rows));
     sentences
+}
+
+/// Rows that are marked deleted and still there.
+fn deleted(rows: &Rows) -> Option<String> {
+    let all = rows.live_rows.saturating_add(rows.deleted_rows);
+    let part = rows.deleted_rows as f64 / all.max(1) as f64;
+    (rows.row_pages > 0).then(|| {
+        format!(
+            "{} of {} rows are marked deleted ({}); {} of {} pages with rows have no live one",
+            thousands(rows.deleted_rows as i64),
+            thousands(all as i64),
+            percent(part),
+            thousands(rows.deleted_pages as i64),
+            thousands(rows.row_pages as i64)
+        )
+    })
 }
 
 /// What the ratio will be once every block is used as the used ones are.
