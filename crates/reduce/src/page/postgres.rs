@@ -135,7 +135,7 @@ fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
     true
 }
 
-/// Whether a transaction deleted or replaced the tuple, unless it is known to have been rolled back.
+/// Whether a transaction deleted or replaced the tuple and is not known to be rolled back.
 fn is_deleted(tuple: &[u8]) -> bool {
     let (xmax, infomask) = (u32::from_le_bytes(super::bytes_at(tuple, 4)), u16_at(tuple, 20));
     xmax != 0 && infomask & (XMAX_INVALID | XMAX_LOCK_ONLY) == 0
