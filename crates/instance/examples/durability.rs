@@ -96,13 +96,14 @@ fn replay(path: &str) {
 
 fn mutations(arguments: &Arguments) {
     let seeds = arguments.number("--seeds", 500);
+    let effort = if arguments.has("--short") { Effort::SHORT } else { Effort::LONG };
     let mut lines = Vec::new();
     for &bug in Planted::ALL {
         if arguments.text("--bug").is_some_and(|name| !format!("{bug:?}").contains(name)) {
             continue;
         }
         let start = Instant::now();
-        let found = hunt(bug, seeds, THREADS);
+        let found = hunt(bug, seeds, effort, THREADS);
         let seconds = start.elapsed().as_secs_f64();
         let (seed, by) = match &found {
             Some(found) => {

@@ -32,7 +32,6 @@ named! {
         MissUntold = "a write that a mirror did not take is not recorded",
         StaleForgotten = "what a disk that leaves may have lost is forgotten",
         ResyncUnverified = "blocks are copied to a returning disk without being verified",
-        PlaceReused = "redo continues at the position and in the log that recovery read",
     }
 }
 

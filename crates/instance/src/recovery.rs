@@ -121,9 +121,7 @@ pub(crate) fn recover(
     // A log write that was not acknowledged may have been seen by an earlier recovery and not by
     // this one: both its positions and its log are passed over.
     let end = reader.end().max(state.checkpoint);
-    let reused = planted(Planted::PlaceReused);
-    let place = Place { sequence: reader.sequence() + if reused { 0 } else { 2 }, offset: 0 };
-    let gap = if reused { 0 } else { logs.bytes };
+    let place = Place { sequence: reader.sequence() + 2, offset: 0 };
     let recovery = Recovery {
         from: state.checkpoint,
         to,
@@ -133,7 +131,7 @@ pub(crate) fn recover(
         elapsed_ns: clock::now_ns() - start_ns,
         ..replay.done
     };
-    Ok((recovery, Mark { first: Lsn(end.0 + gap), place }))
+    Ok((recovery, Mark { first: Lsn(end.0 + logs.bytes), place }))
 }
 
 /// Looks for intact redo behind the end that the reader has reached. A chunk is written only when

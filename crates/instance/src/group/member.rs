@@ -341,7 +341,12 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use blockstone_base::Bytes;
+
     use super::*;
+    use crate::group::{DiskGroup, DiskSpec, FileSpec, GroupSpec, Redundancy, unwatched};
 
     fn slot() -> Slot {
         let header = Header {
@@ -364,12 +369,43 @@ mod tests {
             let mut units = slot.units();
             let write = scope.spawn(|| slot.note_write(3, 0..1, true, false));
             // Time to look at the state, for a write that does not wait for the lock.
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
             units.leave();
             slot.set_state(DiskState::Offline);
             drop(units);
             assert_eq!(write.join().unwrap(), DiskState::Offline);
         });
         assert!(slot.units().missed.contains(3) && slot.units().unsynced.is_empty());
+    }
+
+    /// A disk leaves while a write ends: the disk may lose all that it took, so it missed it.
+    #[test]
+    fn what_a_disk_took_while_it_left_is_missed() {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = GroupSpec {
+            disks: ["a", "b"].map(|name| DiskSpec::from(dir.path().join(name))).into(),
+            redundancy: Redundancy::Normal,
+            allocation_unit: Bytes::mib(1),
+            direct: false,
+        };
+        let (size, block) = (Bytes::mib(2), Bytes(4096));
+        let files = [FileSpec { name: "data".into(), size, block, fine: false }];
+        let group = DiskGroup::create(&spec, &files, &unwatched).unwrap();
+        group.sync().unwrap();
+        let data = group.file("data").unwrap();
+        data.write(0, &[1; 4096], false).unwrap();
+        // Stops whoever leaves in the middle.
+        let held = group.0.members[0].absence.lock();
+        std::thread::scope(|scope| {
+            let leaves = scope.spawn(|| group.offline(0).unwrap());
+            std::thread::sleep(Duration::from_millis(200));
+            let writes = scope.spawn(|| data.write(1 << 20, &[2; 4096], false).unwrap());
+            std::thread::sleep(Duration::from_millis(200));
+            drop(held);
+            leaves.join().unwrap();
+            writes.join().unwrap();
+        });
+        let disk = &group.counters()[0];
+        assert_eq!((disk.state, disk.stale_units), (DiskState::Offline, 2), "of 2 units written");
     }
 }

@@ -55,7 +55,7 @@ pub fn campaign(
 }
 
 /// Plants a bug in this process and looks for it with up to `seeds` seeds.
-pub fn hunt(bug: Planted, seeds: u64, threads: usize) -> Option<Found> {
+pub fn hunt(bug: Planted, seeds: u64, effort: Effort, threads: usize) -> Option<Found> {
     plant(Some(bug));
     let settings = bug.settings();
     let (next, found) = (AtomicU64::new(0), parking_lot::Mutex::new(None::<Found>));
@@ -66,7 +66,7 @@ pub fn hunt(bug: Planted, seeds: u64, threads: usize) -> Option<Found> {
                 return;
             }
             let setting = settings[at as usize % settings.len()];
-            if let Err(Failure { seed, violation, .. }) = explore(setting, at, Effort::SHORT) {
+            if let Err(Failure { seed, violation, .. }) = explore(setting, at, effort) {
                 let mut found = found.lock();
                 if found.as_ref().is_none_or(|earlier| seed < earlier.seed) {
                     *found = Some(Found { seed, setting, violation });

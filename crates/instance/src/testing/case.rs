@@ -89,7 +89,7 @@ impl Case {
     }
 
     pub(super) fn judge<'a>(&'a self, expected: &'a Expected) -> Judge<'a> {
-        let hurt = self.hurt_rows();
+        let hurt = self.hurt_copies().collect();
         Judge { setting: self.setting, expected, atlas: &self.atlas, hurt, resyncs: true }
     }
 
@@ -116,7 +116,7 @@ impl Case {
             }
         }
         if self.setting.copies == 1 {
-            left.may_be_damaged.extend(self.hurt_rows());
+            left.may_be_damaged.extend(self.hurt_copies().map(|(_, row)| row));
             // Damage of redo, and blocks that cannot be read, are said to the one who opens.
             left.may_refuse = !self.hurt.is_empty();
         }
@@ -153,9 +153,12 @@ impl Case {
         torn
     }
 
-    fn hurt_rows(&self) -> BTreeSet<u32> {
-        let sectors = self.hurt.iter().map(|hurt| (hurt.disk, hurt.sector));
-        sectors.filter_map(|at| row_at(&self.atlas, at)).collect()
+    /// The disks and rows of copies that are damaged.
+    fn hurt_copies(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let copy = |hurt: &Hurt| {
+            Some((usize::from(hurt.disk), row_at(&self.atlas, (hurt.disk, hurt.sector))?))
+        };
+        self.hurt.iter().filter_map(copy)
     }
 }
 
@@ -165,8 +168,8 @@ pub struct Judge<'a> {
     pub setting: Setting,
     pub expected: &'a Expected,
     pub(super) atlas: &'a Atlas,
-    /// Rows of which a copy may be damaged until it is read.
-    hurt: BTreeSet<u32>,
+    /// Disks and rows of copies that may be damaged until they are read.
+    hurt: BTreeSet<(usize, u32)>,
     /// Whether disks that are away are brought back after a recovery, which takes longer than it.
     pub(super) resyncs: bool,
 }
@@ -229,11 +232,11 @@ impl Judge<'_> {
             return Ok(());
         }
         let mut memory = vec![0; BLOCK_BYTES as usize];
-        for key in (0..ROWS).filter(|key| !self.hurt.contains(&(*key as u32))) {
+        for key in 0..ROWS {
             let Row::Whole { state, scn } = &recovered.rows[key as usize] else { continue };
             let number = block_of(key);
             for (disk, offset) in self.atlas.copies("data", number * BLOCK_BYTES) {
-                if recovered.offline[disk] {
+                if recovered.offline[disk] || self.hurt.contains(&(disk, key as u32)) {
                     continue;
                 }
                 let read = recovered.disks[disk].read(offset, &mut memory);

@@ -114,6 +114,8 @@ type Bad = (Box<Case>, Violation);
 /// that the power loss may have torn.
 type Start = (Vec<Image>, Expected, BTreeSet<u32>);
 type Next = Option<Start>;
+/// What a recovery that was cut off left: disks, and the rows that it may have torn.
+type CutOff = (Vec<Image>, BTreeSet<u32>);
 
 impl Explorer<'_> {
     fn life(&mut self, (disks, expected, torn): Start, seed: u64) -> Result<Next, Bad> {
@@ -165,9 +167,11 @@ impl Explorer<'_> {
             let Some((recovered, disks)) = recovered else { continue };
             let most = if thorough && !self.is_thorough { self.effort.recovery_cuts } else { 2 };
             self.is_thorough |= thorough;
-            self.cut_recovery((&case, &expected, left), &recovered, most)?;
+            let cut_off = self.cut_recovery((&case, &expected, left), &recovered, most)?;
             let is_whole = |row: &Row| matches!(row, Row::Whole { .. });
             if case.hurt.is_empty() && recovered.rows.iter().all(is_whole) {
+                let cut_off = cut_off.filter(|_| self.rng.below(2) == 0);
+                let (disks, torn) = cut_off.unwrap_or((disks, torn));
                 next = Some((disks, expected.clone(), torn));
             }
         }
@@ -201,13 +205,15 @@ impl Explorer<'_> {
         }
     }
 
-    /// Cuts a recovery at `most` of its operations, and some of those that follow as well.
+    /// Cuts a recovery at `most` of its operations, and some of those that follow as well. What one
+    /// of them left.
     fn cut_recovery(
         &mut self,
         (case, expected, start): (&Case, &Expected, Left),
         recovered: &Recovered,
         most: usize,
-    ) -> Result<(), Bad> {
+    ) -> Result<Option<CutOff>, Bad> {
+        let (mut cut_off, mut seen) = (None, 0);
         let judge = case.judge(expected);
         let cuts = recovered.history.cuts();
         let step = cuts.len().div_ceil(most.max(1)).max(1);
@@ -239,8 +245,12 @@ impl Explorer<'_> {
             if let Err(violation) = judged {
                 return Err((Box::new(Case { recoveries: cuts, ..case.clone() }), violation));
             }
+            seen += 1;
+            if self.rng.below(seen) == 0 {
+                cut_off = Some((left.disks, left.may_be_damaged));
+            }
         }
-        Ok(())
+        Ok(cut_off)
     }
 
     /// Draws damage that no write did, in sectors that are durable: on one disk at most.

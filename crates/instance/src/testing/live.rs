@@ -65,7 +65,7 @@ fn plan(
     let disk = rng.below(setting.copies as u64) as usize;
     let none = Faults::default();
     machine.set_faults(match fault {
-        0 => Faults { change_fails_at: Some(at), ..none },
+        0 | 5 => Faults { change_fails_at: Some(at), ..none },
         1 | 2 => Faults { sync_fails_at: Some(1 + rng.below(40)), ..none },
         3 if mirrored => Faults { dies: vec![(disk, at)], ..none },
         _ => none,

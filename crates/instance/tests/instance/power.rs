@@ -43,7 +43,7 @@ fn live_and_die(seed: u64, redundancy: Redundancy, protection: TornProtection) -
         instance.crash();
         machine.lose_power();
         for _ in 0..rng.below(3) {
-            machine.set_faults(power_goes_at(1 + rng.below(500)));
+            machine.set_faults(power_goes_at(1 + rng.below(2000)));
             drop(open_on(&machine, &spec));
             machine.lose_power();
         }

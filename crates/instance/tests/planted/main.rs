@@ -26,7 +26,7 @@ const QUICK: [Planted; 6] = [
 fn planted_bugs_are_found() {
     let _one = PLANTED.lock().unwrap();
     for bug in QUICK {
-        let found = hunt(bug, 60, 2);
+        let found = hunt(bug, 60, Effort::SHORT, 2);
         assert!(found.is_some(), "{} was not found", bug.name());
     }
 }
