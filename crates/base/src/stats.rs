@@ -1,24 +1,39 @@
 //! Estimates with their confidence: rates from cumulative counters, means, repeats, differences.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A number, its 95 % interval, and what it was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Null in JSON when it is not finite, as are the ends of its interval.
     #[schemars(with = "Option<f64>")]
+    #[serde(deserialize_with = "unknown_if_null")]
     pub value: f64,
     /// Lower end of the 95 % interval.
     #[schemars(with = "Option<f64>")]
+    #[serde(deserialize_with = "open_below_if_null")]
     pub low: f64,
     /// Upper end of the 95 % interval.
     #[schemars(with = "Option<f64>")]
+    #[serde(deserialize_with = "open_above_if_null")]
     pub high: f64,
     /// How many samples (I/Os) stand behind it.
     pub samples: u64,
     /// How long the samples were collected, in nanoseconds.
     pub duration_ns: u64,
+}
+
+fn unknown_if_null<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
+}
+
+fn open_below_if_null<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::NEG_INFINITY))
+}
+
+fn open_above_if_null<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::INFINITY))
 }
 
 impl Estimate {
@@ -296,6 +311,17 @@ mod tests {
     use super::*;
     use crate::dist::normal;
     use crate::rng::Rng;
+
+    #[test]
+    fn an_open_end_is_read_back_as_it_was_written() {
+        for estimate in
+            [Estimate::at_least(5.0, 3, 9), Estimate { low: 1.0, ..Estimate::at_least(5.0, 3, 9) }]
+        {
+            let json = serde_json::to_string(&estimate).unwrap();
+            assert!(json.contains("\"high\":null"), "{json}");
+            assert_eq!(serde_json::from_str::<Estimate>(&json).unwrap(), estimate);
+        }
+    }
 
     #[test]
     fn the_rate_of_a_throttle_is_held_wherever_the_window_begins() {
