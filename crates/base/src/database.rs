@@ -6,7 +6,7 @@
 mod monitored;
 mod wait_class;
 
-pub use wait_class::{CPU, RUN_QUEUE, wait_class};
+pub use wait_class::{CPU, NETWORK, RUN_QUEUE, wait_class};
 
 pub use monitored::{
     DATABASE, IO, MONITORED, SESSION, SESSION_STATISTICS, SESSIONS, STATEMENT, STATEMENT_TEXT,
@@ -110,7 +110,11 @@ pub const INSTANCE: Schema = Schema {
         DB.count("blocks_repaired", "Bad copies of a block rewritten from a good one."),
         DB.count("degraded_reads", "Reads answered by a mirror."),
         DB.time("db_time_ns", "Wall time inside session calls, unfinished ones included."),
-        DB.time("outside_sampled_ns", "Randomly sampled stretches of these calls outside waits."),
+        DB.time(
+            "outside_sampled_ns",
+            "Randomly sampled stretches of these calls outside waits; of a server, what samples \
+             say of all time in which it worked for the sessions and did not wait.",
+        ),
         DB.time("outside_sampled_cpu_ns", "Processor time within them."),
         DB.time(
             "outside_sampled_blocked_ns",

@@ -30,6 +30,7 @@ pub use noise::{Noise, NoiseEffect};
 pub use parts::{latency_parts, parts};
 pub use scan::{Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
 pub use summary::{ABOUT as ABOUT_FIGURES, NAMES as FIGURES};
+pub use time::{Outside, of_server};
 pub(crate) use window::RunWindow;
 
 /// All findings of one run. Everything counts from edge to edge of a window: the only one; the
@@ -111,8 +112,11 @@ pub struct DbTime {
     pub cpu_ns: u64,
     /// Ready to run, without a processor, outside of waits, likewise.
     pub run_queue_ns: u64,
-    /// Time in wait events.
+    /// Time in wait events, and that of a server's calls on the way.
     pub waits_ns: u64,
+    /// Of it, time in which a server did not work for the call: on the way, or with the client.
+    /// None where samples do not say.
+    pub network_ns: Option<u64>,
     /// What blocked outside of any event; below zero when waits are counted twice.
     pub remainder_ns: f64,
     /// The remainder as a share of the whole.

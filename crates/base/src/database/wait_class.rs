@@ -3,6 +3,8 @@
 /// Events that are no waits, as [`RUN_QUEUE`].
 pub const CPU: &str = "CPU";
 pub const RUN_QUEUE: &str = "run queue";
+/// Time of a call in which a server did not work for it: on the way, or with the client.
+pub const NETWORK: &str = "network and client";
 
 /// The classes as Oracle's `V$EVENT_NAME` has them.
 pub fn wait_class(event: &str) -> &'static str {
@@ -21,7 +23,8 @@ pub fn wait_class(event: &str) -> &'static str {
         "buffer busy waits" => "Concurrency",
         event if event.starts_with("log file switch") => "Configuration",
         event if event.starts_with("latch") => "Concurrency",
-        "commit" => "Commit",
+        "commit" | "stage/sql/Commit" => "Commit",
+        NETWORK => "Network",
         // Names of PostgreSQL, and of MariaDB's performance schema, begin with their class.
         event if event.starts_with("IO/") || event.starts_with("wait/io/") => "User I/O",
         event

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::database::wait_class;
-pub use blockstone_base::database::{CPU, RUN_QUEUE};
+pub use blockstone_base::database::{CPU, NETWORK, RUN_QUEUE};
 
 use super::window::RunWindow;
 use super::{DbTime, Wait, WaitClass};
@@ -37,7 +37,16 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     let outside_ns = db_time_ns as f64 - waits_ns as f64;
     let sampled = |column| window.statistic(column).map_or(0.0, |ns| ns as f64);
     let sampled_ns = sampled("outside_sampled_ns");
-    let (cpu_ns, run_queue_ns) = if sampled_ns > 0.0 && outside_ns > 0.0 {
+    let mut network_ns = None;
+    let (cpu_ns, run_queue_ns) = if super::has_server(window) {
+        let charged_ns = (session_cpu_ns as f64, session_run_queue_ns as f64);
+        let known = charged_ns.0 > 0.0 && window.statistic("outside_sampled_ns").is_ok();
+        let outside = known.then(|| of_server(outside_ns, sampled_ns, charged_ns));
+        network_ns = outside.as_ref().map(|outside| outside.network as u64);
+        outside.map_or((session_cpu_ns, session_run_queue_ns), |outside| {
+            (outside.cpu as u64, outside.run_queue as u64)
+        })
+    } else if sampled_ns > 0.0 && outside_ns > 0.0 {
         // A ratio estimate: the sample's shares are those of all time outside of waits.
         let scale = outside_ns / sampled_ns;
         let sampled_cpu_ns = sampled("outside_sampled_cpu_ns");
@@ -48,7 +57,8 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     };
     let parts = DbTime {
         db_time_ns,
-        waits_ns,
+        waits_ns: waits_ns + network_ns.unwrap_or(0),
+        network_ns,
         session_cpu_ns,
         session_run_queue_ns,
         background_cpu_ns,
@@ -56,6 +66,26 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
         ..DbTime::default()
     };
     Some(parts.outside_of_waits(cpu_ns, run_queue_ns))
+}
+
+/// The time of calls outside of waits, by what it was spent on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outside {
+    pub cpu: f64,
+    pub run_queue: f64,
+    /// A server did not work for the call: it was on the way, or with the client.
+    pub network: f64,
+}
+
+/// Divides the time `outside` of waits in the calls to a server, which by samples worked `at_work`
+/// of it. Processor time and run queue were charged inside waits too, so that they count up to this
+/// only; what remains of it is unexplained.
+pub fn of_server(outside: f64, at_work: f64, (cpu, run_queue): (f64, f64)) -> Outside {
+    let network = (outside - at_work).max(0.0);
+    let charged = cpu + run_queue;
+    let left = (outside - network).max(0.0);
+    let scale = if charged > left { left / charged } else { 1.0 };
+    Outside { cpu: cpu * scale, run_queue: run_queue * scale, network }
 }
 
 impl DbTime {
@@ -87,8 +117,13 @@ pub fn add_up(parts: &mut [Option<DbTime>], window: Option<&DbTime>) {
     let scale = |whole: u64, sum: f64| if sum > 0.0 { whole as f64 / sum } else { 1.0 };
     let cpu = scale(window.cpu_ns, sum(|part| part.cpu_ns));
     let run_queue = scale(window.run_queue_ns, sum(|part| part.run_queue_ns));
+    let network = |part: &DbTime| part.network_ns.unwrap_or(0);
+    let by = scale(network(window), sum(|part| part.network_ns.unwrap_or(0)));
     for part in parts.iter_mut().flatten() {
         let scaled = |ns: u64, by: f64| (ns as f64 * by).round() as u64;
+        let network_ns = scaled(network(part), by);
+        part.waits_ns = part.waits_ns - network(part) + network_ns;
+        part.network_ns = part.network_ns.map(|_| network_ns);
         *part = part
             .clone()
             .outside_of_waits(scaled(part.cpu_ns, cpu), scaled(part.run_queue_ns, run_queue));
@@ -128,6 +163,18 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
             average_active: time_ns as f64 / window.duration_ns() as f64,
         });
     }
+    if let Some((db_time, time_ns)) = db_time.and_then(|all| Some((all, all.network_ns?))) {
+        waits.push(Wait {
+            event: NETWORK.to_owned(),
+            role: SESSION.to_owned(),
+            class: wait_class(NETWORK),
+            count: 0,
+            time_ns,
+            ns_mean: None,
+            db_time_ratio: Some(time_ns as f64 / db_time.db_time_ns as f64),
+            average_active: time_ns as f64 / window.duration_ns() as f64,
+        });
+    }
     waits.sort_by(|a, b| {
         let key = |wait: &Wait| (wait.role != SESSION, std::cmp::Reverse(wait.time_ns));
         key(a).cmp(&key(b)).then_with(|| a.event.cmp(&b.event))
@@ -153,4 +200,22 @@ pub fn classes(window: &RunWindow, waits: &[Wait], db_time: Option<&DbTime>) -> 
         .collect();
     classes.sort_by_key(|class| std::cmp::Reverse(class.time_ns));
     classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_outside_of_a_servers_waits_is_divided_without_anything_counted_twice() {
+        let of = |at_work, charged| {
+            let Outside { cpu, run_queue, network } = of_server(100.0, at_work, charged);
+            [cpu, run_queue, network]
+        };
+        assert_eq!(of(40.0, (10.0, 30.0)), [10.0, 30.0, 60.0]);
+        assert_eq!(of(40.0, (20.0, 60.0)), [10.0, 30.0, 60.0], "half of it was inside waits");
+        assert_eq!(of(40.0, (5.0, 15.0)), [5.0, 15.0, 60.0], "the remainder is 20");
+        assert_eq!(of(120.0, (20.0, 60.0)), [20.0, 60.0, 0.0], "the samples say too much");
+        assert_eq!(of_server(-5.0, 0.0, (1.0, 1.0)).network, 0.0, "as of the waits");
+    }
 }

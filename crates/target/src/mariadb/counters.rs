@@ -108,6 +108,8 @@ impl Watcher for Counters {
         let (object, cells) = ("server".to_owned(), cells.into());
         seen.readings.push(Reading { probe: ROLE.probe, object, cells });
         seen.readings.extend(self.sample_waits()?);
+        let outside = self.waits.as_ref().map(|waits| ("outside_sampled_ns", waits.outside_ns()));
+        seen.statistics.extend(outside);
         seen.readings.extend(self.processes.look(exact, || members(self.pid, sessions)));
         Ok(seen)
     }
@@ -144,7 +146,7 @@ pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
     });
     Ok(Description {
         server: format!("{product} {version}"),
-        unmeasured: unmeasured(&known),
+        unmeasured: unmeasured(&known, blind.is_none()),
         settings,
         notes: blind.into_iter().collect(),
         ..Description::default()
@@ -158,9 +160,10 @@ pub fn files(link: &mut Conn, tables: impl Iterator<Item = String>) -> Vec<PathB
     tables.map(|table| directory.join(format!("{}.ibd", table.replace('.', "/")))).collect()
 }
 
-fn unmeasured(known: &HashMap<String, u64>) -> Missing {
+fn unmeasured(known: &HashMap<String, u64>, knows_waits: bool) -> Missing {
     let counted = |column: &str| {
-        COUNTED_BY_SESSIONS.contains(&column)
+        (column == "outside_sampled_ns" && knows_waits)
+            || COUNTED_BY_SESSIONS.contains(&column)
             || (column == "protection_bytes" && known.contains_key(DOUBLE_WRITES))
             || STATISTICS.iter().any(|(name, from)| *name == column && known.contains_key(*from))
     };

@@ -122,6 +122,7 @@ impl Watcher for Counters {
             None => seen.readings.extend(old_transfers(&seen.statistics, BLOCK_BYTES)),
         }
         seen.readings.extend(self.sample_waits(waits)?);
+        seen.statistics.push(("outside_sampled_ns", self.waits.outside_ns()));
         let mut processes = std::mem::take(&mut self.processes);
         seen.readings.extend(processes.look(exact, || self.members(sessions)));
         self.processes = processes;
@@ -164,7 +165,8 @@ pub fn files(link: &mut Client, tables: impl Iterator<Item = String>) -> Vec<Pat
 }
 
 fn unmeasured(version: u32, settings: &[(String, String)]) -> Missing {
-    const COUNTED: [&str; 7] = [
+    const COUNTED: [&str; 8] = [
+        "outside_sampled_ns",
         "logical_reads",
         "physical_reads",
         "block_changes",

@@ -11,6 +11,7 @@ use super::processes::SESSION;
 #[derive(Debug)]
 pub struct SampledWaits {
     waited_ns: BTreeMap<String, u64>,
+    outside_ns: u64,
     last_look: Option<Instant>,
 }
 
@@ -19,10 +20,16 @@ impl SampledWaits {
     /// has not happened yet may happen before the next look, and then its zero counts.
     pub fn new(usually: &[&str]) -> Self {
         let waited_ns = usually.iter().map(|event| (name(SESSION, event), 0)).collect();
-        Self { waited_ns, last_look: None }
+        Self { waited_ns, outside_ns: 0, last_look: None }
     }
 
-    /// Adds the time since the last look to what is waited for now: role, event and how many wait.
+    /// Time that sessions worked without waiting.
+    pub fn outside_ns(&self) -> u64 {
+        self.outside_ns
+    }
+
+    /// Adds the time since the last look to what is waited for now: role, event and how many wait;
+    /// the sessions that work without waiting have no event.
     pub fn add(
         &mut self,
         waiting: impl IntoIterator<Item = (String, String, u64)>,
@@ -31,7 +38,12 @@ impl SampledWaits {
         let passed_ns = self.last_look.map_or(0, |last| (now - last).as_nanos() as u64);
         self.last_look = Some(now);
         for (role, event, count) in waiting {
-            *self.waited_ns.entry(name(&role, &event)).or_default() += passed_ns * count;
+            let sum = if event.is_empty() {
+                &mut self.outside_ns
+            } else {
+                self.waited_ns.entry(name(&role, &event)).or_default()
+            };
+            *sum += passed_ns * count;
         }
         let reading = |(object, ns): (&String, &u64)| Reading {
             probe: EVENT.probe,
@@ -69,5 +81,10 @@ mod tests {
         let once = waited_ns(&waits.add(two()), "session/reading");
         assert!(once >= 40_000_000, "{once} ns by two sessions");
         assert_eq!(waited_ns(&waits.add([]), "session/reading"), once, "nothing waits any more");
+        assert_eq!(waits.outside_ns(), 0);
+        std::thread::sleep(Duration::from_millis(5));
+        let at_work = || [("session".to_owned(), String::new(), 3)];
+        assert_eq!(waited_ns(&waits.add(at_work()), "session/reading"), once);
+        assert!(waits.outside_ns() >= 15_000_000, "three sessions worked");
     }
 }

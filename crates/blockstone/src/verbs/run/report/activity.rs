@@ -7,6 +7,7 @@ use blockstone_base::LatencyHistogram;
 use blockstone_base::database::DIRECT_READ;
 use blockstone_base::table::Measure;
 use blockstone_judge::RunFindings;
+use blockstone_judge::run::{Outside, of_server};
 use blockstone_record::Recording;
 use blockstone_record::manifest::Group;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
@@ -79,6 +80,7 @@ fn active_sessions(
         let points = match *class {
             "CPU" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.cpu)),
             "Run queue" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.run_queue)),
+            "Network" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.network)),
             class => {
                 let events = waits(class);
                 lanes.line(|slice| shares(slice, &events))
@@ -125,36 +127,35 @@ fn shares(slice: &Interval<'_>, events: &[String]) -> Known {
     Ok(waited.sum::<Known>()? / slice.ns())
 }
 
-/// Sessions that were in a call and not in a wait, on average.
-struct Outside {
-    cpu: f64,
-    run_queue: f64,
-}
-
-/// Processor time is charged inside waits too, so it counts only up to the time outside of them; of
-/// a target that samples that time, by the shares of the sample.
+/// Sessions that were in a call and not in a wait, on average. Processor time is charged inside
+/// waits too, so it counts only up to the time outside of them; of a target that samples that time,
+/// by the shares of the sample.
 fn outside_of_waits(
     slice: &Interval<'_>,
     classes: &BTreeMap<&'static str, Vec<String>>,
 ) -> Result<Outside, blockstone_view::Missing> {
     let instance = |column: &str| slice.share("instance", "", column);
     let charged = |object: &str| slice.share(EVENT, object, "time_ns");
+    let run_queue = charged(RUN_QUEUE).unwrap_or(0.0);
     let Ok(db_time) = instance("db_time_ns") else {
-        return Ok(Outside { cpu: charged(CPU)?, run_queue: charged(RUN_QUEUE).unwrap_or(0.0) });
+        return Ok(Outside { cpu: charged(CPU)?, run_queue, network: 0.0 });
     };
     let waits: f64 = classes.values().map(|events| shares(slice, events)).sum::<Known>()?;
     let outside = (db_time - waits).max(0.0);
     let sampled = instance("outside_sampled_ns").unwrap_or(0.0);
-    let (cpu, run_queue) = if sampled > 0.0 {
-        let cpu = instance("outside_sampled_cpu_ns")?;
-        let blocked = instance("outside_sampled_blocked_ns")?;
-        let scale = outside / sampled;
-        (cpu * scale, (sampled - cpu - blocked).max(0.0) * scale)
-    } else {
-        (charged(CPU).unwrap_or(0.0), charged(RUN_QUEUE).unwrap_or(0.0))
+    let (cpu, run_queue) = match instance("outside_sampled_cpu_ns") {
+        Ok(cpu) if sampled > 0.0 => {
+            let blocked = instance("outside_sampled_blocked_ns")?;
+            let scale = outside / sampled;
+            (cpu * scale, (sampled - cpu - blocked).max(0.0) * scale)
+        }
+        Err(_) if sampled > 0.0 => {
+            return Ok(of_server(outside, sampled, (charged(CPU)?, run_queue)));
+        }
+        _ => (charged(CPU).unwrap_or(0.0), run_queue),
     };
     let cpu = cpu.min(outside);
-    Ok(Outside { cpu, run_queue: run_queue.min(outside - cpu) })
+    Ok(Outside { cpu, run_queue: run_queue.min(outside - cpu), network: 0.0 })
 }
 
 /// Everything that was counted, and the latencies of every second.
