@@ -127,6 +127,8 @@ pub enum Unmeasured {
     NotInVersion(String),
     /// This user may not read it.
     NotPermitted(String),
+    /// It was measured, but other counters contradict it.
+    NoEvidence(String),
 }
 
 /// How a reason begins that is about an imported file.

@@ -149,6 +149,8 @@ pub enum Missing {
     NotPermitted,
     /// The interval cannot tell: the object came or went, or its counter was reset.
     Unknown,
+    /// There is a number, but others contradict it: bytes charged that were never written.
+    NoEvidence,
     /// Nothing happened that the number could describe, such as the latency of no requests.
     Nothing,
 }
@@ -329,6 +331,7 @@ impl Missing {
             Self::NotInVersion => "not in this version",
             Self::NotPermitted => "not permitted",
             Self::Unknown => "unknown",
+            Self::NoEvidence => "no evidence",
             Self::Nothing => "nothing",
         }
     }
@@ -344,6 +347,12 @@ impl Default for Value {
 impl From<Known> for Value {
     fn from(known: Known) -> Self {
         known.map_or_else(Self::Missing, Self::Number)
+    }
+}
+
+impl From<Missing> for Value {
+    fn from(missing: Missing) -> Self {
+        Self::Missing(missing)
     }
 }
 

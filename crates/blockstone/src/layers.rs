@@ -82,11 +82,12 @@ fn table(interval: &Interval<'_>, view: &View) -> Option<Table> {
 fn reasons_of(interval: &Interval<'_>, probe: &str) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for why in interval.reasons(probe) {
-        let text = match why {
+        let text = match &why {
             Unmeasured::NotInVersion(text) if why.is_not_imported() => format!("n/v, {text}"),
             Unmeasured::Off(why) => format!("off: {why}"),
             Unmeasured::NotInVersion(why) => format!("n/v, not in this version: {why}"),
             Unmeasured::NotPermitted(why) => format!("n/p, not permitted: {why}"),
+            Unmeasured::NoEvidence(why) => format!("n/e, no evidence: {why}"),
         };
         if !reasons.contains(&text) {
             reasons.push(text);

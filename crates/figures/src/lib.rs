@@ -34,6 +34,7 @@ mod sample;
 pub use blockstone_base::table::{Known, Missing};
 pub use focus::{Condition, ConditionError, Focus};
 pub use history::History;
+pub use history::interval::charges::OVERCHARGED;
 pub use history::interval::{Grown, Interval, ratio, sum};
 pub use history::latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
 pub use rates::{Track, rate, slope};

@@ -212,6 +212,9 @@ fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
     Evidence {
         completed_bytes: sum(|w| w.completed_bytes() + w.background_bytes()),
         process_bytes: count(&|w| w.process.get(bytes)),
+        process_overcharged: windows
+            .iter()
+            .any(|w| w.process.get(bytes) == Err(Missing::NoEvidence)),
         device_bytes: top(bytes),
         device_ios,
         device_flushes: most("flush_ios"),

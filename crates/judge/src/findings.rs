@@ -120,6 +120,9 @@ pub struct Evidence {
     pub completed_bytes: u64,
     /// Bytes the kernel charged to this process as storage I/O (`/proc/self/io`).
     pub process_bytes: Option<u64>,
+    /// Whether these are left out because they are more than was written by calls and moved by
+    /// disks: the kernel charges whole folios.
+    pub process_overcharged: bool,
     /// Bytes the target's top device moved in the load's direction.
     pub device_bytes: Option<u64>,
     /// Requests of that device in the load's direction.

@@ -35,6 +35,7 @@ pub const SCHEMA: Schema = Schema {
             "Bytes this process caused to be written: direct writes as they are sent, buffered \
              ones as pages become dirty.",
         ),
+        IO.bytes("requested_write_bytes", "Bytes passed to write system calls."),
         IO.bytes(
             "cancelled_write_bytes",
             "Bytes of write_bytes that never reached storage because their file was truncated or \
@@ -93,7 +94,7 @@ impl Probe for Process {
         cells.extend(self.counters.iter_mut().zip(raw).map(|(c, raw)| Cell::from(c.at(raw))));
         let io = self.io.read();
         let field = |key| io.and_then(|text| numbers_after(text, key)?.next());
-        let keys = ["read_bytes:", "write_bytes:", "cancelled_write_bytes:"];
+        let keys = ["read_bytes:", "write_bytes:", "wchar:", "cancelled_write_bytes:"];
         cells.extend(keys.map(field).map(Cell::from));
         cells.extend(self.sample_run_queue().map(Cell::from));
         rows.push(Row { object: String::new(), cells });

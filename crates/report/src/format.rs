@@ -125,6 +125,7 @@ pub fn absent(missing: Missing) -> &'static str {
         Missing::NotInVersion => "n/v",
         Missing::NotPermitted => "n/p",
         Missing::Unknown => "?",
+        Missing::NoEvidence => "n/e",
         Missing::Nothing => "–",
     }
 }

@@ -219,7 +219,8 @@ fn help(area: Rect, buffer: &mut Buffer) {
             Line::from(vec![Piece::from(format!("{key:>16}  ")).bold(), Piece::from(*what)])
         })
         .collect();
-    let legend = "? unknown   – no activity   n/v not in this version   n/p not permitted";
+    let legend = "? unknown   – no activity   n/v not in this version   n/p not permitted   \
+                  n/e no evidence";
     lines.push(Line::from(""));
     lines.push(Line::from(legend).dim());
     let block = Block::bordered().title(" keys ");

@@ -279,6 +279,7 @@ pub fn reason(unmeasured: &Unmeasured) -> String {
         Unmeasured::Off(why) => format!("off: {why}"),
         Unmeasured::NotInVersion(why) => format!("not in this version: {why}"),
         Unmeasured::NotPermitted(why) => format!("not permitted: {why}"),
+        Unmeasured::NoEvidence(why) => format!("no evidence: {why}"),
     }
 }
 

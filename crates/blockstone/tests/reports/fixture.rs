@@ -146,6 +146,7 @@ fn point(label: &str, rate: f64) -> Point {
         latency,
         cpu: cost(&load),
         evidence: Evidence {
+            process_overcharged: false,
             completed_bytes: bytes,
             process_bytes: Some(bytes + bytes / 900),
             device_bytes: Some(bytes + bytes / 700),

@@ -3,6 +3,8 @@
 //! An interval lies between two ticks, or between the edges of a phase's window. Every number is a
 //! figure or the reason why it is missing; no zero stands for what was not measured.
 
+pub(crate) mod charges;
+
 use std::ops::Range;
 
 use blockstone_base::LatencyHistogram;
@@ -16,6 +18,7 @@ use blockstone_record::manifest::{ColumnInfo, Phase};
 use crate::focus::Focus;
 use crate::sample::Sample;
 
+use self::charges::OVERCHARGED;
 use super::{History, Probe, Row, Track};
 
 /// By how much a counter grew, or why that is not known.
@@ -126,12 +129,18 @@ impl<'a> Interval<'a> {
     }
 
     /// By how much a counter grew. [`Missing::Unknown`] when there are not two rows in the
-    /// interval, or it was reset in between. In a window there must be a row at either edge, and
+    /// interval, or it was reset in between; [`Missing::NoEvidence`] for bytes charged as written
+    /// that nobody wrote. In a window there must be a row at either edge, and
     /// only these count: some counters of the kernel, such as iowait, step back by a tick now and
     /// then.
     pub fn grown(&self, probe: &str, object: &str, column: &str) -> Grown {
+        let grown = self.counted(probe, object, column)?;
+        self.believed(grown, (probe, object, column))
+    }
+
+    fn counted(&self, probe: &str, object: &str, column: &str) -> Grown {
         if let Some((held, window)) = self.part_of() {
-            window.grown(probe, object, column)?;
+            window.counted(probe, object, column)?;
             return self.grown_inside(held, (probe, object, column));
         }
         let counts = match self.held {
@@ -156,12 +165,17 @@ impl<'a> Interval<'a> {
     /// object appeared in the interval, and has rows from then on, grew to where it stands. One row
     /// is enough.
     pub fn grown_from_zero(&self, probe: &str, object: &str, column: &str) -> Grown {
+        let grown = self.counted_from_zero(probe, object, column)?;
+        self.believed(grown, (probe, object, column))
+    }
+
+    fn counted_from_zero(&self, probe: &str, object: &str, column: &str) -> Grown {
         if let Some((held, window)) = self.part_of() {
-            window.grown_from_zero(probe, object, column)?;
+            window.counted_from_zero(probe, object, column)?;
             return self.grown_inside(held, (probe, object, column));
         }
         if self.held.is_some() {
-            return self.grown(probe, object, column).or_else(|why| {
+            return self.counted(probe, object, column).or_else(|why| {
                 let (track, _) = self.find(probe, object, column, Kind::Counter)?;
                 let before = self.rows_of(track, 0, self.from_ns).next();
                 let last = self.track(probe, object, column)?.last().map(|&(_, count)| count);
@@ -323,9 +337,12 @@ impl<'a> Interval<'a> {
         columns.iter().find(|info| info.name == column)?.unmeasured.as_ref()
     }
 
-    /// Why columns of a probe are empty, in the words of the probe.
-    pub fn reasons(&self, probe: &str) -> impl Iterator<Item = &'a Unmeasured> {
-        self.columns(probe).iter().filter_map(|info| info.unmeasured.as_ref())
+    /// Why columns of a probe are empty, in the words of the probe, and what was counted but is no
+    /// evidence.
+    pub fn reasons(&self, probe: &str) -> impl Iterator<Item = Unmeasured> {
+        let overcharged = || Unmeasured::NoEvidence(OVERCHARGED.to_owned());
+        let unmeasured = self.columns(probe).iter().filter_map(|info| info.unmeasured.clone());
+        unmeasured.chain(self.has_overcharged(probe).then(overcharged))
     }
 
     pub fn probes(&self) -> impl Iterator<Item = &'a str> {
@@ -419,6 +436,7 @@ impl<'a> Interval<'a> {
             Some(Unmeasured::Off(_)) => Missing::Off,
             Some(Unmeasured::NotInVersion(_)) => Missing::NotInVersion,
             Some(Unmeasured::NotPermitted(_)) => Missing::NotPermitted,
+            Some(Unmeasured::NoEvidence(_)) => Missing::NoEvidence,
             None if never => Missing::Nothing,
             None => Missing::Unknown,
         }

@@ -3,7 +3,7 @@
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::units::Bytes;
-use blockstone_figures::{Grown, Missing};
+use blockstone_figures::{Grown, Missing, OVERCHARGED};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -140,6 +140,9 @@ fn charged(window: &RunWindow, column: &str) -> LedgerCell {
         ("process", window.grown("process", "", column))
     };
     LedgerCell::of(found, || {
+        if found == Err(Missing::NoEvidence) {
+            return Unmeasured::NoEvidence(OVERCHARGED.to_owned());
+        }
         let known = window.reason(probe, column).cloned();
         known.unwrap_or_else(|| {
             let why = if probe == "server" && !server {

@@ -112,10 +112,11 @@ pub fn record(
 pub fn reasons(interval: &Interval<'_>, probe: &str) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for why in interval.reasons(probe) {
-        let text = match why {
+        let text = match &why {
             Unmeasured::Off(why) => format!("off: {why}"),
             Unmeasured::NotInVersion(why) => format!("n/v: {why}"),
             Unmeasured::NotPermitted(why) => format!("n/p: {why}"),
+            Unmeasured::NoEvidence(why) => format!("n/e: {why}"),
         };
         if !reasons.contains(&text) {
             reasons.push(text);

@@ -49,20 +49,10 @@ pub const VIEW: View = View {
 const PROBE: &str = "block";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    let ends = ends(interval);
+    let ends = interval.disks();
     let all = (ends.len() > 1).then(|| row(interval, "all", &ends));
     let each = interval.objects(PROBE).into_iter().map(|name| row(interval, name, &[name]));
     all.into_iter().chain(each).collect()
-}
-
-/// Where requests end: not at a partition, a mapped device or a disk whose paths are counted, and
-/// not in memory.
-pub(super) fn ends<'a>(interval: &Interval<'a>) -> Vec<&'a str> {
-    let is_end = |name: &&str| {
-        let text = |column| interval.text(PROBE, name, column);
-        text("device_kind") == Some("disk") && text("beneath").is_none_or(str::is_empty)
-    };
-    interval.objects(PROBE).into_iter().filter(is_end).collect()
 }
 
 fn row(interval: &Interval<'_>, name: &str, devices: &[&str]) -> Vec<Value> {

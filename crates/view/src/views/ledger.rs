@@ -1,9 +1,8 @@
 //! The same bytes as three layers count them: the database, the operating system for its processes,
 //! the block devices.
 
-use blockstone_figures::{Interval, Known, ratio, sum};
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use super::disks;
 use crate::table::{Shape, Share, Value, View, flow, text, unmerged};
 
 pub const VIEW: View = View {
@@ -71,7 +70,9 @@ fn row(
     };
     let claimed = sum([all("role", bytes), redo]);
     let (asked, charged) = (all(SERVER, requested), all(SERVER, bytes));
-    let disks = sum(disks::ends(interval).iter().map(|disk| interval.moved("block", disk, bytes)));
+    let disks = sum(interval.disks().iter().map(|disk| interval.moved("block", disk, bytes)));
+    // What is charged without evidence says nothing of the disks; the calls do.
+    let ours = if charged == Err(Missing::NoEvidence) { asked } else { charged };
     let per_s = |moved: Known| Value::from(moved.map(|moved| moved / interval.seconds()));
     let rest = |part: Known, whole: Known| {
         let gone = whole.and_then(|whole| Ok((whole - part?).max(0.0)));
@@ -84,6 +85,40 @@ fn row(
         per_s(charged),
         per_s(disks),
         rest(charged, asked),
-        rest(charged, disks),
+        rest(ours, disks),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_figures::History;
+    use blockstone_record::testing;
+
+    use super::*;
+
+    #[test]
+    fn charged_folios_are_no_evidence_and_the_calls_tell_what_was_for_others() {
+        let counters =
+            ["requested_read_bytes", "read_bytes", "requested_write_bytes", "write_bytes"];
+        let server = testing::probe("server", &counters.map(|name| (Kind::Counter, name)));
+        let moved = ["read_bytes", "write_bytes"].map(|name| (Kind::Counter, name));
+        let states = ["device_kind", "beneath"].map(|name| (Kind::State, name));
+        let block = testing::probe("block", &[moved, states].concat());
+        let mut history = History::new(vec![server, block]);
+        for (t_ns, by) in [(0, 0), (1_000_000_000, 1_000)] {
+            let server = [4 * by, 3 * by, 48 * by, 526 * by].map(Cell::Value);
+            history.push("server", t_ns, "session", server.into());
+            let mut disk = vec![Cell::Value(6 * by), Cell::Value(64 * by)];
+            disk.extend(["disk", ""].map(|text| Cell::Text(text.into())));
+            history.push("block", t_ns, "vda", disk);
+        }
+        let rows = rows(&history.interval(0, 1_000_000_000));
+        let no_evidence = Value::Missing(Missing::NoEvidence);
+        let columns = |row: &[Value]| row[3..].to_vec();
+        let number = Value::from;
+        assert_eq!(columns(&rows[0]), [3_000.0, 6_000.0, 0.25, 0.5].map(number));
+        let writes = [no_evidence.clone(), number(64_000.0), no_evidence, number(0.25)];
+        assert_eq!(columns(&rows[1]), writes);
+    }
 }

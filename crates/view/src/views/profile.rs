@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use blockstone_base::column::Unmeasured;
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use super::disks;
 use crate::table::{
     Count, Heading, Nanoseconds, Shape, Share, Text, Value, View, mean_time, share, share_of,
     sorted, text, time, total, unmerged,
@@ -286,7 +285,7 @@ fn found<'a>(interval: &Interval<'a>) -> Vec<Found<'a>> {
 }
 
 fn whole(interval: &Interval<'_>, found: &[Found<'_>]) -> Whole {
-    let disks = disks::ends(interval);
+    let disks = interval.disks();
     let moved = |column| sum(disks.iter().map(|disk| interval.moved("block", disk, column)));
     Whole {
         samples: found.iter().map(|found| found.samples).sum(),

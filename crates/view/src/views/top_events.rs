@@ -222,6 +222,7 @@ fn uncounted(interval: &Interval<'_>) -> Missing {
         Some(Unmeasured::Off(_)) => Missing::Off,
         None if !interval.has("kernel_io") => Missing::Off,
         Some(Unmeasured::NotPermitted(_)) => Missing::NotPermitted,
+        Some(Unmeasured::NoEvidence(_)) => Missing::NoEvidence,
         _ => Missing::NotInVersion,
     }
 }

@@ -6,7 +6,7 @@ use blockstone_base::Pacing;
 use blockstone_base::row;
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
-    Heading, Row, Table, Value, bytes, count, flow, happened, ratio, share, text, time,
+    Heading, Missing, Row, Table, Value, bytes, count, flow, happened, ratio, share, text, time,
 };
 use blockstone_base::units::three_digits;
 use blockstone_judge::findings::{Findings, Point};
@@ -226,11 +226,15 @@ pub fn evidence(findings: &Findings) -> Table {
         let share = |bytes: Option<u64>| {
             bytes.map(|bytes| bytes as f64 / seen.completed_bytes.max(1) as f64)
         };
+        let charged = |value: Value| match value {
+            Value::Missing(_) if seen.process_overcharged => Missing::NoEvidence.into(),
+            value => value,
+        };
         row![
             &point.label,
             seen.completed_bytes,
-            seen.process_bytes,
-            share(seen.process_bytes),
+            charged(seen.process_bytes.into()),
+            charged(share(seen.process_bytes).into()),
             seen.device_bytes,
             share(seen.device_bytes),
             seen.device_ios,

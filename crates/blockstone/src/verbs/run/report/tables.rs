@@ -302,6 +302,7 @@ fn entry(cell: &LedgerCell) -> Value {
             Unmeasured::Off(_) => Missing::Off,
             Unmeasured::NotInVersion(_) => Missing::NotInVersion,
             Unmeasured::NotPermitted(_) => Missing::NotPermitted,
+            Unmeasured::NoEvidence(_) => Missing::NoEvidence,
         }),
     }
 }
