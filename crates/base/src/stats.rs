@@ -8,7 +8,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Estimate {
     /// Null in JSON when it is not finite, as are the ends of its interval.
     #[schemars(with = "Option<f64>")]
-    #[serde(deserialize_with = "unknown_if_null")]
     pub value: f64,
     /// Lower end of the 95 % interval.
     #[schemars(with = "Option<f64>")]
@@ -22,10 +21,6 @@ pub struct Estimate {
     pub samples: u64,
     /// How long the samples were collected, in nanoseconds.
     pub duration_ns: u64,
-}
-
-fn unknown_if_null<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
 }
 
 fn open_below_if_null<'de, D: Deserializer<'de>>(json: D) -> Result<f64, D::Error> {

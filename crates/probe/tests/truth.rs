@@ -317,7 +317,7 @@ fn a_kernel_without_pressure_or_accounting_leaves_those_columns_out() {
     assert_eq!(cell(&mut *process, "read_bytes"), Cell::Unmeasured);
     assert_eq!(cell(&mut *process, "run_queue_ns"), Cell::Unmeasured);
     assert!(value(&mut *process, "cpu_user_ns") + value(&mut *process, "cpu_system_ns") > 0);
-    assert_eq!(process.unmeasured().len(), 5);
+    assert_eq!(process.unmeasured().len(), 6);
 }
 
 #[test]

@@ -47,6 +47,12 @@ pub fn keep_judgement(
 
 fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), RecordError> {
     let path = dir.join(MANIFEST);
+    // JSON has one word for both: an interval without this end, and no number at all.
+    let is_none = |figure: &&Figure| figure.estimate.low.is_nan() || figure.estimate.high.is_nan();
+    if let Some(figure) = manifest.summary.values().find(is_none) {
+        let why = format!("the interval of {:?} is not a number", figure.title);
+        return Err(RecordError::rejected(MANIFEST, why));
+    }
     let mut text = serde_json::to_vec_pretty(manifest)
         .map_err(|e| RecordError::rejected(MANIFEST, e.to_string()))?;
     serde_json::from_slice::<Manifest>(&text)

@@ -185,7 +185,7 @@ fn a_number_that_json_cannot_hold_is_refused_before_it_replaces_a_good_manifest(
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("run");
     let mut recorder = Recorder::create(&dir, manifest("nan"), &[]).unwrap();
-    recorder.manifest().summary = figure(f64::INFINITY);
+    recorder.manifest().summary = figure(f64::NAN);
     assert!(matches!(recorder.save(), Err(RecordError::Rejected { .. })));
     assert!(Recording::open(&dir).unwrap().manifest.summary.is_empty());
 }
@@ -201,6 +201,9 @@ fn a_judgement_is_kept_and_nothing_else_changes() {
     assert_eq!(after, Manifest { summary: figure(1.5), ..before });
     assert!(keep_judgement(&dir, figure(f64::NAN), Vec::new()).is_err());
     assert_eq!(Recording::open(&dir).unwrap().manifest, after);
+    keep_judgement(&dir, figure(f64::INFINITY), Vec::new()).unwrap();
+    let open = Recording::open(&dir).unwrap().manifest.summary;
+    assert_eq!(open, figure(f64::INFINITY), "open above");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn a_histogram_says_how_many_took_how_long() {
     assert_eq!(words(line(&screen, "count")), ["count", "1,026", "3"], "{screen}");
     assert_eq!(words(line(&screen, "mean")), ["mean", "10", "µs", "10", "µs"], "{screen}");
     assert_eq!(words(line(&screen, "in queue")), ["in", "queue", "1", "µs", "1", "µs"]);
-    assert_eq!(words(line(&screen, "p99 ")), ["p99", "524", "µs", "1,100", "s"], "{screen}");
+    assert_eq!(words(line(&screen, "p99 ")), ["p99", "524", "µs", "–"], "{screen}");
     assert_eq!(words(line(&screen, "<16.4 µs"))[2], "1,024", "{screen}");
     assert_eq!(words(line(&screen, "<1.05 ms"))[2..], ["2", "▏"], "{screen}");
     assert_eq!(words(line(&screen, "≥17.2 s"))[2], "3", "{screen}");
