@@ -493,7 +493,7 @@ impl<M: Mapping> Ftl<M> {
             self.states[coldest as usize] = State::Victim;
             (coldest, Reason::Wear)
         } else {
-            self.groups[group].since_levelling += 1;
+            self.groups[group].lagging.collected();
             (self.pick(group)?, Reason::Space)
         };
         let valid = u32::from(self.blocks[victim as usize].valid);

@@ -1,9 +1,11 @@
 //! `blockstone flash`: one file a verb.
 
 mod args;
+mod axis;
 
 mod curve;
 mod device;
+mod ineffective;
 mod rates;
 mod report;
 mod sim;
@@ -12,16 +14,18 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
+use blockstone_flash::device::Device;
 use blockstone_flash::simulate::SimulationError;
-use blockstone_flash::sweep::{self, Setting, Swept};
-use blockstone_flash::{Policy, estimate, fit, theory, toy};
+use blockstone_flash::sweep::{self, Extent, Setting, Swept};
+use blockstone_flash::{estimate, fit, theory, toy};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
-use args::{Axis, CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
+use args::{CliffArgs, FitArgs, FlashArgs, FlashVerb, LifeArgs, SweepArgs};
+use axis::Axis;
 
 pub const VERB: Verb = Verb {
     name: "flash",
@@ -45,13 +49,16 @@ fn run(args: &FlashArgs, context: &Context) -> Result<Exit> {
 }
 
 fn sweep(args: &SweepArgs, context: &Context) -> Result<Exit> {
+    ineffective::in_sweep(args)?;
     let device = device::of(&args.device, None)?;
-    let settings = settings(args, device.over_provisioning(), device.pages_per_block)?;
+    let settings = settings(args, &device)?;
+    let levels = settings.iter().any(|setting| setting.levelling.is_some());
+    let extent = if levels { Extent::WEAR } else { Extent::AMPLIFICATION };
     let mut watch = Progress::start(context.printer)?;
     let mut points: Vec<Swept> = Vec::new();
     let mut iops = Vec::new();
     for (index, &setting) in settings.iter().enumerate() {
-        let point = sweep::point(setting, &args.workload, args.seed)?;
+        let point = sweep::point(setting, &args.workload, args.seed, extent)?;
         let costs = device.times.costs();
         let b = setting.pages_per_block;
         iops.push(Some(theory::sustained_iops(device.dies(), costs, b, point.wa)));
@@ -66,31 +73,24 @@ fn sweep(args: &SweepArgs, context: &Context) -> Result<Exit> {
 }
 
 /// Every combination of what varies; what does not is the device's.
-fn settings(args: &SweepArgs, op: f64, pages_per_block: u32) -> Result<Vec<Setting>> {
-    let (mut ops, mut policies, mut blocks) =
-        (vec![op], vec![Policy::Greedy], vec![pages_per_block]);
-    let mut seen = Vec::new();
-    for axis in &args.over {
-        let kind = std::mem::discriminant(axis);
-        if seen.contains(&kind) {
-            bail!("sweep: a key is given twice\nhint: put all its values into one list");
-        }
-        seen.push(kind);
-        match axis {
-            Axis::OverProvisioning(values) => ops.clone_from(values),
-            Axis::Policy(values) => policies.clone_from(values),
-            Axis::PagesPerBlock(values) => blocks.clone_from(values),
-        }
+fn settings(args: &SweepArgs, device: &Device) -> Result<Vec<Setting>> {
+    let mut axes: Vec<&Axis> = args.over.iter().collect();
+    axes.sort_by_key(|axis| axis.rank());
+    if axes.windows(2).any(|pair| pair[0].rank() == pair[1].rank()) {
+        bail!("sweep: a key is given twice\nhint: put all its values into one list");
     }
-    let mut settings = Vec::new();
-    for &policy in &policies {
-        for &pages_per_block in &blocks {
-            for &over_provisioning in &ops {
-                settings.push(Setting { over_provisioning, policy, pages_per_block });
-            }
-        }
-    }
-    Ok(settings)
+    let plain = Setting {
+        over_provisioning: device.over_provisioning(),
+        policy: device.policy,
+        pages_per_block: device.pages_per_block,
+        levelling: None,
+        reserve_blocks: device.reserve_blocks,
+        bad_blocks: 0.0,
+    };
+    let vary = |settings: Vec<Setting>, axis: &&Axis| {
+        settings.into_iter().flat_map(|setting| axis.varied(setting)).collect()
+    };
+    Ok(axes.iter().fold(vec![plain], vary))
 }
 
 fn cliff(args: &CliffArgs, context: &Context) -> Result<Exit> {
@@ -100,6 +100,7 @@ fn cliff(args: &CliffArgs, context: &Context) -> Result<Exit> {
 }
 
 fn life(args: &LifeArgs, context: &Context) -> Result<Exit> {
+    ineffective::in_life(args)?;
     let device = device::of_formulas(&args.device, &args.collection)?;
     let rate = args.write_rate.get() as f64;
     let wa = match args.wa {
@@ -112,6 +113,7 @@ fn life(args: &LifeArgs, context: &Context) -> Result<Exit> {
 }
 
 fn fit(args: &FitArgs, context: &Context) -> Result<Exit> {
+    ineffective::in_fit(&args.device)?;
     let device = device::of(&args.device, None)?;
     let samples = curve::read(&args.curve, args.io_size, &context.global, context.printer)?;
     let fit = fit::fit(&device, &samples)?;

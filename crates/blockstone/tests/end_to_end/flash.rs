@@ -57,6 +57,24 @@ fn every_verb_answers() {
 }
 
 #[test]
+fn a_sweep_of_levelling_shows_even_wear_against_amplification() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let page = scratch.path().join("page.html");
+    let arguments = ["sweep", "levelling=none,30,6", "pages-per-block=16", "bad-blocks=1"];
+    let load = ["--workload", "hot-cold=5/99", "--html", page.to_str().unwrap()];
+    let swept = document(&[&arguments[..], &load].concat());
+    let wear = swept["tables"]["wear"].as_array().unwrap();
+    let of = |row: usize, key: &str| wear[row][key].as_f64().unwrap();
+    assert_eq!((wear.len(), &wear[0]["levelling"]), (3, &Value::from("none")));
+    assert!(of(2, "erases_spread") < of(1, "erases_spread"), "{wear:#?}");
+    assert!(of(2, "wa") > of(1, "wa") && of(2, "erases_mean") > of(1, "erases_mean"), "{wear:#?}");
+    assert_eq!(swept["points"][1]["levelling"], 30);
+    assert_eq!(swept["points"][1]["bad_blocks"], 0.01);
+    let text = std::fs::read_to_string(page).unwrap();
+    assert!(text.contains("Even wear against write amplification"));
+}
+
+#[test]
 fn the_cliff_comes_never_at_some_time_or_the_rate_is_too_high() {
     let summary =
         |options: &[&str]| document(&[&["cliff"][..], options].concat())["summary"].clone();
@@ -102,6 +120,45 @@ fn options_that_no_formula_knows_are_refused() {
             assert_eq!(ran.code, Some(2), "{verb} {option:?}: {ran:#?}");
             assert!(ran.stderr.contains("\nhint: "), "{}", ran.stderr);
         }
+    }
+}
+
+#[test]
+fn options_that_would_change_nothing_are_refused() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let trace = scratch.path().join("trace.csv");
+    std::fs::write(&trace, "128166372003061629,h,0,Write,0,4096,9\n").unwrap();
+    let trace = trace.to_str().unwrap();
+    let cases: &[&[&str]] = &[
+        &["sim", "--suspend", "both"],
+        &["sim", "--placement", "pools"],
+        &["sim", "--background", "10"],
+        &["sim", "--rate", "1000", "--queue-depth", "4"],
+        &["sim", "--reads", "100", "--run-time", "1s", "--drive-fills", "1"],
+        &["sim", "--reads", "100", "--run-time", "1s", "--levelling", "2"],
+        &["sim", "--trace", trace, "--drive-fills", "1"],
+        &["sim", "--trace", trace, "--run-time", "1s"],
+        &["sim", "--trace", trace, "--scale", "4"],
+        &["sim", "--trace", trace, "--engine", "counts"],
+        &["sim", "--trace", trace, "--suspend", "erase"],
+        &["sweep", "op=44", "--visible", "300G"],
+        &["sweep", "op=44", "--format-level", "7"],
+        &["sweep", "pages-per-block=64", "--pages-per-block", "128"],
+        &["sweep", "op=44", "--channel-rate", "500M"],
+        &["sweep", "op=44", "--page-size", "16K"],
+        &["life", "--write-rate", "1M", "--erase-time", "9ms"],
+        &["life", "--write-rate", "1M", "--wa", "2", "--policy", "fifo"],
+        &["life", "--write-rate", "1M", "--wa", "2", "--dies", "4"],
+        &["fit", trace, "--dies", "4"],
+        &["fit", trace, "--io-size", "8K"],
+    ];
+    for arguments in cases {
+        let ran = run(&mut flash(arguments));
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:#?}");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{arguments:?}: {}", ran.stderr);
+        assert!(lines[0].starts_with("error: use --"), "{arguments:?}: {}", ran.stderr);
+        assert!(lines[1].starts_with("hint: "), "{arguments:?}: {}", ran.stderr);
     }
 }
 
@@ -162,6 +219,8 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
         (&["sim", "--erase-time", "0us"], "erase time"),
         (&["sweep", "op=0"], "op=0"),
         (&["sweep", "op=7", "op=9"], "twice"),
+        (&["sweep", "levelling=few"], "levelling=few"),
+        (&["sweep", "background=10"], "a sweep has no time"),
         (&["cliff", "--write-rate", "0"], "write rate"),
         (&["life", "--write-rate", "1M", "--wa", "0.5"], "amplification"),
         (&["fit", "/nowhere"], "nowhere"),

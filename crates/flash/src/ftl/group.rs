@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::Reason;
+use super::levelling::Lagging;
 use super::victims::Victims;
 use crate::policy::Policy;
 
@@ -49,8 +50,7 @@ pub struct Group {
     pub free: BinaryHeap<Reverse<(u32, u32)>>,
     pub victims: Victims,
     pub partial: Option<Partial>,
-    /// Erases since worn blocks were last compared.
-    pub since_levelling: u32,
+    pub lagging: Lagging,
 }
 
 impl Group {
@@ -61,7 +61,7 @@ impl Group {
             free: BinaryHeap::new(),
             victims: Victims::new(policy, pages_used),
             partial: None,
-            since_levelling: 0,
+            lagging: Lagging::default(),
         }
     }
 

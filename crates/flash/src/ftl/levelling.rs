@@ -2,20 +2,57 @@
 
 use super::{Ftl, Mapping, State};
 
+/// At least so many victims are collected for space before the next one for wear.
+const BETWEEN: u32 = 2;
+/// Worn blocks are compared each time this part of a group's blocks was collected.
+const LOOKS: u32 = 32;
+
+/// Blocks of a group that lag behind in wear.
+#[derive(Debug, Default)]
+pub struct Lagging {
+    /// Those found when blocks were last compared, the least worn last.
+    blocks: Vec<u32>,
+    /// They lag behind as long as they have fewer erases than this.
+    below: u32,
+    /// Victims collected for space since the last one for wear, and since blocks were compared.
+    since_moved: u32,
+    since_compared: u32,
+}
+
+impl Lagging {
+    /// Counts a victim that was collected for space.
+    pub fn collected(&mut self) {
+        self.since_moved += 1;
+        self.since_compared += 1;
+    }
+}
+
 impl<M: Mapping> Ftl<M> {
-    /// The closed block with the fewest erases, if it lags too far behind: looked for each time a
-    /// thirty-second of the group's blocks was erased.
+    /// The closed block with the fewest erases, if it lags too far behind and it is time to move
+    /// one.
     pub(super) fn coldest_if_due(&mut self, group: usize) -> Option<u32> {
         let spread = self.config.wear.levelling_spread?;
         let state = &mut self.groups[group];
-        if state.since_levelling < state.count.div_ceil(32) {
+        if state.lagging.since_moved < BETWEEN {
             return None;
         }
-        state.since_levelling = 0;
-        let range = state.range();
-        let most = range.clone().map(|block| self.erases[block as usize]).max()?;
-        let closed = range.filter(|&block| self.states[block as usize] == State::Closed);
-        let coldest = closed.min_by_key(|&block| self.erases[block as usize])?;
-        (most - self.erases[coldest as usize] > spread).then_some(coldest)
+        let is_closed = |block: u32| self.states[block as usize] == State::Closed;
+        if state.lagging.since_compared >= state.count.div_ceil(LOOKS) {
+            let range = state.range();
+            let most = range.clone().map(|block| self.erases[block as usize]).max()?;
+            let below = most.saturating_sub(spread);
+            let lags = |&block: &u32| self.erases[block as usize] < below && is_closed(block);
+            let mut blocks: Vec<u32> = range.filter(lags).collect();
+            blocks.sort_by_key(|&block| std::cmp::Reverse((self.erases[block as usize], block)));
+            (state.lagging.blocks, state.lagging.below) = (blocks, below);
+            state.lagging.since_compared = 0;
+        }
+        while let Some(block) = state.lagging.blocks.pop() {
+            if is_closed(block) && self.erases[block as usize] < state.lagging.below {
+                state.lagging.since_moved = 0;
+                return Some(block);
+            }
+        }
+        None
     }
 }

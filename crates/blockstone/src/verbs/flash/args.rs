@@ -14,6 +14,7 @@ use blockstone_flash::{Policy, preset};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
 
+use super::axis::{Axis, percent, percent_above_zero};
 use crate::choice::{Choice, one_of};
 
 /// Arguments of `flash`.
@@ -24,6 +25,7 @@ Examples:
   blockstone flash sim --raw 576G --visible 400G              the write cliff of a device
   blockstone flash sim --workload oltp --reads 70 --html cliff.html
   blockstone flash sweep op=7,12.5,20,28,44 policy=greedy,fifo,d=5
+  blockstone flash sweep levelling=none,20,10,5,2 --workload hot-cold=5/99
   blockstone flash cliff --raw 576G --visible 400G --write-rate 50M
   blockstone flash fit fio_bw.1.log --visible 400G            spare and amplification of a drive
   blockstone flash life --write-rate 50M --endurance 3000")]
@@ -38,8 +40,8 @@ pub struct FlashArgs {
 pub enum FlashVerb {
     /// Simulate one device under one workload, from full to steady state
     Sim(Box<SimArgs>),
-    /// Simulate write amplification for several over-provisionings, policies and block sizes, and
-    /// compare it with formulas
+    /// Simulate write amplification and wear for several over-provisionings, policies, block sizes
+    /// and kinds of wear levelling, and compare write amplification with formulas
     Sweep(Box<SweepArgs>),
     /// Compute when the write cliff comes, and the rate after it
     Cliff(Box<CliffArgs>),
@@ -157,9 +159,9 @@ pub struct SimArgs {
     /// Size of a request [default: one page]
     #[arg(long, value_name = "SIZE", help_heading = "Workload")]
     pub io_size: Option<Bytes>,
-    /// Requests in flight
-    #[arg(long, default_value_t = 128, value_name = "N", help_heading = "Workload")]
-    pub queue_depth: u32,
+    /// Requests in flight [default: 128]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    pub queue_depth: Option<u32>,
     /// Requests per second, even if the device cannot keep up, instead of --queue-depth
     #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with = "phase",
           help_heading = "Workload")]
@@ -176,10 +178,10 @@ pub struct SimArgs {
     /// Format of the trace: msr, blkparse, fio or disksim [default: detected]
     #[arg(long, requires = "trace", help_heading = "Workload")]
     pub trace_format: Option<Format>,
-    /// How much to write, in visible capacities
-    #[arg(long, default_value_t = 4.0, value_name = "FILLS", value_parser = positive,
+    /// How much to write, in visible capacities [default: 4]
+    #[arg(long, value_name = "FILLS", value_parser = positive,
           help_heading = "Duration and precision")]
-    pub drive_fills: f64,
+    pub drive_fills: Option<f64>,
     /// Stop after this much simulated time
     #[arg(long, value_name = "TIME", help_heading = "Duration and precision")]
     pub run_time: Option<Nanos>,
@@ -204,7 +206,8 @@ pub struct SimArgs {
 #[derive(Args, Debug)]
 pub struct SweepArgs {
     /// What to vary: op=7,20,44 (over-provisioning in percent), policy=greedy,fifo,d=5,
-    /// pages-per-block=64,256
+    /// pages-per-block=64,256, levelling=none,20,5 (as --levelling of flash sim), reserve=1,4,
+    /// bad-blocks=0,2 (in percent)
     #[arg(value_name = "KEY=VALUE,VALUE", required = true)]
     pub over: Vec<Axis>,
     #[command(flatten)]
@@ -236,9 +239,9 @@ pub struct FitArgs {
     /// `--write_iops_log`
     #[arg(value_name = "RUN|FIO-LOG")]
     pub curve: String,
-    /// I/O size, if the log does not contain it
-    #[arg(long, default_value = "4K", value_name = "SIZE")]
-    pub io_size: Bytes,
+    /// Size of an I/O in a log of IOPS [default: 4K]
+    #[arg(long, value_name = "SIZE")]
+    pub io_size: Option<Bytes>,
     #[command(flatten)]
     pub device: DeviceArgs,
 }
@@ -306,63 +309,9 @@ impl FromStr for PhaseArg {
     }
 }
 
-/// What a sweep varies.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Axis {
-    /// Over-provisioning, as a ratio.
-    OverProvisioning(Vec<f64>),
-    /// Victim policy.
-    Policy(Vec<Policy>),
-    /// Pages of a block.
-    PagesPerBlock(Vec<u32>),
-}
-
-impl FromStr for Axis {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let hint = "write op=7,20,44, policy=greedy,fifo,d=5 or pages-per-block=64,256";
-        let fail = || format!("`{text}` cannot be swept over; {hint}");
-        let (key, values) = text.split_once('=').ok_or_else(fail)?;
-        let values = values.split(',');
-        match key {
-            "op" => {
-                values.map(percent_above_zero).collect::<Result<_, _>>().map(Self::OverProvisioning)
-            }
-            "policy" => values
-                .map(|value| value.parse().map_err(|error| format!("{error}")))
-                .collect::<Result<_, _>>()
-                .map(Self::Policy),
-            "pages-per-block" | "b" => {
-                let read = |value: &str| match value.parse() {
-                    Ok(pages @ 1..=32_768) => Ok(pages),
-                    _ => Err(fail()),
-                };
-                values.map(read).collect::<Result<_, _>>().map(Self::PagesPerBlock)
-            }
-            _ => Err(fail()),
-        }
-    }
-}
-
 fn presets() -> PossibleValuesParser {
     let value = |preset: &preset::Preset| PossibleValue::new(preset.name).help(preset.doc);
     PossibleValuesParser::new(preset::ALL.iter().map(value))
-}
-
-/// A percentage as a ratio; the sign may be there.
-fn percent(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse::<f64>() {
-        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value / 100.0),
-        _ => Err("it must be a percentage from 0 to 100".to_owned()),
-    }
-}
-
-fn percent_above_zero(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= 10_000.0 => Ok(value / 100.0),
-        _ => Err(format!("`{text}` is not a percentage above 0")),
-    }
 }
 
 #[cfg(test)]
@@ -370,14 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_and_phases_are_read() {
-        assert_eq!("op=7,44%".parse(), Ok(Axis::OverProvisioning(vec![0.07, 0.44])));
-        assert_eq!("b=64".parse(), Ok(Axis::PagesPerBlock(vec![64])));
-        let policies = Axis::Policy(vec![Policy::Greedy, Policy::Choices(5)]);
-        assert_eq!("policy=greedy,d=5".parse(), Ok(policies));
-        for text in ["op", "op=", "op=0", "op=-7", "op=nan", "policy=best", "b=0", "x=1"] {
-            assert!(text.parse::<Axis>().is_err(), "{text}");
-        }
+    fn phases_are_read() {
         let phase = Phase { duration_ns: 30_000_000_000, pace: Rate::Open(2000.0) };
         assert_eq!("30s@2000".parse(), Ok(PhaseArg(phase)));
         for text in ["30s", "30@1", "0s@1", "1s@-1", "1s@nan"] {

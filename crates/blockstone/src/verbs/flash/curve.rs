@@ -13,16 +13,29 @@ use crate::printer::Printer;
 use crate::recordings;
 use crate::verb::Global;
 
-pub fn read(curve: &str, io_size: Bytes, global: &Global, printer: Printer) -> Result<Vec<Sample>> {
+/// Size of an I/O where nothing says it, in bytes.
+const IO_BYTES: u64 = 4096;
+
+pub fn read(
+    curve: &str,
+    io_size: Option<Bytes>,
+    global: &Global,
+    printer: Printer,
+) -> Result<Vec<Sample>> {
     let path = Path::new(curve);
-    if path.is_file() {
+    let is_log = path.is_file();
+    let is_bandwidth = path.file_name().is_some_and(|name| {
+        let name = name.to_string_lossy();
+        name.contains("_bw") || !name.contains("iops")
+    });
+    if io_size.is_some() && (is_bandwidth || !is_log) {
+        bail!("use --io-size: {curve} contains bytes\nhint: it is for logs of IOPS; omit it");
+    }
+    if is_log {
         let text = std::fs::read(path)
             .map_err(|error| anyhow!("read {curve}: {error}\nhint: check its permissions"))?;
-        let is_bandwidth = path.file_name().is_some_and(|name| {
-            let name = name.to_string_lossy();
-            name.contains("_bw") || !name.contains("iops")
-        });
-        let unit_bytes = if is_bandwidth { 1024.0 } else { io_size.get() as f64 };
+        let io_bytes = io_size.map_or(IO_BYTES, Bytes::get);
+        let unit_bytes = if is_bandwidth { 1024.0 } else { io_bytes as f64 };
         let log = fio::read_log(&String::from_utf8_lossy(&text), unit_bytes);
         if let Some(BadLine { line, why }) = log.first_bad {
             let bad = log.bad_lines;

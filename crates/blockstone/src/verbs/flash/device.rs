@@ -6,6 +6,7 @@ use blockstone_flash::device::Device;
 use blockstone_flash::preset::Preset;
 
 use super::args::{CollectionArgs, DeviceArgs};
+use super::ineffective;
 
 pub fn preset(args: &DeviceArgs) -> Result<&'static Preset> {
     Preset::named(&args.preset).ok_or_else(|| anyhow!("there is no preset {}", args.preset))
@@ -46,17 +47,7 @@ pub fn of(args: &DeviceArgs, collection: Option<&CollectionArgs>) -> Result<Devi
 
 /// The device of a verb that computes by formulas; refuses options that they do not know.
 pub fn of_formulas(args: &DeviceArgs, collection: &CollectionArgs) -> Result<Device> {
-    let unused = [
-        ("--suspend", args.suspend.is_some()),
-        ("--collect", collection.collect.is_some()),
-        ("--separate-moves", collection.separate_moves),
-        ("--placement", collection.placement.is_some()),
-        ("--levelling", collection.levelling.is_some()),
-        ("--wear-out", collection.wear_out.is_some()),
-    ];
-    if let Some((option, _)) = unused.iter().find(|(_, given)| *given) {
-        bail!("use {option}: no formula takes it into account\nhint: simulate it with flash sim");
-    }
+    ineffective::in_formulas(args, collection)?;
     of(args, Some(collection))
 }
 

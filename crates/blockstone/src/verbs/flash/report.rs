@@ -4,6 +4,7 @@ mod charts;
 pub mod documents;
 mod explain;
 mod models;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -22,7 +23,8 @@ use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 use serde::Serialize;
 
 pub use explain::explain;
-pub use models::{cliff, fit, life, sweep};
+pub use models::{cliff, fit, life};
+pub use sweep::sweep;
 
 const DOCS: &str = "computed by a model; docs/flash.md lists its limits";
 

@@ -11,7 +11,7 @@ use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
 
 use super::args::SimArgs;
-use super::{device, memory_limit, rates, refused, report};
+use super::{device, ineffective, memory_limit, rates, refused, report};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
@@ -27,6 +27,7 @@ pub fn run(args: &SimArgs, context: &Context) -> Result<Exit> {
         Some(path) => Some(read_trace(path, args, plan.device.visible_bytes)?),
         None => None,
     };
+    ineffective::in_sim(args, &plan, trace.as_ref())?;
     let mut watch = Progress::start(context.printer)?;
     let mut outcomes = vec![simulate(&plan, trace.as_ref(), &mut watch, "simulating")?];
     if args.against_active && watch.signal().is_none() {
@@ -77,8 +78,8 @@ fn plan(args: &SimArgs) -> Result<Plan> {
     };
     Ok(Plan {
         phases,
-        queue_depth: args.queue_depth,
-        drive_fills: args.drive_fills,
+        queue_depth: args.queue_depth.unwrap_or(plain.queue_depth),
+        drive_fills: args.drive_fills.unwrap_or(plain.drive_fills),
         time_limit_ns: args.run_time.map_or(u64::MAX, Nanos::get),
         start: if args.empty { Start::Empty } else { Start::Filled },
         engine: args.engine.unwrap_or(Engine::Auto),

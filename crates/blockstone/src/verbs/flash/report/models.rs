@@ -1,6 +1,4 @@
-//! Reports of what formulas say: a sweep beside them, the cliff, a fit, a lifetime.
-
-use std::collections::BTreeSet;
+//! Reports of what formulas say: the cliff, a fit, a lifetime.
 
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Measure, Merge, Table, column, count, flow, ratio};
@@ -8,91 +6,9 @@ use blockstone_base::table::{share, text};
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_flash::estimate::{Cliff, Fall, Life};
 use blockstone_flash::fit::Fit;
-use blockstone_flash::sweep::{Setting, Swept};
-use blockstone_record::manifest::End;
-use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 
 use super::{base_report, documents, words};
-
-const POINTS: &[Heading] = &[
-    share("over_provisioning", "OP", "Raw ÷ visible − 1."),
-    text("policy", "policy", "How the block to collect is chosen."),
-    count("pages_per_block", "pages/block", "Pages of a block."),
-    share("effective_spare", "spare", "The part of the usable capacity that is spare."),
-    ratio("wa", "WA", "Programs ÷ host pages, simulated."),
-    ratio("wa_analytic", "formula", "The same by formula."),
-    count("wa_error_percent", "error, %", "Simulated − formula, of the formula."),
-    count("iops_steady", "steady IOPS", "Writes of a page per second that the device sustains."),
-    text("engine", "engine", "How pages were tracked."),
-];
-
-/// A sweep, with the write rate that the device of the command line would sustain.
-pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&str>) -> Report {
-    let rows = points.iter().zip(iops).map(|(point, iops)| {
-        let Setting { over_provisioning, policy, pages_per_block } = point.setting;
-        let (policy, error) = (policy.to_string(), point.wa_error.map(|error| error * 100.0));
-        row![
-            over_provisioning,
-            policy,
-            pages_per_block,
-            point.effective_spare,
-            point.wa,
-            point.wa_analytic,
-            error,
-            *iops,
-            point.engine
-        ]
-    });
-    let table = Table::new("points", "", POINTS).with(rows);
-    let chart = against_formula(points);
-    let sections =
-        vec![Section::new("points", "").with([table]), Section::new("curve", "").with([chart])];
-    Report {
-        sections,
-        end: End::by(signal),
-        ..base_report("flash-sweep", documents::sweep(points, iops, seed))
-    }
-}
-
-/// Write amplification over spare, a line for each policy and block size, the formula dashed; of a
-/// single spare, a bar for each.
-fn against_formula(points: &[Swept]) -> Chart {
-    let name = |point: &Swept| {
-        format!("{}, {} pages per block", point.setting.policy, point.setting.pages_per_block)
-    };
-    let spares: BTreeSet<u64> =
-        points.iter().map(|point| point.setting.over_provisioning.to_bits()).collect();
-    let y = Axis::new("write amplification", Measure::Ratio);
-    let about = "Simulated, and by formula where there is one.";
-    let of = |x| Chart::new("wa", "Write amplification", x, y.clone()).about(about).wide(320);
-    if spares.len() < 2 {
-        let chart = of(Axis::names("", points.iter().map(name).collect()));
-        let bars = |value: fn(&Swept) -> Option<f64>| Form::Bars {
-            points: points.iter().enumerate().map(|(i, p)| (i as f64, value(p)).into()).collect(),
-            stacked: false,
-        };
-        let chart = chart.layer("simulated", Color::Series(0), bars(|point| Some(point.wa)));
-        return chart.layer("by formula", Color::Grey, bars(|point| point.wa_analytic));
-    }
-    let names: Vec<String> = points.iter().map(name).collect();
-    let groups = names.chunk_by(|a, b| a == b).map(|group| group[0].clone());
-    let mut chart = of(Axis::new("over-provisioning", Measure::Share));
-    for (color, group) in groups.enumerate() {
-        let mut these: Vec<&Swept> = points.iter().filter(|point| name(point) == group).collect();
-        these.sort_by(|a, b| a.setting.over_provisioning.total_cmp(&b.setting.over_provisioning));
-        let line = |value: fn(&Swept) -> Option<f64>| -> Vec<Point> {
-            these.iter().map(|p| (p.setting.over_provisioning, value(p)).into()).collect()
-        };
-        let color = Color::Series(color as u8);
-        let simulated = Form::Line { points: line(|p| Some(p.wa)), dashed: false, marks: true };
-        chart = chart.layer(group.clone(), color, simulated);
-        let points = line(|point| point.wa_analytic);
-        let formula = Form::Line { points, dashed: true, marks: false };
-        chart = chart.layer(format!("{group}, formula"), color, formula);
-    }
-    chart
-}
 
 /// A report of one row of figures: cards for people, the row for scripts.
 fn of_one_row(verb: &'static str, document: impl serde::Serialize, table: Table) -> Report {
