@@ -193,7 +193,9 @@ impl Timed {
             }
         }
         let mut all = LatencyHistogram::new();
-        parts.iter().for_each(|part| all.merge(part));
+        for part in &parts {
+            all.merge(part);
+        }
         Self { all, parts: parts.iter().map(|part| part.buckets().collect()).collect() }
     }
 
@@ -205,7 +207,9 @@ impl Timed {
 /// A quantile of several windows.
 fn of_windows(windows: &[Timed], quantile: f64) -> Estimate {
     let mut all = LatencyHistogram::new();
-    windows.iter().for_each(|window| all.merge(&window.all));
+    for window in windows {
+        all.merge(&window.all);
+    }
     let parts: Vec<&Buckets> = windows.iter().flat_map(|window| &window.parts).collect();
     let each: Vec<Estimate> = windows.iter().map(|window| window.quantile(quantile)).collect();
     stats::with_repeats(all.quantile(quantile, &parts, 1), &each)

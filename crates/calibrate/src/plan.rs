@@ -101,7 +101,7 @@ pub const fn budget(thoroughness: Thoroughness) -> Budget {
             warm_up: Nanos::millis(100),
             point: Nanos::millis(300),
             short: Nanos::millis(240),
-            confirm: Nanos::millis(800),
+            confirm: Nanos::millis(720),
             windows: 1,
             open_loop: Nanos::millis(1_000),
             rounds: 1,
