@@ -3,6 +3,7 @@
 mod outcome;
 mod plan;
 mod run;
+mod throttle;
 
 pub use outcome::{Frame, Outcome, Percentiles, Point, Steady, settled};
 pub use plan::{Engine, Pace as Rate, Phase, Plan, SimulationError, Start};

@@ -351,3 +351,26 @@ fn what_makes_no_sense_is_refused() {
         assert!(word == "scale" || refused.contains(word), "{word}: {refused}");
     }
 }
+
+#[test]
+fn a_throttle_admits_no_more_than_its_rate_and_loses_no_write() {
+    let mut device = blockstone_flash::preset::ALL[0].device();
+    (device.raw_bytes, device.visible_bytes) = (6 << 30, 4 << 30);
+    let workload = "uniform".parse().unwrap();
+    let plan = Plan { drive_fills: 2.0, throttle: Some(8000.0), ..Plan::new(device, workload) };
+    let throttled = simulate::simulate(&plan, &|_| {}, &mut |_| true).unwrap();
+    let freely =
+        simulate::simulate(&Plan { throttle: None, ..plan.clone() }, &|_| {}, &mut |_| true)
+            .unwrap();
+    assert!((throttled.steady.iops / 8000.0 - 1.0).abs() < 0.01, "{}", throttled.steady.iops);
+    assert!(freely.steady.iops > 2.0 * throttled.steady.iops && freely.throttled_writes == 0);
+    let (fresh, unlimited) = (throttled.iops_fresh.unwrap(), freely.iops_fresh.unwrap());
+    assert!((fresh / unlimited - 1.0).abs() < 0.05, "before collection nothing waits: {fresh}");
+    assert!(throttled.throttled_writes > 0 && throttled.waiting_writes <= 128);
+    let open = Phase { duration_ns: u64::MAX, pace: Rate::Open(4000.0) };
+    let slow =
+        simulate::simulate(&Plan { phases: vec![open], ..plan }, &|_| {}, &mut |_| true).unwrap();
+    assert_eq!(slow.waiting_writes, 0, "a rate below the throttle is admitted");
+    let p999 = |outcome: &Outcome| outcome.steady.writes.quantile_ns(0.999);
+    assert!(p999(&slow) < p999(&freely), "{} and {}", p999(&slow), p999(&freely));
+}

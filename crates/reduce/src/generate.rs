@@ -156,6 +156,13 @@ pub fn expected(kind: &Kind, shape: &Shape) -> Option<Expected> {
     Some(Expected { blocks: shape.blocks(), distinct: kind.distinct?(shape) })
 }
 
+/// Whether blocks at the beginning of its files occur nowhere else, as many as the shape says.
+pub fn has_head(kind: &Kind) -> bool {
+    let shape = Shape { files: 2, blocks_per_file: 8, ..Shape::default() };
+    let with = |head_blocks| expected(kind, &Shape { head_blocks, ..shape });
+    with(1) != with(2)
+}
+
 fn put(block: &mut [u8], at: usize, bytes: &[u8]) {
     block[at..at + bytes.len()].copy_from_slice(bytes);
 }
@@ -258,6 +265,13 @@ mod tests {
                 assert_eq!(found, name.map(|name| (name, block_bytes, 0)), "{}", kind.name);
             }
         }
+    }
+
+    #[test]
+    fn only_oracle_files_have_a_head() {
+        let with: Vec<&str> =
+            registry::ALL.iter().filter(|kind| has_head(kind)).map(|kind| kind.name).collect();
+        assert_eq!(with, ["oracle-like", "oracle-loaded"]);
     }
 
     #[test]

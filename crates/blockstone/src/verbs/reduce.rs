@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_judge::judge_scan;
 use blockstone_reduce::findings::Findings;
-use blockstone_reduce::generate::{self, Shape};
+use blockstone_reduce::generate::{self, Kind, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
@@ -182,7 +182,7 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
         bail!("generate {name}: one directory is needed\nhint: name one that does not exist yet");
     };
     let kind = generate::find(name).context("find the kind of data set")?;
-    let shape = shape(args)?;
+    let shape = shape(args, kind)?;
     let mut bar = Progress::start(printer)?;
     let mut watch = |done: f64| bar.step(done, name);
     let made = blockstone_scan::generate(dir, kind, &shape, &mut watch)?;
@@ -201,9 +201,9 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     Ok(bar.exit())
 }
 
-/// Files of 8K blocks; their heads, of kinds that have such, are the same part of them as in the
-/// files of 32 GiB that they are like.
-fn shape(args: &ReduceArgs) -> Result<Shape> {
+/// Files of 8K blocks; their heads, of kinds that have such, are as long as asked for, else the
+/// same part of them as in the files of 32 GiB that they are like.
+fn shape(args: &ReduceArgs, kind: &Kind) -> Result<Shape> {
     const BLOCK_BYTES: u64 = 8192;
     let blocks_per_file = args.size.0 / BLOCK_BYTES;
     if blocks_per_file == 0 || !args.size.0.is_multiple_of(BLOCK_BYTES) {
@@ -212,12 +212,31 @@ fn shape(args: &ReduceArgs) -> Result<Shape> {
             args.size
         );
     }
-    let head = blocks_per_file as f64 * HEAD_BLOCKS_OF_32_GIB / BLOCKS_OF_32_GIB;
+    let in_proportion = || {
+        let head = blocks_per_file as f64 * HEAD_BLOCKS_OF_32_GIB / BLOCKS_OF_32_GIB;
+        (head.round() as u64).max(1)
+    };
+    if let Some(head) = args.head {
+        if !generate::has_head(kind) {
+            bail!(
+                "use --head: files of {} have no blocks of their own at the beginning\n\
+                 hint: oracle-like and oracle-loaded have",
+                kind.name
+            );
+        }
+        if !(1..=blocks_per_file).contains(&head) {
+            bail!(
+                "use --head {head}: a file of {} has {blocks_per_file} blocks of 8K\n\
+                 hint: at least one, and at most those; --size makes files larger",
+                args.size
+            );
+        }
+    }
     Ok(Shape {
         files: args.files,
         blocks_per_file,
         block_bytes: BLOCK_BYTES as usize,
-        head_blocks: (head.round() as u64).max(1),
+        head_blocks: args.head.unwrap_or_else(in_proportion),
         seed: args.seed,
     })
 }

@@ -163,6 +163,29 @@ fn options_that_would_change_nothing_are_refused() {
 }
 
 #[test]
+fn throttled_writes_stand_beside_the_same_load_without() {
+    let device = ["sim", "--raw", "6G", "--visible", "4G", "--collect", "atomic", "--reads", "50"];
+    let load = ["--drive-fills", "2", "--throttle", "10000"];
+    let both = document(&[&device[..], &load].concat());
+    let tail = |simulation: &Value, side: &str| {
+        simulation["latency"][side]["latency_ns_p999"].as_u64().unwrap()
+    };
+    let other = &both["unthrottled"];
+    assert!(both["throttled_writes"].as_u64() > Some(0) && other["throttled_writes"] == 0);
+    assert!(tail(&both, "read") < tail(other, "read"), "{both:#}");
+    assert!(tail(&both, "write") < tail(other, "write"), "{both:#}");
+    let rates = both["tables"]["figures"].as_array().unwrap();
+    assert_eq!(
+        (&rates[0]["device"], &rates[1]["device"]),
+        (&"throttled".into(), &"unthrottled".into())
+    );
+    let never = run(flash(&device).args(["--drive-fills", "0.1", "--throttle", "10000"]));
+    assert!(never.stdout.contains("no write was throttled"), "{never:#?}");
+    let refused = run(flash(&device).args(["--throttle", "10", "--background", "10"]));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+}
+
+#[test]
 fn a_curve_of_fio_is_fitted() {
     let scratch = ScratchDir::on_disk().unwrap();
     let log = scratch.path().join("curve_bw.1.log");
@@ -207,6 +230,7 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
         (&["sim", "--raw", "576G"], "--raw alone"),
         (&["sim", "--reserve", "100000"], "reserve"),
         (&["sim", "--rate", "0"], "greater than zero"),
+        (&["sim", "--throttle", "0"], "greater than zero"),
         (&["sim", "--phase", "1s@0"], "idle"),
         (&["sim", "--phase", "0s@5"], "not a phase"),
         (&["sim", "--drive-fills", "nan"], "greater than zero"),

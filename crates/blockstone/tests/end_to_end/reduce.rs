@@ -248,6 +248,33 @@ fn formatted_files_are_copies_of_each_other_and_no_file_of_itself() {
 }
 
 #[test]
+fn a_head_of_any_length_is_made_and_found() {
+    let place = Place::new();
+    let dir = place.file("headed");
+    let of = |head: &str, kind: &str| {
+        let options = ["--generate", kind, "--files", "3", "--size", "72M", "--head", head];
+        run(reduce(&options).arg(&dir))
+    };
+    assert_eq!(of("8692", "oracle-like").code, Some(0));
+    let text = run(reduce(&["--quiet"]).arg(&dir)).stdout;
+    for other in ["2", "3"] {
+        let line = format!(
+            "files oracle-like-1.dbf and oracle-like-{other}.dbf are identical from block 8,692 on"
+        );
+        assert!(text.contains(&line), "{line} in\n{text}");
+    }
+    let head = fs::read(dir.join("oracle-like-1.dbf")).unwrap();
+    let other = fs::read(dir.join("oracle-like-2.dbf")).unwrap();
+    assert!(head[8692 * 8192..] == other[8692 * 8192..], "skipping the head");
+    assert!(head[8691 * 8192..8692 * 8192] != other[8691 * 8192..8692 * 8192]);
+    for (head, kind) in [("9217", "oracle-like"), ("0", "oracle-like"), ("5", "slob")] {
+        let refused = of(head, kind);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.contains("--head"), "{refused:#?}");
+    }
+}
+
+#[test]
 fn rows_take_the_copies_away_and_masks_show_them() {
     let place = Place::new();
     let dir = generate(&place, "oracle-loaded", FILES, "8M");

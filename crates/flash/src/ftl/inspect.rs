@@ -104,6 +104,14 @@ impl<M: Mapping> Ftl<M> {
         self.groups.iter().map(|group| group.free.len()).min().unwrap_or(0)
     }
 
+    /// Whether a pool of this die has fewer free blocks than that.
+    pub fn lacks_free_blocks(&self, die: u32, wanted: u32) -> bool {
+        let pools = 0..self.config.pools.len() as u32;
+        pools
+            .into_iter()
+            .any(|pool| self.groups[self.group(pool, die)].free.len() < wanted as usize)
+    }
+
     pub fn block_map(&self, count: usize) -> BlockMap {
         let count = count.clamp(1, self.blocks.len());
         let mut map = BlockMap { valid: Vec::new(), stale: Vec::new() };

@@ -103,6 +103,9 @@ pub struct Outcome {
     pub erases: Vec<(u32, u64)>,
     /// Reads of pages that hold nothing; the controller answers them.
     pub unmapped_reads: u64,
+    /// Writes that waited to be admitted, and those that still did at the end.
+    pub throttled_writes: u64,
+    pub waiting_writes: u64,
     /// Simulated time, in nanoseconds.
     pub elapsed_ns: u64,
     pub memory_bytes: u64,

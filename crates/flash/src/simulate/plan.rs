@@ -62,6 +62,9 @@ pub struct Plan {
     pub frames: (u32, u32),
     pub seed: u64,
     pub memory_limit_bytes: u64,
+    /// Write requests a second that are admitted while a die has to collect; the others wait
+    /// outside, and dies collect in between.
+    pub throttle: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -111,6 +114,7 @@ impl Plan {
             frames: (600, 80),
             seed: 1,
             memory_limit_bytes: u64::MAX,
+            throttle: None,
         }
     }
 
@@ -141,6 +145,9 @@ impl Plan {
         }
         if self.workload.reads >= 1.0 && self.time_limit_ns == u64::MAX {
             return quantity("the share of reads", 1.0, "with reads only, say for how long");
+        }
+        if let Some(rate) = self.throttle.filter(|rate| !(*rate > 0.0 && *rate <= 1e9)) {
+            return quantity("the rate of throttled writes", rate, positive);
         }
         if !(1..=65_536).contains(&self.queue_depth) {
             return quantity("the queue depth", self.queue_depth.into(), "1 to 65,536");
@@ -178,7 +185,11 @@ impl Plan {
     /// Write requests a second by formula, for a load that only writes, as fast as it can.
     pub fn analytic_iops(&self, config: &Config, amplification: Option<f64>) -> Option<f64> {
         let writes_only = self.workload.reads == 0.0;
-        if !writes_only || self.phases[0].pace != Pace::Closed || self.device.fast_blocks > 0.0 {
+        if self.throttle.is_some()
+            || !writes_only
+            || self.phases[0].pace != Pace::Closed
+            || self.device.fast_blocks > 0.0
+        {
             return None;
         }
         // With one request under way, one die works at a time.
@@ -197,7 +208,8 @@ impl Plan {
     pub fn analytic_amplification(&self, config: &Config) -> Option<f64> {
         let alpha = config.effective_alpha();
         let (policy, b) = (self.device.policy, config.pages_per_block);
-        if self.device.fast_blocks > 0.0 || self.device.background > 0.0 {
+        let keeps_free = self.device.background > 0.0 || self.throttle.is_some();
+        if self.device.fast_blocks > 0.0 || keeps_free {
             return None;
         }
         let parts = &self.workload.parts;

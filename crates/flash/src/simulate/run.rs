@@ -7,6 +7,7 @@ use blockstone_base::rng::Rng;
 
 use super::outcome::{Frame, Outcome, Percentiles, Point, Steady, settled};
 use super::plan::{Pace, Plan, SimulationError, Start};
+use super::throttle::{Throttle, Waiting};
 use crate::device::Placement;
 use crate::dies::Dies;
 use crate::ftl::{BATCH, Config, Exact, Ftl, Full, Mapping, Totals, Write};
@@ -97,9 +98,10 @@ impl Arrivals {
         if rate > 0.0 { -(1.0 - self.rng.unit()).ln() * 1e9 / rate } else { f64::INFINITY }
     }
 
-    /// The instant of the next arrival. In a closed loop its completion must be reported.
+    /// The instant of the next arrival, if it is before that one. In a closed loop its completion
+    /// must be reported for its slot.
     #[inline]
-    fn next(&mut self) -> (u64, bool) {
+    fn next(&mut self, before_ns: u64) -> Option<(u64, Option<u32>)> {
         loop {
             let pace = self.phases[self.phase].pace;
             let at = match pace {
@@ -108,12 +110,15 @@ impl Arrivals {
                 }
                 Pace::Open(_) => self.next_ns.min(1.8e19) as u64,
             };
+            if at.min(self.phase_until_ns) >= before_ns {
+                return None;
+            }
             if at < self.phase_until_ns {
                 match pace {
-                    Pace::Closed => return (at, true),
+                    Pace::Closed => return Some((at, Some(self.first.first()))),
                     Pace::Open(rate) => self.next_ns += self.gap(rate),
                 }
-                return (at, false);
+                return Some((at, None));
             }
             self.phase = (self.phase + 1) % self.phases.len();
             self.phase_from_ns = self.phase_until_ns;
@@ -124,8 +129,8 @@ impl Arrivals {
     }
 
     #[inline]
-    fn completed(&mut self, at_ns: u64) {
-        let slot = self.first.first();
+    fn completed(&mut self, slot: Option<u32>, at_ns: u64) {
+        let Some(slot) = slot else { return };
         self.under_way_ns[slot as usize] = at_ns;
         self.first.set(slot, at_ns);
     }
@@ -145,6 +150,8 @@ struct Window {
 struct Background {
     /// Free blocks of each pool that a die collects for.
     free_wanted: u32,
+    /// For how long a die has to be idle before that.
+    idle_ns: u64,
     /// By die: when its next step may begin.
     due: Tournament,
 }
@@ -154,9 +161,12 @@ const NEVER: u64 = u64::MAX;
 
 impl Background {
     fn of(plan: &Plan, config: &Config) -> Option<Self> {
-        let free_wanted = plan.device.background_blocks(config);
+        let (free_wanted, idle_ns) = match plan.throttle {
+            Some(_) => (Throttle::free_wanted(config), 0),
+            None => (plan.device.background_blocks(config), plan.device.idle_ns),
+        };
         let due = || Tournament::new(config.dies);
-        (free_wanted > 0).then(|| Self { free_wanted, due: due() })
+        (free_wanted > 0).then(|| Self { free_wanted, idle_ns, due: due() })
     }
 }
 
@@ -171,6 +181,9 @@ struct Run<'a, M> {
     arrivals: Arrivals,
     apart: bool,
     background: Option<Background>,
+    throttle: Option<Throttle>,
+    /// Host pages written when a write was first throttled.
+    throttled_from: Option<u64>,
     now_ns: u64,
     window: Window,
     /// What was done when time began.
@@ -197,6 +210,8 @@ impl<'a, M: Mapping> Run<'a, M> {
             arrivals: Arrivals::new(plan),
             apart: device.placement != Placement::Mixed,
             background: Background::of(plan, ftl.config()),
+            throttle: Throttle::of(plan, ftl.config()),
+            throttled_from: None,
             plan,
             ftl,
             requests,
@@ -232,7 +247,7 @@ impl<'a, M: Mapping> Run<'a, M> {
                 self.ended_by = Some(full);
             }
             let written = self.written();
-            if let (None, Some(pages)) = (self.cliff, self.ftl.cliff_host_pages()) {
+            if let (None, Some(pages)) = (self.cliff, self.first_wait()) {
                 let pages = pages.saturating_sub(self.before.host_pages);
                 self.cliff = Some(pages as f64 / logical);
             }
@@ -257,6 +272,10 @@ impl<'a, M: Mapping> Run<'a, M> {
             }
         }
         self.into_outcome()
+    }
+
+    fn first_wait(&self) -> Option<u64> {
+        self.throttled_from.or(self.ftl.cliff_host_pages())
     }
 
     fn written(&self) -> f64 {
@@ -296,28 +315,73 @@ impl<'a, M: Mapping> Run<'a, M> {
                 self.trim(request);
                 continue;
             }
-            let (arrived, closed) = self.arrivals.next();
-            let done = self.serve(request, arrived)?;
-            if closed {
-                self.arrivals.completed(done);
-            }
-            self.record(request.action, arrived, done);
+            let (arrived, slot) = loop {
+                let admission_ns = self.next_admission_ns();
+                match self.arrivals.next(admission_ns.unwrap_or(u64::MAX)) {
+                    Some(next) => break next,
+                    None => self.admit(admission_ns)?,
+                }
+            };
+            self.arrive(Waiting { request, arrived_ns: arrived, slot })?;
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_admission_ns(&self) -> Option<u64> {
+        self.throttle.as_ref()?.next_admission_ns(self.now_ns)
+    }
+
+    /// Serves what arrives, or lets it wait.
+    #[inline]
+    fn arrive(&mut self, arrival: Waiting) -> Result<(), Full> {
+        let at_ns = arrival.arrived_ns;
+        if let (Some(throttle), Action::Write) = (&mut self.throttle, arrival.request.action) {
+            if !throttle.admits(at_ns) {
+                throttle.wait(arrival);
+                self.arrivals.completed(arrival.slot, u64::MAX);
+                self.throttled_from.get_or_insert(self.ftl.totals().host_pages);
+                return Ok(());
+            }
+            throttle.admitted(at_ns);
+        }
+        self.complete(arrival, at_ns)
+    }
+
+    /// Admits the first write that waits.
+    fn admit(&mut self, at_ns: Option<u64>) -> Result<(), Full> {
+        let Some((at_ns, throttle)) = at_ns.zip(self.throttle.as_mut()) else { return Ok(()) };
+        let Some(first) = throttle.take() else { return Ok(()) };
+        throttle.admitted(at_ns);
+        self.complete(first, at_ns)
+    }
+
+    #[inline]
+    fn complete(&mut self, arrival: Waiting, at_ns: u64) -> Result<(), Full> {
+        let done = self.serve(arrival.request, at_ns)?;
+        self.arrivals.completed(arrival.slot, done);
+        self.now_ns = self.now_ns.max(at_ns);
+        self.record(arrival.request.action, done - arrival.arrived_ns);
         Ok(())
     }
 
     fn replay_batch(&mut self) -> Result<(), Full> {
         for _ in 0..BATCH {
             let Some((arrived, request)) = self.trace.as_mut().and_then(Iterator::next) else {
+                while let Some(at_ns) = self.next_admission_ns() {
+                    self.admit(Some(at_ns))?;
+                }
                 break;
             };
+            while let Some(at_ns) = self.next_admission_ns().filter(|&at_ns| at_ns <= arrived) {
+                self.admit(Some(at_ns))?;
+            }
             self.trace_left -= 1;
             if request.action == Action::Trim {
                 self.trim(request);
                 continue;
             }
-            let done = self.serve(request, arrived)?;
-            self.record(request.action, arrived, done);
+            self.arrive(Waiting { request, arrived_ns: arrived, slot: None })?;
         }
         Ok(())
     }
@@ -327,9 +391,7 @@ impl<'a, M: Mapping> Run<'a, M> {
     }
 
     #[inline]
-    fn record(&mut self, action: Action, arrived: u64, done: u64) {
-        let latency_ns = done - arrived;
-        self.now_ns = self.now_ns.max(arrived);
+    fn record(&mut self, action: Action, latency_ns: u64) {
         self.window.requests += 1;
         self.steady_requests += u64::from(self.steady.is_some());
         if action == Action::Write {
@@ -362,8 +424,11 @@ impl<'a, M: Mapping> Run<'a, M> {
                 die
             };
             if let Some(background) = &mut self.background {
-                let idle_from_ns = self.dies.free_ns(die) + self.plan.device.idle_ns;
-                background.due.set(die, idle_from_ns);
+                background.due.set(die, self.dies.free_ns(die) + background.idle_ns);
+                if let Some(throttle) = &mut self.throttle {
+                    let collects = self.ftl.lacks_free_blocks(die, background.free_wanted);
+                    throttle.set_collects(die, collects);
+                }
             }
         }
         Ok(done)
@@ -379,6 +444,10 @@ impl<'a, M: Mapping> Run<'a, M> {
             self.dies.at(background.due.first_ns());
             let worked = self.ftl.background(die, background.free_wanted, &mut self.dies);
             background.due.set(die, if worked { self.dies.free_ns(die) } else { NEVER });
+            if let Some(throttle) = &mut self.throttle {
+                let lacks = self.ftl.lacks_free_blocks(die, background.free_wanted);
+                throttle.set_collects(die, worked && lacks);
+            }
         }
     }
 
@@ -470,6 +539,8 @@ impl<'a, M: Mapping> Run<'a, M> {
             iops_analytic: plan.analytic_iops(&config, totals.amplification()),
             erases: erases.into_iter().collect(),
             unmapped_reads: self.unmapped_reads,
+            throttled_writes: self.throttle.as_ref().map_or(0, |throttle| throttle.throttled),
+            waiting_writes: self.throttle.as_ref().map_or(0, Throttle::waiting),
             elapsed_ns: self.now_ns * scale,
             memory_bytes: self.ftl.memory_bytes(),
             digest: self.ftl.digest(),

@@ -24,6 +24,7 @@ Examples:
   blockstone flash explain                                    why flash needs garbage collection
   blockstone flash sim --raw 576G --visible 400G              the write cliff of a device
   blockstone flash sim --workload oltp --reads 70 --html cliff.html
+  blockstone flash sim --collect atomic --throttle 15000      writes throttled while dies collect
   blockstone flash sweep op=7,12.5,20,28,44 policy=greedy,fifo,d=5
   blockstone flash sweep levelling=none,20,10,5,2 --workload hot-cold=5/99
   blockstone flash cliff --raw 576G --visible 400G --write-rate 50M
@@ -197,6 +198,10 @@ pub struct SimArgs {
     /// Also simulate the device without background collection, for comparison
     #[arg(long, requires = "background")]
     pub against_active: bool,
+    /// Admit at most this many write requests per second while a die has to collect, which it then
+    /// does between them; also simulate the device without this, for comparison
+    #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with = "background")]
+    pub throttle: Option<f64>,
     /// Seed of all random choices; the same seed gives the same output
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -120,8 +120,19 @@ mod tests {
         assert_eq!("levelling=none,5".parse(), Ok(Axis::Levelling(vec![None, Some(5)])));
         assert_eq!("bad-blocks=0,2".parse(), Ok(Axis::BadBlocks(vec![0.0, 0.02])));
         for text in [
-            "op", "op=", "op=0", "op=-7", "op=nan", "policy=best", "b=0", "x=1", "levelling=0",
-            "levelling=few", "reserve=0", "bad-blocks=-1", "background=10",
+            "op",
+            "op=",
+            "op=0",
+            "op=-7",
+            "op=nan",
+            "policy=best",
+            "b=0",
+            "x=1",
+            "levelling=0",
+            "levelling=few",
+            "reserve=0",
+            "bad-blocks=-1",
+            "background=10",
         ] {
             assert!(text.parse::<Axis>().is_err(), "{text}");
         }

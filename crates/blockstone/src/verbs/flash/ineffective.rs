@@ -133,6 +133,7 @@ fn without_writes(args: &SimArgs, plan: &Plan) -> Result<()> {
         ("--program-times", !device.program_times.is_empty()),
         ("--erase-time", device.erase_time.is_some()),
         ("--suspend", device.suspend.is_some()),
+        ("--throttle", args.throttle.is_some()),
     ];
     unused.extend(all(&args.collection));
     refuse(&unused, "nothing is written", "lower --reads below 100")

@@ -47,7 +47,7 @@ pub fn simulation(
     signal: Option<&str>,
 ) -> Report {
     let Some(&(_, first)) = outcomes.first() else { return Report::default() };
-    let active = outcomes.get(1).map(|&(_, active)| active);
+    let beside = outcomes.get(1).map(|&(_, beside)| beside);
     let mut sections = vec![
         Section::new("figures", "Programs and erases").with([programs(outcomes)]),
         Section::new("latency", "Latency in the last quarter").with([latencies(outcomes)]),
@@ -63,8 +63,9 @@ pub fn simulation(
         identity: vec![words::device(first), words::collection(first), words::simulated(first)],
         cards: outcomes.iter().flat_map(|&(name, outcome)| cards(name, outcome)).collect(),
         sections,
+        warnings: words::throttling(first).into_iter().collect(),
         end: End::by(signal),
-        ..base_report("flash-sim", documents::sim(first, active, trace))
+        ..base_report("flash-sim", documents::sim(first, beside, trace))
     }
 }
 
@@ -139,7 +140,7 @@ fn cards(device: &'static str, outcome: &Outcome) -> Vec<Card> {
 }
 
 const DEVICE: Heading =
-    text("device", "device", "Empty for the only one; else with or without background collection.");
+    text("device", "device", "Empty for the only one; else how it differs from the other.");
 
 const PROGRAMS: &[Heading] = &[
     DEVICE,

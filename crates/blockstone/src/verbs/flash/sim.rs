@@ -34,9 +34,13 @@ pub fn run(args: &SimArgs, context: &Context) -> Result<Exit> {
         plan.device.background = 0.0;
         outcomes.push(simulate(&plan, trace.as_ref(), &mut watch, "without background")?);
     }
+    if plan.throttle.take().is_some() && watch.signal().is_none() {
+        outcomes.push(simulate(&plan, trace.as_ref(), &mut watch, "without throttling")?);
+    }
     watch.finish();
     let titles: &[&'static str] = match outcomes.len() {
         1 => &[""],
+        _ if args.throttle.is_some() => &["throttled", "unthrottled"],
         _ => &["background", "active"],
     };
     let named: Vec<(&'static str, &Outcome)> = titles.iter().copied().zip(&outcomes).collect();
@@ -86,6 +90,7 @@ fn plan(args: &SimArgs) -> Result<Plan> {
         scale: args.scale.unwrap_or(plain.scale),
         seed: args.seed,
         memory_limit_bytes: memory_limit(),
+        throttle: args.throttle,
         ..plain
     })
 }

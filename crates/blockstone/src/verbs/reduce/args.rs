@@ -125,6 +125,10 @@ pub struct ReduceArgs {
         help_heading = "Data sets"
     )]
     pub size: Bytes,
+    /// Blocks of 8K at the beginning of each file that no other file has, for oracle-like and
+    /// oracle-loaded: 8692 as in files of 32 GiB [default: in proportion to the size]
+    #[arg(long, value_name = "BLOCKS", requires = "generate", help_heading = "Data sets")]
+    pub head: Option<u64>,
     /// Seed of the content
     #[arg(long, default_value_t = 1, requires = "generate", help_heading = "Data sets")]
     pub seed: u64,

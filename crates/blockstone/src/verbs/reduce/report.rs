@@ -187,6 +187,7 @@ fn cards(findings: &Findings) -> Vec<Card> {
 
 /// What one screen has room for.
 fn on_screen(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Section> {
+    let identical = strips::identical(findings, scanned);
     let strips = Block::Preformatted(strips::lines(findings, scanned, style));
     let shifts = shifts(findings, scanned).into_iter().map(Block::Text);
     vec![
@@ -196,6 +197,7 @@ fn on_screen(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<Secti
         Section::new("usage", "").with(usage(findings)),
         Section::new("shifts", "").detail(Detail::Terminal).with(shifts),
         Section::new("strips", "").detail(Detail::Terminal).with([strips]),
+        Section::new("identical", "").with(identical),
     ]
 }
 

@@ -30,10 +30,14 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct SimDocument<'a> {
     #[serde(flatten)]
     simulation: Simulation<'a>,
-    /// The simulation beside it; absent without one.
+    /// The simulation without background collection; absent unless it is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Active<'_>")]
     active: Option<Active<'a>>,
+    /// The simulation without throttling; absent unless writes are throttled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Active<'_>")]
+    unthrottled: Option<Active<'a>>,
 }
 
 /// A document of its own, but for its tables, which are those of the whole.
@@ -63,6 +67,10 @@ struct Simulation<'a> {
     scale: u64,
     /// Simulated time.
     elapsed_ns: u64,
+    /// Writes that waited to be admitted, and those that still did at the end; zero unless writes
+    /// are throttled.
+    throttled_writes: u64,
+    waiting_writes: u64,
     /// Bytes of the tables.
     memory_bytes: u64,
     /// Reads of pages that hold nothing; the controller answers them.
@@ -150,12 +158,14 @@ struct Replayed<'a> {
 
 /// A simulation, and the one beside it.
 pub fn sim<'a>(
-    outcome: &'a Outcome,
-    active: Option<&'a Outcome>,
+    first: &'a Outcome,
+    beside: Option<&'a Outcome>,
     trace: Option<&'a Trace>,
 ) -> SimDocument<'a> {
-    let beside = |outcome| Active { simulation: simulation(outcome, trace), schema: title(SIM, 1) };
-    SimDocument { simulation: simulation(outcome, trace), active: active.map(beside) }
+    let other = |outcome| Active { simulation: simulation(outcome, trace), schema: title(SIM, 1) };
+    let (throttled, others) = (first.plan.throttle.is_some(), beside.map(other));
+    let (active, unthrottled) = if throttled { (None, others) } else { (others, None) };
+    SimDocument { simulation: simulation(first, trace), active, unthrottled }
 }
 
 fn simulation<'a>(outcome: &'a Outcome, trace: Option<&'a Trace>) -> Simulation<'a> {
@@ -183,6 +193,8 @@ fn simulation<'a>(outcome: &'a Outcome, trace: Option<&'a Trace>) -> Simulation<
         load: words::load(outcome),
         scale: plan.scale.into(),
         elapsed_ns: outcome.elapsed_ns,
+        throttled_writes: outcome.throttled_writes,
+        waiting_writes: outcome.waiting_writes,
         memory_bytes: outcome.memory_bytes,
         unmapped_reads: outcome.unmapped_reads,
         erases: &outcome.erases,

@@ -44,8 +44,7 @@ const WEAR: &[Heading] = &[
 
 /// A sweep, with the write rate that the device of the command line would sustain.
 pub fn sweep(points: &[Swept], iops: &[Option<f64>], seed: u64, signal: Option<&str>) -> Report {
-    let is_varied =
-        |of: fn(&Setting) -> bool| points.iter().any(|point| of(&point.setting));
+    let is_varied = |of: fn(&Setting) -> bool| points.iter().any(|point| of(&point.setting));
     let levels = is_varied(|setting| setting.levelling.is_some());
     let mut extra: Vec<(Heading, Of)> = Vec::new();
     if is_varied(|setting| setting.reserve_blocks != 1) {

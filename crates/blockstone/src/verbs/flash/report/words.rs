@@ -54,7 +54,27 @@ pub fn collection_alone(outcome: &Outcome) -> String {
     } else {
         String::new()
     };
-    format!("{}, {pace}{background}", device.policy)
+    let throttled = match outcome.plan.throttle {
+        Some(rate) => format!(", {} writes per second admitted meanwhile", three_digits(rate)),
+        None => String::new(),
+    };
+    format!("{}, {pace}{background}{throttled}", device.policy)
+}
+
+/// What makes throttling pointless.
+pub fn throttling(outcome: &Outcome) -> Option<String> {
+    let rate = three_digits(outcome.plan.throttle?);
+    match (outcome.throttled_writes, outcome.waiting_writes) {
+        (0, _) => Some(format!(
+            "no write was throttled: no die had to collect, or fewer than {rate} writes arrived \
+             per second"
+        )),
+        (_, waiting) if waiting > u64::from(outcome.plan.queue_depth) => Some(format!(
+            "{} writes still waited at the end: more than {rate} arrived per second",
+            thousands(waiting as i64)
+        )),
+        _ => None,
+    }
 }
 
 pub fn simulated(outcome: &Outcome) -> String {

@@ -1,8 +1,10 @@
 //! Where copies lie: a line of characters a file, from its beginning to its end.
 
-use blockstone_reduce::counter::{Strip, StripBin};
+use blockstone_base::units::{Bytes, thousands};
+use blockstone_reduce::counter::{Run, Strip, StripBin};
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::scanned::Scanned;
+use blockstone_reduce::sets::FileId;
 
 use blockstone_report::render::terminal::Style;
 use blockstone_report::render::terminal::columns::Columns;
@@ -21,6 +23,43 @@ const CROSS_FILE: char = 'x';
 const ZERO: char = '·';
 /// A part of which no content was kept.
 const NOTHING: char = ' ';
+
+/// Which files are the same as another from some block on to their ends; the first ones. Nothing
+/// where only a part of the contents is known.
+pub fn identical(findings: &Findings, scanned: &Scanned) -> Vec<String> {
+    if findings.grids[findings.primary].share < 1.0 {
+        return Vec::new();
+    }
+    let block_bytes = u64::from(findings.model.block_bytes);
+    let blocks = |file: FileId| {
+        scanned.files.get(file as usize).map(|file| file.bytes.div_ceil(block_bytes))
+    };
+    let mut runs: Vec<&Run> = findings.runs.iter().collect();
+    runs.retain(|run| {
+        run.file != run.original
+            && run.start == run.original_start
+            && blocks(run.file) == Some(run.start + run.blocks)
+            && blocks(run.file) == blocks(run.original)
+    });
+    runs.sort_by_key(|run| (run.original, run.file));
+    let name = |file| words::name(scanned, file, NAME_WIDTH);
+    let line = |run: &&Run| match run.start {
+        0 => format!("files {} and {} are identical", name(run.original), name(run.file)),
+        start => format!(
+            "files {} and {} are identical from block {} on ({})",
+            name(run.original),
+            name(run.file),
+            thousands(start as i64),
+            Bytes(start * block_bytes)
+        ),
+    };
+    let mut lines: Vec<String> = runs.iter().take(FILES_MAX).map(line).collect();
+    let more = runs.len().saturating_sub(FILES_MAX);
+    if more > 0 {
+        lines.push(format!("… and {more} more"));
+    }
+    lines
+}
 
 /// The legend and the lines; nothing if no file has blocks.
 pub fn lines(findings: &Findings, scanned: &Scanned, style: &Style) -> Vec<String> {

@@ -289,8 +289,8 @@ fn in_words(noise: &Noise) -> String {
     let latency = noise.latency.as_ref().map_or_else(
         || "–".to_owned(),
         |latency| {
-            let [p50, p99] = [latency.ns_p50, latency.ns_p99]
-                .map(|ns| optional(ns, |ns| format_ns(ns as f64)));
+            let [p50, p99] =
+                [latency.ns_p50, latency.ns_p99].map(|ns| optional(ns, |ns| format_ns(ns as f64)));
             format!("mean {}, p50 {p50}, p99 {p99}", format_ns(latency.ns_mean))
         },
     );
