@@ -85,8 +85,7 @@ pub struct Budget {
     short: Nanos,
     /// For each headline, all its windows together.
     confirm: Nanos,
-    /// How many windows confirm a headline, spaced apart: what a rate does over seconds shows only
-    /// between windows (Kalibera and Jones, Rigorous benchmarking in reasonable time, ISMM 2013).
+    /// Of a headline, spaced apart: what a rate does over seconds shows only between them.
     windows: u32,
     open_loop: Nanos,
     rounds: u32,
@@ -220,8 +219,7 @@ pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> 
     Step { warm_up: budget.warm_up, ..Step::new(label, Group::Confirm, load, window) }
 }
 
-/// The windows of the headlines: all headlines once, then all of them again, so that the windows of
-/// each lie apart.
+/// The windows of all headlines in turn, so that those of each lie apart.
 pub fn spaced(settings: &Settings, headlines: &[Step]) -> Vec<Step> {
     let windows = budget(settings.thoroughness).windows;
     let window = |repeat: u32, step: &Step| {
@@ -238,9 +236,8 @@ pub const CONCLUSION: Nanos = Nanos::millis(1_000);
 
 /// The longest time all `confirm` steps of a run may take together.
 pub fn confirm_limit(thoroughness: Thoroughness) -> Nanos {
-    let budget = budget(thoroughness);
-    let warm_ups = u64::from(budget.windows) * budget.warm_up.get();
-    Nanos(HEADLINES * (budget.confirm.get() + warm_ups))
+    let Budget { confirm, windows, warm_up, .. } = budget(thoroughness);
+    Nanos(HEADLINES * (confirm.get() + u64::from(windows) * warm_up.get()))
 }
 
 /// How far a file may grow in one phase; the phase ends there, so it must outlast the window.
@@ -250,11 +247,8 @@ pub fn append_span(span: Bytes) -> u64 {
 
 /// Where commits go. A device has no room for a second file: there they go where its blocks are.
 pub fn commit_file(access: Access, has_log: bool) -> FileRole {
-    match access {
-        Access::Append => FileRole::Append,
-        _ if has_log => FileRole::Log,
-        _ => FileRole::Main,
-    }
+    let overwritten = if has_log { FileRole::Log } else { FileRole::Main };
+    if access == Access::Append { FileRole::Append } else { overwritten }
 }
 
 struct Planner<'a> {

@@ -17,7 +17,8 @@ use crate::workspace::output_of;
 const TRIALS: u32 = 2_000;
 
 /// Percent of intervals that hold the truth; windows of one second as `calibrate` measures them,
-/// of 30 as `run` does, and three windows 5 s from one to the next, which confirm a headline of `calibrate`.
+/// of 30 as `run` does, and three windows, 5 s from one to the next, which confirm a headline of
+/// `calibrate`.
 const COLUMNS: &[Column] = &[
     column("mean_fixed_1s", "rate\n1 s", 1),
     column("mean_run_30s", "rate\n30 s", 1),
