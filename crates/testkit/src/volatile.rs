@@ -18,7 +18,7 @@ use crate::tool::tool;
 const START_WITHIN: Duration = Duration::from_secs(10);
 const SOCKET: &str = "socket";
 
-/// What the device does with its cache when it is told to flush it.
+/// How the device handles a flush request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
     /// Writes it back, as it should.

@@ -26,7 +26,7 @@ fn array() -> DiskArray {
     DiskArray::new((0..DISKS).map(disk).collect()).unwrap()
 }
 
-/// The document of a run of so many sessions of a kind.
+/// The JSON document of a run with this number of sessions of one kind.
 fn measured(place: &Place, array: &DiskArray, kind: &str, redundancy: &str) -> Value {
     let mut command = place.within(array.command(blockstone_binary()), "run");
     command.args([

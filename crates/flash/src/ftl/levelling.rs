@@ -2,7 +2,7 @@
 
 use super::{Ftl, Mapping, State};
 
-/// At least so many victims are collected for space before the next one for wear.
+/// Minimum number of victims collected for space between two collected for wear levelling.
 const BETWEEN: u32 = 2;
 /// Worn blocks are compared each time this part of a group's blocks was collected.
 const LOOKS: u32 = 32;

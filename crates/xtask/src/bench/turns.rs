@@ -211,7 +211,7 @@ impl Drop for Standing {
 mod tests {
     use super::*;
 
-    /// Ten turns of 1,000 reads, so many of them with the kernel's half on another processor.
+    /// Ten turns of 1,000 reads; in `elsewhere` of them the kernel ran on another processor.
     fn tally(cpu_ns: u64, elsewhere: usize) -> Tally {
         let turn = |number: usize| {
             let cpu_ns = if number < elsewhere { 70_000 } else { cpu_ns };

@@ -13,7 +13,7 @@ use super::Lab;
 use crate::goals::{Column, Goal, Point, Results, column};
 
 const SEEDS: u64 = 2000;
-/// Within so many seeds a planted bug must show.
+/// A planted bug must be found within this number of seeds.
 const MUTATION_SEEDS: u64 = 500;
 
 const COLUMNS: &[Column] = &[

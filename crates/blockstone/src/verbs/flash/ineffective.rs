@@ -139,7 +139,7 @@ fn without_writes(args: &SimArgs, plan: &Plan) -> Result<()> {
     refuse(&unused, "nothing is written", "lower --reads below 100")
 }
 
-/// What depends on how requests arrive: so many in flight, or so many per second.
+/// Refuses options that the request rates of the plan make ineffective.
 fn at_rates(args: &SimArgs, plan: &Plan) -> Result<()> {
     let is_closed = |phase: &blockstone_flash::simulate::Phase| phase.pace == Rate::Closed;
     if !plan.phases.iter().any(is_closed) {
