@@ -39,6 +39,11 @@ impl Estimate {
 
     /// Whether nothing is known but that it is at least `value`.
     pub fn is_lower_bound(&self) -> bool {
+        self.is_open_above() && self.low >= self.value
+    }
+
+    /// Whether its interval has a lower end only.
+    pub fn is_open_above(&self) -> bool {
         self.high == f64::INFINITY && self.low > 0.0
     }
 

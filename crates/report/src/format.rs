@@ -32,9 +32,15 @@ pub fn number(value: f64, unit: &str) -> String {
     }
 }
 
-/// Both ends of the interval: `75,900 – 76,920`. Empty when one sample gave it no width.
+/// What stands before the number of an estimate: a lower bound is shown as one.
+pub fn sign(estimate: &Estimate) -> &'static str {
+    if estimate.is_lower_bound() { "≥ " } else { "" }
+}
+
+/// Both ends of the interval: `75,900 – 76,920`, or `≥ 75,900` where it has a lower end only. Empty
+/// when one sample gave it no width.
 pub fn interval(estimate: &Estimate, unit: &str) -> String {
-    if estimate.is_lower_bound() {
+    if estimate.is_open_above() && !estimate.is_lower_bound() {
         return format!("≥ {}", number(estimate.low, unit));
     }
     if !has_interval(estimate) {
@@ -81,10 +87,9 @@ pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String 
 pub fn value(value: &Value, measure: Measure) -> String {
     let number = match value {
         Value::Number(number) => *number,
-        Value::Estimate(estimate) if estimate.is_lower_bound() => {
-            return format!("≥ {}", self::value(&estimate.low.into(), measure));
+        Value::Estimate(estimate) => {
+            return format!("{}{}", sign(estimate), self::value(&estimate.value.into(), measure));
         }
-        Value::Estimate(estimate) => estimate.value,
         Value::Text(text) => return text.clone(),
         Value::Missing(missing) => return absent(*missing).to_owned(),
     };
@@ -237,8 +242,11 @@ mod tests {
     #[test]
     fn a_lower_bound_is_shown_as_one() {
         let bound = Estimate::at_least(5e6, 9, 1);
-        assert_eq!((plus_minus(&bound), interval(&bound, "ns")), (String::new(), "≥ 5 ms".into()));
+        assert_eq!((plus_minus(&bound), interval(&bound, "ns")), (String::new(), String::new()));
         assert_eq!(value(&bound.into(), Measure::Nanoseconds), "≥ 5 ms");
+        let open = Estimate { low: 4e6, ..bound };
+        assert_eq!((plus_minus(&open), interval(&open, "ns")), (String::new(), "≥ 4 ms".into()));
+        assert_eq!(value(&open.into(), Measure::Nanoseconds), "5 ms");
     }
 
     #[test]

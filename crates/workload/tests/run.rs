@@ -132,7 +132,7 @@ fn begin(orders: Orders, parameters: &Parameters) -> (Arc<Scripted>, Running) {
 }
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(20);
+    let patience = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < patience, "{what}");
         thread::sleep(Duration::from_millis(1));
@@ -333,7 +333,8 @@ fn thousands_of_sessions_start_and_stop() {
     let service = Duration::from_millis(5);
     let (scripted, running) = begin(Orders { service, ..Orders::default() }, &parameters);
     wait_until("all have sent", || scripted.first.lock().unwrap().len() == 2048);
-    let outcome = running.stop(GRACE);
+    // Where other programs use the processors, 2,048 threads take seconds to end.
+    let outcome = running.stop(12 * GRACE);
     assert_eq!((outcome.stuck_sessions, outcome.failed_sessions), (0, 0));
 }
 

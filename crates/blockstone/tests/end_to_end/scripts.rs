@@ -18,7 +18,10 @@ fn one_run_gives_figures_report_listing_and_comparison() {
     for name in ["max_iops", "max_mbps", "actual_latency_ns_mean", "commit_latency_ns_p50"] {
         let value = document["summary"][name].as_f64().unwrap();
         let interval = &document["summary"][format!("{name}_interval")];
-        let (low, high) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
+        // On a disk whose speed wanders, a few seconds leave a latency open above: null.
+        let high = interval[1].as_f64().unwrap_or(f64::INFINITY);
+        assert!(high.is_finite() || name.contains("latency"), "{name}: {interval}");
+        let low = interval[0].as_f64().unwrap();
         assert!(value > 0.0 && low <= value && value <= high, "{name}: {low} {value} {high}");
     }
     let verdict = &document["verdicts"][0];

@@ -76,12 +76,12 @@ fn with_interval(card: &Card, value: &str, style: &Style) -> String {
     if !card.condemned_by.is_empty() {
         return style.struck(value);
     }
-    let interval = if card.estimate.is_lower_bound() {
-        format!("({})", format::interval(&card.estimate, &card.unit))
-    } else {
-        format::plus_minus(&card.estimate)
+    let interval = match format::interval(&card.estimate, &card.unit) {
+        least if card.estimate.is_open_above() && !least.is_empty() => format!("({least})"),
+        _ => format::plus_minus(&card.estimate),
     };
-    format!("{} {}", style.bold(value), style.dim(&interval)).trim_end().to_owned()
+    let value = format!("{}{value}", format::sign(&card.estimate));
+    format!("{} {}", style.bold(&value), style.dim(&interval)).trim_end().to_owned()
 }
 
 /// The figures, one line for each group where the terminal is wide enough, else one line each.

@@ -43,7 +43,11 @@ pub fn groups(report: &Report) -> Vec<Group> {
 fn card(card: &report::Card, report: &Report) -> Card {
     Card {
         title: card.title.to_string(),
-        value: format::number(card.estimate.value, &card.unit),
+        value: format!(
+            "{}{}",
+            format::sign(&card.estimate),
+            format::number(card.estimate.value, &card.unit)
+        ),
         unit: match &*card.unit {
             "ns" => String::new(),
             unit => if card.words.is_empty() { unit } else { &*card.words }.to_owned(),
