@@ -21,15 +21,17 @@ pub fn rate(ticks: &[(u64, u64)]) -> Result<Estimate, Missing> {
 }
 
 /// Growth of one counter for each unit of another, at the ticks at which the other moved, with the
-/// interval of the slices between them. [`Missing::Unknown`] with fewer than three
-/// such ticks.
+/// interval of the slices between them. Its samples are what the slower of both counted: commits
+/// rather than nanoseconds. [`Missing::Unknown`] with fewer than three such ticks.
 pub fn slope(of: &[(u64, u64)], by: &[(u64, u64)]) -> Result<Estimate, Missing> {
     let of: BTreeMap<u64, u64> = of.iter().copied().collect();
     let pairs = by.iter().filter_map(|(t_ns, by)| Some((*by, *of.get(t_ns)?)));
     let mut pairs: Vec<(u64, u64)> = pairs.collect();
     // Processor time is read less often than the rest when there are thousands of threads.
     pairs.dedup_by_key(|(by, _)| *by);
-    rate(&pairs).map(|per_billion| per_billion.scaled(1e-9))
+    let per_unit = rate(&pairs)?.scaled(1e-9);
+    let grown = pairs.first().zip(pairs.last()).map_or(0, |(first, last)| last.0 - first.0);
+    Ok(Estimate { samples: per_unit.samples.min(grown), ..per_unit })
 }
 
 impl Interval<'_> {
@@ -118,7 +120,7 @@ mod tests {
         let by: Track = (0..20).map(|i| (i, i / 2 * 10)).collect();
         let of: Track = (0..20).map(|i| (i, i / 2 * 70)).collect();
         let seven = slope(&of, &by).unwrap();
-        assert!((seven.value - 7.0).abs() < 1e-9, "{seven:?}");
+        assert!((seven.value - 7.0).abs() < 1e-9 && seven.samples == 90, "{seven:?}");
         assert_eq!(slope(&of, &[(0, 1), (1, 1), (2, 1)]), Err(Missing::Unknown), "it stood still");
     }
 }
