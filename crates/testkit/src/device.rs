@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TestkitError;
 use crate::file::FileKind;
-use crate::lease::{self, DISK_ROOT, Lease};
+use crate::lease::{self, DISK_ROOT, Lease, MEMORY_ROOT};
 use crate::throttle::{Caps, Controller, Throttle};
 use crate::tool::{control_text, tool};
 
@@ -43,8 +43,12 @@ named! {
     FileSystem {
         /// ext4, from some MiB on.
         Ext4 = "ext4",
+        /// ext4 that writes data to its journal first, from some MiB on: no request is direct.
+        Ext4DataJournal = "ext4-data-journal",
         /// XFS, from 300 MiB on.
         Xfs = "xfs",
+        /// btrfs, from 128 MiB on: it serves direct writes of files with checksums from its cache.
+        Btrfs = "btrfs",
     }
 }
 
@@ -54,15 +58,43 @@ impl FileSystem {
     /// keeps no blocks for root, so that full means full.
     fn make(self, device: &Path) -> Result<(), TestkitError> {
         let arguments: &[&str] = match self {
-            Self::Ext4 => {
+            Self::Ext4 | Self::Ext4DataJournal => {
                 &["-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"]
             }
-            Self::Xfs => &["-q", "-f", "-K"],
+            Self::Xfs | Self::Btrfs => &["-q", "-f", "-K"],
         };
         let mut words: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         words.push(device.as_os_str());
-        tool(&format!("mkfs.{}", self.name()), &words).map(drop)
+        tool(&format!("mkfs.{}", self.kernel_name()), &words).map(drop)
     }
+
+    const fn kernel_name(self) -> &'static str {
+        match self {
+            Self::Ext4DataJournal => "ext4",
+            other => other.name(),
+        }
+    }
+
+    fn mount(self, device: &Path, at: &Path) -> Result<(), TestkitError> {
+        let mut words = vec!["-t", self.kernel_name()];
+        if self == Self::Ext4DataJournal {
+            words.extend(["-o", "data=journal"]);
+        }
+        let mut words: Vec<&OsStr> = words.into_iter().map(OsStr::new).collect();
+        words.extend([device.as_os_str(), at.as_os_str()]);
+        tool("mount", &words).map(drop)
+    }
+}
+
+/// What a loop device stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// A file on a disk, past its page cache.
+    Disk,
+    /// A file on a disk, through its page cache, as a host caches the disks of its guests.
+    PageCache,
+    /// A file on a tmpfs.
+    Memory,
 }
 
 /// A loop device that is removed, with all that belongs to it, when it goes out of scope, unless it
@@ -78,12 +110,18 @@ pub struct LoopDevice {
 impl LoopDevice {
     /// Makes one for the life of the value.
     pub fn create(spec: DeviceSpec) -> Result<Self, TestkitError> {
-        Self::build(Lease::acquire(Path::new(DISK_ROOT))?, spec)
+        Self::create_on(Backing::Disk, spec)
+    }
+
+    /// Makes one that stands on something else than a disk.
+    pub fn create_on(backing: Backing, spec: DeviceSpec) -> Result<Self, TestkitError> {
+        let root = if backing == Backing::Memory { MEMORY_ROOT } else { DISK_ROOT };
+        Self::build(Lease::acquire(Path::new(root))?, backing, spec)
     }
 
     /// Makes one under a name; it stays until [`LoopDevice::remove_kept`].
     pub fn create_kept(name: &str, spec: DeviceSpec) -> Result<Self, TestkitError> {
-        let made = Self::build(Lease::keep(Path::new(DISK_ROOT), name)?, spec);
+        let made = Self::build(Lease::keep(Path::new(DISK_ROOT), name)?, Backing::Disk, spec);
         if made.is_err() {
             Self::remove_kept(name)?;
         }
@@ -115,16 +153,15 @@ impl LoopDevice {
         Lease::find(Path::new(DISK_ROOT), name)?.remove()
     }
 
-    fn build(lease: Lease, spec: DeviceSpec) -> Result<Self, TestkitError> {
+    fn build(lease: Lease, on: Backing, spec: DeviceSpec) -> Result<Self, TestkitError> {
         let backing = lease.dir().join(lease::BACKING);
         FileKind::Real.create(&backing, spec.size)?;
-        let device = attach(&backing)?;
+        let device = attach(&backing, on == Backing::Disk)?;
         if let Some(file_system) = spec.file_system {
             file_system.make(&device)?;
             let mount = lease.dir().join(lease::MOUNT);
             fs::create_dir(&mount).map_err(TestkitError::file("create", &mount))?;
-            let words = ["-t".as_ref(), file_system.name().as_ref(), device.as_os_str()];
-            tool("mount", &[&words[..], &[mount.as_os_str()]].concat())?;
+            file_system.mount(&device, &mount)?;
         }
         let throttle = match Controller::detect() {
             Some(controller) => Some(Throttle::create(&controller, &lease.name())?),
@@ -219,14 +256,15 @@ impl LoopDevice {
     }
 }
 
-/// Attaches the file to a free loop device that bypasses the page cache of the file.
-fn attach(backing: &Path) -> Result<PathBuf, TestkitError> {
-    let words = ["--find", "--show", "--direct-io=on"].map(OsStr::new);
+/// Attaches the file to a free loop device, which bypasses the page cache of the file if `direct`.
+fn attach(backing: &Path, direct: bool) -> Result<PathBuf, TestkitError> {
+    let direct_io = if direct { "--direct-io=on" } else { "--direct-io=off" };
+    let words = ["--find", "--show", direct_io].map(OsStr::new);
     let device = tool("losetup", &[&words[..], &[backing.as_os_str()]].concat())?;
     let name = device.trim_start_matches("/dev/");
-    let direct = control_text(Path::new(&format!("/sys/block/{name}/loop/dio")))?;
+    let is_direct = control_text(Path::new(&format!("/sys/block/{name}/loop/dio")))? == "1";
     let device = PathBuf::from(device);
-    if direct != "1" {
+    if direct && !is_direct {
         return Err(TestkitError::Buffered { device, backing: backing.to_owned() });
     }
     Ok(device)

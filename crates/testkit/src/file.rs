@@ -76,7 +76,7 @@ impl ScratchDir {
 
     /// In memory, on /dev/shm: `O_DIRECT` succeeds there and reaches no device.
     pub fn in_memory() -> Result<Self, TestkitError> {
-        Self::under("/dev/shm/blockstone-testkit")
+        Self::under(lease::MEMORY_ROOT)
     }
 
     fn under(root: &str) -> Result<Self, TestkitError> {

@@ -21,6 +21,9 @@ use crate::tool::{control, control_text, tool};
 /// On a disk, because tests of storage in memory would test memory.
 pub(crate) const DISK_ROOT: &str = "/var/tmp/blockstone-testkit";
 
+/// In memory: `O_DIRECT` succeeds there and reaches no device.
+pub(crate) const MEMORY_ROOT: &str = "/dev/shm/blockstone-testkit";
+
 const OWNER: &str = "owner";
 const KEPT: &str = "kept";
 pub(crate) const BACKING: &str = "backing";

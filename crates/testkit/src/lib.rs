@@ -44,7 +44,7 @@ mod zram;
 
 pub use array::DiskArray;
 pub use binary::{Ran, blockstone_binary, build, run};
-pub use device::{DeviceSpec, FileSystem, LoopDevice};
+pub use device::{Backing, DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;
 pub use file::{FileKind, ScratchDir};
 pub use hog::CpuHog;

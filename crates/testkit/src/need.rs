@@ -67,6 +67,8 @@ needs! {
     Duperemove "duperemove" ["duperemove"]
     /// The XFS file system and its mkfs.
     Xfs "xfs" ["xfsprogs"]
+    /// The btrfs file system and its mkfs.
+    Btrfs "btrfs" ["btrfs-progs"]
     /// A file system in memory, mounted at /dev/shm.
     Tmpfs "tmpfs" []
     /// A browser that can draw a page without a display.
@@ -114,12 +116,8 @@ impl Need {
                 Ok(_) => Capability::Full,
                 Err(error) => Capability::degraded(format!("io_uring_setup fails: {error}")),
             },
-            Self::Xfs => root_and(|| {
-                programs(&["mkfs.xfs"])?;
-                let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
-                let listed = known.lines().any(|line| line.trim() == "xfs");
-                listed.then_some(()).ok_or("the kernel does not list xfs".to_owned())
-            }),
+            Self::Xfs => root_and(|| file_system("xfs")),
+            Self::Btrfs => root_and(|| file_system("btrfs")),
             Self::Tmpfs => {
                 // TMPFS_MAGIC, linux/magic.h.
                 let kind = rustix::fs::statfs("/dev/shm").map(|found| found.f_type);
@@ -299,6 +297,14 @@ fn programs(names: &[&str]) -> Result<(), String> {
         Some(name) => Err(format!("{name} is not installed")),
         None => Ok(()),
     }
+}
+
+/// Its mkfs, and the kernel's part.
+fn file_system(name: &str) -> Result<(), String> {
+    programs(&[&format!("mkfs.{name}")])?;
+    let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    let listed = known.lines().any(|line| line.trim() == name);
+    listed.then_some(()).ok_or_else(|| format!("the kernel does not list {name}"))
 }
 
 fn exists(path: &str, why: &str) -> Result<(), String> {

@@ -153,7 +153,7 @@ fn combined(limits: &[Limit]) -> Result<Caps> {
 
 fn file_system(text: &str) -> Result<FileSystem, String> {
     let found = FileSystem::ALL.iter().find(|file_system| file_system.name() == text);
-    found.copied().ok_or_else(|| "ext4 and xfs are known".to_owned())
+    found.copied().ok_or_else(|| "ext4, ext4-data-journal, xfs and btrfs are known".to_owned())
 }
 
 #[cfg(test)]

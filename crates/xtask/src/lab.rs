@@ -11,6 +11,7 @@ mod reduce;
 mod redundancy;
 mod registry;
 mod verb_cost;
+mod zoo;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

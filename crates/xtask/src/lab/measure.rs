@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use blockstone_testkit::{DeviceSpec, DiskArray, LoopDevice, ScratchDir, build};
@@ -15,13 +15,19 @@ use crate::workspace::line;
 /// Ran but not trustworthy: a run that finds the cap it is given says so, and that is no failure.
 const NOT_TRUSTWORTHY: i32 = 3;
 
+/// The built binary, and where it keeps recordings.
+#[derive(Debug)]
+pub struct Product<'a> {
+    lab: &'a Lab,
+    binary: PathBuf,
+    scratch: ScratchDir,
+}
+
 /// Devices of known limits, and the product to measure them with.
 #[derive(Debug)]
 pub struct Rig<'a> {
-    lab: &'a Lab,
+    product: Product<'a>,
     array: DiskArray,
-    binary: PathBuf,
-    scratch: ScratchDir,
 }
 
 /// What `blockstone run --json` said.
@@ -34,18 +40,69 @@ pub struct Waits {
     pub time_ms: f64,
 }
 
+impl<'a> Product<'a> {
+    pub fn build(lab: &'a Lab) -> Result<Self> {
+        eprintln!("building blockstone");
+        let binary = build(&["--release", "--package", "blockstone", "--bin", "blockstone"])?;
+        Ok(Self { lab, binary, scratch: ScratchDir::on_disk()? })
+    }
+
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    /// A directory on a disk, empty but for what this value keeps there.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    pub fn runs_dir(&self) -> &Path {
+        self.lab.options.runs_dir.as_deref().unwrap_or(self.scratch.path())
+    }
+
+    /// Says what is done next, unless the end was asked for.
+    pub fn begin(&self, what: &str) -> Result<()> {
+        self.lab.interrupt.check()?;
+        eprintln!("{what}");
+        Ok(())
+    }
+
+    /// The JSON document that the command prints.
+    pub fn document(&self, command: &mut Command) -> Result<Value> {
+        self.document_while(command, |_| Ok(()))
+    }
+
+    /// The JSON document that the command prints, while `meanwhile` acts on its process.
+    pub fn document_while(
+        &self,
+        command: &mut Command,
+        meanwhile: impl FnOnce(&Child) -> Result<()>,
+    ) -> Result<Value> {
+        let path = self.scratch.path().join("document.json");
+        let output = File::create(&path).with_context(|| format!("create {}", path.display()))?;
+        command.stdin(Stdio::null()).stdout(output).process_group(0);
+        let mut child = command.spawn().with_context(|| format!("start {}", line(command)))?;
+        let done = meanwhile(&child);
+        let status = self.lab.interrupt.wait(&mut child)?;
+        done?;
+        let judged = status.success() || status.code() == Some(NOT_TRUSTWORTHY);
+        ensure!(judged, "`{}` failed with {status}", line(command));
+        let text = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("understand {}", line(command)))
+    }
+}
+
 impl<'a> Rig<'a> {
     /// Builds the product, then these devices, full of random data.
     pub fn set_up(lab: &'a Lab, specs: Vec<DeviceSpec>) -> Result<Self> {
-        eprintln!("building blockstone");
-        let binary = build(&["--release", "--package", "blockstone", "--bin", "blockstone"])?;
+        let product = Product::build(lab)?;
         eprintln!("making {} devices", specs.len());
         let mut disks = Vec::with_capacity(specs.len());
         for spec in specs {
             lab.interrupt.check()?;
             disks.push(LoopDevice::create(spec)?);
         }
-        Ok(Self { lab, array: DiskArray::new(disks)?, binary, scratch: ScratchDir::on_disk()? })
+        Ok(Self { product, array: DiskArray::new(disks)? })
     }
 
     /// With empty devices, on which a run may make its files.
@@ -60,50 +117,34 @@ impl<'a> Rig<'a> {
 
     /// `blockstone run` with these arguments on all devices, which it leaves empty for the next.
     pub fn run(&self, what: &str, arguments: &[&str]) -> Result<Run> {
-        self.lab.interrupt.check()?;
-        eprintln!("{what}");
-        let mut command = self.array.command(&self.binary);
-        let options = &self.lab.options;
-        command.args(["run", "--json", "--run-time", &format!("{}s", options.seconds)]);
-        command.arg("--runs-dir").arg(self.runs_dir());
+        self.product.begin(what)?;
+        let mut command = self.array.command(self.product.binary());
+        let seconds = self.product.lab.options.seconds;
+        command.args(["run", "--json", "--run-time", &format!("{seconds}s")]);
+        command.arg("--runs-dir").arg(self.product.runs_dir());
         command.args(arguments);
         for disk in self.disks() {
             command.arg("--destroy").arg(disk);
         }
-        self.document(&mut command).map(Run)
+        self.product.document(&mut command).map(Run)
     }
 
     /// `blockstone calibrate --quick` of a device; the recording.
     pub fn calibrate(&self, what: &str, disk: &Path) -> Result<PathBuf> {
-        self.lab.interrupt.check()?;
-        eprintln!("{what}");
-        let mut command = self.array.command(&self.binary);
-        command.args(["calibrate", "--quick", "--json", "--runs-dir"]).arg(self.runs_dir());
-        let document = self.document(command.arg(disk))?;
+        self.product.begin(what)?;
+        let (mut command, runs_dir) =
+            (self.array.command(self.product.binary()), self.product.runs_dir());
+        command.args(["calibrate", "--quick", "--json", "--runs-dir"]).arg(runs_dir);
+        let document = self.product.document(command.arg(disk))?;
         let id = document["id"].as_str().context("find the id of the recording")?;
-        Ok(self.runs_dir().join(id))
+        Ok(runs_dir.join(id))
     }
 
     /// `blockstone compare` of two recordings.
     pub fn compare(&self, a: &Path, b: &Path) -> Result<Value> {
-        self.lab.interrupt.check()?;
-        self.document(Command::new(&self.binary).args(["compare", "--json"]).arg(a).arg(b))
-    }
-
-    fn runs_dir(&self) -> &Path {
-        self.lab.options.runs_dir.as_deref().unwrap_or(self.scratch.path())
-    }
-
-    fn document(&self, command: &mut Command) -> Result<Value> {
-        let path = self.scratch.path().join("document.json");
-        let output = File::create(&path).with_context(|| format!("create {}", path.display()))?;
-        command.stdin(Stdio::null()).stdout(output).process_group(0);
-        let mut child = command.spawn().with_context(|| format!("start {}", line(command)))?;
-        let status = self.lab.interrupt.wait(&mut child)?;
-        let judged = status.success() || status.code() == Some(NOT_TRUSTWORTHY);
-        ensure!(judged, "`{}` failed with {status}", line(command));
-        let text = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-        serde_json::from_slice(&text).with_context(|| format!("understand {}", line(command)))
+        self.product.lab.interrupt.check()?;
+        let mut command = Command::new(self.product.binary());
+        self.product.document(command.args(["compare", "--json"]).arg(a).arg(b))
     }
 }
 

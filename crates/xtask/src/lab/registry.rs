@@ -2,7 +2,7 @@
 
 use blockstone_testkit::Need;
 
-use super::{Lab, comparison, coverage, durability, reduce, redundancy, verb_cost};
+use super::{Lab, comparison, coverage, durability, reduce, redundancy, verb_cost, zoo};
 use crate::goals::Entry;
 
 pub const ALL: &[Entry<Lab>] = &[
@@ -35,6 +35,22 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "Whether equal storage is called equal: 22 calibrations, half under a cap 10 % lower",
         needs: &[Need::Root, Need::Loop, Need::Blkio],
         run: comparison::run,
+    },
+    Entry {
+        name: "zoo",
+        doc: "Whether storage that deceives is caught: 30 set-ups, and 9 honest ones beside them",
+        needs: &[
+            Need::Root,
+            Need::Loop,
+            Need::Blkio,
+            Need::Xfs,
+            Need::Btrfs,
+            Need::Tmpfs,
+            Need::Zram,
+            Need::Nbdkit,
+            Need::Postgres,
+        ],
+        run: zoo::run,
     },
     Entry {
         name: "verb-cost",

@@ -1,0 +1,313 @@
+//! The set-ups: files, memory, caches, file systems, limits, flushes, neighbours, databases.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use blockstone_base::Bytes;
+use blockstone_testkit::{
+    Backing, Caps, CpuHog, DeviceSpec, FileKind, FileSystem, LoopDevice, ScratchDir,
+    VolatileDevice, WriteCache, ZramDevice,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::{Measure, Setup};
+use crate::lab::measure::Product;
+
+const SIZE: Bytes = Bytes::mib(256);
+const NO_CAPS: Caps =
+    Caps { read_iops: None, write_iops: None, read_bytes_per_s: None, write_bytes_per_s: None };
+const MEMORY: &[&str] = &["memory-backed", "memory-test"];
+const BUFFERED: &[&str] = &["not-direct", "buffered-direct"];
+const NEIGHBOURS: &[&str] = &["noisy-neighbour", "run-queue-delay"];
+
+const fn deceptive(name: &'static str, rules: &'static [&'static str], measure: Measure) -> Setup {
+    Setup { name, rules, measure }
+}
+
+const fn honest(name: &'static str, measure: Measure) -> Setup {
+    Setup { name, rules: &[], measure }
+}
+
+pub(super) const ALL: &[Setup] = &[
+    deceptive("a file without blocks", &["hole"], |it| file(it, FileKind::Hole)),
+    deceptive("a file never written", &["unwritten"], |it| file(it, FileKind::Fallocated)),
+    deceptive("a file of zeros", &["compressible"], |it| file(it, FileKind::Zero)),
+    deceptive("a file of text", &["compressible"], |it| repeated(it, b"lorem ipsum dolor sit ")),
+    deceptive("a file of one block", &["compressible"], of_one_block),
+    honest("a file of random data", |it| file(it, FileKind::Real)),
+    deceptive("a cached file, buffered", &["memory-test"], |it| cached(it, &["--buffered"])),
+    honest("the same file, direct", |it| cached(it, &[])),
+    deceptive("a directory on a tmpfs", MEMORY, |it| {
+        calibrate_in(it, &ScratchDir::in_memory()?, &["--size", "256M"])
+    }),
+    deceptive("a loop device over a tmpfs", MEMORY, |it| on_device(it, Backing::Memory)),
+    deceptive("a zram device", MEMORY, |it| calibrate(it, ZramDevice::create(SIZE)?.device(), &[])),
+    deceptive("a disk in its host's cache", &["memory-test", "cache-suspected"], |it| {
+        on_device(it, Backing::PageCache)
+    }),
+    honest("a loop device over a disk", |it| on_device(it, Backing::Disk)),
+    deceptive("btrfs with checksums", BUFFERED, |it| in_file_system(it, FileSystem::Btrfs, None)),
+    honest("btrfs without checksums", |it| in_file_system(it, FileSystem::Btrfs, Some("+C"))),
+    deceptive("ext4 that journals data", BUFFERED, |it| {
+        in_file_system(it, FileSystem::Ext4DataJournal, None)
+    }),
+    honest("ext4", |it| in_file_system(it, FileSystem::Ext4, None)),
+    honest("XFS", |it| in_file_system(it, FileSystem::Xfs, None)),
+    deceptive("a cap of 3,000 reads a second", &["throttled"], |it| {
+        capped(it, Caps { read_iops: Some(3_000), ..NO_CAPS })
+    }),
+    deceptive("a cap of 3,137 reads a second", &["throttled"], |it| {
+        capped(it, Caps { read_iops: Some(3_137), ..NO_CAPS })
+    }),
+    deceptive("a cap of 500 writes a second", &["throttled"], |it| {
+        capped(it, Caps { write_iops: Some(500), ..NO_CAPS })
+    }),
+    deceptive("a cap of 20 MB/s read", &["throttled"], |it| {
+        capped(it, Caps { read_bytes_per_s: Some(20_000_000), ..NO_CAPS })
+    }),
+    deceptive("credits that end", &["burst", "throttled"], credits_that_end),
+    deceptive("more than its link carries", &["above-link"], |it| {
+        with_file(it, FileKind::Real, &["--link-mbps", "10"])
+    }),
+    deceptive("a cache that ignores flushes", &["lying-flush"], |it| {
+        volatile(it, WriteCache::Lying)
+    }),
+    honest("a cache that flushes", |it| volatile(it, WriteCache::Honest)),
+    deceptive("a device that fails beyond half", &["io-errors"], failing),
+    deceptive("programs on all processors", NEIGHBOURS, |it| {
+        let _hogs = CpuHog::start(8)?;
+        file(it, FileKind::Real)
+    }),
+    deceptive("another reader of the device", &["noisy-neighbour"], beside_a_reader),
+    deceptive("a process that was stopped", &["clock-pause", "unsteady"], stopped),
+    deceptive("a run in its cache", &["mostly-cached"], |it| {
+        run(it, &ScratchDir::on_disk()?, &["--cache", "512M", "--scale", "64M", "--schemas", "1"])
+    }),
+    deceptive("a run on a tmpfs", MEMORY, |it| {
+        run(it, &ScratchDir::in_memory()?, &["--scale", "64M", "--cache", "16M"])
+    }),
+    deceptive("a run beside programs", NEIGHBOURS, |it| {
+        let _hogs = CpuHog::start(8)?;
+        run(it, &ScratchDir::on_disk()?, &[])
+    }),
+    deceptive("a run under a cap", &["throttled"], run_under_a_cap),
+    honest("a run on a disk", |it| run(it, &ScratchDir::on_disk()?, &[])),
+    deceptive("SQLite that does not flush", &["unsafe-commits"], |it| {
+        sqlite(it, &["--pragma", "synchronous=off"])
+    }),
+    honest("SQLite", |it| sqlite(it, &[])),
+    deceptive("PostgreSQL that does not flush", &["unsafe-commits"], |it| {
+        database(it, "postgres:scratch", &["--pg-conf", "fsync=off"])
+    }),
+    honest("PostgreSQL", |it| database(it, "postgres:scratch", &[])),
+];
+
+/// `calibrate --quick`, or a short `run`.
+fn command(product: &Product<'_>, mut program: Command, verb: &str, words: &[&str]) -> Command {
+    program.args([verb, "--json", "--runs-dir"]).arg(product.runs_dir());
+    let short: &[&str] = if verb == "calibrate" { &["--quick"] } else { &["--run-time", "8s"] };
+    program.args(short).args(words);
+    program
+}
+
+fn calibrate(product: &Product<'_>, path: &Path, words: &[&str]) -> Result<Value> {
+    let program = Command::new(product.binary());
+    product.document(command(product, program, "calibrate", words).arg(path))
+}
+
+fn calibrate_in(product: &Product<'_>, dir: &ScratchDir, words: &[&str]) -> Result<Value> {
+    calibrate(product, dir.path(), words)
+}
+
+fn run(product: &Product<'_>, dir: &ScratchDir, words: &[&str]) -> Result<Value> {
+    let program = Command::new(product.binary());
+    product.document(command(product, program, "run", words).arg(dir.path()))
+}
+
+/// `calibrate` of a device under its caps, while `meanwhile` acts.
+fn under_caps(
+    product: &Product<'_>,
+    device: &LoopDevice,
+    words: &[&str],
+    meanwhile: impl FnOnce(&Child) -> Result<()>,
+) -> Result<Value> {
+    let program = device.command(product.binary());
+    let path = device.mount_point().unwrap_or_else(|| device.device().to_owned());
+    product.document_while(command(product, program, "calibrate", words).arg(path), meanwhile)
+}
+
+fn file(product: &Product<'_>, kind: FileKind) -> Result<Value> {
+    with_file(product, kind, &[])
+}
+
+fn with_file(product: &Product<'_>, kind: FileKind, words: &[&str]) -> Result<Value> {
+    let dir = ScratchDir::on_disk()?;
+    let path = dir.path().join("zoo.dat");
+    kind.create(&path, SIZE)?;
+    calibrate(product, &path, words)
+}
+
+/// A file that repeats `pattern`.
+fn repeated(product: &Product<'_>, pattern: &[u8]) -> Result<Value> {
+    let dir = ScratchDir::on_disk()?;
+    let path = dir.path().join("zoo.dat");
+    let mut file = File::create_new(&path).context("create a file")?;
+    let piece: Vec<u8> = pattern.iter().copied().cycle().take(1 << 20).collect();
+    for _ in 0..SIZE.get() >> 20 {
+        file.write_all(&piece).context("write a file")?;
+    }
+    file.sync_all().context("sync a file")?;
+    calibrate(product, &path, &[])
+}
+
+/// A block that does not compress, again and again.
+fn of_one_block(product: &Product<'_>) -> Result<Value> {
+    let mut block = vec![0; 8192];
+    let source = File::open("/dev/urandom");
+    source.and_then(|mut file| file.read_exact(&mut block)).context("read random bytes")?;
+    repeated(product, &block)
+}
+
+fn cached(product: &Product<'_>, words: &[&str]) -> Result<Value> {
+    let dir = ScratchDir::on_disk()?;
+    let path = dir.path().join("zoo.dat");
+    FileKind::Real.create(&path, SIZE)?;
+    warm(&path)?;
+    calibrate(product, &path, words)
+}
+
+/// Reads a whole file into the page cache.
+fn warm(path: &Path) -> Result<()> {
+    let read = File::open(path).and_then(|mut file| io::copy(&mut file, &mut io::sink()));
+    read.map(drop).with_context(|| format!("read {}", path.display()))
+}
+
+fn on_device(product: &Product<'_>, backing: Backing) -> Result<Value> {
+    let device = LoopDevice::create_on(backing, bare(NO_CAPS))?;
+    if backing == Backing::PageCache {
+        warm(&device.backing_file())?;
+    }
+    calibrate(product, device.device(), &[])
+}
+
+fn bare(caps: Caps) -> DeviceSpec {
+    DeviceSpec { size: Bytes::mib(512), file_system: None, caps }
+}
+
+fn mounted(file_system: FileSystem, caps: Caps) -> DeviceSpec {
+    DeviceSpec { size: Bytes::mib(768), file_system: Some(file_system), caps }
+}
+
+/// A directory in a file system of its own, to which chattr gives `attribute`.
+fn in_file_system(
+    product: &Product<'_>,
+    file_system: FileSystem,
+    attribute: Option<&str>,
+) -> Result<Value> {
+    let device = LoopDevice::create(mounted(file_system, NO_CAPS))?;
+    let dir = device.mount_point().context("find the mount point")?.join("data");
+    fs::create_dir(&dir).context("create a directory")?;
+    if let Some(attribute) = attribute {
+        let status = Command::new("chattr").arg(attribute).arg(&dir).status();
+        ensure!(status.context("start chattr")?.success(), "chattr {attribute} failed");
+    }
+    calibrate(product, &dir, &["--size", "256M"])
+}
+
+fn capped(product: &Product<'_>, caps: Caps) -> Result<Value> {
+    let device = LoopDevice::create(mounted(FileSystem::Ext4, caps))?;
+    under_caps(product, &device, &["--size", "256M"], |_| Ok(()))
+}
+
+/// A volume that serves 20,000 reads a second until its credits end, then 2,000.
+fn credits_that_end(product: &Product<'_>) -> Result<Value> {
+    let caps = |iops| Caps { read_iops: Some(iops), ..NO_CAPS };
+    let mut device = LoopDevice::create(bare(caps(20_000)))?;
+    let (program, path) = (device.command(product.binary()), device.device().to_owned());
+    let mut command = command(product, program, "calibrate", &[]);
+    product.document_while(command.arg(path), |_| {
+        sleep(Duration::from_secs(7));
+        Ok(device.set_caps(caps(2_000))?)
+    })
+}
+
+fn volatile(product: &Product<'_>, cache: WriteCache) -> Result<Value> {
+    let mut device = VolatileDevice::create(SIZE)?;
+    device.cut_under(&mut || ())?;
+    device.set_write_cache(cache);
+    device.power_on()?;
+    let path = device.device().context("find the device")?.to_owned();
+    let twice = path.to_str().context("read its name")?;
+    calibrate(product, &path, &["--destroy", twice])
+}
+
+fn failing(product: &Product<'_>) -> Result<Value> {
+    let device = LoopDevice::create(bare(NO_CAPS))?;
+    under_caps(product, &device, &[], |_| {
+        sleep(Duration::from_secs(5));
+        Ok(device.fail_beyond(SIZE)?)
+    })
+}
+
+/// A process that ends with this value.
+struct Beside(Child);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // Either call fails only when the process has ended by itself.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn beside_a_reader(product: &Product<'_>) -> Result<Value> {
+    const AGAIN: &str = "while [ -d /proc/$PPID ]; do \
+                         dd if=\"$0\" of=/dev/null bs=256k iflag=direct 2>/dev/null; done";
+    let device = LoopDevice::create(bare(NO_CAPS))?;
+    let mut reader = Command::new("sh");
+    reader.args([OsStr::new("-c"), AGAIN.as_ref(), device.device().as_os_str()]);
+    let reader = reader.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let _reader = Beside(reader.context("start a reader")?);
+    calibrate(product, device.device(), &[])
+}
+
+/// As a virtual machine that is paused: nothing happens for two seconds, three times.
+fn stopped(product: &Product<'_>) -> Result<Value> {
+    let device = LoopDevice::create(bare(NO_CAPS))?;
+    under_caps(product, &device, &[], |child| {
+        let pid = Pid::from_child(child);
+        for _ in 0..3 {
+            sleep(Duration::from_secs(3));
+            kill_process(pid, Signal::STOP).context("stop it")?;
+            sleep(Duration::from_secs(2));
+            kill_process(pid, Signal::CONT).context("let it go on")?;
+        }
+        Ok(())
+    })
+}
+
+fn run_under_a_cap(product: &Product<'_>) -> Result<Value> {
+    let caps = Caps { read_iops: Some(3_000), ..NO_CAPS };
+    let device = LoopDevice::create(mounted(FileSystem::Ext4, caps))?;
+    let words = ["--scale", "64M", "--cache", "16M"];
+    let mut command = command(product, device.command(product.binary()), "run", &words);
+    product.document(command.arg(device.mount_point().context("find the mount point")?))
+}
+
+fn sqlite(product: &Product<'_>, words: &[&str]) -> Result<Value> {
+    let dir = ScratchDir::on_disk()?;
+    database(product, &format!("sqlite:{}", dir.path().display()), words)
+}
+
+fn database(product: &Product<'_>, target: &str, words: &[&str]) -> Result<Value> {
+    let small = ["--target", target, "--scale", "32M", "--schemas", "2", "--threads", "2"];
+    let mut command = command(product, Command::new(product.binary()), "run", &small);
+    product.document(command.args(words).current_dir(product.scratch()))
+}
