@@ -219,7 +219,7 @@ const FAILURES: &[(&str, Spoil)] = &[
         settings.insert("plans_after".into(), plan("Bitmap Heap Scan"));
     }),
     ("memory-test", |run| run.set("process", "", "read_bytes", 8_190)),
-    ("memory-backed", |run| run.manifest.target.devices[0].name = "zram0".to_owned()),
+    ("memory-backed", |run| run.manifest.target.devices[0].name = "zram0".into()),
     ("unsafe-commits", |run| {
         let settings = &mut run.manifest.settings;
         settings.insert("server_settings".into(), json!({ "fsync": "off" }));
