@@ -1,7 +1,7 @@
 //! Commits that no flush made durable.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
-use blockstone_base::load::SyncMethod;
+use blockstone_base::load::{Op, SyncMethod};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
@@ -38,7 +38,8 @@ const COMMIT_PER_WRITE_MIN: f64 = 1.1;
 const HALF_TURN_NS: f64 = 2e6;
 
 fn check(case: &Case) -> Judgement {
-    let commits: Vec<&Point> = case.group(Group::Commit).collect();
+    let committed = |point: &&Point| point.load.op == Op::Commit;
+    let commits: Vec<&Point> = case.points.iter().filter(committed).collect();
     if commits.is_empty() {
         return Judgement::inconclusive("no commit was measured");
     }
