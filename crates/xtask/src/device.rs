@@ -153,7 +153,10 @@ fn combined(limits: &[Limit]) -> Result<Caps> {
 
 fn file_system(text: &str) -> Result<FileSystem, String> {
     let found = FileSystem::ALL.iter().find(|file_system| file_system.name() == text);
-    found.copied().ok_or_else(|| "ext4, ext4-data-journal, xfs and btrfs are known".to_owned())
+    found.copied().ok_or_else(|| {
+        let known: Vec<&str> = FileSystem::ALL.iter().map(|known| known.name()).collect();
+        format!("known: {}", known.join(", "))
+    })
 }
 
 #[cfg(test)]

@@ -47,14 +47,10 @@ pub fn run(lab: &Lab) -> Result<Results> {
     let (mut points, mut totals) = (Vec::new(), [0.0; 4]);
     for (at, setup) in ALL.iter().enumerate() {
         product.begin(&format!("{} of {}: {}", at + 1, ALL.len(), setup.name))?;
-        let document = (setup.measure)(&product).with_context(|| setup.name.to_owned())?;
-        let failed = failed_rules(&document)?;
-        eprintln!("    {}", if failed.is_empty() { "nothing".into() } else { failed.join(", ") });
-        let deceptive = !setup.rules.is_empty();
-        let caught = failed.iter().any(|rule| setup.rules.contains(&rule.as_str()));
-        let alarms = failed.iter().filter(|rule| !SURROUNDINGS.contains(&rule.as_str())).count();
-        let alarmed = !deceptive && alarms > 0;
-        let values = [deceptive, caught, alarmed].map(|yes| f64::from(u8::from(yes)));
+        let values = setup.show(&product).or_else(|error| {
+            product.begin(&format!("    not measured: {error:#}"))?;
+            anyhow::Ok([f64::NAN; 3])
+        })?;
         for (total, value) in totals.iter_mut().zip([values[0], values[1], values[2], 1.0]) {
             *total += value;
         }
@@ -68,6 +64,19 @@ pub fn run(lab: &Lab) -> Result<Results> {
         Goal::at_least("honest set-ups", all - deceptive, 8.0),
     ];
     Ok(Results { columns: COLUMNS, points, goals })
+}
+
+impl Setup {
+    /// Whether it is deceptive, was caught, and is honest but gave a false alarm: 0 or 1.
+    fn show(&self, product: &Product<'_>) -> Result<[f64; 3]> {
+        let failed = failed_rules(&(self.measure)(product)?)?;
+        eprintln!("    {}", if failed.is_empty() { "nothing".into() } else { failed.join(", ") });
+        let is_deceptive = !self.rules.is_empty();
+        let is_caught = failed.iter().any(|rule| self.rules.contains(&rule.as_str()));
+        let alarms = failed.iter().any(|rule| !SURROUNDINGS.contains(&rule.as_str()));
+        let found = [is_deceptive, is_deceptive && is_caught, !is_deceptive && alarms];
+        Ok(found.map(|yes| f64::from(u8::from(yes))))
+    }
 }
 
 /// The rules that failed, whatever they condemn or warn of.

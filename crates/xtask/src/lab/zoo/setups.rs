@@ -25,6 +25,8 @@ const NO_CAPS: Caps =
     Caps { read_iops: None, write_iops: None, read_bytes_per_s: None, write_bytes_per_s: None };
 const MEMORY: &[&str] = &["memory-backed", "memory-test"];
 const BUFFERED: &[&str] = &["not-direct", "buffered-direct"];
+/// Of a device that holds data.
+const READS: &[&str] = &["--read-only"];
 const NEIGHBOURS: &[&str] = &["noisy-neighbour", "run-queue-delay"];
 
 const fn deceptive(name: &'static str, rules: &'static [&'static str], measure: Measure) -> Setup {
@@ -48,7 +50,9 @@ pub(super) const ALL: &[Setup] = &[
         calibrate_in(it, &ScratchDir::in_memory()?, &["--size", "256M"])
     }),
     deceptive("a loop device over a tmpfs", MEMORY, |it| on_device(it, Backing::Memory)),
-    deceptive("a zram device", MEMORY, |it| calibrate(it, ZramDevice::create(SIZE)?.device(), &[])),
+    deceptive("a zram device", MEMORY, |it| {
+        calibrate(it, ZramDevice::create(SIZE)?.device(), READS)
+    }),
     deceptive("a disk in its host's cache", &["memory-test", "cache-suspected"], |it| {
         on_device(it, Backing::PageCache)
     }),
@@ -194,7 +198,7 @@ fn on_device(product: &Product<'_>, backing: Backing) -> Result<Value> {
     if backing == Backing::PageCache {
         warm(&device.backing_file())?;
     }
-    calibrate(product, device.device(), &[])
+    calibrate(product, device.device(), READS)
 }
 
 fn bare(caps: Caps) -> DeviceSpec {
@@ -231,7 +235,7 @@ fn credits_that_end(product: &Product<'_>) -> Result<Value> {
     let caps = |iops| Caps { read_iops: Some(iops), ..NO_CAPS };
     let mut device = LoopDevice::create(bare(caps(20_000)))?;
     let (program, path) = (device.command(product.binary()), device.device().to_owned());
-    let mut command = command(product, program, "calibrate", &[]);
+    let mut command = command(product, program, "calibrate", READS);
     product.document_while(command.arg(path), |_| {
         sleep(Duration::from_secs(7));
         Ok(device.set_caps(caps(2_000))?)
@@ -250,7 +254,7 @@ fn volatile(product: &Product<'_>, cache: WriteCache) -> Result<Value> {
 
 fn failing(product: &Product<'_>) -> Result<Value> {
     let device = LoopDevice::create(bare(NO_CAPS))?;
-    under_caps(product, &device, &[], |_| {
+    under_caps(product, &device, READS, |_| {
         sleep(Duration::from_secs(5));
         Ok(device.fail_beyond(SIZE)?)
     })
@@ -275,13 +279,13 @@ fn beside_a_reader(product: &Product<'_>) -> Result<Value> {
     reader.args([OsStr::new("-c"), AGAIN.as_ref(), device.device().as_os_str()]);
     let reader = reader.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     let _reader = Beside(reader.context("start a reader")?);
-    calibrate(product, device.device(), &[])
+    calibrate(product, device.device(), READS)
 }
 
 /// As a virtual machine that is paused: nothing happens for two seconds, three times.
 fn stopped(product: &Product<'_>) -> Result<Value> {
     let device = LoopDevice::create(bare(NO_CAPS))?;
-    under_caps(product, &device, &[], |child| {
+    under_caps(product, &device, READS, |child| {
         let pid = Pid::from_child(child);
         for _ in 0..3 {
             sleep(Duration::from_secs(3));
