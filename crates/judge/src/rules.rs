@@ -22,6 +22,7 @@ mod late_start;
 mod littles_law;
 mod lying_flush;
 mod maintenance;
+mod memory_backed;
 mod memory_test;
 mod mostly_cached;
 mod never_used_blocks;

@@ -1,7 +1,7 @@
 //! Commits that no flush made durable.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
-use blockstone_base::load::SyncMethod;
+use blockstone_base::load::{Op, SyncMethod};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
@@ -46,7 +46,8 @@ const PROGRAM_NS: f64 = 200e3;
 const UNTESTED: &str = "untested until power is cut";
 
 fn check(case: &Case) -> Judgement {
-    let commits: Vec<&Point> = case.group(Group::Commit).collect();
+    let committed = |point: &&Point| point.load.op == Op::Commit;
+    let commits: Vec<&Point> = case.points.iter().filter(committed).collect();
     if commits.is_empty() {
         return Judgement::inconclusive("no commit was measured");
     }

@@ -235,6 +235,7 @@ const FAILURES: &[(&str, Spoil)] = &[
         settings.insert("plans_after".into(), plan("Bitmap Heap Scan"));
     }),
     ("memory-test", |run| run.set("process", "", "read_bytes", 8_190)),
+    ("memory-backed", |run| run.manifest.target.devices[0].name = "zram0".into()),
     ("unsafe-commits", |run| {
         let settings = &mut run.manifest.settings;
         settings.insert("server_settings".into(), json!({ "fsync": "off" }));
@@ -305,6 +306,7 @@ const BLIND: &[(&str, Spoil)] = &[
         run.manifest.settings.insert("plans".into(), plans);
     }),
     ("memory-test", |run| run.remove("process")),
+    ("memory-backed", |run| run.manifest.target.devices.clear()),
     ("unsafe-commits", |run| {
         run.manifest.settings.insert("server_settings".into(), json!({}));
     }),
