@@ -38,7 +38,7 @@ pub const ALL: &[Entry<Lab>] = &[
     },
     Entry {
         name: "zoo",
-        doc: "Whether storage that deceives is caught: 30 set-ups, and 9 honest ones beside them",
+        doc: "Whether storage that deceives is caught: 28 set-ups, and 10 honest ones beside them",
         needs: &[
             Need::Root,
             Need::Loop,

@@ -17,7 +17,8 @@ use crate::goals::{Column, Goal, Point, Results, column};
 /// A set-up and what must be said of it.
 struct Setup {
     name: &'static str,
-    /// One of these rules must fail; none is named for an honest set-up.
+    deceptive: bool,
+    /// One of these must fail, of an honest set-up none; where none is named, none of all rules.
     rules: &'static [&'static str],
     measure: Measure,
 }
@@ -71,10 +72,12 @@ impl Setup {
     fn show(&self, product: &Product<'_>) -> Result<[f64; 3]> {
         let failed = failed_rules(&(self.measure)(product)?)?;
         eprintln!("    {}", if failed.is_empty() { "nothing".into() } else { failed.join(", ") });
-        let is_deceptive = !self.rules.is_empty();
-        let is_caught = failed.iter().any(|rule| self.rules.contains(&rule.as_str()));
-        let alarms = failed.iter().any(|rule| !SURROUNDINGS.contains(&rule.as_str()));
-        let found = [is_deceptive, is_deceptive && is_caught, !is_deceptive && alarms];
+        let counts = |rule: &String| match self.rules {
+            [] => !SURROUNDINGS.contains(&rule.as_str()),
+            rules => rules.contains(&rule.as_str()),
+        };
+        let said = failed.iter().any(counts);
+        let found = [self.deceptive, self.deceptive && said, !self.deceptive && said];
         Ok(found.map(|yes| f64::from(u8::from(yes))))
     }
 }

@@ -30,11 +30,17 @@ const READS: &[&str] = &["--read-only"];
 const NEIGHBOURS: &[&str] = &["noisy-neighbour", "run-queue-delay"];
 
 const fn deceptive(name: &'static str, rules: &'static [&'static str], measure: Measure) -> Setup {
-    Setup { name, rules, measure }
+    Setup { name, deceptive: true, rules, measure }
 }
 
+/// No rule may fail.
 const fn honest(name: &'static str, measure: Measure) -> Setup {
-    Setup { name, rules: &[], measure }
+    Setup { name, deceptive: false, rules: &[], measure }
+}
+
+/// A database so small that its reads come from memory, which rules say; it flushes.
+const fn flushes(name: &'static str, measure: Measure) -> Setup {
+    Setup { name, deceptive: false, rules: &["unsafe-commits", "lying-flush"], measure }
 }
 
 pub(super) const ALL: &[Setup] = &[
@@ -84,7 +90,6 @@ pub(super) const ALL: &[Setup] = &[
         volatile(it, WriteCache::Lying)
     }),
     honest("a cache that flushes", |it| volatile(it, WriteCache::Honest)),
-    deceptive("a device that fails beyond half", &["io-errors"], failing),
     deceptive("programs on all processors", NEIGHBOURS, |it| {
         let _hogs = CpuHog::start(8)?;
         file(it, FileKind::Real)
@@ -106,11 +111,11 @@ pub(super) const ALL: &[Setup] = &[
     deceptive("SQLite that does not flush", &["unsafe-commits"], |it| {
         sqlite(it, &["--pragma", "synchronous=off"])
     }),
-    honest("SQLite", |it| sqlite(it, &[])),
+    flushes("SQLite", |it| sqlite(it, &[])),
     deceptive("PostgreSQL that does not flush", &["unsafe-commits"], |it| {
         database(it, "postgres:scratch", &["--pg-conf", "fsync=off"])
     }),
-    honest("PostgreSQL", |it| database(it, "postgres:scratch", &[])),
+    flushes("PostgreSQL", |it| database(it, "postgres:scratch", &[])),
 ];
 
 /// `calibrate --quick`, or a short `run`.
@@ -250,14 +255,6 @@ fn volatile(product: &Product<'_>, cache: WriteCache) -> Result<Value> {
     let path = device.device().context("find the device")?.to_owned();
     let twice = path.to_str().context("read its name")?;
     calibrate(product, &path, &["--destroy", twice])
-}
-
-fn failing(product: &Product<'_>) -> Result<Value> {
-    let device = LoopDevice::create(bare(NO_CAPS))?;
-    under_caps(product, &device, READS, |_| {
-        sleep(Duration::from_secs(5));
-        Ok(device.fail_beyond(SIZE)?)
-    })
 }
 
 /// A process that ends with this value.
