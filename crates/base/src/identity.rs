@@ -182,6 +182,11 @@ pub struct FileMap {
     pub encoded_bytes: u64,
     /// Bytes in extents shared with another file.
     pub shared_bytes: u64,
+    /// Attributes that decide how I/O to the file is done, of `journal-data`, `no-copy-on-write`,
+    /// `compressed`, `verity` and `inline-data`; none where the file system has no attributes, and
+    /// in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<Vec<String>>,
     /// Whether the file system answers FIEMAP; if not, only `allocated_bytes` is evidence.
     pub fiemap: Capability,
 }

@@ -25,6 +25,7 @@ mod maintenance;
 mod memory_backed;
 mod memory_test;
 mod mostly_cached;
+mod network_file_system;
 mod never_used_blocks;
 mod noisy_neighbour;
 mod not_direct;
@@ -48,7 +49,7 @@ use blockstone_record::manifest::Figure;
 use crate::findings::Point;
 use crate::run::FIGURES;
 pub use evidence::{Case, Evidence, RunCase, ScanCase};
-use evidence::{file_system, in_memory, keeps_in_memory};
+use evidence::{file_system, in_memory, keeps_in_memory, kernel_version};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {

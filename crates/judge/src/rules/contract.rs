@@ -128,10 +128,16 @@ const CASES: &[(&str, Build, Build)] = &[
     ),
     ("late-start", || open_loop(Ok(200_000_000)), || open_loop(Err(Missing::NotInVersion))),
     ("cache-suspected", array_cache, || Fixture::healthy().without(&[Group::CacheMap])),
+    (
+        "network-file-system",
+        || with(|f| f.manifest.target.file_system.as_mut().unwrap().kind = "nfs4".into()),
+        || with(|f| f.manifest.target.devices.clear()),
+    ),
 ];
 
 /// Rules about the file, the devices or the machine, which need no load.
-const ABOUT_THE_PLACE: [&str; 4] = ["memory-backed", "hole", "unwritten", "compressible"];
+const ABOUT_THE_PLACE: [&str; 5] =
+    ["memory-backed", "hole", "unwritten", "compressible", "network-file-system"];
 
 fn with(spoil: impl FnOnce(&mut Fixture)) -> Fixture {
     let mut fixture = Fixture::healthy();

@@ -127,6 +127,12 @@ pub(super) fn file_system(manifest: &Manifest) -> &str {
     manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())
 }
 
+/// The kernel that the measurement ran on: `(6, 18)` of `6.18.5`.
+pub(super) fn kernel_version(manifest: &Manifest) -> Option<(u32, u32)> {
+    let mut parts = manifest.host.kernel.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
 /// Whether a file system of this type keeps its files in main memory.
 pub(crate) fn keeps_in_memory(kind: &str) -> bool {
     MEMORY_FILE_SYSTEMS.contains(&kind)
@@ -222,6 +228,7 @@ mod tests {
                 unwritten_bytes: 0,
                 encoded_bytes: 0,
                 shared_bytes: 0,
+                attributes: None,
                 fiemap: Capability::Full,
             },
             sample: Some(sample),

@@ -33,6 +33,7 @@ pub const ALL: &[Rule] = &[
     super::generator_bound::RULE,
     super::late_start::RULE,
     super::cache_suspected::RULE,
+    super::network_file_system::RULE,
     super::never_used_blocks::RULE,
     super::compressible_filler::RULE,
     super::block_sampling::RULE,

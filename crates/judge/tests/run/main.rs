@@ -267,6 +267,9 @@ const FAILURES: &[(&str, Spoil)] = &[
         run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
         run.set("operation", "select", "late_ns_sum", 6_000_000_000);
     }),
+    ("network-file-system", |run| {
+        run.manifest.target.file_system.as_mut().unwrap().kind = "cifs".into();
+    }),
 ];
 
 #[test]
@@ -348,6 +351,7 @@ const BLIND: &[(&str, Spoil)] = &[
         run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
         run.remove("operation");
     }),
+    ("network-file-system", |run| run.manifest.target.devices.clear()),
 ];
 
 #[test]

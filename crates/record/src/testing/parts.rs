@@ -149,6 +149,7 @@ pub fn file(path: &str, size_bytes: u64) -> FileEvidence {
             unwritten_bytes: 0,
             encoded_bytes: 0,
             shared_bytes: 0,
+            attributes: None,
             fiemap: Capability::Full,
         },
         sample: Some(DataSample {
