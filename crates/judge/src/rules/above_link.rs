@@ -78,6 +78,8 @@ mod tests {
             disk.link = rate.map(|bytes_per_s| Link {
                 description: "SATA 6.0 Gb/s".into(),
                 bytes_per_s,
+                bytes_per_s_max: None,
+                description_max: None,
                 source: "/sys".into(),
             });
             fixture.manifest.target.devices.push(disk);

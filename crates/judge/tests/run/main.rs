@@ -6,7 +6,7 @@ mod fixture;
 
 use blockstone_base::Capability;
 use blockstone_base::column::Unmeasured;
-use blockstone_base::identity::{CapKind, CgroupCap};
+use blockstone_base::identity::{CapKind, CgroupCap, DeviceKind, RaidState};
 use blockstone_base::verdict::Outcome;
 use blockstone_figures::compare::{self, Comparison, Outcome as Change, Row};
 use blockstone_judge::compare::source;
@@ -270,6 +270,22 @@ const FAILURES: &[(&str, Spoil)] = &[
     ("network-file-system", |run| {
         run.manifest.target.file_system.as_mut().unwrap().kind = "cifs".into();
     }),
+    ("raid-degraded", |run| {
+        let (disks_missing, sync_action) = (Some(0), Some("check".to_owned()));
+        let device = &mut run.manifest.target.devices[0];
+        device.kind = DeviceKind::Raid;
+        device.raid = Some(RaidState { disks: 2, disks_missing, sync_action });
+    }),
+    ("multipath-leg", |run| {
+        let mut path = run.manifest.target.devices[0].clone();
+        (path.name, path.state) = ("sda".into(), Some("blocked".into()));
+        run.manifest.target.devices[0].beneath.push("sda".into());
+        run.manifest.target.devices.push(path);
+    }),
+    ("link-trained-down", |run| {
+        let link = run.manifest.target.devices[0].link.as_mut().unwrap();
+        link.bytes_per_s /= 2.0;
+    }),
 ];
 
 #[test]
@@ -352,6 +368,9 @@ const BLIND: &[(&str, Spoil)] = &[
         run.remove("operation");
     }),
     ("network-file-system", |run| run.manifest.target.devices.clear()),
+    ("raid-degraded", |run| run.manifest.target.devices[0].kind = DeviceKind::Raid),
+    ("multipath-leg", |run| run.manifest.target.devices[0].beneath.push("sda".into())),
+    ("link-trained-down", |run| run.manifest.target.devices[0].link = None),
 ];
 
 #[test]

@@ -132,6 +132,8 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
         beneath: Vec::new(),
         backing_file_system: None,
         link: None,
+        state: None,
+        raid: None,
     }
 }
 
