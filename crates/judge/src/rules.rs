@@ -52,7 +52,10 @@ use blockstone_record::manifest::Figure;
 use crate::findings::Point;
 use crate::run::FIGURES;
 pub use evidence::{Case, Evidence, RunCase, ScanCase};
-use evidence::{file_system, in_memory, keeps_in_memory, kernel_version};
+use evidence::{
+    beyond_sight, direct_elsewhere, file_system, in_memory, is_served, keeps_in_memory,
+    kernel_version,
+};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {

@@ -3,7 +3,9 @@
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels};
+use super::{
+    Case, Check, Judgement, Rule, RunCase, all_figures, is_served, keeps_in_memory, labels,
+};
 
 pub(super) const RULE: Rule = Rule {
     id: "network-file-system",
@@ -12,10 +14,10 @@ pub(super) const RULE: Rule = Rule {
           network and the server, and what the server answered from its own memory cannot be seen \
           from here.",
     threshold: "The type of the file system (/proc/self/mountinfo), or of the one that holds the \
-                backing file of a loop device: nfs, nfs4, cifs, smb3, 9p, virtiofs, ceph, lustre, \
-                gpfs, beegfs, glusterfs, orangefs, afs or fuse. Inconclusive for a file system \
-                without a block device beneath it that is none of these, such as an overlay whose \
-                layers cannot be seen.",
+                backing file of a loop device: nfs, nfs4, cifs, smb3, smbfs, virtiofs, 9p, ceph, \
+                afs, lustre, gpfs, vboxsf or any of FUSE. Inconclusive for a file system without a \
+                block device beneath it that is none of these, such as an overlay whose layers \
+                cannot be seen.",
     cause: "The path is a network mount, a directory that a hypervisor shares with its guest, or a \
             FUSE mount.",
     next: "Compare the numbers only with others of the same mount. To see the disks, run \
@@ -23,22 +25,6 @@ pub(super) const RULE: Rule = Rule {
            memory (--size).",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
-
-const SERVED: [&str; 13] = [
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "9p",
-    "virtiofs",
-    "ceph",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "glusterfs",
-    "orangefs",
-    "afs",
-];
 
 fn check(case: &Case) -> Judgement {
     of(case.manifest).at(labels(case.storage_points()))
@@ -69,7 +55,7 @@ fn of(manifest: &Manifest) -> Judgement {
     }
     match target.devices.first() {
         Some(device) => Judgement::pass(format!("{} on {}", fs.kind, device.name)),
-        None if super::keeps_in_memory(&fs.kind) => {
+        None if keeps_in_memory(&fs.kind) => {
             Judgement::pass(format!("{} is memory of this machine", fs.kind))
         }
         None => Judgement::inconclusive(format!(
@@ -77,11 +63,6 @@ fn of(manifest: &Manifest) -> Judgement {
             fs.kind, fs.mount_point
         )),
     }
-}
-
-fn is_served(kind: &str) -> bool {
-    // fuseblk has a block device of this machine beneath it.
-    SERVED.contains(&kind) || kind == "fuse" || kind.starts_with("fuse.")
 }
 
 #[cfg(test)]
@@ -103,7 +84,8 @@ mod tests {
 
     #[test]
     fn what_a_server_keeps_is_warned_about() {
-        for kind in ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "fuse.sshfs", "fuse"]
+        for kind in
+            ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "fuse.sshfs", "fuseblk"]
         {
             let verdict = on(kind, false);
             assert!(verdict.warns() && !verdict.concerns.is_empty(), "{kind}");
@@ -113,7 +95,7 @@ mod tests {
 
     #[test]
     fn file_systems_on_devices_of_this_machine_pass() {
-        for kind in ["ext4", "xfs", "btrfs", "fuseblk", "nfsd-like"] {
+        for kind in ["ext4", "xfs", "btrfs", "nfsd-like"] {
             assert_eq!(on(kind, true).outcome, Outcome::Pass, "{kind}");
         }
         assert_eq!(on("tmpfs", false).outcome, Outcome::Pass);

@@ -7,8 +7,8 @@ use blockstone_record::manifest::{FileEvidence, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 
 use super::{
-    Case, Check, FIGURES, Judgement, Rule, RunCase, all_figures, file_system, keeps_in_memory,
-    kernel_version, labels, megabytes,
+    Case, Check, FIGURES, Judgement, Rule, RunCase, all_figures, direct_elsewhere, file_system,
+    keeps_in_memory, kernel_version, labels, megabytes,
 };
 use crate::findings::Point;
 use crate::run::has_server;
@@ -24,9 +24,11 @@ pub(super) const RULE: Rule = Rule {
                 protected by fs-verity. Writes to a file of btrfs with checksums from kernel 6.14 \
                 on, which buffers them (btrfs documentation, Checksumming): unless it is mounted \
                 with nodatacow or nodatasum, or the file has the attribute C (chattr +C). Success \
-                of a misaligned request proves nothing: tmpfs and btrfs accept it. In a run: a \
-                path without direct I/O, as the target found it when it opened its disks; tmpfs \
-                and ecryptfs; writes to disk files of btrfs as above.",
+                of a misaligned request proves nothing: tmpfs and btrfs accept it. Inconclusive \
+                where a server may cache what is asked of it directly (NFS, SMB, virtiofs, 9p, \
+                FUSE, CephFS and the like), on ZFS, and for writes on btrfs where the attributes \
+                of the file were not recorded. In a run: a path without direct I/O, as the target \
+                found it when it opened its disks, and the same file systems.",
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
            the device.",
@@ -61,56 +63,51 @@ fn check(case: &Case) -> Judgement {
     if let Capability::Degraded { why } = &case.manifest.target.direct_io.capability {
         return Judgement::fail(format!("no direct I/O on this path: {why}"), labels(points));
     }
-    if let Some(why) = emulated(case) {
+    if let Some(why) = emulated(case.manifest) {
         return Judgement::fail(why, labels(points));
     }
     let writes = || points.iter().copied().filter(|point| point.load.op != Op::Read);
-    if writes().next().is_some() {
-        match checksummed(case.manifest, case.manifest.file.iter()) {
-            Checksums::Buffer(why) => {
-                return Judgement::fail(why, labels(writes())).advising(CHECKSUMS_NEXT);
-            }
-            Checksums::Unknown(why) => return Judgement::inconclusive(why),
-            Checksums::None => {}
-        }
+    let checksums = match writes().next() {
+        Some(_) => checksummed(case.manifest, case.manifest.file.iter()),
+        None => Checksums::None,
+    };
+    if let Checksums::Buffer(why) = checksums {
+        return Judgement::fail(why, labels(writes())).advising(CHECKSUMS_NEXT);
     }
     if buffered().next().is_some() {
         let count = buffered().count();
         return Judgement::fail(format!("{count} points without O_DIRECT"), labels(buffered()));
     }
-    match file_system(case.manifest) {
-        "zfs" => Judgement::inconclusive(
-            "zfs honours O_DIRECT from OpenZFS 2.3 on and caches before that",
-        ),
-        kind if kind.starts_with("fuse") || kind == "9p" => Judgement::inconclusive(format!(
-            "{kind} passes O_DIRECT on; whether its server caches cannot be seen from here"
-        )),
-        _ => Judgement::pass(format!(
-            "{} points with O_DIRECT, aligned to {} bytes ({})",
-            points.len(),
-            case.manifest.target.direct_io.offset_align_bytes,
-            case.manifest.target.direct_io.source
-        )),
+    if let Some(why) = direct_elsewhere(file_system(case.manifest)) {
+        return Judgement::inconclusive(why);
     }
+    if let Checksums::Unknown(why) = checksums {
+        return Judgement::inconclusive(why);
+    }
+    Judgement::pass(format!(
+        "{} points with O_DIRECT, aligned to {} bytes ({})",
+        points.len(),
+        case.manifest.target.direct_io.offset_align_bytes,
+        case.manifest.target.direct_io.source
+    ))
 }
 
 /// Why O_DIRECT succeeds here without being direct.
-fn emulated(case: &Case) -> Option<String> {
-    let fs = case.manifest.target.file_system.as_ref()?;
+fn emulated(manifest: &Manifest) -> Option<String> {
+    let fs = manifest.target.file_system.as_ref()?;
     if keeps_in_memory(&fs.kind) || fs.kind == "ecryptfs" {
         return Some(format!("{} accepts O_DIRECT and uses the page cache", fs.kind));
     }
     if fs.kind == "ext4" && fs.options.split(',').any(|option| option == "data=journal") {
         return Some("ext4 with data=journal buffers direct I/O".to_owned());
     }
-    let has = |attribute: &&&str| {
-        let attributes = case.manifest.file.as_ref().and_then(|file| file.map.attributes.as_ref());
-        attributes.is_some_and(|set| set.iter().any(|name| name == **attribute))
-    };
-    if let Some(attribute) = BUFFERING_ATTRIBUTES.iter().find(has).filter(|_| fs.kind == "ext4") {
+    let files = manifest.file.iter().chain(&manifest.disk_files);
+    let mut attributes = files.filter_map(|file| file.map.attributes.as_ref()).flatten();
+    let buffering = attributes.find(|name| BUFFERING_ATTRIBUTES.contains(&name.as_str()));
+    if let Some(attribute) = buffering.filter(|_| fs.kind == "ext4") {
         return Some(format!("ext4 buffers direct I/O to a file with the attribute {attribute}"));
     }
-    let encoded = case.manifest.file.as_ref().map_or(0, |file| file.map.encoded_bytes);
+    let encoded = manifest.file.as_ref().map_or(0, |file| file.map.encoded_bytes);
     (fs.kind == "btrfs" && encoded > 0).then(|| {
         format!(
             "btrfs buffers direct reads of the {} stored compressed or inline",
@@ -167,10 +164,8 @@ fn checksummed<'a>(
 }
 
 fn check_run(case: &RunCase) -> Judgement {
-    let kind = file_system(case.manifest);
-    if keeps_in_memory(kind) || kind == "ecryptfs" {
-        let evidence = format!("{kind} accepts O_DIRECT and uses the page cache");
-        return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
+    if let Some(why) = emulated(case.manifest) {
+        return Judgement::fail(why, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
     }
     if has_server(case.window) {
         return Judgement::inconclusive(
@@ -189,7 +184,10 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let found = case.manifest.capabilities.iter().find(|known| known.name == "direct-io");
     match found.map(|found| &found.capability) {
-        Some(Capability::Full) => Judgement::pass("the disks were opened with O_DIRECT"),
+        Some(Capability::Full) => direct_elsewhere(file_system(case.manifest)).map_or_else(
+            || Judgement::pass("the disks were opened with O_DIRECT"),
+            Judgement::inconclusive,
+        ),
         Some(Capability::Degraded { why }) => {
             let evidence = format!("no direct I/O: {why}");
             Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
@@ -210,12 +208,17 @@ mod tests {
             ("ext4", "rw,data=ordered", 0, Outcome::Pass),
             ("ext4", "rw,data=journal", 0, Outcome::Fail),
             ("xfs", "rw", 0, Outcome::Pass),
-            ("btrfs", "rw,nodatacow", 0, Outcome::Pass),
             // Whether the file has checksums is not known.
             ("btrfs", "rw", 0, Outcome::Inconclusive),
+            ("btrfs", "rw,nodatasum", 0, Outcome::Pass),
+            ("btrfs", "rw,nodatacow", 0, Outcome::Pass),
             ("btrfs", "rw,compress=zstd", 1 << 20, Outcome::Fail),
             ("tmpfs", "rw", 0, Outcome::Fail),
             ("zfs", "rw", 0, Outcome::Inconclusive),
+            ("nfs4", "rw,vers=4.2", 0, Outcome::Inconclusive),
+            ("cifs", "rw", 0, Outcome::Inconclusive),
+            ("virtiofs", "rw", 0, Outcome::Inconclusive),
+            ("fuse.glusterfs", "rw", 0, Outcome::Inconclusive),
         ] {
             let mut fixture = Fixture::healthy();
             let fs = fixture.manifest.target.file_system.as_mut().unwrap();
