@@ -6,6 +6,7 @@ mod above_link;
 mod block_sampling;
 mod burst;
 mod cache_suspected;
+mod clock_pause;
 mod compressible;
 mod compressible_filler;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod db_time_remainder;
 mod degraded;
 mod evidence;
 mod failed_session;
+mod file_may_fit_cache;
 mod generator_bound;
 mod hole;
 mod io_errors;

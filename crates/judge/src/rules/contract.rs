@@ -128,7 +128,19 @@ const CASES: &[(&str, Build, Build)] = &[
         },
     ),
     ("late-start", || open_loop(Ok(200_000_000)), || open_loop(Err(Missing::NotInVersion))),
+    ("clock-pause", stopped, Fixture::empty),
     ("cache-suspected", array_cache, || Fixture::healthy().without(&[Group::CacheMap])),
+    (
+        "file-may-fit-cache",
+        || {
+            with(|f| {
+                for load in f.manifest.phases.iter_mut().filter_map(|phase| phase.load.as_mut()) {
+                    load.span_bytes = 64 << 20;
+                }
+            })
+        },
+        || with(|f| f.manifest.host.hypervisor = Some("KVM".into())),
+    ),
     (
         "network-file-system",
         || with(|f| f.manifest.target.file_system.as_mut().unwrap().kind = "nfs4".into()),
@@ -234,6 +246,13 @@ fn credit_runs_out() -> Fixture {
 fn drifting() -> Fixture {
     with(|f| {
         f.add("reference", Group::Reference, load(Op::Read, "psync", 1), &saturating(60e3, 3.2, 1));
+    })
+}
+
+fn stopped() -> Fixture {
+    with(|f| {
+        let ticks = &mut f.window_mut("random-read/psync/x4").ticks;
+        ticks[10..].iter_mut().for_each(|tick| tick.t_ns += 3_000_000_000);
     })
 }
 
