@@ -15,17 +15,17 @@ pub(super) const RULE: Rule = Rule {
     doc: "A cache outside of this machine: small working sets are much faster than the whole \
           file, or the file is much faster once it has been read.",
     threshold: "The median read latency of a working set is at most 1/1.5 of that of the whole \
-                file and its rate at least 1.5 times as high, with separate intervals, and less \
-                than 2 ms, in which a disk that seeks less does not turn; the step between two \
-                sizes bounds the size of the cache. Or the same for blocks of the whole file that \
-                are read again. Neither counts if the reference point moved by as much. Or the \
-                whole file has become fast: the first reference window is at least 2 times slower, \
-                in median and in rate, than the later two or more, which agree within 10 %, and \
-                neither processor time of other processes nor steal explains it. Without a step \
-                the rule is inconclusive where a hypervisor, controller or array may have a cache \
-                as large as the file, unless the median read of the whole file takes 2 ms or more, \
-                as no cache does. In a run: the same of the mean read of the sessions in the first \
-                quarter of the window against the last two.",
+                file and its rate at least 1.5 times as high, with separate intervals, and it \
+                takes less than 2 ms, which short seeks of a rotating disk do not; the step \
+                between two sizes bounds the size of the cache. Or the same for blocks of the \
+                whole file that are read again. Neither counts if the reference point moved by as \
+                much. Or the whole file has become fast: the first reference window is at least 2 \
+                times slower, in median and in rate, than the later two or more, which agree \
+                within 10 %, and neither processor time of other processes nor steal explains it. \
+                Without a step the rule is inconclusive where a hypervisor, controller or array \
+                may have a cache as large as the file, unless the median read of the whole file \
+                takes 2 ms or more, as no cache does. In a run: the same of the mean read of the \
+                sessions in the first quarter of the window against the last two.",
     cause: "A cache of the hypervisor host, the controller or the array holds some or all of the \
             file.",
     next: "Measure a file several times larger than the suspected cache (--size).",

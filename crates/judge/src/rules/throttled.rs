@@ -29,8 +29,8 @@ pub(super) const RULE: Rule = Rule {
                 point allows it). It is a cap if one of these holds: a control group of this \
                 process limits the device to the same value within 2 % (10 % if the interval \
                 allows it); at two points or more the mean latency without run-queue time is at \
-                least twice the median, and they were not in the device for half of it, or the \
-                rate stops and goes (its coefficient of variation is 0.75 or more), which only \
+                least twice the median, and requests are in the device for less than half of it or \
+                the rate stops and goes (its coefficient of variation is 0.75 or more), which only \
                 burst-and-stall causes (an exponential tail gives 1.44; hits and misses of a cache \
                 keep the device at work); at two points or more the requests spent less than half \
                 of their latency in the device, and at least 200 µs outside of it; small and large \
