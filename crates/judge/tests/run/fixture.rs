@@ -3,7 +3,6 @@
 
 use blockstone_base::column::Schema;
 use blockstone_base::database::{self, DIRECT_READ};
-use blockstone_base::identity::Link;
 use blockstone_base::load::{Access, LoadSpec, Op, SERIES};
 use blockstone_base::stats::Estimate;
 use blockstone_record::LatencyClock::{Intended, Submitted};
@@ -29,8 +28,18 @@ static HOST: Schema = schema(
         "cpu_steal_ns",
     ]),
 );
-static BLOCK: Schema =
-    schema("block", &counters(["read_ios", "read_bytes", "write_ios", "write_bytes", "busy_ns"]));
+static BLOCK: Schema = schema(
+    "block",
+    &counters([
+        "read_ios",
+        "read_bytes",
+        "write_ios",
+        "write_bytes",
+        "busy_ns",
+        "flush_ios",
+        "flush_ns",
+    ]),
+);
 
 /// A run that has loaded its data.
 fn loaded() -> RecordingBuilder {
@@ -252,12 +261,5 @@ fn manifest() -> Manifest {
         ..testing::manifest()
     };
     manifest.target.devices[0].model = Some("QEMU".to_owned());
-    manifest.target.devices[0].link = Some(Link {
-        description: "PCIe 8.0 GT/s x4".to_owned(),
-        bytes_per_s: 3.94e9,
-        bytes_per_s_max: Some(3.94e9),
-        description_max: Some("PCIe 8.0 GT/s x4".to_owned()),
-        source: "/sys".to_owned(),
-    });
     manifest
 }
