@@ -118,6 +118,25 @@ pub struct BlockDevice {
     pub backing_file_system: Option<String>,
     /// The link to the device, where the kernel knows its speed.
     pub link: Option<Link>,
+    /// State of a disk or of a path to one, as the kernel names it: `running` and `offline` of a
+    /// SCSI disk, `live` and `connecting` of `NVMe`. None where it has none and in recordings of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// How complete a RAID of Linux is; none of other devices, and in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raid: Option<RaidState>,
+}
+
+/// The state of a RAID of Linux (md) when the measurement began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RaidState {
+    /// Disks that it should have.
+    pub disks: u64,
+    /// Disks that are missing; none for levels without redundancy.
+    pub disks_missing: Option<u64>,
+    /// What it does beside I/O: `idle`, `resync`, `recover`, `check`, `repair`, `reshape`.
+    pub sync_action: Option<String>,
 }
 
 /// A link that no transfer can outrun.
@@ -127,6 +146,13 @@ pub struct Link {
     pub description: String,
     /// Payload bytes a second at most.
     pub bytes_per_s: f64,
+    /// What both of its ends could carry; none where only one speed is known, and in recordings of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s_max: Option<f64>,
+    /// That, as an engineer writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description_max: Option<String>,
     /// Where that was read.
     pub source: String,
 }
@@ -182,6 +208,11 @@ pub struct FileMap {
     pub encoded_bytes: u64,
     /// Bytes in extents shared with another file.
     pub shared_bytes: u64,
+    /// Attributes that decide how I/O to the file is done, of `journal-data`, `no-copy-on-write`,
+    /// `compressed`, `verity` and `inline-data`; none where the file system has no attributes, and
+    /// in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<Vec<String>>,
     /// Whether the file system answers FIEMAP; if not, only `allocated_bytes` is evidence.
     pub fiemap: Capability,
 }

@@ -6,6 +6,7 @@ mod above_link;
 mod block_sampling;
 mod burst;
 mod cache_suspected;
+mod clock_pause;
 mod compressible;
 mod compressible_filler;
 #[cfg(test)]
@@ -15,20 +16,25 @@ mod db_time_remainder;
 mod degraded;
 mod evidence;
 mod failed_session;
+mod file_may_fit_cache;
 mod generator_bound;
 mod hole;
 mod io_errors;
 mod late_start;
+mod link_trained_down;
 mod littles_law;
 mod lying_flush;
 mod maintenance;
 mod memory_backed;
 mod memory_test;
 mod mostly_cached;
+mod multipath_leg;
+mod network_file_system;
 mod never_used_blocks;
 mod noisy_neighbour;
 mod not_direct;
 mod plan_changed;
+mod raid_degraded;
 pub mod registry;
 mod run_queue_delay;
 mod shifted_copy;
@@ -48,7 +54,10 @@ use blockstone_record::manifest::Figure;
 use crate::findings::Point;
 use crate::run::FIGURES;
 pub use evidence::{Case, Evidence, RunCase, ScanCase};
-use evidence::{beyond_sight, direct_elsewhere, file_system, in_memory, keeps_in_memory};
+use evidence::{
+    beyond_sight, direct_elsewhere, file_system, in_memory, is_served, keeps_in_memory,
+    kernel_version,
+};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {
@@ -229,6 +238,10 @@ fn all_figures() -> Vec<String> {
 fn read_figures() -> Vec<String> {
     let about = |name: &&str| name.contains("read") && !name.starts_with("logical");
     FIGURES.iter().filter(|name| about(name)).map(|name| (*name).to_owned()).collect()
+}
+
+fn commit_figures() -> Vec<String> {
+    FIGURES.iter().filter(|name| name.contains("commit")).map(|name| (*name).to_owned()).collect()
 }
 
 fn labels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<String> {

@@ -323,6 +323,8 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
     let link = (kind == DeviceKind::Disk).then(|| Link {
         description: "PCIe 8.0 GT/s x4".into(),
         bytes_per_s: 3.94e9,
+        bytes_per_s_max: Some(3.94e9),
+        description_max: Some("PCIe 8.0 GT/s x4".into()),
         source: "/sys".into(),
     });
     BlockDevice { rotational: Some(true), link, ..testing::device(name, kind) }

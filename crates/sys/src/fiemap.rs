@@ -73,18 +73,35 @@ pub fn map(file: &File) -> io::Result<FileMap> {
         return Ok(summarise(size, size, &[whole], Capability::Full));
     }
     let (size, allocated) = (metadata.len(), metadata.blocks() * 512);
-    match extents(file) {
-        Ok(extents) => Ok(summarise(size, allocated, &extents, Capability::Full)),
+    let map = match extents(file) {
+        Ok(extents) => summarise(size, allocated, &extents, Capability::Full),
         Err(error) if unsupported(&error) => {
             let why = format!(
                 "FIEMAP: {error}; holes are known from SEEK_DATA only, and allocated but \
                  unwritten extents not at all"
             );
             let data = data_ranges(file)?;
-            Ok(summarise(size, allocated, &data, Capability::degraded(why)))
+            summarise(size, allocated, &data, Capability::degraded(why))
         }
-        Err(error) => Err(error),
-    }
+        Err(error) => return Err(error),
+    };
+    Ok(FileMap { attributes: attributes(file), ..map })
+}
+
+/// Attributes of an inode (linux/fs.h) that decide how its I/O is done.
+const ATTRIBUTES: [(u32, &str); 5] = [
+    (0x4, "compressed"),
+    (0x4000, "journal-data"),
+    (0x0010_0000, "verity"),
+    (0x0080_0000, "no-copy-on-write"),
+    (0x1000_0000, "inline-data"),
+];
+
+/// Those of `file` that are set; none where the file system has no attributes.
+fn attributes(file: &File) -> Option<Vec<String>> {
+    let flags = rustix::fs::ioctl_getflags(file).ok()?.bits();
+    let set = ATTRIBUTES.iter().filter(|(flag, _)| flags & flag != 0);
+    Some(set.map(|(_, name)| (*name).to_owned()).collect())
 }
 
 fn unsupported(error: &io::Error) -> bool {
@@ -154,6 +171,7 @@ fn summarise(size: u64, allocated: u64, extents: &[Extent], fiemap: Capability) 
         unwritten_bytes: 0,
         encoded_bytes: 0,
         shared_bytes: 0,
+        attributes: None,
         fiemap,
     };
     for extent in extents {

@@ -4,7 +4,7 @@ use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, beyond_sight, labels, time};
+use super::{Case, Check, Judgement, Rule, RunCase, beyond_sight, labels, read_figures, time};
 use crate::derive;
 use crate::findings::Point;
 use crate::window::Window;
@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
     doc: "A cache outside of this machine: small working sets are much faster than the whole \
           file, or the file is much faster once it has been read.",
     threshold: "The median read latency of a working set is at most 1/1.5 of that of the whole \
-                file and its rate at least 1.5 times as high, with separate intervals; the step \
+                file and its rate at least 1.5 times as high, with separate intervals, and it \
+                takes less than 2 ms, which short seeks of a rotating disk do not; the step \
                 between two sizes bounds the size of the cache. Or the same for blocks of the \
                 whole file that are read again. Neither counts if the reference point moved by as \
                 much. Or the whole file has become fast: the first reference window is at least 2 \
@@ -23,11 +24,12 @@ pub(super) const RULE: Rule = Rule {
                 within 10 %, and neither processor time of other processes nor steal explains it. \
                 Without a step the rule is inconclusive where a hypervisor, controller or array \
                 may have a cache as large as the file, unless the median read of the whole file \
-                takes 2 ms or more, as no cache does.",
+                takes 2 ms or more, as no cache does. In a run: the same of the mean read of the \
+                sessions in the first quarter of the window against the last two.",
     cause: "A cache of the hypervisor host, the controller or the array holds some or all of the \
             file.",
     next: "Measure a file several times larger than the suspected cache (--size).",
-    checks: &[Check::Calibration(check)],
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 /// The blocks of the whole file's point, read once more.
@@ -35,7 +37,7 @@ const RE_READ: &str = "cache-map/re-read";
 const FASTER_RATIO: f64 = 1.5;
 const FIRST_TOUCH_RATIO: f64 = 2.0;
 const AGREEMENT: f64 = 0.10;
-/// Reads of memory take less than half a turn of the fastest rotating disk.
+/// Answers of a cache take less than half a turn of the fastest rotating disk.
 const SEEK_NS: f64 = 2e6;
 /// More foreign or stolen time than later, as a share of all, explains a slow first window.
 const NOISE_MARGIN: f64 = 0.05;
@@ -53,7 +55,9 @@ fn check(case: &Case) -> Judgement {
     let p50 = |point: &Point| point.latency.ns_p50;
     // A throttle leaves medians to chance, so the rate has to agree with them.
     let fast = |point: &&&Point| {
-        p50(point).value * FASTER_RATIO <= p50(full).value
+        // A disk seeks less within a small set, but still has to turn.
+        p50(point).value < SEEK_NS
+            && p50(point).value * FASTER_RATIO <= p50(full).value
             && p50(point).high < p50(full).low
             && point.iops.value >= full.iops.value * FASTER_RATIO
             && point.iops.low > full.iops.high
@@ -136,6 +140,52 @@ fn warmed_up(case: &Case) -> Option<String> {
     })
 }
 
+/// The event that times single reads of sessions, past the cache of the database.
+const READ: &str = "session/db file sequential read";
+/// Reads of each quarter of a window from which on their mean says anything.
+const ENOUGH_READS: u64 = 1_000;
+
+fn check_run(case: &RunCase) -> Judgement {
+    let window = case.window;
+    let at = |quarter| window.from_ns + window.duration_ns() * quarter / 4;
+    let quarter = |n| window.between(at(n), at(n + 1));
+    let mean = |n| {
+        let part = quarter(n);
+        let reads = part.grown("event", READ, "waits").ok().filter(|&n| n >= ENOUGH_READS)?;
+        Some((part.grown("event", READ, "time_ns").ok()? as f64 / reads as f64, reads as f64))
+    };
+    let (Some(first), Some(third), Some(last)) = (mean(0), mean(2), mean(3)) else {
+        return Judgement::inconclusive("too few reads of the sessions were timed");
+    };
+    let seen = format!(
+        "mean read {} in the first quarter of the window, {} in the last",
+        time(first.0),
+        time(last.0)
+    );
+    let noise = |n| {
+        let part = quarter(n).machine();
+        Some(derive::foreign(&[&part]).ok()?.busy_ratio + derive::steal_ratio(&[&part]).ok()?)
+    };
+    let agree = third.0.max(last.0) <= third.0.min(last.0) * (1.0 + AGREEMENT);
+    let dropped = |later: (f64, f64)| {
+        first.0 >= later.0 * FIRST_TOUCH_RATIO && later.1 >= first.1 * FIRST_TOUCH_RATIO
+    };
+    let explained = noise(0).zip(noise(3)).is_none_or(|(then, now)| then > now + NOISE_MARGIN);
+    if agree && dropped(third) && dropped(last) && !explained {
+        let evidence = format!("{seen}: what was read a first time is cached");
+        return Judgement::fail(evidence, read_figures())
+            .advising("Use a larger --scale, so that the data do not fit the suspected cache.");
+    }
+    let median_ns = case.findings.figure("read_latency_ns_p50").map(|figure| figure.estimate.low);
+    let of_a_disk = median_ns.is_some_and(|low| low >= SEEK_NS);
+    match beyond_sight(case.manifest).filter(|_| !of_a_disk) {
+        Some(between) => Judgement::inconclusive(format!(
+            "{seen}; {between}, and a cache there that holds all data looks the same"
+        )),
+        None => Judgement::pass(seen),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use blockstone_base::load::Op;
@@ -193,5 +243,18 @@ mod tests {
         assert_eq!(outcome, Outcome::Inconclusive, "{evidence}");
         assert!(evidence.contains("KVM") && evidence.contains("the whole file"), "{evidence}");
         assert_eq!(judged(200.0, Some("KVM")).0, Outcome::Pass);
+    }
+
+    #[test]
+    fn short_seeks_of_a_rotating_disk_are_no_cache() {
+        let judged = |small_ns: f64| {
+            let fixture = Fixture::reads_as(|l| match l.in_flight() {
+                1 if l.span_bytes <= 64 << 20 => Behaviour::natural(1e9 / small_ns, small_ns),
+                n => saturating(240.0, 2.0, n),
+            });
+            fixture.verdict("cache-suspected").outcome
+        };
+        assert_eq!(judged(4e6), Outcome::Pass);
+        assert_eq!(judged(200e3), Outcome::Fail);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::capability::Capability;
+use blockstone_base::identity::{BlockDevice, DeviceKind, RaidState};
 use blockstone_base::load::{LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::verdict::Outcome;
 use blockstone_figures::{Grown, Missing};
@@ -127,11 +128,66 @@ const CASES: &[(&str, Build, Build)] = &[
         },
     ),
     ("late-start", || open_loop(Ok(200_000_000)), || open_loop(Err(Missing::NotInVersion))),
+    ("clock-pause", stopped, Fixture::empty),
     ("cache-suspected", array_cache, || Fixture::healthy().without(&[Group::CacheMap])),
+    (
+        "file-may-fit-cache",
+        || {
+            with(|f| {
+                for load in f.manifest.phases.iter_mut().filter_map(|phase| phase.load.as_mut()) {
+                    load.span_bytes = 64 << 20;
+                }
+            })
+        },
+        || with(|f| f.manifest.host.hypervisor = Some("KVM".into())),
+    ),
+    (
+        "network-file-system",
+        || with(|f| f.manifest.target.file_system.as_mut().unwrap().kind = "nfs4".into()),
+        || with(|f| f.manifest.target.devices.clear()),
+    ),
+    (
+        "raid-degraded",
+        || {
+            with(|f| {
+                let (disks_missing, sync_action) = (Some(1), None);
+                f.top_device().kind = DeviceKind::Raid;
+                f.top_device().raid = Some(RaidState { disks: 2, disks_missing, sync_action });
+            })
+        },
+        || with(|f| f.top_device().kind = DeviceKind::Raid),
+    ),
+    (
+        "multipath-leg",
+        || {
+            with(|f| {
+                let path = f.top_device().clone();
+                let state = Some("offline".to_owned());
+                f.top_device().beneath.push("sda".into());
+                let path = BlockDevice { name: "sda".into(), state, ..path };
+                f.manifest.target.devices.push(path);
+            })
+        },
+        || with(|f| f.top_device().beneath.push("sda".into())),
+    ),
+    (
+        "link-trained-down",
+        || with(|f| f.top_device().link.as_mut().unwrap().bytes_per_s_max = Some(7.88e9)),
+        || with(|f| f.top_device().link.as_mut().unwrap().bytes_per_s_max = None),
+    ),
 ];
 
 /// Rules about the file, the devices or the machine, which need no load.
-const ABOUT_THE_PLACE: [&str; 4] = ["memory-backed", "hole", "unwritten", "compressible"];
+const ABOUT_THE_PLACE: [&str; 8] = [
+    "memory-backed",
+    "hole",
+    "unwritten",
+    "compressible",
+    "network-file-system",
+    "raid-degraded",
+    "multipath-leg",
+    "link-trained-down",
+];
 
 fn with(spoil: impl FnOnce(&mut Fixture)) -> Fixture {
     let mut fixture = Fixture::healthy();
@@ -190,6 +246,13 @@ fn credit_runs_out() -> Fixture {
 fn drifting() -> Fixture {
     with(|f| {
         f.add("reference", Group::Reference, load(Op::Read, "psync", 1), &saturating(60e3, 3.2, 1));
+    })
+}
+
+fn stopped() -> Fixture {
+    with(|f| {
+        let ticks = &mut f.window_mut("random-read/psync/x4").ticks;
+        ticks[10..].iter_mut().for_each(|tick| tick.t_ns += 3_000_000_000);
     })
 }
 

@@ -127,6 +127,12 @@ pub(super) fn file_system(manifest: &Manifest) -> &str {
     manifest.target.file_system.as_ref().map_or("", |fs| fs.kind.as_str())
 }
 
+/// The kernel that the measurement ran on: `(6, 18)` of `6.18.5`.
+pub(super) fn kernel_version(manifest: &Manifest) -> Option<(u32, u32)> {
+    let mut parts = manifest.host.kernel.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
 /// Whether a file system of this type keeps its files in main memory.
 pub(crate) fn keeps_in_memory(kind: &str) -> bool {
     MEMORY_FILE_SYSTEMS.contains(&kind)
@@ -175,14 +181,18 @@ const SERVED: [&str; 12] = [
     "vboxsf",
 ];
 
+/// Whether a server, or a program of this machine (FUSE), keeps the files of such a file system.
+pub(super) fn is_served(kind: &str) -> bool {
+    SERVED.contains(&kind) || kind.starts_with("fuse")
+}
+
 /// Why it stays open on this file system whether a direct request reached the storage, where it
 /// does.
 pub(super) fn direct_elsewhere(kind: &str) -> Option<String> {
     if kind == "zfs" {
         return Some("zfs honours O_DIRECT from OpenZFS 2.3 on and caches before that".to_owned());
     }
-    let served = SERVED.contains(&kind) || kind.starts_with("fuse");
-    served.then(|| {
+    is_served(kind).then(|| {
         format!("{kind} passes O_DIRECT on; whether its server caches cannot be seen from here")
     })
 }
@@ -264,6 +274,7 @@ mod tests {
                 unwritten_bytes: 0,
                 encoded_bytes: 0,
                 shared_bytes: 0,
+                attributes: None,
                 fiemap: Capability::Full,
             },
             sample: Some(sample),

@@ -3,12 +3,12 @@
 use blockstone_base::capability::Capability;
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
-use blockstone_record::manifest::Manifest;
+use blockstone_record::manifest::{FileEvidence, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 
 use super::{
-    Case, Check, Judgement, Rule, RunCase, all_figures, direct_elsewhere, file_system,
-    keeps_in_memory, labels, megabytes,
+    Case, Check, FIGURES, Judgement, Rule, RunCase, all_figures, direct_elsewhere, file_system,
+    keeps_in_memory, kernel_version, labels, megabytes,
 };
 use crate::findings::Point;
 use crate::run::has_server;
@@ -20,20 +20,34 @@ pub(super) const RULE: Rule = Rule {
           support direct I/O, or because the file system accepts O_DIRECT but buffers anyway.",
     threshold: "Any point without O_DIRECT; direct I/O on tmpfs, ramfs, ecryptfs, ext4 with \
                 data=journal (open(2), ext4(5)) and on btrfs extents that are stored compressed or \
-                inline (btrfs(5)). Success of a misaligned request proves nothing: tmpfs and btrfs \
-                accept it. Inconclusive where a server may cache what is asked of it directly \
-                (NFS, SMB, virtiofs, 9p, FUSE, CephFS and the like), on ZFS, and for writes on \
-                btrfs without nodatasum or nodatacow. In a run: a path without direct I/O, as the \
-                target found it when it opened its disks, and the same file systems.",
+                inline (btrfs(5)); files of ext4 whose data are journalled or inline, or that are \
+                protected by fs-verity. Writes to a file of btrfs with checksums from kernel 6.14 \
+                on, which buffers them (btrfs documentation, Checksumming): unless it is mounted \
+                with nodatacow or nodatasum, or the file has the attribute C (chattr +C). Success \
+                of a misaligned request proves nothing: tmpfs and btrfs accept it. Inconclusive \
+                where a server may cache what is asked of it directly (NFS, SMB, virtiofs, 9p, \
+                FUSE, CephFS and the like), on ZFS, and for writes on btrfs where the attributes \
+                of the file were not recorded. In a run: a path without direct I/O, as the target \
+                found it when it opened its disks, and the same file systems.",
     cause: "The page cache was between the load and the storage.",
-    next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or \
-           on the device.",
+    next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
+           the device.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const RUN_CAUSE: &str = "The page cache stood between the database and the storage.";
 const RUN_NEXT: &str =
     "Run on a file system that supports direct I/O (ext4, XFS) or on the device.";
+
+/// The kernel from which on btrfs buffers direct writes to files with checksums.
+const BUFFERED_SINCE: (u32, u32) = (6, 14);
+const CHECKSUMS_NEXT: &str = "\
+    Measure on ext4, XFS or the device, or in a directory without checksums, as databases on btrfs \
+    should be: chattr +C DIR before the files are created.";
+/// Attributes of a file that make ext4 buffer its direct I/O.
+const BUFFERING_ATTRIBUTES: [&str; 3] = ["journal-data", "verity", "inline-data"];
+/// What names of figures of a run contain that writes make.
+const WRITES: [&str; 3] = ["write", "commit", "redo"];
 
 fn check(case: &Case) -> Judgement {
     let points: Vec<&Point> = case.storage_points().collect();
@@ -52,6 +66,14 @@ fn check(case: &Case) -> Judgement {
     if let Some(why) = emulated(case.manifest) {
         return Judgement::fail(why, labels(points));
     }
+    let writes = || points.iter().copied().filter(|point| point.load.op != Op::Read);
+    let checksums = match writes().next() {
+        Some(_) => checksummed(case.manifest, case.manifest.file.iter()),
+        None => Checksums::None,
+    };
+    if let Checksums::Buffer(why) = checksums {
+        return Judgement::fail(why, labels(writes())).advising(CHECKSUMS_NEXT);
+    }
     if buffered().next().is_some() {
         let count = buffered().count();
         return Judgement::fail(format!("{count} points without O_DIRECT"), labels(buffered()));
@@ -59,8 +81,7 @@ fn check(case: &Case) -> Judgement {
     if let Some(why) = direct_elsewhere(file_system(case.manifest)) {
         return Judgement::inconclusive(why);
     }
-    let writes = points.iter().any(|point| point.load.op != Op::Read);
-    if let Some(why) = checksummed(case.manifest).filter(|_| writes) {
+    if let Checksums::Unknown(why) = checksums {
         return Judgement::inconclusive(why);
     }
     Judgement::pass(format!(
@@ -69,18 +90,6 @@ fn check(case: &Case) -> Judgement {
         case.manifest.target.direct_io.offset_align_bytes,
         case.manifest.target.direct_io.source
     ))
-}
-
-/// Why it stays open whether direct writes were direct: `btrfs_direct_write` in the kernel's
-/// fs/btrfs/direct-io.c buffers those of files with checksums.
-fn checksummed(manifest: &Manifest) -> Option<String> {
-    let fs = manifest.target.file_system.as_ref().filter(|fs| fs.kind == "btrfs")?;
-    let off = |option: &str| ["nodatasum", "nodatacow"].contains(&option);
-    (!fs.options.split(',').any(off)).then(|| {
-        "btrfs buffers direct writes to files with checksums from Linux 6.14 on; whether these \
-         have any (chattr +C) was not recorded"
-            .to_owned()
-    })
 }
 
 /// Why O_DIRECT succeeds here without being direct.
@@ -92,6 +101,12 @@ fn emulated(manifest: &Manifest) -> Option<String> {
     if fs.kind == "ext4" && fs.options.split(',').any(|option| option == "data=journal") {
         return Some("ext4 with data=journal buffers direct I/O".to_owned());
     }
+    let files = manifest.file.iter().chain(&manifest.disk_files);
+    let mut attributes = files.filter_map(|file| file.map.attributes.as_ref()).flatten();
+    let buffering = attributes.find(|name| BUFFERING_ATTRIBUTES.contains(&name.as_str()));
+    if let Some(attribute) = buffering.filter(|_| fs.kind == "ext4") {
+        return Some(format!("ext4 buffers direct I/O to a file with the attribute {attribute}"));
+    }
     let encoded = manifest.file.as_ref().map_or(0, |file| file.map.encoded_bytes);
     (fs.kind == "btrfs" && encoded > 0).then(|| {
         format!(
@@ -99,6 +114,53 @@ fn emulated(manifest: &Manifest) -> Option<String> {
             megabytes(encoded)
         )
     })
+}
+
+/// What checksums of btrfs make of direct writes.
+enum Checksums {
+    /// Nothing: it is another file system, an older kernel, or the files have none.
+    None,
+    Buffer(String),
+    Unknown(String),
+}
+
+/// What becomes of direct writes to these files, or to files of which nothing is known.
+fn checksummed<'a>(
+    manifest: &Manifest,
+    files: impl Iterator<Item = &'a FileEvidence>,
+) -> Checksums {
+    let Some(fs) = manifest.target.file_system.as_ref().filter(|fs| fs.kind == "btrfs") else {
+        return Checksums::None;
+    };
+    let mounted_with = |wanted: &str| fs.options.split(',').any(|option| option == wanted);
+    if mounted_with("nodatacow") || mounted_with("nodatasum") {
+        return Checksums::None;
+    }
+    let kernel = &manifest.host.kernel;
+    match kernel_version(manifest) {
+        Some(version) if version < BUFFERED_SINCE => return Checksums::None,
+        Some(_) => {}
+        None => return Checksums::Unknown(format!("{kernel:?} is no version of a kernel")),
+    }
+    let mut known = 0;
+    for file in files {
+        let Some(attributes) = &file.map.attributes else {
+            let path = &file.path;
+            return Checksums::Unknown(format!(
+                "whether {path} on btrfs has checksums was not recorded; kernel {kernel} buffers \
+                 direct writes if it has"
+            ));
+        };
+        if !attributes.iter().any(|name| name == "no-copy-on-write") {
+            return Checksums::Buffer(format!(
+                "btrfs keeps checksums of {}, and kernel {kernel} buffers direct writes to such \
+                 files (since 6.14)",
+                file.path
+            ));
+        }
+        known += 1;
+    }
+    if known > 0 { Checksums::None } else { Checksums::Unknown("no file was examined".to_owned()) }
 }
 
 fn check_run(case: &RunCase) -> Judgement {
@@ -110,15 +172,22 @@ fn check_run(case: &RunCase) -> Judgement {
             "how the database opens its files is unknown; the ledger shows what came from memory",
         );
     }
+    match checksummed(case.manifest, case.manifest.disk_files.iter()) {
+        Checksums::Buffer(why) => {
+            let wrote = |name: &&str| WRITES.iter().any(|part| name.contains(part));
+            let figures = FIGURES.iter().filter(|name| wrote(name));
+            let figures = figures.map(|name| (*name).to_owned()).collect();
+            return Judgement::fail(why, figures).caused_by(RUN_CAUSE).advising(CHECKSUMS_NEXT);
+        }
+        Checksums::Unknown(why) => return Judgement::inconclusive(why),
+        Checksums::None => {}
+    }
     let found = case.manifest.capabilities.iter().find(|known| known.name == "direct-io");
     match found.map(|found| &found.capability) {
-        Some(Capability::Full) => {
-            let open = direct_elsewhere(file_system(case.manifest));
-            open.or_else(|| checksummed(case.manifest)).map_or_else(
-                || Judgement::pass("the disks were opened with O_DIRECT"),
-                Judgement::inconclusive,
-            )
-        }
+        Some(Capability::Full) => direct_elsewhere(file_system(case.manifest)).map_or_else(
+            || Judgement::pass("the disks were opened with O_DIRECT"),
+            Judgement::inconclusive,
+        ),
         Some(Capability::Degraded { why }) => {
             let evidence = format!("no direct I/O: {why}");
             Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
@@ -139,8 +208,10 @@ mod tests {
             ("ext4", "rw,data=ordered", 0, Outcome::Pass),
             ("ext4", "rw,data=journal", 0, Outcome::Fail),
             ("xfs", "rw", 0, Outcome::Pass),
+            // Whether the file has checksums is not known.
             ("btrfs", "rw", 0, Outcome::Inconclusive),
             ("btrfs", "rw,nodatasum", 0, Outcome::Pass),
+            ("btrfs", "rw,nodatacow", 0, Outcome::Pass),
             ("btrfs", "rw,compress=zstd", 1 << 20, Outcome::Fail),
             ("tmpfs", "rw", 0, Outcome::Fail),
             ("zfs", "rw", 0, Outcome::Inconclusive),
@@ -155,6 +226,42 @@ mod tests {
             fixture.manifest.file.as_mut().unwrap().map.encoded_bytes = encoded_bytes;
             let verdict = fixture.verdict("not-direct");
             assert_eq!(verdict.outcome, expected, "{kind} {options}: {}", verdict.evidence);
+        }
+    }
+
+    #[test]
+    fn checksums_of_btrfs_buffer_direct_writes_but_no_reads() {
+        let judged = |kernel: &str, attributes: &[&str]| {
+            let mut fixture = Fixture::healthy();
+            kernel.clone_into(&mut fixture.manifest.host.kernel);
+            fixture.manifest.target.file_system.as_mut().unwrap().kind = "btrfs".into();
+            let set = attributes.iter().map(|&name| name.to_owned()).collect();
+            fixture.manifest.file.as_mut().unwrap().map.attributes = Some(set);
+            fixture.verdict("not-direct")
+        };
+        let verdict = judged("6.18.5", &[]);
+        assert!(verdict.condemns(), "{}", verdict.evidence);
+        assert!(verdict.concerns.iter().any(|name| name == "max_write_iops"), "{verdict:?}");
+        assert!(!verdict.concerns.iter().any(|name| name == "max_iops"), "{verdict:?}");
+        assert!(judged("6.14.0-rc3", &["compressed"]).condemns());
+        // A directory prepared for a database, and a kernel that still wrote past the page cache.
+        assert_eq!(judged("6.18.5", &["no-copy-on-write"]).outcome, Outcome::Pass);
+        assert_eq!(judged("6.12.57-cloud", &[]).outcome, Outcome::Pass);
+        assert_eq!(judged("unknown", &[]).outcome, Outcome::Inconclusive);
+    }
+
+    #[test]
+    fn attributes_of_ext4_buffer_reads_and_writes() {
+        for (attribute, expected) in [
+            ("journal-data", Outcome::Fail),
+            ("verity", Outcome::Fail),
+            ("inline-data", Outcome::Fail),
+            ("compressed", Outcome::Pass),
+        ] {
+            let mut fixture = Fixture::healthy();
+            let map = &mut fixture.manifest.file.as_mut().unwrap().map;
+            map.attributes = Some(vec![attribute.to_owned()]);
+            assert_eq!(fixture.verdict("not-direct").outcome, expected, "{attribute}");
         }
     }
 

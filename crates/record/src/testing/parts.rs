@@ -132,6 +132,8 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
         beneath: Vec::new(),
         backing_file_system: None,
         link: None,
+        state: None,
+        raid: None,
     }
 }
 
@@ -149,6 +151,7 @@ pub fn file(path: &str, size_bytes: u64) -> FileEvidence {
             unwritten_bytes: 0,
             encoded_bytes: 0,
             shared_bytes: 0,
+            attributes: None,
             fiemap: Capability::Full,
         },
         sample: Some(DataSample {

@@ -87,6 +87,8 @@ fn full_manifest() -> Manifest {
         link: Some(Link {
             description: "PCIe 8.0 GT/s x4".to_owned(),
             bytes_per_s: 3.9e9,
+            bytes_per_s_max: None,
+            description_max: None,
             source: "/sys/class/pci".to_owned(),
         }),
         ..testing::device("vda", DeviceKind::Disk)

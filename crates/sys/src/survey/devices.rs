@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use blockstone_base::identity::{BlockDevice, DeviceKind};
+use blockstone_base::identity::{BlockDevice, DeviceKind, RaidState};
 
 use super::link;
 use crate::mounts::{Mount, Mounts};
@@ -185,7 +185,20 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
         beneath: beneath(root, kind, directory, parent),
         backing_file_system: None,
         link: link::of_device(root, directory),
+        state: text(&whole.join("device/state")),
+        raid: (kind == DeviceKind::Raid).then(|| raid(directory)).flatten(),
     }
+}
+
+/// What md says of itself; none where it does not even name its number of disks.
+fn raid(directory: &Path) -> Option<RaidState> {
+    let md = directory.join("md");
+    Some(RaidState {
+        // `3 (4)` during a reshape.
+        disks: text(&md.join("raid_disks"))?.split_whitespace().next()?.parse().ok()?,
+        disks_missing: number(&md.join("degraded")),
+        sync_action: text(&md.join("sync_action")),
+    })
 }
 
 fn kind_of(name: &str, directory: &Path) -> DeviceKind {

@@ -23,6 +23,8 @@ pub fn of_device(root: &Path, directory: &Path) -> Option<Link> {
     Some(Link {
         description: format!("{} paths, {} each", links.len(), links[0].description),
         bytes_per_s: links.iter().map(|link| link.bytes_per_s).sum(),
+        bytes_per_s_max: links.iter().map(|link| link.bytes_per_s_max).sum(),
+        description_max: links[0].description_max.as_ref().map(|most| format!("{most} each")),
         source: links.iter().map(|link| link.source.as_str()).collect::<Vec<_>>().join(" "),
     })
 }
@@ -68,16 +70,39 @@ fn pcie(directory: &Path) -> Option<(Link, PathBuf)> {
         return None;
     }
     let file = directory.join("current_link_speed");
-    let gigatransfers = leading_number(&text(&file)?)?;
-    let lanes: u32 = text(&directory.join("current_link_width"))?.parse().ok()?;
+    let (gigatransfers, lanes) = pcie_rate(directory, "current")?;
+    // The port above is the other end; where it is a part of the processor it may not say.
+    let ends = [Some(directory), directory.parent()].into_iter().flatten();
+    let able: Vec<(f64, u32)> = ends.filter_map(|end| pcie_rate(end, "max")).collect();
+    let most = able.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)));
+    let link = Link {
+        description: pcie_name(gigatransfers, lanes),
+        bytes_per_s: pcie_payload(gigatransfers, lanes),
+        bytes_per_s_max: most.map(|(gigatransfers, lanes)| pcie_payload(gigatransfers, lanes)),
+        description_max: most.map(|(gigatransfers, lanes)| pcie_name(gigatransfers, lanes)),
+        source: String::new(),
+    };
+    Some((link, file))
+}
+
+/// Speed in GT/s and lanes of a PCI Express link: the `current` ones or the `max` of this end.
+fn pcie_rate(directory: &Path, which: &str) -> Option<(f64, u32)> {
+    let read = |what: &str| text(&directory.join(format!("{which}_link_{what}")));
+    let lanes = read("width")?.parse().ok().filter(|&lanes| lanes > 0)?;
+    Some((leading_number(&read("speed")?)?, lanes))
+}
+
+fn pcie_payload(gigatransfers: f64, lanes: u32) -> f64 {
     let payload = match gigatransfers {
         speed if speed <= 5.0 => 8.0 / 10.0,
         speed if speed < 64.0 => 128.0 / 130.0,
         _ => 242.0 / 256.0,
     };
-    let bytes_per_s = gigatransfers * 1e9 * f64::from(lanes) * payload / 8.0;
-    let description = format!("PCIe {gigatransfers:.1} GT/s x{lanes}");
-    (lanes > 0).then(|| (Link { description, bytes_per_s, source: String::new() }, file))
+    gigatransfers * 1e9 * f64::from(lanes) * payload / 8.0
+}
+
+fn pcie_name(gigatransfers: f64, lanes: u32) -> String {
+    format!("PCIe {gigatransfers:.1} GT/s x{lanes}")
 }
 
 /// The negotiated SATA link, coded 8b/10b: 6.0 Gb/s carry 600 MB/s.
@@ -87,8 +112,7 @@ fn sata(directory: &Path) -> Option<(Link, PathBuf)> {
     let file = directory.join(format!("link{port}/ata_link/link{port}/sata_spd"));
     let gigabits = leading_number(&text(&file)?)?;
     let description = format!("SATA {gigabits:.1} Gb/s");
-    let bytes_per_s = gigabits * 1e9 * 0.8 / 8.0;
-    Some((Link { description, bytes_per_s, source: String::new() }, file))
+    Some((of_one_speed(description, gigabits * 1e9 * 0.8 / 8.0), file))
 }
 
 /// The negotiated speed of a Fibre Channel host port. Each generation is named after its payload:
@@ -98,7 +122,13 @@ fn fc(root: &Path, directory: &Path) -> Option<(Link, PathBuf)> {
     let file = Path::new("/sys/class/fc_host").join(host).join("speed");
     let gigabits = leading_number(&text(&under(root, &file))?)?;
     let description = format!("Fibre Channel {gigabits:.0} Gb/s");
-    Some((Link { description, bytes_per_s: gigabits * 1e8, source: String::new() }, file))
+    Some((of_one_speed(description, gigabits * 1e8), file))
+}
+
+/// A link of which only the negotiated speed is known.
+fn of_one_speed(description: String, bytes_per_s: f64) -> Link {
+    let (bytes_per_s_max, description_max, source) = (None, None, String::new());
+    Link { description, bytes_per_s, bytes_per_s_max, description_max, source }
 }
 
 /// The number at the start of `16.0 GT/s PCIe`, `6.0 Gbps`, `32 Gbit`; none for `Unknown`.

@@ -202,3 +202,23 @@ fn a_mapped_device_is_found_by_its_name_when_udev_made_no_link() {
         .mounts(&["30 1 0:44 / /data rw - btrfs /dev/mapper/vg-data rw"]);
     assert_eq!(names(&describe(tree.root(), &directory("/data", (0, 44), 30))), ["dm-7"]);
 }
+
+#[test]
+fn a_raid_says_what_it_lacks_and_a_path_whether_it_runs() {
+    let tree = Tree::new();
+    let (md, sda) = ("/sys/devices/virtual/block/md0", "/sys/devices/pci0000:00/ata1/block/sda");
+    tree.disk(sda, "8:0", 2048)
+        .file(&format!("{sda}/device/state"), "transport-offline")
+        .disk(md, "9:0", 1000)
+        .file(&format!("{md}/md/level"), "raid5")
+        .file(&format!("{md}/md/raid_disks"), "4 (3)")
+        .file(&format!("{md}/md/degraded"), "1")
+        .file(&format!("{md}/md/sync_action"), "recover")
+        .stacked(md, sda);
+    let md = devices::named(tree.root(), "md0").unwrap();
+    let raid = md.raid.unwrap();
+    assert_eq!((raid.disks, raid.disks_missing), (4, Some(1)));
+    assert_eq!((raid.sync_action.as_deref(), md.state), (Some("recover"), None));
+    let sda = devices::named(tree.root(), "sda").unwrap();
+    assert_eq!((sda.state.as_deref(), sda.raid), (Some("transport-offline"), None));
+}

@@ -111,3 +111,29 @@ fn paths_of_an_nvme_subsystem_add_up() {
     assert_eq!(link.description, "2 paths, PCIe 16.0 GT/s x2 each");
     assert!((link.bytes_per_s / 7.876_923e9 - 1.0).abs() < 1e-6);
 }
+
+#[test]
+fn what_both_ends_of_a_link_could_carry_is_known() {
+    let most = |device: (&str, &str), port: Option<(&str, &str)>| {
+        let tree = Tree::new();
+        let max = |directory: &str, (speed, lanes): (&str, &str)| {
+            tree.file(&format!("{directory}/max_link_speed"), speed)
+                .file(&format!("{directory}/max_link_width"), lanes);
+        };
+        pci(&tree, PORT, "0x8086", "8.0 GT/s PCIe", "2");
+        pci(&tree, NVME, "0x144d", "8.0 GT/s PCIe", "2");
+        max(NVME, device);
+        if let Some(port) = port {
+            max(PORT, port);
+        }
+        let disk = format!("{NVME}/nvme/nvme0/nvme0n1");
+        tree.disk(&disk, "259:0", 2048);
+        link_of(&tree, &disk).unwrap().description_max
+    };
+    let fast = ("16.0 GT/s PCIe", "4");
+    assert_eq!(most(fast, Some(fast)).as_deref(), Some("PCIe 16.0 GT/s x4"));
+    let old_slot = ("8.0 GT/s PCIe", "16");
+    assert_eq!(most(fast, Some(old_slot)).as_deref(), Some("PCIe 8.0 GT/s x4"));
+    assert_eq!(most(fast, None).as_deref(), Some("PCIe 16.0 GT/s x4"));
+    assert_eq!(most(("Unknown", "255"), None), None);
+}
