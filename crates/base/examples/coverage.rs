@@ -8,7 +8,7 @@ use blockstone_base::LatencyHistogram;
 use blockstone_base::dist::normal;
 use blockstone_base::histogram::Buckets;
 use blockstone_base::rng::Rng;
-use blockstone_base::stats;
+use blockstone_base::stats::{self, Estimate};
 use serde_json::{Map, Value, json};
 
 /// How much the rate of a tick varies around 1.
@@ -27,7 +27,7 @@ type Levels = fn(&mut Rng, usize) -> Vec<f64>;
 /// By how much the rate of the load "drift" rises from the beginning of a window to its end.
 const DRIFT: f64 = 0.1;
 
-const LOADS: [(&str, Levels); 8] = [
+const LOADS: [(&str, Levels); 11] = [
     ("independent", |rng, ticks| correlated(rng, ticks, 0.0)),
     ("AR(1) 0.5", |rng, ticks| correlated(rng, ticks, 0.5)),
     ("AR(1) 0.9", |rng, ticks| correlated(rng, ticks, 0.9)),
@@ -36,7 +36,17 @@ const LOADS: [(&str, Levels); 8] = [
     ("throttle sawtooth", sawtooth),
     ("1/f wander", wander),
     ("drift", drift),
+    ("wander 1 %", |rng, ticks| slow(rng, ticks, 0.01)),
+    ("wander 3 %", |rng, ticks| slow(rng, ticks, 0.03)),
+    ("wander 5 %", |rng, ticks| slow(rng, ticks, 0.05)),
 ];
+
+/// `calibrate` keeps latencies by pages of this length.
+const PAGE_NS: u64 = 50_000_000;
+/// Ticks of a window that confirms a headline, and from its beginning to that of the next.
+const CONFIRM_TICKS: usize = 40;
+const SPACING_TICKS: usize = 250;
+const WINDOWS: usize = 3;
 
 /// Latencies timed in a tick of a run: 1,000 a second.
 const TICK_LATENCIES: usize = 100;
@@ -93,8 +103,12 @@ fn row((name, levels): &(&str, Levels), trials: u32) -> Value {
         ("mean_adaptive_early", early.share()),
         ("early", Some(f64::from(early.of) / f64::from(trials))),
     ];
-    let [p50, p99] = percentiles(*levels, trials / TRIALS_PER_TIMED);
-    let columns = columns.into_iter().chain([("p50_run_30s", p50), ("p99_run_30s", p99)]);
+    let spaced = [
+        ("mean_one_window", one_window(*levels, trials)),
+        ("mean_spaced", spaced_windows(*levels, trials)),
+    ];
+    let timed = percentiles(*levels, trials / TRIALS_PER_TIMED);
+    let columns = columns.into_iter().chain(spaced).chain(timed);
     let shares = columns.map(|(key, share)| (key.to_owned(), json!(share)));
     let mut row = Map::from_iter([("load".to_owned(), json!(name))]);
     row.extend(shares);
@@ -127,8 +141,85 @@ fn adaptive_length(ticks: &[(u64, u64)]) -> usize {
     lengths.find(|&length| stats::is_narrow(&ticks[..length], NARROW)).unwrap_or(ticks.len())
 }
 
-/// How often the interval of each quantile of 30 seconds holds that of all time.
-fn percentiles(levels: Levels, trials: u32) -> [Option<f64>; 2] {
+/// How often the interval of a window as long as all that confirm a headline holds the rate.
+fn one_window(levels: Levels, trials: u32) -> Option<f64> {
+    let mut held = Held::default();
+    for trial in 0..trials {
+        let mut rng = Rng::new(u64::from(trial), 4);
+        let levels = levels(&mut rng, WINDOWS * CONFIRM_TICKS);
+        held.add(holds_rate(&ticks(&levels, CALIBRATE_TICK_NS), 1.0));
+    }
+    held.share()
+}
+
+/// The levels of the windows that confirm a headline.
+fn confirming(levels: Levels, rng: &mut Rng) -> Vec<Vec<f64>> {
+    let levels = levels(rng, WINDOWS * SPACING_TICKS);
+    levels.chunks(SPACING_TICKS).map(|chunk| chunk[..CONFIRM_TICKS].to_vec()).collect()
+}
+
+/// How often the interval of their means holds the rate.
+fn spaced_windows(levels: Levels, trials: u32) -> Option<f64> {
+    let mut held = Held::default();
+    for trial in 0..trials {
+        let mut rng = Rng::new(u64::from(trial), 5);
+        let of = |window: Vec<f64>| {
+            let rate = stats::rate_per_s(&ticks(&window, CALIBRATE_TICK_NS))?;
+            Some(rate.scaled(CALIBRATE_TICK_NS as f64 / 1e9 / TICK_OPS))
+        };
+        let rates = confirming(levels, &mut rng).into_iter().map(of).collect::<Option<Vec<_>>>();
+        let pooled = rates.and_then(|rates| stats::pool(&rates));
+        held.add(pooled.is_some_and(|pooled| (pooled.low..=pooled.high).contains(&1.0)));
+    }
+    held.share()
+}
+
+/// Latencies of a window, and those of its parts.
+struct Timed {
+    all: LatencyHistogram,
+    parts: Vec<Buckets>,
+}
+
+impl Timed {
+    /// Of this many latencies in each tick, in parts of `part_ns`.
+    fn new(rng: &mut Rng, levels: &[f64], (tick_ns, part_ns): (u64, u64)) -> Self {
+        let mut parts = vec![LatencyHistogram::new(); 1];
+        for (tick, &level) in (0..).zip(levels) {
+            for each in 0..TICK_LATENCIES as u64 {
+                let t_ns = tick * tick_ns + each * tick_ns / TICK_LATENCIES as u64;
+                parts.resize_with((t_ns / part_ns) as usize + 1, LatencyHistogram::new);
+                let part = parts.last_mut().expect("there is one");
+                part.record(latency(rng, level) as u64);
+            }
+        }
+        let mut all = LatencyHistogram::new();
+        for part in &parts {
+            all.merge(part);
+        }
+        Self { all, parts: parts.iter().map(|part| part.buckets().collect()).collect() }
+    }
+
+    fn quantile(&self, quantile: f64) -> Estimate {
+        self.all.quantile(quantile, &self.parts.iter().collect::<Vec<_>>(), 1)
+    }
+}
+
+/// A quantile of several windows.
+fn of_windows(windows: &[Timed], quantile: f64) -> Estimate {
+    let mut all = LatencyHistogram::new();
+    for window in windows {
+        all.merge(&window.all);
+    }
+    let parts: Vec<&Buckets> = windows.iter().flat_map(|window| &window.parts).collect();
+    let each: Vec<Estimate> = windows.iter().map(|window| window.quantile(quantile)).collect();
+    stats::with_repeats(all.quantile(quantile, &parts, 1), &each)
+}
+
+/// How often the interval of each quantile holds that of all time: of 30 seconds, of a window of
+/// one second, and of the windows that confirm a headline.
+fn percentiles(levels: Levels, trials: u32) -> Vec<(&'static str, Option<f64>)> {
+    const CALIBRATE: (u64, u64) = (CALIBRATE_TICK_NS, PAGE_NS);
+    const RUN: (u64, u64) = (RUN_TICK_NS, 1_000_000_000);
     // Many short windows, which do not depend on each other.
     let mut all = Vec::new();
     let mut rng = Rng::new(0, 2);
@@ -140,25 +231,27 @@ fn percentiles(levels: Levels, trials: u32) -> [Option<f64>; 2] {
     }
     all.sort_by(f64::total_cmp);
     let truths = QUANTILES.map(|quantile| all[(all.len() as f64 * quantile) as usize]);
-    let mut held = [Held::default(); 2];
+    let mut held = [Held::default(); 6];
     for trial in 0..trials {
         let mut rng = Rng::new(u64::from(trial), 3);
-        let (mut whole, mut seconds) = (LatencyHistogram::new(), Vec::new());
-        for second in levels(&mut rng, 300).chunks(10) {
-            let mut one = LatencyHistogram::new();
-            for &level in second {
-                (0..TICK_LATENCIES).for_each(|_| one.record(latency(&mut rng, level) as u64));
+        let mut timed = |ticks, of| {
+            let levels = levels(&mut rng, ticks);
+            Timed::new(&mut rng, &levels, of)
+        };
+        let (run, second) = (timed(300, RUN), timed(50, CALIBRATE));
+        let windows = confirming(levels, &mut rng);
+        let windows: Vec<Timed> =
+            windows.iter().map(|levels| Timed::new(&mut rng, levels, CALIBRATE)).collect();
+        for (at, (quantile, truth)) in QUANTILES.into_iter().zip(truths).enumerate() {
+            let of =
+                [run.quantile(quantile), second.quantile(quantile), of_windows(&windows, quantile)];
+            for (way, of) in of.iter().enumerate() {
+                held[2 * way + at].add((of.low..=of.high).contains(&truth));
             }
-            whole.merge(&one);
-            seconds.push(one.buckets().collect::<Buckets>());
-        }
-        let seconds: Vec<&Buckets> = seconds.iter().collect();
-        for ((quantile, truth), held) in QUANTILES.into_iter().zip(truths).zip(&mut held) {
-            let of = whole.quantile(quantile, &seconds, 1);
-            held.add((of.low..=of.high).contains(&truth));
         }
     }
-    held.map(Held::share)
+    let names = ["p50_run_30s", "p99_run_30s", "p50_1s", "p99_1s", "p50_spaced", "p99_spaced"];
+    names.into_iter().zip(held.map(Held::share)).collect()
 }
 
 /// Of an operation, in nanoseconds: the deviation of the level, threefold, is in it.
@@ -215,6 +308,13 @@ fn wander(rng: &mut Rng, ticks: usize) -> Vec<f64> {
         levels.iter_mut().zip(one).for_each(|(level, z)| *level += scatter * z);
     }
     levels
+}
+
+/// Ticks that do not correlate, around a level that moves by `spread` over two seconds.
+fn slow(rng: &mut Rng, ticks: usize, spread: f64) -> Vec<f64> {
+    let correlation = (-(CALIBRATE_TICK_NS as f64) / 2e9).exp();
+    let level = process(rng, ticks, correlation);
+    level.into_iter().map(|z| 1.0 + spread * z + SCATTER * normal(rng)).collect()
 }
 
 /// A window that ends early is held against the true rate of its own time.

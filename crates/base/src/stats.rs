@@ -178,6 +178,23 @@ pub fn pool(repeats: &[Estimate]) -> Option<Estimate> {
     Some(Estimate::around(between.value, half, samples, duration_ns).not_negative())
 }
 
+/// The estimate of all samples of several windows. These know nothing of what moved between the
+/// windows; where the estimates of each disagree by more, their disagreement is the interval.
+pub fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
+    if repeats.len() < 2 || all.is_open_above() {
+        return all;
+    }
+    let half = |estimate: Estimate| (estimate.high - estimate.low) / 2.0;
+    let between = mean(&repeats.iter().map(|r| r.value).collect::<Vec<_>>()).map(half);
+    let pooled = pool(repeats).map(half).filter(|half| half.is_finite()).or(between);
+    let half = pooled.unwrap_or(0.0);
+    Estimate {
+        low: all.low.min(all.value - half).max(0.0),
+        high: all.high.max(all.value + half),
+        ..all
+    }
+}
+
 /// The ratio b ÷ a of two rates or latencies with its interval: the half widths are taken as
 /// independent and combined as relative errors in quadrature. `None` when `a` is zero.
 pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Estimate> {
@@ -460,6 +477,18 @@ mod tests {
         assert!((near.high - near.low - 2.0).abs() < 1e-9);
         assert!(far.high - far.low > 40.0);
         assert_eq!(far.samples, 30);
+    }
+
+    #[test]
+    fn windows_that_disagree_widen_what_all_samples_say_and_open_ones_do_not_open_it() {
+        let of = |value, low, high| Estimate { value, low, high, samples: 9, duration_ns: 1 };
+        let all = of(100.0, 95.0, 106.0);
+        let open = [99.0, 100.0, 101.0].map(|value| of(value, 90.0, f64::INFINITY));
+        assert_eq!(with_repeats(all, &open), all);
+        let apart = [80.0, 100.0, 120.0].map(|value| of(value, value - 1.0, value + 1.0));
+        let wide = with_repeats(all, &apart);
+        assert!(wide.low < 60.0 && wide.high > 140.0, "{wide:?}");
+        assert_eq!(with_repeats(all, &apart[..1]), all);
     }
 
     #[test]

@@ -68,6 +68,13 @@ pub fn max_write_iops(points: &[Measured], settings: &Settings) -> Option<Step> 
     Some(longer_measurement(settings, "max-write-iops", &writes, best, |_| true))
 }
 
+/// The most commits a second of one block.
+pub fn max_commits(points: &[Measured], settings: &Settings) -> Option<Step> {
+    let block = settings.block.get();
+    let commits = points.iter().filter(|p| p.group == Group::Commit && p.load.block_bytes == block);
+    Some(plan::confirm(settings, "max-commits", best(commits)?.load.clone(), 1))
+}
+
 fn random(points: &[Measured], op: Op) -> Vec<&Measured> {
     let groups = [Group::RandomRead, Group::RandomWrite];
     points.iter().filter(|p| groups.contains(&p.group) && p.load.op == op).collect()

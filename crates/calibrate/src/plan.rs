@@ -12,6 +12,8 @@ use crate::settings::{Settings, Thoroughness};
 pub const LARGE: Bytes = Bytes::mib(1);
 /// The redo log that overwriting commits go to.
 pub const LOG_SIZE: Bytes = Bytes::mib(32);
+/// How many headlines are confirmed at most.
+const HEADLINES: u64 = 5;
 /// An interval this narrow (half width ÷ value) ends a window early.
 pub const INTERVAL: f64 = 0.02;
 
@@ -81,7 +83,11 @@ pub struct Budget {
     warm_up: Nanos,
     point: Nanos,
     short: Nanos,
+    /// For each headline, all its windows together.
     confirm: Nanos,
+    /// Of a headline, spaced apart: what a rate does over seconds shows only between them.
+    windows: u32,
+    open_loop: Nanos,
     rounds: u32,
 }
 
@@ -94,16 +100,20 @@ pub const fn budget(thoroughness: Thoroughness) -> Budget {
             warm_up: Nanos::millis(100),
             point: Nanos::millis(300),
             short: Nanos::millis(240),
-            confirm: Nanos::millis(1_000),
+            confirm: Nanos::millis(720),
+            windows: 1,
+            open_loop: Nanos::millis(1_000),
             rounds: 1,
         },
         Thoroughness::Standard => Budget {
             layout: Nanos::millis(12_000),
             run: Some(Nanos::millis(90_000)),
             warm_up: Nanos::millis(250),
-            point: Nanos::millis(1_000),
-            short: Nanos::millis(700),
-            confirm: Nanos::millis(3_000),
+            point: Nanos::millis(900),
+            short: Nanos::millis(660),
+            confirm: Nanos::millis(2_400),
+            windows: 3,
+            open_loop: Nanos::millis(3_000),
             rounds: 1,
         },
         Thoroughness::Full => Budget {
@@ -112,7 +122,9 @@ pub const fn budget(thoroughness: Thoroughness) -> Budget {
             warm_up: Nanos::millis(500),
             point: Nanos::millis(2_500),
             short: Nanos::millis(1_500),
-            confirm: Nanos::millis(6_000),
+            confirm: Nanos::millis(4_800),
+            windows: 3,
+            open_loop: Nanos::millis(6_000),
             rounds: 3,
         },
     }
@@ -198,7 +210,7 @@ pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> Lo
     }
 }
 
-/// A longer measurement of a point that became a headline.
+/// A longer measurement of a point that became a headline; [`spaced`] divides it into windows.
 pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> Step {
     let budget = budget(settings.thoroughness);
     let window = Nanos(budget.confirm.get() * longer);
@@ -207,17 +219,36 @@ pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> 
     Step { warm_up: budget.warm_up, ..Step::new(label, Group::Confirm, load, window) }
 }
 
+/// The windows of all headlines in turn, so that those of each lie apart.
+pub fn spaced(settings: &Settings, headlines: &[Step]) -> Vec<Step> {
+    let windows = budget(settings.thoroughness).windows;
+    let window = |repeat: u32, step: &Step| {
+        let length = Nanos(step.window.1.get() / u64::from(windows));
+        let seed = seed_of(settings.seed, &step.label, repeat);
+        let load = LoadSpec { seed, ..step.load.clone() };
+        Step { repeat, load, window: (length, length), ..step.clone() }
+    };
+    (0..windows).flat_map(|repeat| headlines.iter().map(move |step| window(repeat, step))).collect()
+}
+
 /// What is left of the time limit for closing, judging and rendering the recording.
 pub const CONCLUSION: Nanos = Nanos::millis(1_000);
 
 /// The longest time all `confirm` steps of a run may take together.
 pub fn confirm_limit(thoroughness: Thoroughness) -> Nanos {
-    Nanos(budget(thoroughness).confirm.get() * 4)
+    let Budget { confirm, windows, warm_up, .. } = budget(thoroughness);
+    Nanos(HEADLINES * (confirm.get() + u64::from(windows) * warm_up.get()))
 }
 
 /// How far a file may grow in one phase; the phase ends there, so it must outlast the window.
 pub fn append_span(span: Bytes) -> u64 {
     (span.get() / 4).clamp(Bytes::mib(16).get(), Bytes::mib(256).get())
+}
+
+/// Where commits go. A device has no room for a second file: there they go where its blocks are.
+pub fn commit_file(access: Access, has_log: bool) -> FileRole {
+    let overwritten = if has_log { FileRole::Log } else { FileRole::Main };
+    if access == Access::Append { FileRole::Append } else { overwritten }
 }
 
 struct Planner<'a> {
@@ -311,11 +342,11 @@ impl Planner<'_> {
     }
 
     fn commit(&self, method: SyncMethod, access: Access, bytes: u64, committers: u32) -> Step {
-        // A device has no room for a second file: its commits go where its blocks are.
-        let (kind, file, span_bytes) = match access {
-            Access::Append => ("append", FileRole::Append, append_span(self.facts.span)),
-            _ if self.facts.has_log => ("overwrite", FileRole::Log, LOG_SIZE.get()),
-            _ => ("overwrite", FileRole::Main, self.facts.span.get()),
+        let file = commit_file(access, self.facts.has_log);
+        let (kind, span_bytes) = match file {
+            FileRole::Append => ("append", append_span(self.facts.span)),
+            FileRole::Log => ("overwrite", LOG_SIZE.get()),
+            _ => ("overwrite", self.facts.span.get()),
         };
         let method_name = match method {
             SyncMethod::Dsync => "dsync",
@@ -449,8 +480,8 @@ impl Planner<'_> {
         let load = LoadSpec { pacing, ..self.random_read(engine, 128) };
         let label = format!("open-loop/read/r{}", open.rate_per_s);
         Some(Step {
-            window: (self.budget.confirm, self.budget.confirm),
-            ..self.step(label, Group::OpenLoop, load, self.budget.confirm)
+            window: (self.budget.open_loop, self.budget.open_loop),
+            ..self.step(label, Group::OpenLoop, load, self.budget.open_loop)
         })
     }
 }
@@ -515,6 +546,27 @@ pub(crate) mod tests {
                 "{thoroughness:?}: {} of {limit}",
                 Nanos(total)
             );
+        }
+    }
+
+    #[test]
+    fn each_headline_is_confirmed_in_three_windows_with_the_others_between() {
+        for (thoroughness, windows) in
+            [(Thoroughness::Quick, 1), (Thoroughness::Standard, 3), (Thoroughness::Full, 3)]
+        {
+            let settings = settings(thoroughness);
+            let load = layout(&settings, Bytes::gib(1), true, true);
+            let headlines =
+                ["max-iops", "max-mbps"].map(|name| confirm(&settings, name, load.clone(), 1));
+            let steps = spaced(&settings, &headlines);
+            assert_eq!(steps.len(), 2 * windows as usize);
+            for (at, step) in steps.iter().enumerate() {
+                assert_eq!((&step.label, step.repeat), (&headlines[at % 2].label, at as u32 / 2));
+            }
+            let seeds: BTreeSet<u64> = steps.iter().map(|step| step.load.seed).collect();
+            assert_eq!(seeds.len(), steps.len(), "each visits other blocks");
+            let together: u64 = steps.iter().map(|step| step.window.1.get()).sum();
+            assert_eq!(together, 2 * budget(thoroughness).confirm.get());
         }
     }
 

@@ -144,7 +144,7 @@ impl Run<'_> {
         for step in &steps {
             self.take(step, log.as_ref())?;
         }
-        self.confirm()
+        self.confirm(log.as_ref())
     }
 
     /// The longest that `steps` and the confirmations may take.
@@ -310,8 +310,8 @@ impl Run<'_> {
         Ok(file)
     }
 
-    /// Longer measurements of the best points, each chosen from what was measured before it.
-    fn confirm(&mut self) -> Result<(), EarlyEnd> {
+    /// Longer measurements of the best points, chosen from what was measured before them.
+    fn confirm(&mut self, log: Option<&AppendFile>) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         if let Some(load) = confirm::knee_probe(&self.points, settings) {
             let mark = if load.engine == "psync" { 'x' } else { 'd' };
@@ -323,8 +323,14 @@ impl Run<'_> {
         let knee = max_iops.as_ref().and_then(|m| confirm::knee(&self.points, settings, &m.load));
         let max_mbps = confirm::max_mbps(&self.points, settings);
         let max_write_iops = confirm::max_write_iops(&self.points, settings);
-        for step in [max_iops, knee, max_mbps, max_write_iops].into_iter().flatten() {
-            self.take(&step, None)?;
+        let max_commits = confirm::max_commits(&self.points, settings).map(|step| {
+            let file = plan::commit_file(step.load.access, self.prepared.facts.has_log);
+            Step { file, ..step }
+        });
+        let headlines = [max_iops, knee, max_mbps, max_write_iops, max_commits];
+        let headlines: Vec<Step> = headlines.into_iter().flatten().collect();
+        for step in plan::spaced(settings, &headlines) {
+            self.take(&step, log)?;
         }
         Ok(())
     }

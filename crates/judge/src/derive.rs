@@ -97,7 +97,7 @@ fn latency(windows: &[&Window], all: &LatencyHistogram, in_flight: u64) -> Laten
         let in_flight = in_flight * windows.len() as u64;
         let parts: Vec<&Buckets> = windows.iter().flat_map(|window| &window.parts).collect();
         let of_all = all.quantile_with((&unfinished, in_flight), q, &parts, duration_ns);
-        with_repeats(of_all, &repeats)
+        stats::with_repeats(of_all, &repeats)
     };
     let within: Vec<Estimate> = windows.iter().map(|window| mean_latency(window)).collect();
     let half = stats::pool(&within).map_or(0.0, |pooled| (pooled.high - pooled.low) / 2.0);
@@ -116,20 +116,6 @@ fn latency(windows: &[&Window], all: &LatencyHistogram, in_flight: u64) -> Laten
         unfinished: windows.iter().all(|w| w.unfinished.is_some()).then(|| unfinished.count()),
         lag_ns_mean: lag_ns_sum as f64 / ops.max(1) as f64,
         lag_ns_max: windows.iter().map(|window| window.lag_ns_max).max().unwrap_or(0),
-    }
-}
-
-/// The order statistics of all samples know nothing of what moved between repeats; where the
-/// repeats disagree by more, their disagreement is the interval.
-fn with_repeats(all: Estimate, repeats: &[Estimate]) -> Estimate {
-    if repeats.len() < 2 || all.is_lower_bound() {
-        return all;
-    }
-    let half = stats::pool(repeats).map_or(0.0, |pooled| (pooled.high - pooled.low) / 2.0);
-    Estimate {
-        low: all.low.min(all.value - half).max(0.0),
-        high: all.high.max(all.value + half),
-        ..all
     }
 }
 

@@ -22,6 +22,7 @@ mod late_start;
 mod littles_law;
 mod lying_flush;
 mod maintenance;
+mod memory_backed;
 mod memory_test;
 mod mostly_cached;
 mod never_used_blocks;
@@ -47,7 +48,7 @@ use blockstone_record::manifest::Figure;
 use crate::findings::Point;
 use crate::run::FIGURES;
 pub use evidence::{Case, Evidence, RunCase, ScanCase};
-use evidence::{file_system, in_memory, keeps_in_memory};
+use evidence::{beyond_sight, direct_elsewhere, file_system, in_memory, keeps_in_memory};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {

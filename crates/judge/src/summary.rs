@@ -238,7 +238,7 @@ impl<'a> Select<'a> {
     }
 
     fn max_commits(&self) -> Option<&'a Point> {
-        best(self.commits(), |p| p.iops.value)
+        self.confirmed("max-commits", self.commits(), |p| p.iops.value, |_| true)
     }
 }
 
@@ -248,11 +248,11 @@ fn best<'a>(points: impl Iterator<Item = &'a Point>, rate: fn(&Point) -> f64) ->
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::load::{Access, Op};
+    use blockstone_base::load::{Access, Op, SyncMethod};
     use blockstone_record::manifest::{Figure, Group};
     use proptest::prelude::*;
 
-    use crate::testing::{Behaviour, Fixture, large, load, saturating};
+    use crate::testing::{Behaviour, Fixture, commit, large, load, saturating};
 
     fn figure(fixture: &Fixture, name: &str) -> Option<Figure> {
         fixture.find().summary.into_iter().find(|(n, _)| n == name).map(|(_, figure)| figure)
@@ -296,6 +296,24 @@ mod tests {
         fixture.add("confirm/knee", Group::Confirm, load(Op::Read, "uring", 250), &too_slow);
         // d128 was within the bound too, but claims more than the confirmed most.
         assert_eq!(figure(&fixture, "knee_iops").unwrap().phase, "confirm/max-iops");
+    }
+
+    #[test]
+    fn the_most_commits_are_those_of_the_windows_that_confirm_them() {
+        let mut fixture = Fixture::healthy();
+        let shortly = figure(&fixture, "max_commits_per_s").unwrap();
+        assert_eq!(shortly.phase, "commit/dsync/overwrite/8K/x16");
+        let load = commit(SyncMethod::Dsync, 16);
+        for rate in [40_000.0, 42_000.0, 44_000.0] {
+            let behaviour = Behaviour::natural(rate, 16e9 / rate);
+            fixture.add("confirm/max-commits", Group::Confirm, load.clone(), &behaviour);
+        }
+        let confirmed = figure(&fixture, "max_commits_per_s").unwrap();
+        assert_eq!(confirmed.phase, "confirm/max-commits");
+        let estimate = confirmed.estimate;
+        assert!((estimate.value / 42_000.0 - 1.0).abs() < 0.01, "{estimate:?}");
+        // Student's t with two degrees of freedom: 4.303 × 2,000 ÷ √3.
+        assert!((estimate.high - estimate.value) / 4_969.0 > 0.95, "{estimate:?}");
     }
 
     #[test]

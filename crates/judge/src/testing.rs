@@ -115,13 +115,13 @@ impl Fixture {
         let mut fixture = Self::reads_as(|load| {
             let n = load.in_flight();
             if load.block_bytes == LARGE {
-                let pieces = Behaviour { requests_per_op: 2.0, ..saturating(1700.0, 2.0, n) };
+                let pieces = Behaviour { requests_per_op: 2.0, ..saturating(1700.0, 1.5, n) };
                 return Behaviour { device_ns: 250e3, ..pieces };
             }
             saturating(80_000.0, 3.2, n)
         });
         fixture.writes_as(|load| saturating(99_000.0, 3.0, load.in_flight()));
-        fixture.commits_as(|load| saturating(60_000.0, 3.5, load.in_flight()));
+        fixture.commits_as(|load| saturating(6_000.0, 3.5, load.in_flight()));
         fixture
     }
 
@@ -315,7 +315,7 @@ fn counters(window: &mut Window, load: &LoadSpec, behaviour: &Behaviour) {
         ("write_ns", writes.1),
         ("flush_ios", if load.sync.is_some() { ops as u64 } else { 0 }),
     ]);
-    window.devices = vec![("vda".to_owned(), device)];
+    window.devices = vec![("nvme0n1".to_owned(), device)];
 }
 
 /// A device on a link of four lanes, if it is a disk.
@@ -336,6 +336,6 @@ fn manifest() -> Manifest {
         ..CalibrateParameters::default()
     });
     manifest.host.hypervisor = None;
-    manifest.target.devices = vec![device("vda", DeviceKind::Disk)];
+    manifest.target.devices = vec![device("nvme0n1", DeviceKind::Disk)];
     manifest
 }

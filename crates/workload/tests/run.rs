@@ -132,7 +132,7 @@ fn begin(orders: Orders, parameters: &Parameters) -> (Arc<Scripted>, Running) {
 }
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     while !condition() {
         assert!(Instant::now() < patience, "{what}");
         thread::sleep(Duration::from_millis(1));

@@ -30,60 +30,52 @@ impl Part<'_> {
 }
 const DEPTH: u32 = 256;
 
-impl Shared {
+/// Writes to perform, joined to runs of adjacent parts.
+pub(super) struct Batch<'a> {
+    pub shared: &'a Shared,
+    pub present: &'a Present,
+    pub parts: &'a [Part<'a>],
+    pub runs: &'a [Range<usize>],
+    pub durable: bool,
+}
+
+impl Batch<'_> {
     /// Performs every run and says how each ended: with its service time in nanoseconds.
-    pub(super) fn perform(
-        &self,
-        present: &Present,
-        parts: &[Part<'_>],
-        runs: &[Range<usize>],
-        durable: bool,
-    ) -> Vec<Result<u64, DiskError>> {
+    pub(super) fn perform(&self) -> Vec<Result<u64, DiskError>> {
         let raw = |run: &Range<usize>| {
-            present.get(parts[run.start].disk()).is_some_and(|disk| disk.raw().is_some())
+            let disk = self.present.get(self.parts[run.start].disk());
+            disk.is_some_and(|disk| disk.raw().is_some())
         };
-        if runs.len() == 1 && runs[0].len() == 1 {
-            return vec![self.perform_run(present, parts, durable)];
+        if self.runs.len() == 1 && self.runs[0].len() == 1 {
+            return vec![self.perform_run(self.parts)];
         }
-        if !runs.iter().all(raw) {
-            return self.perform_in_turn(present, parts, runs, durable);
+        if !self.runs.iter().all(raw) {
+            return self.perform_in_turn();
         }
-        match self.take_ring() {
+        match self.shared.take_ring() {
             Some(mut ring) => {
-                let ends = self.perform_in_ring(&mut ring, present, parts, runs, durable);
-                self.return_ring(ring);
+                let ends = self.perform_in_ring(&mut ring);
+                self.shared.return_ring(ring);
                 ends
             }
-            None => self.perform_in_threads(present, parts, runs, durable),
+            None => self.perform_in_threads(),
         }
     }
 
     /// One after the other, each time beginning with another: no disk is always the first to have
     /// what the others do not have yet.
-    fn perform_in_turn(
-        &self,
-        present: &Present,
-        parts: &[Part<'_>],
-        runs: &[Range<usize>],
-        durable: bool,
-    ) -> Vec<Result<u64, DiskError>> {
-        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
-        let mut ends: Vec<_> = (0..runs.len())
-            .map(|at| (at + turn) % runs.len())
-            .map(|at| (at, self.perform_run(present, &parts[runs[at].clone()], durable)))
+    fn perform_in_turn(&self) -> Vec<Result<u64, DiskError>> {
+        let turn = self.shared.turns.fetch_add(1, Ordering::Relaxed);
+        let mut ends: Vec<_> = (0..self.runs.len())
+            .map(|at| (at + turn) % self.runs.len())
+            .map(|at| (at, self.perform_run(&self.parts[self.runs[at].clone()])))
             .collect();
         ends.sort_unstable_by_key(|(at, _)| *at);
         ends.into_iter().map(|(_, end)| end).collect()
     }
 
-    fn perform_in_ring(
-        &self,
-        ring: &mut BatchRing,
-        present: &Present,
-        parts: &[Part<'_>],
-        runs: &[Range<usize>],
-        durable: bool,
-    ) -> Vec<Result<u64, DiskError>> {
+    fn perform_in_ring(&self, ring: &mut BatchRing) -> Vec<Result<u64, DiskError>> {
+        let Self { present, parts, runs, durable, .. } = *self;
         let slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part.data)).collect();
         let writes: Vec<GatherWrite<'_>> = runs
             .iter()
@@ -98,45 +90,33 @@ impl Shared {
         let mut done: Vec<Written> = Vec::new();
         ring.write(&writes, &mut done);
         let each = runs.iter().zip(&done);
-        each.map(|(run, written)| self.end_of_run(present, &parts[run.clone()], *written, durable))
-            .collect()
+        each.map(|(run, written)| self.end_of_run(&parts[run.clone()], *written)).collect()
     }
 
     /// What a completion means for its run. One that the kernel cut short, or did not start, is
     /// written again without the ring.
-    fn end_of_run(
-        &self,
-        present: &Present,
-        run: &[Part<'_>],
-        written: Written,
-        durable: bool,
-    ) -> Result<u64, DiskError> {
+    fn end_of_run(&self, run: &[Part<'_>], written: Written) -> Result<u64, DiskError> {
         const EINTR: i32 = 4;
         const EAGAIN: i32 = 11;
         let bytes: usize = run.iter().map(|part| part.data.len()).sum();
         match written.result {
             Ok(moved) if moved as usize == bytes => {
-                self.members[run[0].disk()].count_write(bytes as u64, written.elapsed_ns);
+                self.shared.members[run[0].disk()].count_write(bytes as u64, written.elapsed_ns);
                 Ok(written.elapsed_ns)
             }
-            Ok(_) | Err(EINTR | EAGAIN) => self.perform_run(present, run, durable),
+            Ok(_) | Err(EINTR | EAGAIN) => self.perform_run(run),
             Err(errno) => {
                 let number = run[0].disk();
-                let disk = present.get(number).expect("it was written to");
+                let disk = self.present.get(number).expect("it was written to");
                 let error = DiskError::new(&**disk, "write", run[0].offset, errno);
-                self.members[number].failed(&error);
+                self.shared.members[number].failed(&error);
                 Err(error)
             }
         }
     }
 
-    fn perform_in_threads(
-        &self,
-        present: &Present,
-        parts: &[Part<'_>],
-        runs: &[Range<usize>],
-        durable: bool,
-    ) -> Vec<Result<u64, DiskError>> {
+    fn perform_in_threads(&self) -> Vec<Result<u64, DiskError>> {
+        let Self { parts, runs, .. } = *self;
         let same_disk =
             |a: &Range<usize>, b: &Range<usize>| parts[a.start].disk() == parts[b.start].disk();
         std::thread::scope(|scope| {
@@ -144,9 +124,7 @@ impl Shared {
                 .chunk_by(same_disk)
                 .map(|runs| {
                     scope.spawn(move || {
-                        let each = |run: &Range<usize>| {
-                            self.perform_run(present, &parts[run.clone()], durable)
-                        };
+                        let each = |run: &Range<usize>| self.perform_run(&parts[run.clone()]);
                         runs.iter().map(each).collect::<Vec<_>>()
                     })
                 })
@@ -158,23 +136,20 @@ impl Shared {
         })
     }
 
-    fn perform_run(
-        &self,
-        present: &Present,
-        run: &[Part<'_>],
-        durable: bool,
-    ) -> Result<u64, DiskError> {
+    fn perform_run(&self, run: &[Part<'_>]) -> Result<u64, DiskError> {
         const ENODEV: i32 = 19;
-        let member = &self.members[run[0].disk()];
-        let Some(disk) = present.get(run[0].disk()) else {
+        let member = &self.shared.members[run[0].disk()];
+        let Some(disk) = self.present.get(run[0].disk()) else {
             let source = std::io::Error::from_raw_os_error(ENODEV);
             let (disk, offset) = (member.name.clone(), run[0].offset);
             return Err(DiskError { disk, operation: "write", offset, source });
         };
         let disk: &dyn Disk = &**disk;
-        run.iter().map(|part| member.write(disk, part.offset, part.data, durable)).sum()
+        run.iter().map(|part| member.write(disk, part.offset, part.data, self.durable)).sum()
     }
+}
 
+impl Shared {
     /// An idle ring; none where the kernel has no io_uring.
     fn take_ring(&self) -> Option<BatchRing> {
         let mut rings = self.rings.lock();

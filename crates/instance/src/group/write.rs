@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::batch::{BATCH_PARTS_MAX, Part, RUN_BYTES_MAX};
+use super::batch::{BATCH_PARTS_MAX, Batch, Part, RUN_BYTES_MAX};
 use super::error::GroupError;
 use super::map::{FileMap, Place};
 use super::member::DiskState;
@@ -36,7 +36,8 @@ impl Shared {
         parts.sort_unstable_by_key(|part| (part.place.disk, part.offset));
         let runs = runs(&parts);
         let present = Present::new(&self.members);
-        let mut ends = self.perform(&present, &parts, &runs, durable);
+        let batch = Batch { shared: self, present: &present, parts: &parts, runs: &runs, durable };
+        let mut ends = batch.perform();
         self.find_vanished(&present, &parts, &runs, &mut ends);
 
         // What was missed is remembered before any disk can return, which needs `io` alone.

@@ -7,7 +7,7 @@ use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, labels, megabytes};
+use super::{Case, Check, Judgement, Rule, beyond_sight, labels, megabytes};
 use crate::derive;
 use crate::window::{Window, by_label};
 
@@ -21,8 +21,9 @@ pub(super) const RULE: Rule = Rule {
                 between repeats of one point (three or more). It is not a burst if a later window \
                 of the same kind is 25 % faster again, if the processor time of other processes \
                 rose by 10 % of the total, or if the lower rate would have kept the bucket full. \
-                The size of the bucket is the work completed until the step, less what was \
-                refilled at the lower rate.",
+                Without a step the rule is inconclusive where a hypervisor, controller or array \
+                may grant more credit than the measurement used. The size of the bucket is the \
+                work completed until the step, less what was refilled at the lower rate.",
     cause: "The burst credits of a cloud volume or hypervisor ran out; for writes, the SLC cache \
             of an SSD that fills up looks the same.",
     next: "Use the rate after the step for sizing; measure longer (--full) to see whether it \
@@ -67,10 +68,16 @@ fn check(case: &Case) -> Judgement {
         .and_then(|step| Some((bucket(case, &windows, &step)?, step)));
     let Some((bucket, step)) = burst else {
         let seconds = windows.iter().map(|w| w.duration_ns()).sum::<u64>() as f64 / 1e9;
-        return Judgement::pass(format!(
+        let seen = format!(
             "no step down in {long} long windows and {repeated} repeated points, {seconds:.0} s in \
-             all; a larger bucket is not excluded"
-        ));
+             all"
+        );
+        return match beyond_sight(case.manifest) {
+            Some(between) => Judgement::inconclusive(format!(
+                "{seen}; a larger bucket is not excluded: {between}"
+            )),
+            None => Judgement::pass(seen),
+        };
     };
     let evidence = format!(
         "{}: {} IOPS before {:.1} s, {} IOPS after; {bucket}",
@@ -253,5 +260,15 @@ mod tests {
             window.host.set("cpu_user_ns", 1_000_000_000);
         }
         assert_eq!(fixture.verdict("burst").outcome, Outcome::Pass);
+    }
+
+    #[test]
+    fn credit_that_lasted_is_excluded_on_a_local_disk_only() {
+        let mut fixture = repeats(&[10_000.0, 10_000.0, 10_000.0]);
+        assert_eq!(fixture.verdict("burst").outcome, Outcome::Pass);
+        fixture.manifest.host.hypervisor = Some("KVM".into());
+        let verdict = fixture.verdict("burst");
+        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("KVM"), "{}", verdict.evidence);
     }
 }

@@ -4,7 +4,7 @@ use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, labels, time};
+use super::{Case, Check, Judgement, Rule, beyond_sight, labels, time};
 use crate::derive;
 use crate::findings::Point;
 use crate::window::Window;
@@ -20,7 +20,10 @@ pub(super) const RULE: Rule = Rule {
                 whole file that are read again. Neither counts if the reference point moved by as \
                 much. Or the whole file has become fast: the first reference window is at least 2 \
                 times slower, in median and in rate, than the later two or more, which agree \
-                within 10 %, and neither processor time of other processes nor steal explains it.",
+                within 10 %, and neither processor time of other processes nor steal explains it. \
+                Without a step the rule is inconclusive where a hypervisor, controller or array \
+                may have a cache as large as the file, unless the median read of the whole file \
+                takes 2 ms or more, as no cache does.",
     cause: "A cache of the hypervisor host, the controller or the array holds some or all of the \
             file.",
     next: "Measure a file several times larger than the suspected cache (--size).",
@@ -32,6 +35,8 @@ const RE_READ: &str = "cache-map/re-read";
 const FASTER_RATIO: f64 = 1.5;
 const FIRST_TOUCH_RATIO: f64 = 2.0;
 const AGREEMENT: f64 = 0.10;
+/// Reads of memory take less than half a turn of the fastest rotating disk.
+const SEEK_NS: f64 = 2e6;
 /// More foreign or stolen time than later, as a share of all, explains a slow first window.
 const NOISE_MARGIN: f64 = 0.05;
 
@@ -68,13 +73,19 @@ fn check(case: &Case) -> Judgement {
     let fast_count = map.iter().take_while(fast).count();
     let size = |point: &Point| Bytes(point.load.span_bytes);
     if fast_count == 0 {
-        return Judgement::pass(format!(
-            "median {} in {} and {} in {}; a cache larger than the file cannot be seen",
+        let seen = format!(
+            "median {} in {} and {} in {}",
             time(p50(smallest).value),
             size(smallest),
             time(p50(full).value),
             size(full)
-        ));
+        );
+        return match beyond_sight(case.manifest).filter(|_| p50(full).low < SEEK_NS) {
+            Some(between) => Judgement::inconclusive(format!(
+                "{seen}; {between}, and a cache there that holds the whole file looks the same"
+            )),
+            None => Judgement::pass(seen),
+        };
     }
     let evidence = format!(
         "median {} in {} but {} in {}: a cache of {} to {}",
@@ -167,5 +178,20 @@ mod tests {
         let verdict = fixture.verdict("cache-suspected");
         assert_eq!((verdict.outcome, verdict.weight), (Outcome::Fail, Weight::Warns));
         assert!(verdict.evidence.ends_with("a cache of 64 MiB to 4 GiB"), "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn a_cache_as_large_as_the_file_is_excluded_by_a_local_disk_or_by_turns_of_it() {
+        let judged = |ceiling: f64, hypervisor: Option<&str>| {
+            let mut fixture = Fixture::reads_as(|load| saturating(ceiling, 1.2, load.in_flight()));
+            fixture.manifest.host.hypervisor = hypervisor.map(str::to_owned);
+            let verdict = fixture.verdict("cache-suspected");
+            (verdict.outcome, verdict.evidence)
+        };
+        assert_eq!(judged(20_000.0, None).0, Outcome::Pass);
+        let (outcome, evidence) = judged(20_000.0, Some("KVM"));
+        assert_eq!(outcome, Outcome::Inconclusive, "{evidence}");
+        assert!(evidence.contains("KVM") && evidence.contains("the whole file"), "{evidence}");
+        assert_eq!(judged(200.0, Some("KVM")).0, Outcome::Pass);
     }
 }

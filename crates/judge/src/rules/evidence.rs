@@ -1,6 +1,6 @@
 //! What rules look at: one kind of evidence for each kind of recording that is judged.
 
-use blockstone_base::identity::{BlockDevice, StorageTarget};
+use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Outcome;
 use blockstone_record::manifest::{DataSample, Figure, FileEvidence, Group, Manifest, Phase};
@@ -145,6 +145,48 @@ pub(crate) fn in_memory(target: &StorageTarget) -> Option<String> {
     })
 }
 
+/// What may lie between this machine and the medium that nothing here can look into: caches, limits
+/// and dropped flushes of a hypervisor, a server, a controller or an array. `None` where every disk
+/// at the bottom of the chain is attached directly.
+pub(super) fn beyond_sight(manifest: &Manifest) -> Option<String> {
+    if let Some(hypervisor) = &manifest.host.hypervisor {
+        return Some(format!("{hypervisor} lies between this machine and its disks"));
+    }
+    let devices = &manifest.target.devices;
+    if !devices.iter().any(|device| device.kind == DeviceKind::Disk) {
+        return Some("no disk beneath the data is known".to_owned());
+    }
+    let mut disks = devices.iter().filter(|device| device.kind == DeviceKind::Disk);
+    let elsewhere = disks.find(|disk| !is_attached(disk))?;
+    Some(format!("a controller or an array may stand behind {}", elsewhere.name))
+}
+
+/// Whether nothing but a PCI Express or SATA link leads to the disk itself.
+fn is_attached(disk: &BlockDevice) -> bool {
+    let sata = |link: &Link| link.description.starts_with("SATA");
+    disk.link.as_ref().is_some_and(|link| sata(link) || disk.name.starts_with("nvme"))
+}
+
+/// File systems whose files a server keeps, which may cache what it is asked to read and write
+/// directly. Sources: nfs(5), mount.cifs(8), the kernel's filesystems/9p.rst and virtiofs.rst,
+/// mount.ceph(8).
+const SERVED: [&str; 12] = [
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "virtiofs", "9p", "ceph", "afs", "lustre", "gpfs",
+    "vboxsf",
+];
+
+/// Why it stays open on this file system whether a direct request reached the storage, where it
+/// does.
+pub(super) fn direct_elsewhere(kind: &str) -> Option<String> {
+    if kind == "zfs" {
+        return Some("zfs honours O_DIRECT from OpenZFS 2.3 on and caches before that".to_owned());
+    }
+    let served = SERVED.contains(&kind) || kind.starts_with("fuse");
+    served.then(|| {
+        format!("{kind} passes O_DIRECT on; whether its server caches cannot be seen from here")
+    })
+}
+
 fn about_storage(group: Group, label: &str) -> bool {
     group != Group::Overhead && !CACHED_BY_INTENTION.contains(&label)
 }
@@ -229,5 +271,34 @@ mod tests {
         let look = crate::rules::compressible::of;
         assert_eq!(look(&file).outcome, Outcome::Fail);
         assert_eq!(look(&without_unused_pages(&file)).outcome, Outcome::Pass);
+    }
+
+    #[test]
+    fn only_a_disk_on_a_link_of_its_own_hides_nothing() {
+        use crate::testing::{Fixture, device};
+        let judged = |name: &str, link: Option<&str>, hypervisor: Option<&str>| {
+            let mut manifest = Fixture::empty().manifest;
+            manifest.host.hypervisor = hypervisor.map(str::to_owned);
+            let mut disk = device(name, DeviceKind::Disk);
+            disk.link = link.map(|description| Link {
+                description: description.to_owned(),
+                ..disk.link.clone().unwrap()
+            });
+            manifest.target.devices = vec![device("dm-0", DeviceKind::DeviceMapper), disk];
+            beyond_sight(&manifest)
+        };
+        assert_eq!(judged("nvme0n1", Some("PCIe 16.0 GT/s x4"), None), None);
+        assert_eq!(judged("sda", Some("SATA 6.0 Gb/s"), None), None);
+        for (name, link, hypervisor) in [
+            ("nvme0n1", Some("PCIe 16.0 GT/s x4"), Some("KVM")),
+            ("sda", Some("PCIe 8.0 GT/s x8"), None),
+            ("sda", Some("Fibre Channel 32 Gb/s"), None),
+            ("nvme0n1", None, None),
+        ] {
+            assert!(judged(name, link, hypervisor).is_some(), "{name} {link:?} {hypervisor:?}");
+        }
+        let mut far = Fixture::empty().manifest;
+        far.target.devices.clear();
+        assert!(beyond_sight(&far).is_some());
     }
 }

@@ -32,7 +32,7 @@ fn check(case: &Case) -> Judgement {
         .reduce(f64::max);
     let mut worst = (0.0, String::new());
     let mut found = Vec::new();
-    let mut judged = false;
+    let (mut judged, mut blind) = (false, None);
     for point in case.headlines() {
         let cpu = cpu_ratio(case, point).map(|ratio| {
             (
@@ -40,6 +40,9 @@ fn check(case: &Case) -> Judgement {
                 format!("{}: {} of its processors busy", point.label, percent(ratio)),
             )
         });
+        if cpu.is_none() {
+            blind = Some(&point.label);
+        }
         let null = null_per_worker.filter(|&rate| rate > 0.0).map(|null| {
             let ratio = point.iops.value / f64::from(point.load.workers.max(1)) / null;
             let text = format!("{}: {} of the null engine's rate", point.label, percent(ratio));
@@ -55,12 +58,16 @@ fn check(case: &Case) -> Judgement {
             }
         }
     }
-    match (judged, found.is_empty()) {
-        (false, _) => Judgement::inconclusive(
+    match (judged, blind, found.is_empty()) {
+        (false, ..) => Judgement::inconclusive(
             "neither the processor time of this process nor the null engine was measured",
         ),
-        (true, true) => Judgement::pass(worst.1),
-        (true, false) => Judgement::fail(worst.1, found),
+        (true, Some(label), true) => Judgement::inconclusive(format!(
+            "{}; the processor time of this process was not measured at {label}",
+            worst.1
+        )),
+        (true, None, true) => Judgement::pass(worst.1),
+        (true, _, false) => Judgement::fail(worst.1, found),
     }
 }
 
@@ -110,5 +117,14 @@ mod tests {
     fn half_of_the_null_rate_is_the_tools_own_cost() {
         assert_eq!(judged(4e6, 1_900e3, "uring", 64, 100.0), Outcome::Pass);
         assert_eq!(judged(4e6, 2_100e3, "uring", 64, 100.0), Outcome::Fail);
+    }
+
+    #[test]
+    fn without_processor_time_the_null_engine_alone_passes_nothing() {
+        let mut fixture = Fixture::healthy();
+        fixture.windows.iter_mut().for_each(|w| w.process = FromIterator::from_iter([]));
+        let verdict = fixture.verdict("generator-bound");
+        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("was not measured"), "{}", verdict.evidence);
     }
 }

@@ -1,12 +1,12 @@
 //! Commits that no flush made durable.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
-use blockstone_base::load::SyncMethod;
+use blockstone_base::load::{Op, SyncMethod};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, labels, percent, time};
+use super::{Case, Check, Judgement, Rule, beyond_sight, labels, percent, time};
 use crate::derive;
 use crate::findings::Point;
 
@@ -16,12 +16,15 @@ pub(super) const RULE: Rule = Rule {
     doc: "Commits that returned before the data were durable: the device declares a volatile \
           write cache and nothing flushed it, or a commit takes no longer than a plain write.",
     threshold: "Condemns if a device with a volatile cache (`queue/write_cache`) received less \
-                than half a flush per fdatasync or fsync of a single committer; each of them \
-                needs one, while O_DSYNC may use forced-unit-access writes, which are not \
-                counted. Warns if, on such a device, the median commit takes less than 1.1 times \
-                the median plain write; or if, on a rotating disk, it takes less than 2 ms, half \
-                a turn at 15,000 rpm. Disks with random reads below 2 ms are not considered \
-                rotating, whatever they report.",
+                than half a flush per fdatasync or fsync of a single committer; each of them needs \
+                one, while O_DSYNC may use forced-unit-access writes, which are not counted. Warns \
+                if, on such a device, the median commit takes less than 1.1 times the median plain \
+                write; or if, on a rotating disk, it takes less than 2 ms, half a turn at 15,000 \
+                rpm. Disks with random reads below 2 ms are not considered rotating, whatever they \
+                report. Passes only where durability takes time that a medium needs: half a turn, \
+                or 200 µs, the least to program a page of flash. Inconclusive where less is added, \
+                and behind a hypervisor, controller or array, which may drop flushes: only a power \
+                cut tells.",
     cause: "Flushes are disabled (mount option nobarrier, an unsafe cache mode of the hypervisor) \
             or ignored by the device; by latency alone, a cache protected by a battery or \
             capacitors looks the same.",
@@ -36,9 +39,15 @@ const FLUSHES_PER_COMMIT_MIN: f64 = 0.5;
 const COMMIT_PER_WRITE_MIN: f64 = 1.1;
 /// Half a turn at 15,000 rpm, the fastest that rotating disks were built.
 const HALF_TURN_NS: f64 = 2e6;
+/// Least time that durability adds on flash without a protected cache: programming a page of
+/// single-level cells, the fastest mode that SSDs write their cache in. Source: data sheets of
+/// NAND flash: 200 us typically (Micron MT29F4G08ABADA), more with more bits a cell.
+const PROGRAM_NS: f64 = 200e3;
+const UNTESTED: &str = "untested until power is cut";
 
 fn check(case: &Case) -> Judgement {
-    let commits: Vec<&Point> = case.group(Group::Commit).collect();
+    let committed = |point: &&Point| point.load.op == Op::Commit;
+    let commits: Vec<&Point> = case.points.iter().filter(committed).collect();
     if commits.is_empty() {
         return Judgement::inconclusive("no commit was measured");
     }
@@ -52,12 +61,50 @@ fn check(case: &Case) -> Judgement {
     }
     match device.write_cache.as_deref() {
         None => Judgement::inconclusive(format!("{} does not report its write cache", device.name)),
-        Some("write through") => Judgement::pass(format!(
-            "{} declares no volatile write cache: a completed write is durable",
-            device.name
-        )),
+        Some("write through") => {
+            durable(case, device, &commits, &format!("{}: write through", device.name))
+        }
         Some(_) => volatile(case, device, &commits),
     }
+}
+
+/// A pass, if it can be seen that commits reach the medium, not only that they were asked to.
+fn durable(case: &Case, device: &BlockDevice, commits: &[&Point], seen: &str) -> Judgement {
+    if let Some(between) = beyond_sight(case.manifest) {
+        return Judgement::inconclusive(format!(
+            "{seen}; {between} and may acknowledge what only its memory holds: {UNTESTED}"
+        ));
+    }
+    let is_through = device.write_cache.as_deref() == Some("write through");
+    // What durability adds to a plain write: all of it, where that is said to be durable as well.
+    let added = |commit: &'_ Point| {
+        let plain = plain_write(case, commit).map(|write| write.latency.ns_p50.value);
+        let plain_ns = if is_through { Some(0.0) } else { plain };
+        Some((commit.label.clone(), commit.latency.ns_p50.value, plain_ns?))
+    };
+    let singles = commits.iter().filter(|commit| commit.load.in_flight() == 1);
+    let all = singles.filter_map(|commit| added(commit));
+    let Some((label, commit_ns, plain_ns)) = all.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Judgement::inconclusive(format!(
+            "{seen}; no single committer and plain write of the same size to compare"
+        ));
+    };
+    let median = time(commit_ns);
+    if rotates(case, device) {
+        // Whoever was faster was named before.
+        return Judgement::pass(format!("{seen}; {label} waits {median} (median) for the medium"));
+    }
+    let added_ns = commit_ns - plain_ns;
+    let text = format!(
+        "{seen}; of {median} (median) of {label}, {} made it durable",
+        time(added_ns.max(0.0))
+    );
+    if added_ns < PROGRAM_NS {
+        return Judgement::inconclusive(format!(
+            "{text}: too little to tell a protected cache from flushes that are ignored; {UNTESTED}"
+        ));
+    }
+    Judgement::pass(text)
 }
 
 fn volatile(case: &Case, device: &BlockDevice, commits: &[&Point]) -> Judgement {
@@ -90,7 +137,7 @@ fn volatile(case: &Case, device: &BlockDevice, commits: &[&Point]) -> Judgement 
                 device.name
             ))
         },
-        |(_, text)| Judgement::pass(text),
+        |(_, text)| durable(case, device, commits, &text),
     )
 }
 
@@ -110,12 +157,23 @@ fn flushes(case: &Case, device: &BlockDevice) -> Option<(u64, u64)> {
     sums.filter(|&(_, commits)| commits > 0)
 }
 
+fn single(point: &Point) -> bool {
+    point.load.engine == "psync" && point.load.in_flight() == 1
+}
+
+/// The plain write of as many bytes.
+fn plain_write<'a>(case: &Case<'a>, commit: &Point) -> Option<&'a Point> {
+    case.group(Group::RandomWrite)
+        .find(|write| single(write) && write.load.block_bytes == commit.load.block_bytes)
+}
+
+fn fastest<'a>(commits: impl Iterator<Item = &'a Point>) -> Option<&'a Point> {
+    commits.min_by(|a, b| a.latency.ns_p50.value.total_cmp(&b.latency.ns_p50.value))
+}
+
 fn as_cheap_as_a_write(case: &Case, commits: &[&Point]) -> Option<String> {
-    let single = |p: &&Point| p.load.engine == "psync" && p.load.in_flight() == 1;
-    let write = case.group(Group::RandomWrite).find(single)?;
-    let commit = commits.iter().copied().find(|p| {
-        single(p) && p.load.block_bytes == write.load.block_bytes && p.load.sync.is_some()
-    })?;
+    let mut singles = commits.iter().copied().filter(|commit| single(commit));
+    let (write, commit) = singles.find_map(|commit| Some((plain_write(case, commit)?, commit)))?;
     let (write_ns, commit_ns) = (write.latency.ns_p50.value, commit.latency.ns_p50.value);
     (commit_ns < write_ns * COMMIT_PER_WRITE_MIN).then(|| {
         format!(
@@ -127,12 +185,16 @@ fn as_cheap_as_a_write(case: &Case, commits: &[&Point]) -> Option<String> {
     })
 }
 
+/// Whether it rotates and is as slow as that: controllers and virtual disks report it wrongly.
+fn rotates(case: &Case, device: &BlockDevice) -> bool {
+    let read = case.group(Group::RandomRead).find(|point| point.load.in_flight() == 1);
+    device.rotational == Some(true)
+        && read.is_some_and(|read| read.latency.ns_p50.value >= HALF_TURN_NS)
+}
+
 fn too_fast_for_a_turn(case: &Case, device: &BlockDevice, commits: &[&Point]) -> Option<String> {
-    let read = case.group(Group::RandomRead).find(|point| point.load.in_flight() == 1)?;
-    let rotates = device.rotational == Some(true) && read.latency.ns_p50.value >= HALF_TURN_NS;
-    let fastest =
-        commits.iter().min_by(|a, b| a.latency.ns_p50.value.total_cmp(&b.latency.ns_p50.value))?;
-    (rotates && fastest.latency.ns_p50.value < HALF_TURN_NS).then(|| {
+    let fastest = fastest(commits.iter().copied())?;
+    (rotates(case, device) && fastest.latency.ns_p50.value < HALF_TURN_NS).then(|| {
         format!(
             "{} rotates, yet {} takes {} (median)",
             device.name,
@@ -156,6 +218,25 @@ mod tests {
         fixture.top_device().write_cache = Some("write through".into());
         fixture.windows_mut(Op::Commit).for_each(|w| w.devices[0].1.set("flush_ios", 0));
         assert_eq!(fixture.verdict("lying-flush").outcome, Outcome::Pass);
+    }
+
+    #[test]
+    fn a_commit_too_short_for_a_medium_and_a_virtual_disk_stay_untested() {
+        for cache in ["write through", "write back"] {
+            let mut fixture = Fixture::healthy();
+            fixture.top_device().write_cache = Some(cache.into());
+            assert_eq!(fixture.verdict("lying-flush").outcome, Outcome::Pass, "{cache}");
+            fixture.manifest.host.hypervisor = Some("KVM".into());
+            let verdict = fixture.verdict("lying-flush");
+            assert_eq!(verdict.outcome, Outcome::Inconclusive, "{cache}: {}", verdict.evidence);
+            assert!(verdict.evidence.ends_with("untested until power is cut"), "{cache}");
+            let mut fixture = Fixture::healthy().without(&[Group::Commit]);
+            fixture.top_device().write_cache = Some(cache.into());
+            fixture.commits_as(|load| saturating(60_000.0, 3.5, load.in_flight()));
+            let verdict = fixture.verdict("lying-flush");
+            assert_eq!(verdict.outcome, Outcome::Inconclusive, "{cache}: {}", verdict.evidence);
+            assert!(verdict.evidence.contains("protected cache"), "{}", verdict.evidence);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reads that memory answered, and writes that stayed in it.
 
-use blockstone_base::identity::DeviceKind;
+use blockstone_base::identity::{DeviceKind, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Grown;
@@ -23,10 +23,10 @@ pub(super) const RULE: Rule = Rule {
           completed or the database read; or the file system is in memory.",
     threshold: "More than 10 % of the bytes of a point are missing, after allowing for the \
                 requests in flight at both edges of its windows. In measurements, a hole or a \
-                cached file misses 100 %, and real direct reads at most 0.3 %; at 10 % the rate \
-                is at most 11 % too high. Phases that are cached on purpose (cached-read/cached \
-                and /buffered) are excluded. In a run: more than 10 % of the bytes read, if at \
-                least 10 MB were read.",
+                cached file misses 100 %, and real direct reads at most 0.3 %; at 10 % the rate is \
+                at most 11 % too high. Phases that are cached on purpose (cached-read/cached and \
+                /buffered) are excluded. In a run: more than 10 % of the bytes read, if at least \
+                10 MB were read. Inconclusive on a loop device if nothing is known beneath it.",
     cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
             the page cache absorbed the writes.",
     next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \
@@ -74,6 +74,10 @@ fn check(case: &Case) -> Judgement {
             );
         }
         found.push(point.label.clone());
+    }
+    let blind = bottomless_loop(&case.manifest.target).filter(|_| found.is_empty());
+    if let Some(why) = blind.filter(|_| judged > 0) {
+        return Judgement::inconclusive(why);
     }
     match (judged, found.len()) {
         (0, _) => Judgement::inconclusive(nothing_to_compare(case)),
@@ -143,6 +147,17 @@ fn seen(case: &Case, point: &Point) -> Option<Seen> {
     own.into_iter().chain(beneath_loop(case, point)).map(seen).min_by_key(|seen| seen.bytes)
 }
 
+/// That nothing is known beneath a loop device, where this is so: the page cache of its backing
+/// file may answer.
+fn bottomless_loop(target: &StorageTarget) -> Option<String> {
+    let devices = &target.devices;
+    let at = devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
+    devices.get(at + 1).is_none().then(|| {
+        let name = &devices[at].name;
+        format!("no device beneath {name} counts what the page cache of its file did not answer")
+    })
+}
+
 /// What the device under a loop device moved: a loop device without direct I/O stands on the page
 /// cache of its backing file.
 fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
@@ -155,7 +170,7 @@ fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
     Some((sum, moved(point, &format!("{} beneath {}", beneath.name, devices[at].name))))
 }
 
-/// `read from vda`, `written to vda`.
+/// `read from nvme0n1`, `written to nvme0n1`.
 fn moved(point: &Point, device: &str) -> String {
     match point.load.op {
         Op::Read => format!("read from {device}"),
@@ -184,6 +199,11 @@ fn check_run(case: &RunCase) -> Judgement {
         return Judgement::inconclusive(format!("only {} were read", megabytes(bytes)));
     }
     let share = charged as f64 / bytes as f64;
+    if 1.0 - share <= MISSING_RATIO_MAX
+        && let Some(judgement) = through_loop(case, bytes)
+    {
+        return judgement;
+    }
     let evidence = format!(
         "{} read from the disks according to {}, {} of it charged to {} by the kernel ({}); {} \
          came from the page cache",
@@ -197,6 +217,34 @@ fn check_run(case: &RunCase) -> Judgement {
     Judgement::decide(1.0 - share > MISSING_RATIO_MAX, evidence, read_figures())
         .caused_by(RUN_CAUSE)
         .advising(RUN_NEXT)
+}
+
+/// What reads through a loop device show that is not already in the account of the kernel: `None`
+/// without such a device, or where the device beneath it read as much.
+fn through_loop(case: &RunCase, bytes: u64) -> Option<Judgement> {
+    let target = &case.manifest.target;
+    let at = target.devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
+    if let Some(why) = bottomless_loop(target) {
+        return Some(Judgement::inconclusive(why));
+    }
+    let (name, beneath) = (&target.devices[at].name, &target.devices[at + 1].name);
+    let disks = case.window.parameters().disks.map_or(1, |disks| disks.len());
+    let Some(read) = case.window.grown("block", beneath, "read_bytes").ok().filter(|_| disks <= 1)
+    else {
+        return Some(Judgement::inconclusive(format!(
+            "what was read beneath {name}, past the page cache of its file, was not measured"
+        )));
+    };
+    let share = read as f64 / bytes as f64;
+    (1.0 - share > MISSING_RATIO_MAX).then(|| {
+        let evidence = format!(
+            "{} read through {name}, {} of it from {beneath} beneath ({})",
+            megabytes(bytes),
+            megabytes(read),
+            percent(share)
+        );
+        Judgement::fail(evidence, read_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
+    })
 }
 
 #[cfg(test)]
@@ -251,7 +299,7 @@ mod tests {
         }
         let verdict = fixture.verdict("memory-test");
         assert_eq!(verdict.outcome, Outcome::Fail);
-        assert!(verdict.evidence.contains("vda beneath loop0"), "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("nvme0n1 beneath loop0"), "{}", verdict.evidence);
     }
 
     #[test]
@@ -268,7 +316,11 @@ mod tests {
         let findings = fixture.find();
         let verdict = &findings.verdicts[0];
         assert_eq!((verdict.rule.as_str(), verdict.outcome), ("memory-test", Outcome::Fail));
-        assert!(verdict.evidence.contains("written to vda beneath loop0"), "{}", verdict.evidence);
+        assert!(
+            verdict.evidence.contains("written to nvme0n1 beneath loop0"),
+            "{}",
+            verdict.evidence
+        );
         assert_eq!(verdict.concerns, ["max_write_iops", "write_mbps", "write_latency_ns_p50"]);
     }
 
@@ -322,5 +374,15 @@ mod tests {
         assert_eq!((verdict.rule.as_str(), verdict.outcome), ("memory-test", Outcome::Fail));
         // The two that are cached by intention make no claim about the storage.
         assert_eq!(verdict.concerns.len(), findings.summary.len() - 2);
+    }
+
+    #[test]
+    fn a_loop_device_over_what_cannot_be_seen_stays_open() {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.target.devices = vec![device("loop0", DeviceKind::Loop)];
+        fixture.windows.iter_mut().for_each(|window| window.devices[0].0 = "loop0".into());
+        let verdict = fixture.verdict("memory-test");
+        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("beneath loop0"), "{}", verdict.evidence);
     }
 }

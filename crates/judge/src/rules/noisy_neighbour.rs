@@ -20,7 +20,8 @@ pub(super) const RULE: Rule = Rule {
                 zram devices, whose kernel threads serve this load), more than 2 % was stolen, or \
                 more than 5 % of the requests and bytes of the device were not of this process \
                 (for reads: writes, and bytes read that were not charged to this process; for \
-                writes: reads). In a run, only bytes read count, if at least 10 MB were read.",
+                writes: reads). In a run, only bytes read count, if at least 10 MB were read. \
+                Inconclusive if one of the three was not measured and the others show nothing.",
     cause: "Another process, container or virtual machine uses the same processors or device.",
     next: "Stop it, or measure at a quiet time; the evidence shows what was used.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
@@ -32,6 +33,10 @@ const FOREIGN_IO_MAX: f64 = 0.05;
 /// Bytes that a device has to read before the share of others says anything.
 const ENOUGH_BYTES: u64 = 10_000_000;
 
+const PROCESSORS: &str = "processor time of others";
+const STOLEN: &str = "stolen time";
+const IO_OF_OTHERS: &str = "I/O of others";
+const READS_OF_OTHERS: &str = "reads of others";
 const NOT_MEASURED: &str = "neither the processors nor the device were measured";
 
 /// One thing that others did, as a share, and what share is too much.
@@ -52,10 +57,11 @@ fn check(case: &Case) -> Judgement {
         severity > 1.0
     };
     let noise = |windows: &[&Window]| {
-        noise(case.devices(), windows, ("I/O of others", foreign_io_ratio(case, windows)))
+        noise(case.devices(), windows, (IO_OF_OTHERS, foreign_io_ratio(case, windows)))
     };
     let over_all = noise(&all);
     let measured = !over_all.is_empty();
+    let unseen = unseen(&over_all, IO_OF_OTHERS);
     let mut found = if measured && note("all windows", &over_all) {
         labels(case.storage_points())
     } else {
@@ -68,10 +74,24 @@ fn check(case: &Case) -> Judgement {
         }
     }
     match worst {
-        Some((_, evidence)) if measured && found.is_empty() => Judgement::pass(evidence),
+        Some((_, evidence)) if measured && found.is_empty() => pass(evidence, &unseen),
         Some((_, evidence)) if measured => Judgement::fail(evidence, found),
         _ => Judgement::inconclusive(NOT_MEASURED),
     }
+}
+
+/// What of the three was not measured, where anything was.
+fn unseen(seen: &[Noise], io: &'static str) -> Vec<&'static str> {
+    let all = [PROCESSORS, STOLEN, io];
+    all.into_iter().filter(|what| seen.iter().all(|noise| noise.what != *what)).collect()
+}
+
+/// A pass, unless something was `unseen`.
+fn pass(evidence: String, unseen: &[&str]) -> Judgement {
+    if unseen.is_empty() {
+        return Judgement::pass(evidence);
+    }
+    Judgement::inconclusive(format!("{evidence}; not measured: {}", unseen.join(", ")))
 }
 
 /// Whether threads of the kernel work for us above these devices.
@@ -89,8 +109,8 @@ fn noise(
     let foreign = derive::foreign(windows)
         .map(|seen| if kernel_helps(devices) { seen.user_ratio } else { seen.busy_ratio });
     let seen = [
-        ("processor time of others", foreign.ok(), FOREIGN_CPU_MAX),
-        ("stolen time", derive::steal_ratio(windows).ok(), STEAL_MAX),
+        (PROCESSORS, foreign.ok(), FOREIGN_CPU_MAX),
+        (STOLEN, derive::steal_ratio(windows).ok(), STEAL_MAX),
         (io, io_ratio, FOREIGN_IO_MAX),
     ];
     let measured = seen
@@ -142,18 +162,24 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let host = Growth::of(case.window, ("host", ""), &CPU_USES);
     let window = Window { process, host, ..Window::default() };
-    let io = ("reads of others", foreign_reads(case));
+    let (read, foreign_ratio) = foreign_reads(case).unzip();
+    let io = (READS_OF_OTHERS, foreign_ratio.filter(|_| read >= Some(ENOUGH_BYTES)));
     let noise = noise(&case.manifest.target.devices, &[&window], io);
     if noise.is_empty() {
         return Judgement::inconclusive(NOT_MEASURED);
     }
-    let is_noisy = noise.iter().any(|noise| noise.ratio > noise.limit);
-    Judgement::decide(is_noisy, text(&noise), all_figures())
+    if noise.iter().any(|noise| noise.ratio > noise.limit) {
+        return Judgement::fail(text(&noise), all_figures());
+    }
+    let mut unseen = unseen(&noise, READS_OF_OTHERS);
+    // Of a device that hardly read, nobody read much.
+    unseen.retain(|what| *what != READS_OF_OTHERS || read.is_none());
+    pass(text(&noise), &unseen)
 }
 
-/// Share of the device's read bytes that was not charged to this process. Of writes nothing can be
-/// said: file systems and mirrors write more than they are asked to.
-fn foreign_reads(case: &RunCase) -> Option<f64> {
+/// The device's read bytes, and the share of them that was not charged to this process. Of writes
+/// nothing can be said: file systems and mirrors write more than they are asked to.
+fn foreign_reads(case: &RunCase) -> Option<(u64, f64)> {
     // Of several disks the devices stand in one list, which does not say whose they are.
     let disks = case.manifest.parameters::<RunParameters>().disks;
     if disks.is_some_and(|disks| disks.len() > 1) {
@@ -163,7 +189,7 @@ fn foreign_reads(case: &RunCase) -> Option<f64> {
     let read = case.window.grown("block", &device.name, "read_bytes").ok()?;
     let reads = case.findings.ledger.iter().find(|row| row.what == "reads")?;
     let charged = reads.process.value()?;
-    (read >= ENOUGH_BYTES).then(|| read.saturating_sub(charged) as f64 / read as f64)
+    Some((read, read.saturating_sub(charged) as f64 / read.max(1) as f64))
 }
 
 #[cfg(test)]
@@ -225,5 +251,20 @@ mod tests {
             f.manifest.target.devices.insert(0, device("loop0", DeviceKind::Loop));
         });
         assert_eq!(on_loop.0, Outcome::Pass, "{}", on_loop.1);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_silence() {
+        let (outcome, evidence) = judged(|f| f.windows.iter_mut().for_each(|w| w.devices.clear()));
+        assert_eq!(outcome, Outcome::Inconclusive, "{evidence}");
+        assert!(evidence.ends_with("not measured: I/O of others"), "{evidence}");
+        let (outcome, evidence) = judged(|f| {
+            f.windows.iter_mut().for_each(|w| {
+                let read = w.process.get("read_bytes").unwrap();
+                w.process = FromIterator::from_iter([("read_bytes", read)]);
+            });
+        });
+        assert_eq!(outcome, Outcome::Inconclusive, "{evidence}");
+        assert!(evidence.ends_with("not measured: processor time of others"), "{evidence}");
     }
 }

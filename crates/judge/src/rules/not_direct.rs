@@ -1,12 +1,14 @@
 //! I/O that went through the page cache.
 
 use blockstone_base::capability::Capability;
+use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
+use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::CalibrateParameters;
 
 use super::{
-    Case, Check, Judgement, Rule, RunCase, all_figures, file_system, keeps_in_memory, labels,
-    megabytes,
+    Case, Check, Judgement, Rule, RunCase, all_figures, direct_elsewhere, file_system,
+    keeps_in_memory, labels, megabytes,
 };
 use crate::findings::Point;
 use crate::run::has_server;
@@ -19,8 +21,10 @@ pub(super) const RULE: Rule = Rule {
     threshold: "Any point without O_DIRECT; direct I/O on tmpfs, ramfs, ecryptfs, ext4 with \
                 data=journal (open(2), ext4(5)) and on btrfs extents that are stored compressed or \
                 inline (btrfs(5)). Success of a misaligned request proves nothing: tmpfs and btrfs \
-                accept it. In a run: a path without direct I/O, as the target found it when it \
-                opened its disks; tmpfs and ecryptfs.",
+                accept it. Inconclusive where a server may cache what is asked of it directly \
+                (NFS, SMB, virtiofs, 9p, FUSE, CephFS and the like), on ZFS, and for writes on \
+                btrfs without nodatasum or nodatacow. In a run: a path without direct I/O, as the \
+                target found it when it opened its disks, and the same file systems.",
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or \
            on the device.",
@@ -45,39 +49,50 @@ fn check(case: &Case) -> Judgement {
     if let Capability::Degraded { why } = &case.manifest.target.direct_io.capability {
         return Judgement::fail(format!("no direct I/O on this path: {why}"), labels(points));
     }
-    if let Some(why) = emulated(case) {
+    if let Some(why) = emulated(case.manifest) {
         return Judgement::fail(why, labels(points));
     }
     if buffered().next().is_some() {
         let count = buffered().count();
         return Judgement::fail(format!("{count} points without O_DIRECT"), labels(buffered()));
     }
-    match file_system(case.manifest) {
-        "zfs" => Judgement::inconclusive(
-            "zfs honours O_DIRECT from OpenZFS 2.3 on and caches before that",
-        ),
-        kind if kind.starts_with("fuse") || kind == "9p" => Judgement::inconclusive(format!(
-            "{kind} passes O_DIRECT on; whether its server caches cannot be seen from here"
-        )),
-        _ => Judgement::pass(format!(
-            "{} points with O_DIRECT, aligned to {} bytes ({})",
-            points.len(),
-            case.manifest.target.direct_io.offset_align_bytes,
-            case.manifest.target.direct_io.source
-        )),
+    if let Some(why) = direct_elsewhere(file_system(case.manifest)) {
+        return Judgement::inconclusive(why);
     }
+    let writes = points.iter().any(|point| point.load.op != Op::Read);
+    if let Some(why) = checksummed(case.manifest).filter(|_| writes) {
+        return Judgement::inconclusive(why);
+    }
+    Judgement::pass(format!(
+        "{} points with O_DIRECT, aligned to {} bytes ({})",
+        points.len(),
+        case.manifest.target.direct_io.offset_align_bytes,
+        case.manifest.target.direct_io.source
+    ))
+}
+
+/// Why it stays open whether direct writes were direct: `btrfs_direct_write` in the kernel's
+/// fs/btrfs/direct-io.c buffers those of files with checksums.
+fn checksummed(manifest: &Manifest) -> Option<String> {
+    let fs = manifest.target.file_system.as_ref().filter(|fs| fs.kind == "btrfs")?;
+    let off = |option: &str| ["nodatasum", "nodatacow"].contains(&option);
+    (!fs.options.split(',').any(off)).then(|| {
+        "btrfs buffers direct writes to files with checksums from Linux 6.14 on; whether these \
+         have any (chattr +C) was not recorded"
+            .to_owned()
+    })
 }
 
 /// Why O_DIRECT succeeds here without being direct.
-fn emulated(case: &Case) -> Option<String> {
-    let fs = case.manifest.target.file_system.as_ref()?;
+fn emulated(manifest: &Manifest) -> Option<String> {
+    let fs = manifest.target.file_system.as_ref()?;
     if keeps_in_memory(&fs.kind) || fs.kind == "ecryptfs" {
         return Some(format!("{} accepts O_DIRECT and uses the page cache", fs.kind));
     }
     if fs.kind == "ext4" && fs.options.split(',').any(|option| option == "data=journal") {
         return Some("ext4 with data=journal buffers direct I/O".to_owned());
     }
-    let encoded = case.manifest.file.as_ref().map_or(0, |file| file.map.encoded_bytes);
+    let encoded = manifest.file.as_ref().map_or(0, |file| file.map.encoded_bytes);
     (fs.kind == "btrfs" && encoded > 0).then(|| {
         format!(
             "btrfs buffers direct reads of the {} stored compressed or inline",
@@ -87,10 +102,8 @@ fn emulated(case: &Case) -> Option<String> {
 }
 
 fn check_run(case: &RunCase) -> Judgement {
-    let kind = file_system(case.manifest);
-    if keeps_in_memory(kind) || kind == "ecryptfs" {
-        let evidence = format!("{kind} accepts O_DIRECT and uses the page cache");
-        return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
+    if let Some(why) = emulated(case.manifest) {
+        return Judgement::fail(why, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
     }
     if has_server(case.window) {
         return Judgement::inconclusive(
@@ -99,7 +112,13 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let found = case.manifest.capabilities.iter().find(|known| known.name == "direct-io");
     match found.map(|found| &found.capability) {
-        Some(Capability::Full) => Judgement::pass("the disks were opened with O_DIRECT"),
+        Some(Capability::Full) => {
+            let open = direct_elsewhere(file_system(case.manifest));
+            open.or_else(|| checksummed(case.manifest)).map_or_else(
+                || Judgement::pass("the disks were opened with O_DIRECT"),
+                Judgement::inconclusive,
+            )
+        }
         Some(Capability::Degraded { why }) => {
             let evidence = format!("no direct I/O: {why}");
             Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
@@ -120,10 +139,15 @@ mod tests {
             ("ext4", "rw,data=ordered", 0, Outcome::Pass),
             ("ext4", "rw,data=journal", 0, Outcome::Fail),
             ("xfs", "rw", 0, Outcome::Pass),
-            ("btrfs", "rw", 0, Outcome::Pass),
+            ("btrfs", "rw", 0, Outcome::Inconclusive),
+            ("btrfs", "rw,nodatasum", 0, Outcome::Pass),
             ("btrfs", "rw,compress=zstd", 1 << 20, Outcome::Fail),
             ("tmpfs", "rw", 0, Outcome::Fail),
             ("zfs", "rw", 0, Outcome::Inconclusive),
+            ("nfs4", "rw,vers=4.2", 0, Outcome::Inconclusive),
+            ("cifs", "rw", 0, Outcome::Inconclusive),
+            ("virtiofs", "rw", 0, Outcome::Inconclusive),
+            ("fuse.glusterfs", "rw", 0, Outcome::Inconclusive),
         ] {
             let mut fixture = Fixture::healthy();
             let fs = fixture.manifest.target.file_system.as_mut().unwrap();

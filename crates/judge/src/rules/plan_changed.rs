@@ -4,6 +4,7 @@ use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
 use super::{Check, Judgement, Rule, RunCase, all_figures};
+use crate::run::has_server;
 
 pub(super) const RULE: Rule = Rule {
     id: "plan-changed",
@@ -19,8 +20,15 @@ pub(super) const RULE: Rule = Rule {
 fn check(case: &RunCase) -> Judgement {
     let run: RunParameters = case.manifest.parameters();
     let Some(before) = &run.plans else {
-        return Judgement::pass("the miniature instance has no plans to choose from");
+        return if has_server(case.window) {
+            Judgement::inconclusive("the plans of the database are not known")
+        } else {
+            Judgement::pass("the miniature instance has no plans to choose from")
+        };
     };
+    if before.is_empty() {
+        return Judgement::inconclusive("the database shows no plans");
+    }
     let plan = |kind: &str| before.get(kind).map_or("", String::as_str);
     for kind in ["select", "update"] {
         let text = plan(kind).to_lowercase();

@@ -8,6 +8,7 @@ pub const ALL: &[Rule] = &[
     super::work_unit::RULE,
     super::plan_changed::RULE,
     super::memory_test::RULE,
+    super::memory_backed::RULE,
     super::unsafe_commits::RULE,
     super::hole::RULE,
     super::unwritten::RULE,

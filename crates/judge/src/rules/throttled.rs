@@ -13,7 +13,7 @@ mod marks;
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 
-use super::{Case, Check, Judgement, Rule, percent};
+use super::{Case, Check, Judgement, Rule, beyond_sight, percent};
 use ladder::{Ladder, Plateau};
 use marks::{Kind, Mark};
 
@@ -35,11 +35,14 @@ pub(super) const RULE: Rule = Rule {
                 reach the same number of device requests per second within 3 %; or, on a virtual \
                 machine with idle processors, four doublings agree within 0.5 % below 20,000 I/Os \
                 per second, less than a single I/O thread of a host can do. Otherwise the plateau \
-                is the limit of the device itself, unless the limit of a control group is within \
-                a factor of two of the rate: then the rule is inconclusive. The cap is on bytes \
-                if 8K and 1 MiB reach the same bytes per second within 3 %, otherwise on I/Os. In \
-                a run: at least 95 % of a control group's limit on a device of the target's \
-                chain.",
+                is the limit of the device itself, unless the limit of a control group is within a \
+                factor of two of the rate, the plateau agrees within 0.5 %, or a hypervisor, \
+                controller or array may set it: then the rule is inconclusive. So it is where the \
+                rate still rises by more than 10 % with the last doubling: a cap above it was not \
+                reached. The cap is on bytes if 8K and 1 MiB reach the same bytes per second \
+                within 3 %, otherwise on I/Os. In a run: at least 95 % of a control group's limit \
+                on a device of the target's chain; inconclusive without such a limit, because \
+                others cannot be seen.",
     cause: "A limit outside of the control groups of this machine: a cap of a cloud volume or \
             hypervisor, or a control group that is not visible here.",
     next: "Compare the value with what was bought or configured; remove the cap to measure the \
@@ -49,6 +52,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(case: &Case) -> Judgement {
     let ladders = ladder::all(case);
+    let between = beyond_sight(case.manifest);
     let mut found = Vec::new();
     let mut pass = Vec::new();
     let mut undecided = Vec::new();
@@ -60,13 +64,16 @@ fn check(case: &Case) -> Judgement {
             (_, None) if let Some(limit) = marks::within_sight(case, ladder) => {
                 undecided.push(format!("{}: {limit}", ladder.name));
             }
-            (Some(plateau), None) if marks::uncannily_flat(&plateau) => undecided.push(format!(
-                "{}: {} within {}; this could be an external cap or the limit of the device \
-                 itself",
-                ladder.name,
-                ladder.rate_text(&plateau.level),
-                percent(plateau.spread_ratio())
-            )),
+            (Some(plateau), None) if marks::uncannily_flat(&plateau) || between.is_some() => {
+                let between = between.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+                undecided.push(format!(
+                    "{}: {} within {}; this could be an external cap or the limit of the device \
+                     itself{between}",
+                    ladder.name,
+                    ladder.rate_text(&plateau.level),
+                    percent(plateau.spread_ratio())
+                ));
+            }
             (Some(plateau), None) => pass.push(format!(
                 "{}: {} is the limit of the device itself, whose latency grows",
                 ladder.name,
@@ -76,6 +83,12 @@ fn check(case: &Case) -> Judgement {
             (None, None) if ladder.too_noisy() => undecided.push(format!(
                 "{}: the rates are too uncertain to tell whether there is a plateau",
                 ladder.name
+            )),
+            (None, None) if ladder.still_rises() => undecided.push(format!(
+                "{}: still rising at {} in flight; a cap above {} was not reached",
+                ladder.name,
+                ladder.top().load.in_flight(),
+                ladder.rate_text(&ladder.top().iops)
             )),
             (None, None) => pass.push(format!("{}: no plateau", ladder.name)),
         }
@@ -160,6 +173,14 @@ mod tests {
         saturating(80_000.0, 3.2, n)
     }
 
+    /// The disk, with large reads that one stream nearly saturates.
+    fn saturated(load: &LoadSpec) -> Behaviour {
+        match load.block_bytes {
+            LARGE => saturating(1_700.0, 1.1, load.in_flight()),
+            _ => disk(load.in_flight()),
+        }
+    }
+
     fn throttled(fixture: &Fixture) -> Verdict {
         fixture.verdict("throttled")
     }
@@ -231,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_a_disturbed_run_did_not_reach_stays_open() {
-        let mut fixture = Fixture::reads_as(|load| disk(load.in_flight()));
+        let mut fixture = Fixture::reads_as(saturated);
         let cap = |limit| CgroupCap {
             device: "254:0".into(),
             kind: CapKind::ReadIops,
@@ -302,6 +323,46 @@ mod tests {
     }
 
     #[test]
+    fn a_ceiling_is_that_of_the_device_only_where_no_one_else_can_set_one() {
+        let ceiling = || {
+            Fixture::reads_as(|load| match load.block_bytes {
+                LARGE => saturating(1_700.0, 1.1, load.in_flight()),
+                _ => saturating(50_000.0, 1.1, load.in_flight()),
+            })
+        };
+        let own = throttled(&ceiling());
+        assert_eq!(own.outcome, Outcome::Pass, "{}", own.evidence);
+        assert!(own.evidence.contains("the limit of the device itself"), "{}", own.evidence);
+        let mut virtual_disk = ceiling();
+        virtual_disk.manifest.host.hypervisor = Some("KVM".into());
+        let open = throttled(&virtual_disk);
+        assert_eq!(open.outcome, Outcome::Inconclusive, "{}", open.evidence);
+        assert!(open.evidence.contains("KVM"), "{}", open.evidence);
+        // As even as no device is, but too fast to be called a cap for that.
+        let even = throttled(&Fixture::reads_as(|load| match load.block_bytes {
+            LARGE => saturating(1_700.0, 1.1, load.in_flight()),
+            _ => Behaviour {
+                slices: vec![50_000.0; 20],
+                ..Behaviour::natural(50_000.0, f64::from(load.in_flight()) * 20e3)
+            },
+        }));
+        assert_eq!(even.outcome, Outcome::Inconclusive, "{}", even.evidence);
+    }
+
+    #[test]
+    fn a_cap_above_what_was_reached_stays_open() {
+        let verdict = throttled(&Fixture::reads_as(|load| {
+            saturating(
+                if load.block_bytes == LARGE { 1_700.0 } else { 400_000.0 },
+                40.0,
+                load.in_flight(),
+            )
+        }));
+        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("still rising at 128 in flight"), "{}", verdict.evidence);
+    }
+
+    #[test]
     fn an_even_virtual_disk_is_capped_and_an_even_real_one_stays_open() {
         let mut fixture = Fixture::reads_as(|load| {
             let n = load.in_flight();
@@ -336,7 +397,7 @@ mod tests {
     fn stalls_without_a_plateau_are_no_cap() {
         // A collector that stalls the device now and then: the rate still rises.
         let fixture = Fixture::reads_as(|load| {
-            let natural = disk(load.in_flight());
+            let natural = saturated(load);
             let mean = natural.latencies[4].0;
             Behaviour { latencies: vec![(mean / 4.0, 0.9), (mean * 7.75, 0.1)], ..natural }
         });

@@ -4,6 +4,7 @@ use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
 use super::{Check, Judgement, Rule, RunCase};
+use crate::run::has_server;
 
 pub(super) const RULE: Rule = Rule {
     id: "unsafe-commits",
@@ -20,7 +21,11 @@ pub(super) const RULE: Rule = Rule {
 fn check(case: &RunCase) -> Judgement {
     let run: RunParameters = case.manifest.parameters();
     let Some(settings) = &run.server_settings else {
-        return Judgement::pass("the miniature instance acknowledges only durable commits");
+        return if has_server(case.window) {
+            Judgement::inconclusive("the settings of the database are not known")
+        } else {
+            Judgement::pass("the miniature instance acknowledges only durable commits")
+        };
     };
     let durable = run.durable_settings();
     let known = durable.iter().filter_map(|(name, durable)| {
@@ -37,5 +42,10 @@ fn check(case: &RunCase) -> Judgement {
     let commits = case.window.grown_of_all("operation", "commits").unwrap_or(0);
     let figures = super::FIGURES.iter().filter(|name| name.contains("commit"));
     let figures = figures.map(|name| (*name).to_owned()).collect();
-    Judgement::decide(unsafe_one && commits > 0, said.join(", "), figures)
+    // Recordings of older versions do not say which settings their database has.
+    let unknown = durable.keys().find(|name| !settings.contains_key(*name));
+    match unknown.filter(|_| run.durable_settings.is_some() && !unsafe_one) {
+        Some(name) => Judgement::inconclusive(format!("{}; {name} is not known", said.join(", "))),
+        None => Judgement::decide(unsafe_one && commits > 0, said.join(", "), figures),
+    }
 }

@@ -21,6 +21,9 @@ const RELEASE_NS: f64 = 100e6;
 /// Rates of blocks from this size on are stated in bytes.
 const LARGE_BYTES: u64 = 128 << 10;
 
+/// Rise over the last doubling from which on a ladder has not come near any limit.
+const STILL_RISING_RATIO: f64 = 1.10;
+
 /// Half widths from which on neighbouring rungs of a natural curve can no longer be told apart.
 const NOISY_HALF_WIDTH: f64 = 0.2;
 
@@ -135,6 +138,14 @@ impl<'a> Ladder<'a> {
     /// The rate at the upper end: of the plateau, or where there is none of the top.
     pub fn level(&self) -> Estimate {
         self.plateau().map_or_else(|| self.top().iops, |plateau| plateau.level)
+    }
+
+    /// Whether its upper half rises by so much with the last doubling that no limit was reached.
+    pub fn still_rises(&self) -> bool {
+        let top = self.top();
+        let half = |point: &&&Point| point.load.in_flight() * 2 <= top.load.in_flight();
+        let below = self.points.iter().filter(half).max_by_key(|point| point.load.in_flight());
+        below.is_some_and(|below| top.iops.value > below.iops.value * STILL_RISING_RATIO)
     }
 
     /// Whether most intervals are so wide that neither a plateau nor its absence can be seen.

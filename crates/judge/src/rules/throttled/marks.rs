@@ -82,9 +82,7 @@ pub fn find(
 
 /// Whether a plateau is flatter than most devices, so that its origin stays open without a mark.
 pub fn uncannily_flat(plateau: &Plateau) -> bool {
-    plateau.doublings() >= UNCANNY_DOUBLINGS
-        && plateau.spread_ratio() <= UNCANNY_SPREAD
-        && plateau.level.value <= UNCANNY_IOPS_MAX
+    plateau.spread_ratio() <= UNCANNY_SPREAD
 }
 
 /// Whether a cap on `ladder` limits I/Os or bytes: it is compared with the other block size of the
@@ -233,7 +231,9 @@ fn virtual_and_even(case: &Case, plateau: &Plateau) -> Option<String> {
         .members
         .iter()
         .all(|member| member.cpu.host_busy_ratio.is_some_and(|busy| busy <= IDLE_BUSY_RATIO_MAX));
-    (idle && uncannily_flat(plateau)).then(|| {
+    let is_low =
+        plateau.doublings() >= UNCANNY_DOUBLINGS && plateau.level.value <= UNCANNY_IOPS_MAX;
+    (idle && is_low && uncannily_flat(plateau)).then(|| {
         format!(
             "on {hypervisor}, {} points agree within {} at {}",
             plateau.members.len(),
