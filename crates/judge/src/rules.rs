@@ -231,6 +231,10 @@ fn read_figures() -> Vec<String> {
     FIGURES.iter().filter(|name| about(name)).map(|name| (*name).to_owned()).collect()
 }
 
+fn commit_figures() -> Vec<String> {
+    FIGURES.iter().filter(|name| name.contains("commit")).map(|name| (*name).to_owned()).collect()
+}
+
 fn labels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<String> {
     points.into_iter().map(|point| point.label.clone()).collect()
 }

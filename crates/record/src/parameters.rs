@@ -92,6 +92,7 @@ parameters! {
         torn_protection: String,
         redo_log_bytes: Bytes,
         database_writers: u32,
+        link_bytes_per_s: f64,
         keep: bool,
         /// Whether the disks were those of an earlier run.
         reused: bool,

@@ -46,6 +46,7 @@ fn parameters(prepared: &Prepared<'_>) -> RunParameters {
         torn_protection: Some(spec.torn_protection.name().to_owned()),
         redo_log_bytes: Some(spec.redo),
         database_writers: Some(spec.writers),
+        link_bytes_per_s: settings.link_mb_per_s.map(|link| link * 1e6),
         keep: Some(settings.keep),
         reused: Some(spec.reuse),
         schemas: Some(spec.schemas),

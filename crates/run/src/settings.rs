@@ -33,6 +33,8 @@ pub struct Settings {
     pub torn_protection: TornProtection,
     /// Size of each redo log; none derives it from the size of the data.
     pub redo: Option<Bytes>,
+    /// Speed of the link to the storage; none asks the kernel.
+    pub link_mb_per_s: Option<f64>,
     pub keep: bool,
     /// Open what was kept even when damage has lost commits of it.
     pub accept_loss: bool,

@@ -59,6 +59,7 @@ fn settings(scratch: &Path, target: &str) -> Settings {
         allocation_unit: Bytes::mib(1),
         torn_protection: TornProtection::FullPage,
         redo: None,
+        link_mb_per_s: None,
         keep: false,
         accept_loss: false,
         seed: 42,

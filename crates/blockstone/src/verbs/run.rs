@@ -108,6 +108,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         allocation_unit: instance.allocation_unit,
         torn_protection: instance.torn_protection,
         redo: instance.redo_size,
+        link_mb_per_s: args.link_mbps,
         keep: args.keep,
         accept_loss: instance.accept_loss,
         seed: recordings::draw_seed(),

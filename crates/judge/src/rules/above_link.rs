@@ -1,10 +1,10 @@
 //! Throughput that the link to the device cannot carry.
 
-use blockstone_base::identity::DeviceKind;
+use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::CalibrateParameters;
 
-use super::{Case, Check, Judgement, Rule, labels};
+use super::{Case, Check, Judgement, Rule, RunCase, labels, read_figures};
 use crate::findings::Point;
 
 pub(super) const RULE: Rule = Rule {
@@ -12,23 +12,25 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Condemns,
     doc: "More bytes per second than the link to the device can carry: a cache on the host side \
           of the link answered.",
-    threshold: "The lower end of a point's interval, including the background load, is more than \
-                2 % above the payload rate of the link: the rate given by --link-mbps, otherwise \
-                the sum over the disks at the bottom of the chain, as known to the kernel. The 2 \
-                % allow for rounding of published rates.",
+    threshold: "The lower end of a point's interval, including the background load, is more than 2 \
+                % above the payload rate of the link: the rate given by --link-mbps, otherwise the \
+                sum over the disks at the bottom of the chain, as known to the kernel. The 2 % \
+                allow for rounding of published rates. In a run: the bytes read or written a \
+                second, whichever is more.",
     cause: "A cache on this side of the link answered, or the link is faster than stated.",
     next: "Check the speed of the link (lspci -vv, ethtool) and where the data come from; measure \
            a file larger than every cache to be sure.",
-    checks: &[Check::Calibration(check)],
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const TOLERANCE_RATIO: f64 = 0.02;
 
+const UNKNOWN: &str = "the speed of the link is unknown; set it with --link-mbps";
+
 fn check(case: &Case) -> Judgement {
-    let Some((bytes_per_s, description)) = link(case) else {
-        return Judgement::inconclusive(
-            "the speed of the link is unknown; set it with --link-mbps",
-        );
+    let stated = case.manifest.parameters::<CalibrateParameters>().link_bytes_per_s;
+    let Some((bytes_per_s, description)) = link(stated, case.devices()) else {
+        return Judgement::inconclusive(UNKNOWN);
     };
     let limit = bytes_per_s / 1e6;
     let low = |point: &Point| {
@@ -37,25 +39,48 @@ fn check(case: &Case) -> Judgement {
     let Some(most) = case.storage_points().max_by(|a, b| low(a).total_cmp(&low(b))) else {
         return Judgement::inconclusive("no throughput was measured");
     };
-    let evidence = format!(
-        "{}: at least {:.0} MB/s; {description} carries {limit:.0} MB/s",
-        most.label,
-        low(most)
-    );
+    let evidence = text(&most.label, low(most), &description, limit);
     let above = |point: &&Point| low(point) > limit * (1.0 + TOLERANCE_RATIO);
     let found = labels(case.storage_points().filter(above));
     Judgement::decide(!found.is_empty(), evidence, found)
 }
 
+fn check_run(case: &RunCase) -> Judgement {
+    let stated = case.window.parameters().link_bytes_per_s;
+    let Some((bytes_per_s, description)) = link(stated, &case.manifest.target.devices) else {
+        return Judgement::inconclusive(UNKNOWN);
+    };
+    let limit = bytes_per_s / 1e6;
+    // A link carries both directions at a time.
+    let low = |name: &'static str| Some((case.findings.figure(name)?.estimate.low, name));
+    let rates: Vec<_> = ["read_mbps", "write_mbps"].into_iter().filter_map(low).collect();
+    let Some(most) = rates.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return Judgement::inconclusive("no throughput was measured");
+    };
+    let above = |direction: &str| {
+        let name = format!("{direction}_mbps");
+        rates.iter().any(|rate| rate.0 > limit * (1.0 + TOLERANCE_RATIO) && rate.1 == name)
+    };
+    let mut found = if above("read") { read_figures() } else { Vec::new() };
+    if above("write") {
+        found.extend(["write_iops", "hardware_write_iops", "write_mbps"].map(str::to_owned));
+    }
+    let evidence = text(most.1, most.0, &description, limit);
+    Judgement::decide(!found.is_empty(), evidence, found)
+}
+
+fn text(what: &str, low: f64, link: &str, limit: f64) -> String {
+    format!("{what}: at least {low:.0} MB/s; {link} carries {limit:.0} MB/s")
+}
+
 /// Payload bytes a second of the whole path, and what it is.
-fn link(case: &Case) -> Option<(f64, String)> {
-    let stated = case.manifest.parameters::<CalibrateParameters>();
-    if let Some(bytes_per_s) = stated.link_bytes_per_s {
+fn link(stated: Option<f64>, devices: &[BlockDevice]) -> Option<(f64, String)> {
+    if let Some(bytes_per_s) = stated {
         return Some((bytes_per_s, "--link-mbps".to_owned()));
     }
     // Legs of a RAID or of several paths carry side by side; one unknown leg leaves the sum
     // unknown.
-    let disks = case.devices().iter().filter(|device| device.kind == DeviceKind::Disk);
+    let disks = devices.iter().filter(|device| device.kind == DeviceKind::Disk);
     let links: Vec<_> = disks.map(|disk| disk.link.as_ref()).collect::<Option<_>>()?;
     let description =
         links.iter().map(|link| link.description.as_str()).collect::<Vec<_>>().join(" + ");

@@ -5,9 +5,9 @@ use blockstone_base::stats;
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
-use blockstone_record::manifest::Group;
+use blockstone_record::manifest::{Group, Manifest};
 
-use super::{Case, Check, Judgement, Rule, beyond_sight, labels, megabytes};
+use super::{Case, Check, Judgement, Rule, RunCase, all_figures, beyond_sight, labels, megabytes};
 use crate::derive;
 use crate::window::{Window, by_label};
 
@@ -23,12 +23,14 @@ pub(super) const RULE: Rule = Rule {
                 rose by 10 % of the total, or if the lower rate would have kept the bucket full. \
                 Without a step the rule is inconclusive where a hypervisor, controller or array \
                 may grant more credit than the measurement used. The size of the bucket is the \
-                work completed until the step, less what was refilled at the lower rate.",
+                work completed until the step, less what was refilled at the lower rate. In a run: \
+                the requests of the first device in slices of a second, if the operations a second \
+                fell by a factor of 1.25 or more with them.",
     cause: "The burst credits of a cloud volume or hypervisor ran out; for writes, the SLC cache \
             of an SSD that fills up looks the same.",
     next: "Use the rate after the step for sizing; measure longer (--full) to see whether it \
            falls again.",
-    checks: &[Check::Calibration(check)],
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const STEP_MIN: f64 = 1.5;
@@ -38,6 +40,9 @@ const SLICE_NS: u64 = 200_000_000;
 const SLICES_PER_SIDE: usize = 3;
 const RETURNED_RATIO: f64 = 1.25;
 const FOREIGN_RISE: f64 = 0.10;
+/// Sessions that wait and compute vary more than a load generator does.
+const RUN_SLICE_NS: u64 = 1_000_000_000;
+const OPERATIONS_FELL: f64 = 1.25;
 
 struct Step {
     label: String,
@@ -53,7 +58,8 @@ fn check(case: &Case) -> Judgement {
         // A layout may follow a full write cache, an append a full journal: neither is repeated.
         .filter(|w| !matches!(case.phase(w).group, Group::Matrix | Group::Layout))
         .collect();
-    let long = windows.iter().filter(|w| coarse(w).len() > 2 * SLICES_PER_SIDE).count();
+    let slices = |window: &Window| coarse(&window.ops_track(), SLICE_NS);
+    let long = windows.iter().filter(|w| slices(w).len() > 2 * SLICES_PER_SIDE).count();
     let repeats = by_label(case.manifest, windows.iter().copied());
     let repeated = repeats.iter().filter(|r| r.len() >= 3).count();
     if long + repeated == 0 {
@@ -61,7 +67,7 @@ fn check(case: &Case) -> Judgement {
             "no window was long enough and no point repeated often enough to show a step",
         );
     }
-    let within = windows.iter().find_map(|window| within(case, window));
+    let within = windows.iter().find_map(|w| within(&case.phase(w).label, &slices(w)));
     let step = within.or_else(|| repeats.iter().find_map(|r| between(case, r)));
     let burst = step
         .filter(|step| !came_back(case, &windows, step))
@@ -94,15 +100,14 @@ fn check(case: &Case) -> Judgement {
     )
 }
 
-/// (end of slice, rate) over slices of at least [`SLICE_NS`].
-fn coarse(window: &Window) -> Vec<(u64, f64)> {
+/// (end of slice, rate) over slices of at least `slice_ns`.
+fn coarse(track: &[(u64, u64)], slice_ns: u64) -> Vec<(u64, f64)> {
     let mut out = Vec::new();
-    let Some(mut from) = window.ticks.first() else { return out };
-    for tick in &window.ticks {
-        if tick.t_ns >= from.t_ns + SLICE_NS {
-            let rate =
-                tick.ops.saturating_sub(from.ops) as f64 * 1e9 / (tick.t_ns - from.t_ns) as f64;
-            out.push((tick.t_ns, rate));
+    let Some(mut from) = track.first() else { return out };
+    for tick in track {
+        if tick.0 >= from.0 + slice_ns {
+            let rate = tick.1.saturating_sub(from.1) as f64 * 1e9 / (tick.0 - from.0) as f64;
+            out.push((tick.0, rate));
             from = tick;
         }
     }
@@ -111,14 +116,12 @@ fn coarse(window: &Window) -> Vec<(u64, f64)> {
 
 /// The split of a window's slices that leaves the least variance on either side, if it is a step.
 /// The slice in which it falls belongs to neither.
-fn within(case: &Case, window: &Window) -> Option<Step> {
-    let slices = coarse(window);
+fn within(label: &str, slices: &[(u64, f64)]) -> Option<Step> {
     let rates: Vec<f64> = slices.iter().map(|slice| slice.1).collect();
     let last = rates.len().checked_sub(SLICES_PER_SIDE + 1)?;
     let unexplained = |at: &usize| squares(&rates[..*at]) + squares(&rates[at + 1..]);
     let at = (SLICES_PER_SIDE..=last).min_by(|a, b| unexplained(a).total_cmp(&unexplained(b)))?;
-    let label = case.phase(window).label.clone();
-    step(label, &rates[..at], &rates[at + 1..], slices[at].0)
+    step(label.to_owned(), &rates[..at], &rates[at + 1..], slices[at].0)
 }
 
 fn between(case: &Case, same: &[&Window]) -> Option<Step> {
@@ -198,6 +201,70 @@ fn bucket(case: &Case, windows: &[&Window], step: &Step) -> Option<String> {
             megabytes((bytes as f64 * credit / ops as f64) as u64)
         )
     })
+}
+
+fn check_run(case: &RunCase) -> Judgement {
+    let window = case.window;
+    let Some(device) = case.manifest.target.devices.first() else {
+        return Judgement::inconclusive("no device beneath the data is known");
+    };
+    let track = |column| window.track("block", &device.name, column).ok();
+    let operations = window.track_of_all("operation", "completed_ops").ok();
+    let (Some(reads), Some(writes), Some(operations)) =
+        (track("read_ios"), track("write_ios"), operations)
+    else {
+        return Judgement::inconclusive("requests and operations were not measured over time");
+    };
+    let requests: Vec<(u64, u64)> =
+        reads.iter().zip(&writes).map(|(read, write)| (read.0, read.1 + write.1)).collect();
+    let slices = coarse(&requests, RUN_SLICE_NS);
+    if slices.len() <= 2 * SLICES_PER_SIDE {
+        return Judgement::inconclusive("the window was too short to show a step");
+    }
+    let seen = format!("no step down in {:.0} s", window.seconds());
+    let Some(step) = within(&window.phase.label, &slices) else {
+        return unless_larger(case.manifest, seen);
+    };
+    let fell = ratio_at(&operations, step.t_ns).is_some_and(|fell| fell >= OPERATIONS_FELL);
+    let foreign = |from_ns, to_ns| {
+        let part = window.between(from_ns, to_ns).machine();
+        derive::foreign(&[&part]).map_or(0.0, |foreign| foreign.busy_ratio)
+    };
+    let rise = foreign(step.t_ns, window.to_ns) - foreign(window.from_ns, step.t_ns);
+    if !fell || rise > FOREIGN_RISE {
+        return unless_larger(case.manifest, seen);
+    }
+    let credit = (step.before - step.after) * (step.t_ns - window.from_ns) as f64 / 1e9;
+    let evidence = format!(
+        "{}: {} requests a second for {:.0} s, then {}; bucket of {} requests or more",
+        device.name,
+        thousands(step.before.round() as i64),
+        (step.t_ns - window.from_ns) as f64 / 1e9,
+        thousands(step.after.round() as i64),
+        thousands(credit.round() as i64)
+    );
+    Judgement::fail(evidence, all_figures())
+        .advising("Use a longer --run-time, and the rates after the step (report, over time).")
+}
+
+/// Rate before ÷ rate after an instant of a track.
+fn ratio_at(track: &[(u64, u64)], t_ns: u64) -> Option<f64> {
+    let (first, last) = (track.first()?, track.last()?);
+    let split = track.iter().find(|tick| tick.0 >= t_ns)?;
+    let rate = |from: &(u64, u64), to: &(u64, u64)| {
+        to.1.saturating_sub(from.1) as f64 / to.0.saturating_sub(from.0).max(1) as f64
+    };
+    Some(rate(first, split) / rate(split, last).max(f64::MIN_POSITIVE))
+}
+
+/// A pass, unless someone may have granted more credit than the measurement used.
+fn unless_larger(manifest: &Manifest, seen: String) -> Judgement {
+    match beyond_sight(manifest) {
+        Some(between) => {
+            Judgement::inconclusive(format!("{seen}; a larger bucket is not excluded: {between}"))
+        }
+        None => Judgement::pass(seen),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, beyond_sight, labels, time};
+use super::{Case, Check, Judgement, Rule, RunCase, beyond_sight, labels, read_figures, time};
 use crate::derive;
 use crate::findings::Point;
 use crate::window::Window;
@@ -23,11 +23,12 @@ pub(super) const RULE: Rule = Rule {
                 within 10 %, and neither processor time of other processes nor steal explains it. \
                 Without a step the rule is inconclusive where a hypervisor, controller or array \
                 may have a cache as large as the file, unless the median read of the whole file \
-                takes 2 ms or more, as no cache does.",
+                takes 2 ms or more, as no cache does. In a run: the same of the mean read of the \
+                sessions in the first quarter of the window against the last two.",
     cause: "A cache of the hypervisor host, the controller or the array holds some or all of the \
             file.",
     next: "Measure a file several times larger than the suspected cache (--size).",
-    checks: &[Check::Calibration(check)],
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 /// The blocks of the whole file's point, read once more.
@@ -134,6 +135,52 @@ fn warmed_up(case: &Case) -> Option<String> {
             time(slowest)
         )
     })
+}
+
+/// The event that times single reads of sessions, past the cache of the database.
+const READ: &str = "session/db file sequential read";
+/// Reads of each quarter of a window from which on their mean says anything.
+const ENOUGH_READS: u64 = 1_000;
+
+fn check_run(case: &RunCase) -> Judgement {
+    let window = case.window;
+    let at = |quarter| window.from_ns + window.duration_ns() * quarter / 4;
+    let quarter = |n| window.between(at(n), at(n + 1));
+    let mean = |n| {
+        let part = quarter(n);
+        let reads = part.grown("event", READ, "waits").ok().filter(|&n| n >= ENOUGH_READS)?;
+        Some((part.grown("event", READ, "time_ns").ok()? as f64 / reads as f64, reads as f64))
+    };
+    let (Some(first), Some(third), Some(last)) = (mean(0), mean(2), mean(3)) else {
+        return Judgement::inconclusive("too few reads of the sessions were timed");
+    };
+    let seen = format!(
+        "mean read {} in the first quarter of the window, {} in the last",
+        time(first.0),
+        time(last.0)
+    );
+    let noise = |n| {
+        let part = quarter(n).machine();
+        Some(derive::foreign(&[&part]).ok()?.busy_ratio + derive::steal_ratio(&[&part]).ok()?)
+    };
+    let agree = third.0.max(last.0) <= third.0.min(last.0) * (1.0 + AGREEMENT);
+    let dropped = |later: (f64, f64)| {
+        first.0 >= later.0 * FIRST_TOUCH_RATIO && later.1 >= first.1 * FIRST_TOUCH_RATIO
+    };
+    let explained = noise(0).zip(noise(3)).is_none_or(|(then, now)| then > now + NOISE_MARGIN);
+    if agree && dropped(third) && dropped(last) && !explained {
+        let evidence = format!("{seen}: what was read a first time is cached");
+        return Judgement::fail(evidence, read_figures())
+            .advising("Use a larger --scale, so that the data do not fit the suspected cache.");
+    }
+    let median_ns = case.findings.figure("read_latency_ns_p50").map(|figure| figure.estimate.low);
+    let of_a_disk = median_ns.is_some_and(|low| low >= SEEK_NS);
+    match beyond_sight(case.manifest).filter(|_| !of_a_disk) {
+        Some(between) => Judgement::inconclusive(format!(
+            "{seen}; {between}, and a cache there that holds all data looks the same"
+        )),
+        None => Judgement::pass(seen),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Rates that the load generator, not the storage, set.
 
+use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
+use blockstone_record::parameters::RunParameters;
 
-use super::{Case, Check, Judgement, Rule, percent};
+use super::{Case, Check, Judgement, Rule, RunCase, all_figures, percent};
 use crate::findings::Point;
 
 pub(super) const RULE: Rule = Rule {
@@ -14,16 +16,18 @@ pub(super) const RULE: Rule = Rule {
     threshold: "User and system time of this process is at least 90 % of the processors that the \
                 load can use (one per thread, at most those allowed); or the rate per worker is \
                 more than half of that of the null engine, so that the tool's own cost is half of \
-                each I/O.",
+                each I/O. In a run: 90 % of the processors allowed, or of one per session if the \
+                database works in processes of its own.",
     cause: "Too few processors for the rate: the I/O path of the kernel and the load generator \
             use all of them.",
     next: "Read the number as a lower bound; give the process more processors, or use io_uring, \
            which costs less per I/O.",
-    checks: &[Check::Calibration(check)],
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 const CPU_RATIO_MAX: f64 = 0.90;
 const NULL_RATIO_MAX: f64 = 0.50;
+const RUN_NEXT: &str = "Read the rates as lower bounds; use more processors or fewer sessions.";
 
 fn check(case: &Case) -> Judgement {
     let null_per_worker = case
@@ -69,6 +73,27 @@ fn check(case: &Case) -> Judgement {
         (true, None, true) => Judgement::pass(worst.1),
         (true, _, false) => Judgement::fail(worst.1, found),
     }
+}
+
+fn check_run(case: &RunCase) -> Judgement {
+    let grown = |column| case.window.grown("process", "", column);
+    let (Ok(user_ns), Ok(system_ns)) = (grown("cpu_user_ns"), grown("cpu_system_ns")) else {
+        return Judgement::inconclusive("the processor time of this process was not measured");
+    };
+    let allowed = f64::from(case.manifest.host.cpus_allowed_milli) / 1000.0;
+    if allowed <= 0.0 {
+        return Judgement::inconclusive("how many processors are allowed is not known");
+    }
+    let apart = case.manifest.parameters::<RunParameters>().is_apart();
+    let usable = if apart { allowed.min(case.window.sessions().max(1) as f64) } else { allowed };
+    let used = (user_ns + system_ns) as f64 / case.window.duration_ns().max(1) as f64;
+    let evidence = format!(
+        "{} of {} processors busy with {}",
+        percent(used / usable),
+        three_digits(usable),
+        if apart { "the sessions of this process" } else { "this process" }
+    );
+    Judgement::decide(used / usable >= CPU_RATIO_MAX, evidence, all_figures()).advising(RUN_NEXT)
 }
 
 /// Processor time of this process ÷ that of the processors its load can fill.

@@ -6,7 +6,9 @@ use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, beyond_sight, labels, percent, time};
+use super::{
+    Case, Check, Judgement, Rule, RunCase, beyond_sight, commit_figures, labels, percent, time,
+};
 use crate::derive;
 use crate::findings::Point;
 
@@ -30,7 +32,7 @@ pub(super) const RULE: Rule = Rule {
             capacitors looks the same.",
     next: "Check mount options and the cache mode of the hypervisor; ask the vendor about \
            power-loss protection; test with a real power loss before trusting it with a database.",
-    checks: &[Check::Calibration(check)],
+    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
 
 /// Fewest flushes for each single committer's fdatasync or fsync; see the rule's threshold.
@@ -43,6 +45,7 @@ const HALF_TURN_NS: f64 = 2e6;
 /// single-level cells, the fastest mode that SSDs write their cache in. Source: data sheets of
 /// NAND flash: 200 us typically (Micron MT29F4G08ABADA), more with more bits a cell.
 const PROGRAM_NS: f64 = 200e3;
+const WRITE_THROUGH: &str = "write through";
 const UNTESTED: &str = "untested until power is cut";
 
 fn check(case: &Case) -> Judgement {
@@ -51,9 +54,7 @@ fn check(case: &Case) -> Judgement {
     if commits.is_empty() {
         return Judgement::inconclusive("no commit was measured");
     }
-    // Partitions count no flushes, and device-mapper and RAID pass them on uncounted.
-    let counts = |d: &&BlockDevice| matches!(d.kind, DeviceKind::Disk | DeviceKind::Loop);
-    let Some(device) = case.devices().iter().find(counts) else {
+    let Some(device) = case.devices().iter().find(|device| counts_flushes(device)) else {
         return Judgement::inconclusive("no underlying device counts flushes");
     };
     if let Some(evidence) = too_fast_for_a_turn(case, device, &commits) {
@@ -61,11 +62,16 @@ fn check(case: &Case) -> Judgement {
     }
     match device.write_cache.as_deref() {
         None => Judgement::inconclusive(format!("{} does not report its write cache", device.name)),
-        Some("write through") => {
+        Some(WRITE_THROUGH) => {
             durable(case, device, &commits, &format!("{}: write through", device.name))
         }
         Some(_) => volatile(case, device, &commits),
     }
+}
+
+/// Partitions count no flushes, and device-mapper and RAID pass them on uncounted.
+fn counts_flushes(device: &BlockDevice) -> bool {
+    matches!(device.kind, DeviceKind::Disk | DeviceKind::Loop)
 }
 
 /// A pass, if it can be seen that commits reach the medium, not only that they were asked to.
@@ -75,7 +81,7 @@ fn durable(case: &Case, device: &BlockDevice, commits: &[&Point], seen: &str) ->
             "{seen}; {between} and may acknowledge what only its memory holds: {UNTESTED}"
         ));
     }
-    let is_through = device.write_cache.as_deref() == Some("write through");
+    let is_through = device.write_cache.as_deref() == Some(WRITE_THROUGH);
     // What durability adds to a plain write: all of it, where that is said to be durable as well.
     let added = |commit: &'_ Point| {
         let plain = plain_write(case, commit).map(|write| write.latency.ns_p50.value);
@@ -202,6 +208,57 @@ fn too_fast_for_a_turn(case: &Case, device: &BlockDevice, commits: &[&Point]) ->
             time(fastest.latency.ns_p50.value)
         )
     })
+}
+
+/// Least share of the flushes that a database asked for that must reach the device: the kernel
+/// serves several at a time with one.
+const SEEN_RATIO_MIN: f64 = 0.01;
+/// Flushes asked for from which on their share says anything.
+const ENOUGH_FLUSHES: u64 = 100;
+
+fn check_run(case: &RunCase) -> Judgement {
+    if case.window.grown_of_all("operation", "commits").unwrap_or(0) == 0 {
+        return Judgement::inconclusive("no commit was counted");
+    }
+    let devices = &case.manifest.target.devices;
+    let Some(device) = devices.iter().find(|device| counts_flushes(device)) else {
+        return Judgement::inconclusive("no underlying device counts flushes");
+    };
+    let name = &device.name;
+    let grown = |column| case.window.grown("block", name, column);
+    let (Ok(flushes), Ok(flush_ns)) = (grown("flush_ios"), grown("flush_ns")) else {
+        return Judgement::inconclusive(format!("the flushes of {name} were not measured"));
+    };
+    let Some(cache) = device.write_cache.as_deref() else {
+        return Judgement::inconclusive(format!("{name} does not report its write cache"));
+    };
+    let seen = format!("{name}: {cache}; {} flushes", thousands(flushes as i64));
+    let asked = case.window.grown("sql", "", "flushes").unwrap_or(0);
+    let few = (flushes as f64) < asked as f64 * SEEN_RATIO_MIN;
+    if cache != WRITE_THROUGH && asked >= ENOUGH_FLUSHES && few {
+        let asked = thousands(asked as i64);
+        let evidence = format!("{seen} reached it, of {asked} that the database asked for");
+        return Judgement::fail(evidence, commit_figures());
+    }
+    if let Some(between) = beyond_sight(case.manifest) {
+        return Judgement::inconclusive(format!(
+            "{seen}; {between} and may acknowledge what only its memory holds: {UNTESTED}"
+        ));
+    }
+    if flushes == 0 {
+        return Judgement::inconclusive(format!(
+            "{seen}: what made commits durable is not counted; {UNTESTED}"
+        ));
+    }
+    let each_ns = flush_ns as f64 / flushes as f64;
+    let evidence = format!("{seen} of {} on average", time(each_ns));
+    if each_ns < PROGRAM_NS {
+        return Judgement::inconclusive(format!(
+            "{evidence}: too short to tell a protected cache from flushes that are ignored; \
+             {UNTESTED}"
+        ));
+    }
+    Judgement::pass(evidence)
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use blockstone_record::parameters::RunParameters;
 
 use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent};
 use crate::derive;
-use crate::window::{Growth, PROCESS, Window};
-use blockstone_figures::CPU_USES;
+use crate::window::Window;
 
 pub(super) const RULE: Rule = Rule {
     id: "noisy-neighbour",
@@ -154,14 +153,7 @@ fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
 }
 
 fn check_run(case: &RunCase) -> Judgement {
-    let mut process = Growth::of(case.window, ("process", ""), &PROCESS);
-    // The processes of a server are ours too. The kernel does not say which part of their time was
-    // spent in it; the run's own share decides little.
-    if case.manifest.parameters::<RunParameters>().is_apart() {
-        process.add("cpu_user_ns", case.window.charged_to_server("cpu_ns").unwrap_or(0));
-    }
-    let host = Growth::of(case.window, ("host", ""), &CPU_USES);
-    let window = Window { process, host, ..Window::default() };
+    let window = case.window.machine();
     let (read, foreign_ratio) = foreign_reads(case).unzip();
     let io = (READS_OF_OTHERS, foreign_ratio.filter(|_| read >= Some(ENOUGH_BYTES)));
     let noise = noise(&case.manifest.target.devices, &[&window], io);

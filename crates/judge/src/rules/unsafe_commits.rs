@@ -3,7 +3,7 @@
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Check, Judgement, Rule, RunCase};
+use super::{Check, Judgement, Rule, RunCase, commit_figures};
 use crate::run::has_server;
 
 pub(super) const RULE: Rule = Rule {
@@ -40,8 +40,7 @@ fn check(case: &RunCase) -> Judgement {
     }
     let unsafe_one = known.iter().any(|(_, _, is_durable)| !is_durable);
     let commits = case.window.grown_of_all("operation", "commits").unwrap_or(0);
-    let figures = super::FIGURES.iter().filter(|name| name.contains("commit"));
-    let figures = figures.map(|name| (*name).to_owned()).collect();
+    let figures = commit_figures();
     // Recordings of older versions do not say which settings their database has.
     let unknown = durable.keys().find(|name| !settings.contains_key(*name));
     match unknown.filter(|_| run.durable_settings.is_some() && !unsafe_one) {

@@ -2,9 +2,11 @@
 
 use std::ops::Deref;
 
-use blockstone_figures::{Grown, History, Interval, Missing};
+use blockstone_figures::{CPU_USES, Grown, History, Interval, Missing};
 use blockstone_record::manifest::{Group, Manifest, Phase};
 use blockstone_record::parameters::RunParameters;
+
+use crate::window::{Growth, PROCESS, Window};
 
 pub const PROBES: [&str; 11] = [
     "operation",
@@ -82,6 +84,17 @@ impl<'a> RunWindow<'a> {
             return Err(Missing::Unknown);
         }
         roles.into_iter().map(|role| self.grown_from_zero("server", role, column)).sum()
+    }
+
+    /// What the machine and the processes of the database spent. The kernel does not say which part
+    /// of a server's time was spent in the window; the run's own share decides little.
+    pub fn machine(&self) -> Window {
+        let mut process = Growth::of(self, ("process", ""), &PROCESS);
+        if self.parameters().is_apart() {
+            process.add("cpu_user_ns", self.charged_to_server("cpu_ns").unwrap_or(0));
+        }
+        let host = Growth::of(self, ("host", ""), &CPU_USES);
+        Window { process, host, ..Window::default() }
     }
 
     pub fn statistic(&self, column: &str) -> Grown {

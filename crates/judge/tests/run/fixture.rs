@@ -28,8 +28,18 @@ static HOST: Schema = schema(
         "cpu_steal_ns",
     ]),
 );
-static BLOCK: Schema =
-    schema("block", &counters(["read_ios", "read_bytes", "write_ios", "write_bytes", "busy_ns"]));
+static BLOCK: Schema = schema(
+    "block",
+    &counters([
+        "read_ios",
+        "read_bytes",
+        "write_ios",
+        "write_bytes",
+        "busy_ns",
+        "flush_ios",
+        "flush_ns",
+    ]),
+);
 
 /// A run that has loaded its data.
 fn loaded() -> RecordingBuilder {

@@ -6,7 +6,7 @@ mod fixture;
 
 use blockstone_base::Capability;
 use blockstone_base::column::Unmeasured;
-use blockstone_base::identity::{BlockDevice, CapKind, CgroupCap, DeviceKind};
+use blockstone_base::identity::{BlockDevice, CapKind, CgroupCap, DeviceKind, Link};
 use blockstone_base::verdict::Outcome;
 use blockstone_figures::compare::{self, Comparison, Outcome as Change, Row};
 use blockstone_judge::compare::source;
@@ -208,11 +208,29 @@ fn rules_of_runs() -> Vec<&'static str> {
     registry::ALL.iter().filter(applies).map(|rule| rule.id).collect()
 }
 
-/// The healthy run under a limit that it does not reach.
+/// The healthy run on an attached disk whose flushes take a millisecond, under a limit that it does
+/// not reach.
 fn sound() -> RecordingBuilder {
     let mut run = healthy();
-    run.manifest.target.caps.push(cap(50_000));
+    run.manifest.host.hypervisor = None;
+    let target = &mut run.manifest.target;
+    target.caps.push(cap(50_000));
+    target.devices[0].link = Some(Link {
+        description: "SATA 6.0 Gb/s".to_owned(),
+        bytes_per_s: 600e6,
+        source: "/sys".to_owned(),
+    });
+    run.set("block", "vda", "flush_ios", 200);
+    run.set("block", "vda", "flush_ns", 200_000_000);
     run
+}
+
+/// A counter of the window of ten seconds that changes its speed at a tick of 100 ms.
+fn changing(at_tick: u64, before_per_s: u64, after_per_s: u64) -> Vec<u64> {
+    let count = |tick: u64| {
+        tick.min(at_tick) * before_per_s / 10 + tick.saturating_sub(at_tick) * after_per_s / 10
+    };
+    (0..=100).map(|tick| 1_000 + count(tick)).collect()
 }
 
 fn cap(limit: u64) -> CgroupCap {
@@ -248,6 +266,13 @@ const FAILURES: &[(&str, Spoil)] = &[
     ("not-direct", |run| {
         run.manifest.capabilities[0].capability = Capability::degraded("9p");
     }),
+    ("above-link", |run| {
+        run.manifest.settings.insert("link_bytes_per_s".into(), json!(40e6));
+    }),
+    ("lying-flush", |run| {
+        run.set("sql", "", "flushes", 300);
+        run.set("block", "vda", "flush_ios", 0);
+    }),
     ("above-calibration", |run| {
         for disk in ["/d1", "/d2", "/d3", "/d4"] {
             run.set("disk", disk, "read_ios", 3_000);
@@ -269,12 +294,22 @@ const FAILURES: &[(&str, Spoil)] = &[
     }),
     ("throttled", |run| run.manifest.target.caps.push(cap(6_100))),
     ("degraded", |run| run.set("instance", "", "degraded_reads", 10)),
+    ("burst", |run| {
+        run.last().read(("block", "vda"), "read_ios", changing(50, 6_000, 2_000));
+        run.last().read(("operation", "select"), "completed_ops", changing(50, 1_200, 400));
+    }),
     ("unsteady", |run| run.in_bursts("role", "session")),
     ("noisy-neighbour", |run| run.set("host", "", "cpu_steal_ns", 500_000_000)),
     ("run-queue-delay", |run| run.set("event", "session/run queue", "time_ns", 8_000_000_000)),
+    ("generator-bound", |run| run.set("process", "", "cpu_user_ns", 1_600_000_000)),
     ("late-start", |run| {
         run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
         run.set("operation", "select", "late_ns_sum", 6_000_000_000);
+    }),
+    ("cache-suspected", |run| {
+        let read = ("event", "session/db file sequential read");
+        run.last().read(read, "waits", changing(25, 2_000, 6_000));
+        run.last().read(read, "time_ns", changing(25, 16_000_000_000, 13_800_000_000));
     }),
 ];
 
@@ -316,6 +351,8 @@ const BLIND: &[(&str, Spoil)] = &[
     }),
     ("compressible", |run| run.manifest.disk_files[0].sample = None),
     ("not-direct", |run| run.manifest.capabilities.clear()),
+    ("above-link", |run| run.manifest.target.devices[0].link = None),
+    ("lying-flush", |run| run.remove("block")),
     // Judged without a calibration.
     ("above-calibration", |_| {}),
     ("db-time-remainder", |run| run.remove("instance")),
@@ -337,6 +374,7 @@ const BLIND: &[(&str, Spoil)] = &[
     }),
     ("throttled", |run| run.manifest.target.caps.clear()),
     ("degraded", |run| run.remove("instance")),
+    ("burst", |run| run.remove("block")),
     ("unsteady", |run| {
         run.remove("role");
         run.remove("operation");
@@ -346,10 +384,12 @@ const BLIND: &[(&str, Spoil)] = &[
         run.remove("block");
     }),
     ("run-queue-delay", |run| run.remove("event")),
+    ("generator-bound", |run| run.remove("process")),
     ("late-start", |run| {
         run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
         run.remove("operation");
     }),
+    ("cache-suspected", |run| run.remove("event")),
 ];
 
 /// What hides a part of the evidence, so that the rest shows nothing wrong.
@@ -391,6 +431,12 @@ const HALF_BLIND: &[(&str, Spoil)] = &[
         run.remove("sql");
         run.set("instance", "", "checkpoints", 0);
     }),
+    ("lying-flush", |run| run.manifest.host.hypervisor = Some("KVM".into())),
+    // Less than it takes to program a page of flash.
+    ("lying-flush", |run| run.set("block", "vda", "flush_ns", 10_000_000)),
+    ("lying-flush", |run| run.set("block", "vda", "flush_ios", 0)),
+    ("burst", |run| run.manifest.host.hypervisor = Some("KVM".into())),
+    ("cache-suspected", |run| run.manifest.host.hypervisor = Some("KVM".into())),
     ("noisy-neighbour", |run| run.remove("block")),
 ];
 
@@ -565,4 +611,23 @@ fn a_run_that_did_not_come_to_its_window_has_no_numbers_and_no_verdicts() {
     let findings = find_run(&recording, None).unwrap();
     assert!(findings.summary.is_empty() && findings.verdicts.is_empty());
     assert_eq!(findings.window_ns, 0);
+}
+
+#[test]
+fn reads_that_fell_while_the_operations_went_on_are_no_burst() {
+    let mut run = sound();
+    run.last().read(("block", "vda"), "read_ios", changing(50, 6_000, 2_000));
+    let findings = found(&run, None);
+    let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == "burst").unwrap();
+    assert_eq!(verdict.outcome, Outcome::Pass, "{}", verdict.evidence);
+}
+
+#[test]
+fn a_step_of_a_run_gives_its_bucket() {
+    let mut run = sound();
+    run.last().read(("block", "vda"), "read_ios", changing(50, 6_000, 2_000));
+    run.last().read(("operation", "select"), "completed_ops", changing(50, 1_200, 400));
+    let findings = found(&run, None);
+    let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == "burst").unwrap();
+    assert!(verdict.evidence.contains("bucket of 20,"), "{}", verdict.evidence);
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, positive};
 use blockstone_target::{Redundancy, TornProtection, registry};
 use blockstone_workload::Wanted;
 use clap::builder::TypedValueParser;
@@ -59,6 +59,9 @@ pub struct RunArgs {
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
+    /// Speed of the link to the storage in MB/s, if the kernel does not know it
+    #[arg(long, value_name = "MB/S", value_parser = positive)]
+    pub link_mbps: Option<f64>,
     /// Print only SLOB's `awr_info` columns: a header line and a line of values
     #[arg(long, conflicts_with_all = ["json", "csv", "html"])]
     pub awr_info: bool,
