@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
     doc: "A cache outside of this machine: small working sets are much faster than the whole \
           file, or the file is much faster once it has been read.",
     threshold: "The median read latency of a working set is at most 1/1.5 of that of the whole \
-                file and its rate at least 1.5 times as high, with separate intervals; the step \
+                file and its rate at least 1.5 times as high, with separate intervals, and it \
+                takes less than 2 ms, which short seeks of a rotating disk do not; the step \
                 between two sizes bounds the size of the cache. Or the same for blocks of the \
                 whole file that are read again. Neither counts if the reference point moved by as \
                 much. Or the whole file has become fast: the first reference window is at least 2 \
@@ -36,7 +37,7 @@ const RE_READ: &str = "cache-map/re-read";
 const FASTER_RATIO: f64 = 1.5;
 const FIRST_TOUCH_RATIO: f64 = 2.0;
 const AGREEMENT: f64 = 0.10;
-/// Reads of memory take less than half a turn of the fastest rotating disk.
+/// Answers of a cache take less than half a turn of the fastest rotating disk.
 const SEEK_NS: f64 = 2e6;
 /// More foreign or stolen time than later, as a share of all, explains a slow first window.
 const NOISE_MARGIN: f64 = 0.05;
@@ -54,7 +55,9 @@ fn check(case: &Case) -> Judgement {
     let p50 = |point: &Point| point.latency.ns_p50;
     // A throttle leaves medians to chance, so the rate has to agree with them.
     let fast = |point: &&&Point| {
-        p50(point).value * FASTER_RATIO <= p50(full).value
+        // A disk seeks less within a small set, but still has to turn.
+        p50(point).value < SEEK_NS
+            && p50(point).value * FASTER_RATIO <= p50(full).value
             && p50(point).high < p50(full).low
             && point.iops.value >= full.iops.value * FASTER_RATIO
             && point.iops.low > full.iops.high
@@ -240,5 +243,18 @@ mod tests {
         assert_eq!(outcome, Outcome::Inconclusive, "{evidence}");
         assert!(evidence.contains("KVM") && evidence.contains("the whole file"), "{evidence}");
         assert_eq!(judged(200.0, Some("KVM")).0, Outcome::Pass);
+    }
+
+    #[test]
+    fn short_seeks_of_a_rotating_disk_are_no_cache() {
+        let judged = |small_ns: f64| {
+            let fixture = Fixture::reads_as(|l| match l.in_flight() {
+                1 if l.span_bytes <= 64 << 20 => Behaviour::natural(1e9 / small_ns, small_ns),
+                n => saturating(240.0, 2.0, n),
+            });
+            fixture.verdict("cache-suspected").outcome
+        };
+        assert_eq!(judged(4e6), Outcome::Pass);
+        assert_eq!(judged(200e3), Outcome::Fail);
     }
 }

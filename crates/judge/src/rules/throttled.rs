@@ -29,20 +29,22 @@ pub(super) const RULE: Rule = Rule {
                 point allows it). It is a cap if one of these holds: a control group of this \
                 process limits the device to the same value within 2 % (10 % if the interval \
                 allows it); at two points or more the mean latency without run-queue time is at \
-                least twice the median, which only burst-and-stall causes (an exponential tail \
-                gives 1.44); at two points or more the requests spent less than half of their \
-                latency in the device, and at least 200 µs outside of it; small and large blocks \
-                reach the same number of device requests per second within 3 %; or, on a virtual \
-                machine with idle processors, four doublings agree within 0.5 % below 20,000 I/Os \
-                per second, less than a single I/O thread of a host can do. Otherwise the plateau \
-                is the limit of the device itself, unless the limit of a control group is within a \
-                factor of two of the rate, the plateau agrees within 0.5 %, or a hypervisor, \
-                controller or array may set it: then the rule is inconclusive. So it is where the \
-                rate still rises by more than 10 % with the last doubling: a cap above it was not \
-                reached. The cap is on bytes if 8K and 1 MiB reach the same bytes per second \
-                within 3 %, otherwise on I/Os. In a run: at least 95 % of a control group's limit \
-                on a device of the target's chain; inconclusive without such a limit, because \
-                others cannot be seen.",
+                least twice the median, and requests are in the device for less than half of it or \
+                the rate stops and goes (its coefficient of variation is 0.75 or more), which only \
+                burst-and-stall causes (an exponential tail gives 1.44; hits and misses of a cache \
+                keep the device at work); at two points or more the requests spent less than half \
+                of their latency in the device, and at least 200 µs outside of it; small and large \
+                blocks reach the same number of device requests per second within 3 %; or, on a \
+                virtual machine with idle processors, four doublings agree within 0.5 % below \
+                20,000 I/Os per second, less than a single I/O thread of a host can do. Otherwise \
+                the plateau is the limit of the device itself, unless the limit of a control group \
+                is within a factor of two of the rate, the plateau agrees within 0.5 %, or a \
+                hypervisor, controller or array may set it: then the rule is inconclusive. So it \
+                is where the rate still rises by more than 10 % with the last doubling: a cap \
+                above it was not reached. The cap is on bytes if 8K and 1 MiB reach the same bytes \
+                per second within 3 %, otherwise on I/Os. In a run: at least 95 % of a control \
+                group's limit on a device of the target's chain; inconclusive without such a \
+                limit, because others cannot be seen.",
     cause: "A limit outside of the control groups of this machine: a cap of a cloud volume or \
             hypervisor, or a control group that is not visible here.",
     next: "Compare the value with what was bought or configured; remove the cap to measure the \
@@ -295,6 +297,34 @@ mod tests {
         let verdict = throttled(&fixture);
         assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
         assert!(verdict.evidence.contains("wait above the device"), "{}", verdict.evidence);
+    }
+
+    /// A cache that answers six of ten reads at once, and a device that holds the others.
+    fn mixture(slices: &[f64]) -> Fixture {
+        Fixture::reads_as(|load| {
+            let mean_ns = f64::from(load.in_flight()) / 375.0 * 1e9;
+            let natural = Behaviour::natural(375.0, mean_ns);
+            match load.block_bytes {
+                LARGE => saturating(120.0, 1.01, load.in_flight()),
+                _ => Behaviour {
+                    latencies: vec![(50e3, 0.6), ((mean_ns - 0.6 * 50e3) / 0.4, 0.4)],
+                    slices: if slices.is_empty() { natural.slices } else { slices.to_vec() },
+                    device_ns: mean_ns,
+                    ..natural
+                },
+            }
+        })
+    }
+
+    #[test]
+    fn hits_and_misses_at_an_even_rate_are_no_stalls() {
+        let verdict = throttled(&mixture(&[]));
+        assert_ne!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        // The same latencies, but the flow stops and goes: a cap beyond the device.
+        let stalled: Vec<f64> = (0..20).map(|i| [750.0, 0.0][i % 2]).collect();
+        let verdict = throttled(&mixture(&stalled));
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("burst and stall"), "{}", verdict.evidence);
     }
 
     /// A single server: the hardest natural case, flat from one request in flight on.

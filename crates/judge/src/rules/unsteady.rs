@@ -3,7 +3,7 @@
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
-use blockstone_record::manifest::Phase;
+use blockstone_record::manifest::{Group, Phase};
 
 use super::{Case, Check, Judgement, Rule, RunCase, labels, percent, time};
 use crate::window::Window;
@@ -16,10 +16,12 @@ pub(super) const RULE: Rule = Rule {
     threshold: "A 95 % interval wider than ±10 %; halves of a window that differ by more than 10 % \
                 and by more than their intervals; a rate that moved by more than 5 % within the \
                 window (Mann's test, 1 %); or windows of the reference that differ by more than \
-                10 % of their mean. Windows end early at ±2 %, so 10 % is five times what a \
-                steady device needs. In a run: an interval wider than ±10 % of the reads, writes, \
-                commits or operations a second, where at least 1,000 of them completed; or a rate \
-                that never settled.",
+                10 % of their mean, unless they \
+                agree without the time that its reads waited for a processor: then the rule is \
+                inconclusive. Windows end early at ±2 %, so 10 % is five times what a steady \
+                device needs. In a run: an interval wider than ±10 % of the reads, writes, commits \
+                or operations a second, where at least 1,000 of them completed; or a rate that \
+                never settled.",
     cause: "A device that changes its state (garbage collection, a write cache that fills up, \
             thermal limits), or intermittent load of others.",
     next: "Use --full for longer windows and repetitions, or measure at a quiet time; the \
@@ -59,7 +61,8 @@ fn check(case: &Case) -> Judgement {
         }
         found.push(point.label.clone());
     }
-    if let Some(drift) = case.drift_ratio.filter(|&drift| drift > MOVEMENT_MAX) {
+    let moved = case.drift_ratio.filter(|&drift| drift > MOVEMENT_MAX);
+    if let Some(drift) = moved.filter(|_| !processors_moved(case)) {
         seen.insert(0, format!("the reference point moved by {} over the run", percent(drift)));
         found = labels(case.storage_points());
     }
@@ -67,6 +70,12 @@ fn check(case: &Case) -> Judgement {
         return Judgement::fail(seen.join("; "), found);
     }
     match case.drift_ratio {
+        Some(drift) if drift > MOVEMENT_MAX => Judgement::inconclusive(format!(
+            "the reference point moved by {} over the run, by at most {} without its time in the \
+             run queue: the processors were busy, not the storage slower",
+            percent(drift),
+            percent(MOVEMENT_MAX)
+        )),
         Some(drift) => Judgement::pass(format!(
             "the reference point moved by {}; the widest interval is ±{}",
             percent(drift),
@@ -76,6 +85,22 @@ fn check(case: &Case) -> Judgement {
             "the reference point was not measured twice, so drift is unknown",
         ),
     }
+}
+
+/// Whether the reference's windows agree once the time that its reads waited for a processor is
+/// taken out.
+fn processors_moved(case: &Case) -> bool {
+    let reference = |window: &&Window| case.phase(window).group == Group::Reference;
+    let storage_ns = |window: &Window| {
+        let ops = window.completed_ops().max(1) as f64;
+        let waited_ns = window.process.get("run_queue_ns").ok()? as f64;
+        Some((window.latency_ns_sum() as f64 - waited_ns) / ops)
+    };
+    let each: Option<Vec<f64>> = case.windows.iter().filter(reference).map(storage_ns).collect();
+    let Some(each) = each.filter(|each| each.iter().all(|&ns| ns > 0.0)) else { return false };
+    let (least, most) = each.iter().fold((f64::MAX, 0_f64), |(a, b), &ns| (a.min(ns), b.max(ns)));
+    let mean = each.iter().sum::<f64>() / each.len().max(1) as f64;
+    (most - least) / mean <= MOVEMENT_MAX
 }
 
 /// The rates of a window's halves when they differ by more than they may.
@@ -127,7 +152,10 @@ fn check_run(case: &RunCase) -> Judgement {
 mod tests {
     use blockstone_base::verdict::Outcome;
 
-    use crate::testing::Fixture;
+    use blockstone_base::load::Op;
+    use blockstone_record::manifest::Group;
+
+    use crate::testing::{Behaviour, Fixture, load};
 
     #[test]
     fn a_headline_whose_rate_never_settled_is_named() {
@@ -144,5 +172,22 @@ mod tests {
         let said = "confirm/max-iops: the rate did not settle in 1.25 s, warm-up and window";
         assert_eq!(verdict.evidence, said);
         assert!(verdict.concerns.contains(&"max_iops".to_owned()), "{:?}", verdict.concerns);
+    }
+
+    #[test]
+    fn a_reference_that_waited_for_a_processor_says_nothing_of_the_storage() {
+        let reference = |run_queue_ns: f64, rate: f64| {
+            let mut fixture = Fixture::healthy();
+            let behaviour = Behaviour { run_queue_ns, ..Behaviour::natural(rate, 1e9 / rate) };
+            let spec = load(Op::Read, "psync", 1);
+            fixture.add("reference", Group::Reference, spec, &behaviour);
+            fixture.verdict("unsteady")
+        };
+        // 40 µs a read elsewhere, here 60 µs, of which 20 µs in the run queue.
+        let waited = reference(21_000.0, 16_667.0);
+        assert_eq!(waited.outcome, Outcome::Inconclusive, "{}", waited.evidence);
+        assert!(waited.evidence.contains("run queue"), "{}", waited.evidence);
+        let slow = reference(1_000.0, 16_667.0);
+        assert_eq!(slow.outcome, Outcome::Fail, "{}", slow.evidence);
     }
 }

@@ -2,7 +2,7 @@
 
 use blockstone_base::identity::{CapKind, CgroupCap};
 use blockstone_base::load::Op;
-use blockstone_base::stats::Estimate;
+use blockstone_base::stats::{self, Estimate};
 use blockstone_base::units::{Bytes, thousands};
 
 use super::ladder::{Ladder, Plateau};
@@ -20,6 +20,9 @@ const IN_SIGHT_RATIO: f64 = 0.5;
 const SAME_RATE: f64 = 0.03;
 /// Mean ÷ median latency from which on requests stall in groups; exponential tails give 1.44.
 const STALL_RATIO: f64 = 2.0;
+/// Coefficient of variation of a rate that stops and goes. A throttle that releases every 100 ms,
+/// read every 50 ms or more often, gives 1 or more; independent requests, four in each tick, 0.5.
+const BURSTS_MIN: f64 = 0.75;
 /// Latency ÷ time in the device from which on requests wait elsewhere.
 const HELD_RATIO: f64 = 2.0;
 /// And this long at least, so that the kernel's own path to a fast device is no wait.
@@ -169,12 +172,17 @@ fn limit_text(case: &Case, cap: &CgroupCap) -> String {
 }
 
 /// Most requests are answered at once, a few wait very long: something stops the flow and lets it
-/// go.
+/// go. Hits and misses of a cache have such latencies too, but the device is at work on the misses
+/// all the time.
 fn stalls(plateau: &Plateau) -> Option<String> {
     // Waiting for a processor stalls requests in groups as well.
     let waited = |p: &Point| p.latency.ns_mean.value - p.cpu.run_queue_ns_per_io.unwrap_or(0.0);
     let ratio = |p: &Point| waited(p) / p.latency.ns_p50.value.max(1.0);
-    let (count, worst) = witnesses(plateau, |p| ratio(p) >= STALL_RATIO, ratio)?;
+    let outside =
+        |p: &Point| p.evidence.device_ns_mean.is_some_and(|ns| ns * HELD_RATIO <= waited(p));
+    let in_bursts = |p: &Point| stats::coefficient_of_variation(&p.slices) >= BURSTS_MIN;
+    let shows = |p: &Point| ratio(p) >= STALL_RATIO && (outside(p) || in_bursts(p));
+    let (count, worst) = witnesses(plateau, shows, ratio)?;
     Some(format!(
         "burst and stall at {count} points: {} answers half its requests within {}, but takes {} \
          on average and {} at most",
