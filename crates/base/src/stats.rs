@@ -3,6 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+mod level;
+
+pub use level::{is_level, is_level_at_the_end};
+
 /// A number, its 95 % interval, and what it was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {

@@ -146,7 +146,7 @@ fn note(outcome: &Outcome, settled: Option<bool>) -> Option<String> {
         ));
     }
     if settled == Some(false) {
-        notes.push("the rate never settled, neither in the warm-up nor in the window".to_owned());
+        notes.push("the rate never settled: it still moved in the window".to_owned());
     }
     (!notes.is_empty()).then(|| notes.join("; "))
 }
@@ -196,6 +196,10 @@ impl Loaded for Generated<'_> {
         self.step.warm_up
     }
 
+    fn overtime(&self) -> Nanos {
+        Nanos(self.step.window.1.get() / 2)
+    }
+
     fn tick(
         &mut self,
         session: &mut Session,
@@ -232,12 +236,12 @@ impl Loaded for Generated<'_> {
         self.running.finished()
     }
 
-    fn enough(&self, length: Nanos) -> Option<Stop> {
+    fn enough(&self, length: Nanos, overtime: Nanos) -> Option<Stop> {
         let (least, most) = self.step.window;
         let layout = self.step.group == Group::Layout;
         if layout && self.running.totals().completed_bytes < LEAST_LAYOUT {
             None
-        } else if length >= most {
+        } else if length.get() + overtime.get() >= most.get() {
             Some(Stop::TimeLimit)
         } else {
             let enough = length >= least && stats::is_narrow(&self.window, INTERVAL);

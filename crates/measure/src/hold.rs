@@ -12,11 +12,16 @@ use crate::{Observer, Session, settling};
 pub trait Loaded {
     type Error;
 
-    /// The fewest ticks over which the rate must show no trend for the warm-up to end.
+    /// The fewest ticks over which the rate must be level for the warm-up to end.
     const SETTLED_TICKS: usize;
 
     /// The longest warm-up; zero opens the window at once.
     fn warm_up(&self) -> Nanos;
+
+    /// How much longer it may take while the rate still moves. The window is shorter by as much.
+    fn overtime(&self) -> Nanos {
+        Nanos(0)
+    }
 
     /// Reads and records everything under one instant.
     fn tick(
@@ -40,8 +45,9 @@ pub trait Loaded {
     /// Whether work has run out, so that the rate falls from now on.
     fn finished(&self) -> bool;
 
-    /// Whether a window of this length is long enough, and why.
-    fn enough(&self, length: Nanos) -> Option<Stop>;
+    /// Whether a window of this length is long enough after a warm-up that exceeded its limit by
+    /// `overtime`, and why.
+    fn enough(&self, length: Nanos, overtime: Nanos) -> Option<Stop>;
 }
 
 /// Where in the life of a load a tick lies.
@@ -78,8 +84,8 @@ pub struct Progress {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Whether the rate had settled: before the window or, where the warm-up was too short to
-    /// tell, without a trend in it. None without a warm-up, or with too few ticks in both.
+    /// Whether the rate was level, before the window or in it; not so where it moved in the window.
+    /// None without a warm-up, or where neither showed enough.
     pub settled: Option<bool>,
     pub start_ns: u64,
     pub end_ns: u64,
@@ -93,7 +99,7 @@ pub fn hold<L: Loaded>(
     loaded: &mut L,
 ) -> Result<Window, L::Error> {
     session.start_ticks();
-    let settled = warm_up(session, observer, loaded)?;
+    let warm_up = warm_up(session, observer, loaded)?;
     loaded.open_window();
     let start = loaded.tick(session, observer, Stage::Start)?;
     let start_ns = start.t_ns;
@@ -101,47 +107,60 @@ pub fn hold<L: Loaded>(
     loop {
         session.wait_for_tick();
         // Decided before the tick, which then is read as the edge that it is.
-        let stop = stop(session.now_ns() - start_ns, observer, loaded);
+        let length = Nanos(session.now_ns() - start_ns);
+        let stop = stop(length, warm_up.overtime, observer, loaded);
         let stage = if stop.is_some() { Stage::End } else { Stage::Inside };
         let Progress { t_ns: end_ns, count } = loaded.tick(session, observer, stage)?;
         ticks.push((end_ns, count));
         if let Some(stop) = stop {
             loaded.close_window();
-            let settled = match settled {
-                Some(false) => settling::in_window(&ticks),
-                known => known,
-            };
+            let settled = warm_up.settled.and_then(|settled| settling::in_window(&ticks, settled));
             return Ok(Window { settled, start_ns, end_ns, stop });
         }
     }
 }
 
-/// Until the rate shows no trend, or the limit. Returns whether it has settled; none where no
-/// warm-up was asked for.
+struct WarmUp {
+    /// Whether the rate was shown to be level; none where no warm-up was asked for.
+    settled: Option<bool>,
+    overtime: Nanos,
+}
+
+/// Until the rate is level, or the limit.
 fn warm_up<L: Loaded>(
     session: &mut Session,
     observer: &mut dyn Observer,
     loaded: &mut L,
-) -> Result<Option<bool>, L::Error> {
+) -> Result<WarmUp, L::Error> {
     if loaded.warm_up() == Nanos(0) {
-        return Ok(None);
+        return Ok(WarmUp { settled: None, overtime: Nanos(0) });
     }
     let limit_ns = session.now_ns() + loaded.warm_up().get();
-    let mut settled = false;
+    let last_ns = limit_ns + loaded.overtime().get();
     let mut ticks = Vec::new();
-    while !settled && session.now_ns() < limit_ns {
+    let mut settled = false;
+    let goes_on = |now_ns: u64, ticks: &[(u64, u64)]| {
+        now_ns < limit_ns || now_ns < last_ns && settling::still_moves(ticks)
+    };
+    while !settled && goes_on(session.now_ns(), &ticks) {
         session.wait_for_tick();
         let Progress { t_ns, count } = loaded.tick(session, observer, Stage::WarmUp)?;
         ticks.push((t_ns, count));
-        settled = settling::in_warm_up(&ticks, L::SETTLED_TICKS) || loaded.finished();
-        if loaded.failed() || observer.interrupted().is_some() {
+        settled = settling::in_warm_up(&ticks, L::SETTLED_TICKS);
+        if loaded.finished() || loaded.failed() || observer.interrupted().is_some() {
             break;
         }
     }
-    Ok(Some(settled))
+    let overtime = Nanos(session.now_ns().saturating_sub(limit_ns));
+    Ok(WarmUp { settled: Some(settled), overtime })
 }
 
-fn stop<L: Loaded>(length_ns: u64, observer: &dyn Observer, loaded: &L) -> Option<Stop> {
+fn stop<L: Loaded>(
+    length: Nanos,
+    overtime: Nanos,
+    observer: &dyn Observer,
+    loaded: &L,
+) -> Option<Stop> {
     if loaded.failed() {
         Some(Stop::Failed)
     } else if observer.interrupted().is_some() {
@@ -149,7 +168,7 @@ fn stop<L: Loaded>(length_ns: u64, observer: &dyn Observer, loaded: &L) -> Optio
     } else if loaded.finished() {
         Some(Stop::WorkDone)
     } else {
-        loaded.enough(Nanos(length_ns))
+        loaded.enough(length, overtime)
     }
 }
 

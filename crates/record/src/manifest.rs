@@ -205,8 +205,9 @@ pub struct Phase {
     /// When the load had stopped.
     pub end_ns: u64,
     pub stop: Stop,
-    /// Whether the rate had settled: before the window or, where the warm-up was too short to tell,
-    /// without a trend in it. None without a warm-up, and in recordings of older versions.
+    /// True where the rate was shown to be level, before the window or in it; false where it moved
+    /// in the window. None where neither was shown, without a warm-up, and in recordings of older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
     /// The first I/O error, if any, with operation, offset and cause.

@@ -331,7 +331,7 @@ impl Loaded for Held<'_, '_> {
         self.running.any_ended()
     }
 
-    fn enough(&self, length: Nanos) -> Option<Stop> {
+    fn enough(&self, length: Nanos, _: Nanos) -> Option<Stop> {
         let over = self.load.parameters.loops.is_none() && length >= self.load.run_time;
         over.then_some(Stop::TimeLimit)
     }

@@ -14,9 +14,9 @@ pub(super) const RULE: Rule = Rule {
     doc: "A rate that was not stable: a trend or wide variation in the window of a headline \
           figure, a warm-up that never settled, or a reference point that changed over the run.",
     threshold: "A 95 % interval wider than ±10 %; halves of a window that differ by more than 10 % \
-                and by more than their intervals; a rate that was still moving at the end of the \
-                warm-up and moved by more than 5 % within the window (Mann's test, 1 %); or \
-                windows of the reference that differ by more than 10 % of their mean, unless they \
+                and by more than their intervals; a rate that moved by more than 5 % within the \
+                window (Mann's test, 1 %); or windows of the reference that differ by more than \
+                10 % of their mean, unless they \
                 agree without the time that its reads waited for a processor: then the rule is \
                 inconclusive. Windows end early at ±2 %, so 10 % is five times what a steady \
                 device needs. In a run: an interval wider than ±10 % of the reads, writes, commits \

@@ -35,6 +35,7 @@ const SERIES: Schema = Schema {
 struct MadeUp {
     clock: ManualClock,
     warm_up: Nanos,
+    overtime: Nanos,
     window: Nanos,
     grows_for: u64,
     fails_at: u64,
@@ -52,6 +53,7 @@ impl Default for MadeUp {
         Self {
             clock: ManualClock::default(),
             warm_up: Nanos::millis(1000),
+            overtime: Nanos(0),
             window: Nanos::millis(190),
             grows_for: 0,
             fails_at: NEVER,
@@ -113,8 +115,12 @@ impl Loaded for MadeUp {
         self.ticks >= self.finishes_at
     }
 
-    fn enough(&self, length: Nanos) -> Option<Stop> {
-        (length >= self.window).then_some(Stop::TimeLimit)
+    fn overtime(&self) -> Nanos {
+        self.overtime
+    }
+
+    fn enough(&self, length: Nanos, overtime: Nanos) -> Option<Stop> {
+        (length.get() + overtime.get() >= self.window.get()).then_some(Stop::TimeLimit)
     }
 }
 
@@ -182,14 +188,14 @@ fn count(load: &MadeUp, what: &str) -> usize {
 fn a_steady_load_is_measured_from_the_tick_at_which_it_has_settled() {
     let (window, load) = uninterrupted(MadeUp::default());
     let inside = ["inside"; 9];
-    let warm_up = ["warm up"; 11];
+    let warm_up = ["warm up"; 21];
     let life = [&warm_up[..], &["open", "start"], &inside, &["end", "close"]].concat();
     assert_eq!(load.life, life);
     assert_eq!(window.settled, Some(true));
     assert_eq!(window.stop, Stop::TimeLimit);
     assert_eq!(
         window.start_ns,
-        11 * TICK.get() + LOOK_NS,
+        21 * TICK.get() + LOOK_NS,
         "the window opens where the warm-up ended"
     );
     let longer_ns = window.end_ns - window.start_ns - load.window.get();
@@ -201,9 +207,30 @@ fn a_growing_rate_is_waited_for_and_one_that_grows_too_long_is_said_not_to_have_
     let (window, load) = uninterrupted(MadeUp { grows_for: 20, ..MadeUp::default() });
     assert_eq!(window.settled, Some(true));
     let warm_up = count(&load, "warm up");
-    assert!((20..=35).contains(&warm_up), "{warm_up} ticks for a rate that grew over 20");
-    let (window, load) = uninterrupted(MadeUp { grows_for: NEVER, ..MadeUp::default() });
+    assert!((25..=45).contains(&warm_up), "{warm_up} ticks for a rate that grew over 20");
+    let growing = MadeUp { grows_for: NEVER, window: Nanos::millis(400), ..MadeUp::default() };
+    let (window, load) = uninterrupted(growing);
     assert_eq!((window.settled, count(&load, "warm up")), (Some(false), 50), "all of the limit");
+}
+
+#[test]
+fn a_warm_up_takes_of_the_window_while_the_rate_moves_and_no_longer_together() {
+    let short = MadeUp {
+        warm_up: Nanos::millis(240),
+        overtime: Nanos::millis(600),
+        window: Nanos::millis(1200),
+        ..MadeUp::default()
+    };
+    let (steady, load) = uninterrupted(short.clone());
+    assert_eq!((count(&load, "warm up"), steady.settled), (12, Some(true)), "the window shows it");
+    let (risen, load) = uninterrupted(MadeUp { grows_for: 16, ..short.clone() });
+    let warm_up = count(&load, "warm up");
+    assert!((20..=40).contains(&warm_up), "{warm_up} ticks for a rate that grew over 16");
+    assert_eq!(risen.settled, Some(true));
+    let (rising, load) = uninterrupted(MadeUp { grows_for: NEVER, ..short });
+    assert_eq!((count(&load, "warm up"), rising.settled), (42, Some(false)));
+    let ends = [steady.end_ns, risen.end_ns, rising.end_ns];
+    assert!(ends.iter().all(|end| end.abs_diff(ends[0]) <= TICK.get()), "{ends:?}");
 }
 
 #[test]
@@ -215,11 +242,11 @@ fn without_a_warm_up_the_window_opens_at_once() {
 
 #[test]
 fn a_window_ends_where_the_load_does() {
-    let failing = MadeUp { fails_at: 14, finishes_at: 14, ..MadeUp::default() };
+    let failing = MadeUp { fails_at: 24, finishes_at: 24, ..MadeUp::default() };
     let (window, load) = uninterrupted(failing);
-    assert_eq!((window.stop, load.ticks), (Stop::Failed, 15), "before anything else is asked");
-    let (window, load) = uninterrupted(MadeUp { finishes_at: 14, ..MadeUp::default() });
-    assert_eq!((window.stop, load.ticks), (Stop::WorkDone, 15));
+    assert_eq!((window.stop, load.ticks), (Stop::Failed, 25), "before anything else is asked");
+    let (window, load) = uninterrupted(MadeUp { finishes_at: 24, ..MadeUp::default() });
+    assert_eq!((window.stop, load.ticks), (Stop::WorkDone, 25));
     let growing = MadeUp { grows_for: NEVER, ..MadeUp::default() };
     let (window, load) = uninterrupted(MadeUp { finishes_at: 3, ..growing.clone() });
     assert_eq!((window.stop, count(&load, "warm up")), (Stop::WorkDone, 3));
@@ -232,7 +259,7 @@ fn a_window_ends_where_the_load_does() {
 fn an_interruption_ends_warm_up_and_window_and_leaves_both_edges() {
     let growing = MadeUp { grows_for: NEVER, ..MadeUp::default() };
     for (load, at, warm_up) in
-        [(growing, Nanos::millis(60), 3), (MadeUp::default(), Nanos::millis(310), 11)]
+        [(growing, Nanos::millis(60), 3), (MadeUp::default(), Nanos::millis(510), 21)]
     {
         let dir = tempfile::tempdir().unwrap();
         let (window, load) = held(dir.path(), load, at);
@@ -245,16 +272,16 @@ fn an_interruption_ends_warm_up_and_window_and_leaves_both_edges() {
 #[test]
 fn every_edge_has_a_row_and_a_late_tick_delays_no_other() {
     let dir = tempfile::tempdir().unwrap();
-    let slow = MadeUp { slow: 14, ..MadeUp::default() };
+    let slow = MadeUp { slow: 24, ..MadeUp::default() };
     let (window, load) = held(dir.path(), slow, Nanos(NEVER));
     let recording = Recording::open(&dir.path().join("recording")).unwrap();
     let series = recording.series(SERIES.probe).unwrap();
     let at = |t_ns| series.value_at(0, "", t_ns, "done");
-    assert_eq!(at(window.start_ns), Some(12));
+    assert_eq!(at(window.start_ns), Some(22));
     assert_eq!(at(window.end_ns), Some(load.done as i64));
     let instants: Vec<u64> = series.rows().map(|row| row.t_ns / TICK.get()).collect();
-    // The twelfth tick is the window's first edge, read where the warm-up ended.
-    assert_eq!(instants[9..15], [10, 11, 11, 12, 13, 16]);
+    // The last of the warm-up is followed by the window's first edge, read where the warm-up ended.
+    assert_eq!(instants[19..25], [20, 21, 21, 22, 23, 26]);
     let longer_ns = window.end_ns - window.start_ns - load.window.get();
     assert!(longer_ns < TICK.get(), "the window ends at the first tick after its length");
     let info = recording.manifest.probes.iter().find(|info| info.probe == SERIES.probe).unwrap();
