@@ -77,28 +77,28 @@ mod tests {
         fixture.verdict("raid-degraded")
     }
 
-    fn state(disks_missing: Option<u64>, action: Option<&str>) -> Option<RaidState> {
+    fn state(disks_missing: Option<u64>, action: Option<&str>) -> RaidState {
         let sync_action = action.map(str::to_owned);
-        Some(RaidState { disks: 4, disks_missing, sync_action })
+        RaidState { disks: 4, disks_missing, sync_action }
     }
 
     #[test]
     fn a_missing_disk_and_a_rebuild_are_warned_about() {
-        let verdict = judged(state(Some(1), Some("recover")));
+        let verdict = judged(Some(state(Some(1), Some("recover"))));
         assert!(verdict.warns() && !verdict.concerns.is_empty());
         let expected = "md0 lacks 1 of 4 disks; md0 of 4 disks is busy with: recover";
         assert_eq!(verdict.evidence, expected);
         for action in ["check", "resync", "reshape", "repair"] {
-            assert!(judged(state(Some(0), Some(action))).warns(), "{action}");
+            assert!(judged(Some(state(Some(0), Some(action)))).warns(), "{action}");
         }
     }
 
     #[test]
     fn a_complete_raid_passes_and_an_old_recording_is_open() {
-        assert_eq!(judged(state(Some(0), Some("idle"))).outcome, Outcome::Pass);
-        assert_eq!(judged(state(Some(0), Some("frozen"))).outcome, Outcome::Pass);
+        assert_eq!(judged(Some(state(Some(0), Some("idle")))).outcome, Outcome::Pass);
+        assert_eq!(judged(Some(state(Some(0), Some("frozen")))).outcome, Outcome::Pass);
         // Level 0 can lack nothing and has nothing to do.
-        assert_eq!(judged(state(None, None)).outcome, Outcome::Pass);
+        assert_eq!(judged(Some(state(None, None))).outcome, Outcome::Pass);
         assert_eq!(judged(None).outcome, Outcome::Inconclusive);
     }
 }
