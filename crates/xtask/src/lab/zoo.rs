@@ -17,10 +17,21 @@ use crate::goals::{Column, Goal, Point, Results, column};
 /// A set-up and what must be said of it.
 struct Setup {
     name: &'static str,
-    deceptive: bool,
-    /// One of these must fail, of an honest set-up none; where none is named, none of all rules.
+    must: Must,
+    /// The rules that must; where none is named, all.
     rules: &'static [&'static str],
     measure: Measure,
+}
+
+/// What rules must do about a set-up.
+#[derive(Clone, Copy, PartialEq)]
+enum Must {
+    /// Deceptive: one of them must fail.
+    Fail,
+    /// Deceptive in a way that cannot be seen: none of them may pass.
+    NotPass,
+    /// Honest: none of them may fail.
+    NotFail,
 }
 
 /// Arranges a set-up and measures it: the document of the product.
@@ -70,21 +81,27 @@ pub fn run(lab: &Lab) -> Result<Results> {
 impl Setup {
     /// Whether it is deceptive, was caught, and is honest but gave a false alarm: 0 or 1.
     fn show(&self, product: &Product<'_>) -> Result<[f64; 3]> {
-        let failed = failed_rules(&(self.measure)(product)?)?;
+        let document = (self.measure)(product)?;
+        let failed = rules(&document, "fail")?;
         eprintln!("    {}", if failed.is_empty() { "nothing".into() } else { failed.join(", ") });
-        let counts = |rule: &String| match self.rules {
-            [] => !SURROUNDINGS.contains(&rule.as_str()),
-            rules => rules.contains(&rule.as_str()),
+        let counts = |rule: &&str| match self.rules {
+            [] => !SURROUNDINGS.contains(rule),
+            named => named.contains(rule),
         };
-        let said = failed.iter().any(counts);
-        let found = [self.deceptive, self.deceptive && said, !self.deceptive && said];
+        let fails = failed.iter().any(counts);
+        let passes = rules(&document, "pass")?.iter().any(counts);
+        let found = match self.must {
+            Must::Fail => [true, fails, false],
+            Must::NotPass => [true, !passes, false],
+            Must::NotFail => [false, false, fails],
+        };
         Ok(found.map(|yes| f64::from(u8::from(yes))))
     }
 }
 
-/// The rules that failed, whatever they condemn or warn of.
-fn failed_rules(document: &Value) -> Result<Vec<String>> {
+/// The rules with this outcome, whatever they condemn or warn of.
+fn rules<'a>(document: &'a Value, outcome: &str) -> Result<Vec<&'a str>> {
     let verdicts = document["verdicts"].as_array().context("find the verdicts")?;
-    let failed = verdicts.iter().filter(|verdict| verdict["outcome"] == "fail");
-    Ok(failed.filter_map(|verdict| verdict["rule"].as_str().map(str::to_owned)).collect())
+    let these = verdicts.iter().filter(|verdict| verdict["outcome"] == outcome);
+    Ok(these.filter_map(|verdict| verdict["rule"].as_str()).collect())
 }

@@ -17,10 +17,11 @@ use blockstone_testkit::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{Measure, Setup};
+use super::{Measure, Must, Setup};
 use crate::lab::measure::Product;
 
-const SIZE: Bytes = Bytes::mib(256);
+/// More than a single disk is taken to cache.
+const SIZE: Bytes = Bytes::mib(320);
 const NO_CAPS: Caps =
     Caps { read_iops: None, write_iops: None, read_bytes_per_s: None, write_bytes_per_s: None };
 const MEMORY: &[&str] = &["memory-backed", "memory-test"];
@@ -30,17 +31,22 @@ const READS: &[&str] = &["--read-only"];
 const NEIGHBOURS: &[&str] = &["noisy-neighbour", "run-queue-delay"];
 
 const fn deceptive(name: &'static str, rules: &'static [&'static str], measure: Measure) -> Setup {
-    Setup { name, deceptive: true, rules, measure }
+    Setup { name, must: Must::Fail, rules, measure }
+}
+
+/// Nothing that can be seen from above tells it from an honest one.
+const fn hidden(name: &'static str, rules: &'static [&'static str], measure: Measure) -> Setup {
+    Setup { name, must: Must::NotPass, rules, measure }
 }
 
 /// No rule may fail.
 const fn honest(name: &'static str, measure: Measure) -> Setup {
-    Setup { name, deceptive: false, rules: &[], measure }
+    Setup { name, must: Must::NotFail, rules: &[], measure }
 }
 
 /// A database so small that its reads come from memory, which rules say; it flushes.
 const fn flushes(name: &'static str, measure: Measure) -> Setup {
-    Setup { name, deceptive: false, rules: &["unsafe-commits", "lying-flush"], measure }
+    Setup { name, must: Must::NotFail, rules: &["unsafe-commits", "lying-flush"], measure }
 }
 
 pub(super) const ALL: &[Setup] = &[
@@ -53,7 +59,7 @@ pub(super) const ALL: &[Setup] = &[
     deceptive("a cached file, buffered", &["memory-test"], |it| cached(it, &["--buffered"])),
     honest("the same file, direct", |it| cached(it, &[])),
     deceptive("a directory on a tmpfs", MEMORY, |it| {
-        calibrate_in(it, &ScratchDir::in_memory()?, &["--size", "256M"])
+        calibrate_in(it, &ScratchDir::in_memory()?, &["--size", "320M"])
     }),
     deceptive("a loop device over a tmpfs", MEMORY, |it| on_device(it, Backing::Memory)),
     deceptive("a zram device", MEMORY, |it| {
@@ -86,9 +92,7 @@ pub(super) const ALL: &[Setup] = &[
     deceptive("more than its link carries", &["above-link"], |it| {
         with_file(it, FileKind::Real, &["--link-mbps", "10"])
     }),
-    deceptive("a cache that ignores flushes", &["lying-flush"], |it| {
-        volatile(it, WriteCache::Lying)
-    }),
+    hidden("a cache that ignores flushes", &["lying-flush"], |it| volatile(it, WriteCache::Lying)),
     honest("a cache that flushes", |it| volatile(it, WriteCache::Honest)),
     deceptive("programs on all processors", NEIGHBOURS, |it| {
         let _hogs = CpuHog::start(8)?;
@@ -227,12 +231,12 @@ fn in_file_system(
         let status = Command::new("chattr").arg(attribute).arg(&dir).status();
         ensure!(status.context("start chattr")?.success(), "chattr {attribute} failed");
     }
-    calibrate(product, &dir, &["--size", "256M"])
+    calibrate(product, &dir, &["--size", "320M"])
 }
 
 fn capped(product: &Product<'_>, caps: Caps) -> Result<Value> {
     let device = LoopDevice::create(mounted(FileSystem::Ext4, caps))?;
-    under_caps(product, &device, &["--size", "256M"], |_| Ok(()))
+    under_caps(product, &device, &["--size", "320M"], |_| Ok(()))
 }
 
 /// A volume that serves 20,000 reads a second until its credits end, then 2,000.
