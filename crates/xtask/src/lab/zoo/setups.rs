@@ -44,7 +44,8 @@ const fn honest(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &[], measure }
 }
 
-/// A database so small that its reads come from memory, which rules say; it flushes.
+/// Rules say other things of it, which are true: it is served by a program, or so small a database
+/// that its reads come from memory. It flushes.
 const fn flushes(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &["unsafe-commits", "lying-flush"], measure }
 }
@@ -93,7 +94,7 @@ pub(super) const ALL: &[Setup] = &[
         with_file(it, FileKind::Real, &["--link-mbps", "10"])
     }),
     hidden("a cache that ignores flushes", &["lying-flush"], |it| volatile(it, WriteCache::Lying)),
-    honest("a cache that flushes", |it| volatile(it, WriteCache::Honest)),
+    flushes("a cache that flushes", |it| volatile(it, WriteCache::Honest)),
     deceptive("programs on all processors", NEIGHBOURS, |it| {
         let _hogs = CpuHog::start(8)?;
         file(it, FileKind::Real)
