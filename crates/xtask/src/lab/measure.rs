@@ -136,8 +136,8 @@ impl<'a> Rig<'a> {
             (self.array.command(self.product.binary()), self.product.runs_dir());
         command.args(["calibrate", "--quick", "--read-only", "--json", "--runs-dir"]).arg(runs_dir);
         let document = self.product.document(command.arg(disk))?;
-        let id = document["recording"]["id"].as_str().context("find the id of the recording")?;
-        Ok(runs_dir.join(id))
+        let path = document["recording"]["path"].as_str().context("find the recording")?;
+        Ok(PathBuf::from(path))
     }
 
     /// `blockstone compare` of two recordings.
