@@ -49,7 +49,7 @@ use blockstone_base::named;
 pub(crate) use blockstone_base::units::format_ns as time;
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
-use blockstone_record::manifest::Figure;
+use blockstone_record::manifest::{Figure, Manifest};
 
 use crate::findings::Point;
 use crate::run::FIGURES;
@@ -72,12 +72,15 @@ pub struct Rule {
     pub cause: &'static str,
     /// What to do after a failure.
     pub next: &'static str,
-    /// One for each kind of recording that it applies to.
+    /// One applies to each kind of recording, or none.
     pub checks: &'static [Check],
 }
 
 #[derive(Clone, Copy)]
 pub enum Check {
+    /// Of what the manifest says about the storage, in a calibration and in a run: a failure
+    /// concerns all numbers of the storage.
+    Storage(fn(&Manifest) -> Judgement),
     Calibration(fn(&Case) -> Judgement),
     Run(fn(&RunCase) -> Judgement),
     Scan(fn(&ScanCase) -> Judgement),
@@ -94,23 +97,30 @@ named! {
 }
 
 impl Check {
-    pub const fn subject(self) -> Subject {
+    pub const fn subjects(self) -> &'static [Subject] {
         match self {
-            Self::Calibration(_) => Subject::Calibration,
-            Self::Run(_) => Subject::Run,
-            Self::Scan(_) => Subject::Scan,
+            Self::Storage(_) => &[Subject::Calibration, Subject::Run],
+            Self::Calibration(_) => &[Subject::Calibration],
+            Self::Run(_) => &[Subject::Run],
+            Self::Scan(_) => &[Subject::Scan],
         }
     }
 }
 
 impl Rule {
     pub fn applies_to(&self) -> impl Iterator<Item = Subject> {
-        self.checks.iter().map(|check| check.subject())
+        self.checks.iter().flat_map(|check| check.subjects().iter().copied())
     }
 
     /// What it concludes; `None` where it does not apply.
     fn check(&self, evidence: &Evidence) -> Option<Judgement> {
         self.checks.iter().find_map(|check| match (check, evidence) {
+            (Check::Storage(check), Evidence::Calibration(case)) => {
+                Some(check(case.manifest).at(labels(case.storage_points())))
+            }
+            (Check::Storage(check), Evidence::Run(case)) => {
+                Some(check(case.manifest).at(all_figures()))
+            }
             (Check::Calibration(check), Evidence::Calibration(case)) => Some(check(case)),
             (Check::Run(check), Evidence::Run(case)) => Some(check(case)),
             (Check::Scan(check), Evidence::Scan(case)) => Some(check(case)),

@@ -4,7 +4,7 @@ use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent};
+use super::{Check, Judgement, Rule, percent};
 
 pub(super) const RULE: Rule = Rule {
     id: "link-trained-down",
@@ -20,21 +20,13 @@ pub(super) const RULE: Rule = Rule {
             or errors on the link.",
     next: "See LnkCap and LnkSta of lspci -vv, and the kernel log for AER errors; reseat the \
            device or use another slot.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Storage(check)],
 };
 
 /// Payload rates are computed from the same numbers, so that a difference is more than rounding.
 const ROUNDING: f64 = 1e-6;
 
-fn check(case: &Case) -> Judgement {
-    of(case.manifest).at(labels(case.storage_points()))
-}
-
-fn check_run(case: &RunCase) -> Judgement {
-    of(case.manifest).at(all_figures())
-}
-
-fn of(manifest: &Manifest) -> Judgement {
+fn check(manifest: &Manifest) -> Judgement {
     let is_disk = |device: &&BlockDevice| device.kind == DeviceKind::Disk;
     let disks: Vec<_> = manifest.target.devices.iter().filter(is_disk).collect();
     let mut found = Vec::new();

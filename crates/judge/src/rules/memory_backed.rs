@@ -4,10 +4,7 @@ use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{
-    Case, Check, Judgement, Rule, RunCase, all_figures, file_system, in_memory, keeps_in_memory,
-    labels,
-};
+use super::{Check, Judgement, Rule, file_system, in_memory, keeps_in_memory};
 
 pub(super) const RULE: Rule = Rule {
     id: "memory-backed",
@@ -25,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
                 this machine.",
     cause: "The path lies on a RAM disk or in /dev/shm, /tmp or /run.",
     next: "Choose a path on a storage device (findmnt -T PATH, lsblk -s).",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Storage(check)],
 };
 
 /// Prefixes of kernel names of devices that keep their data in main memory.
@@ -54,15 +51,7 @@ enum Keeps {
     Storage,
 }
 
-fn check(case: &Case) -> Judgement {
-    of(case.manifest).at(labels(case.storage_points()))
-}
-
-fn check_run(case: &RunCase) -> Judgement {
-    of(case.manifest).at(all_figures())
-}
-
-fn of(manifest: &Manifest) -> Judgement {
+fn check(manifest: &Manifest) -> Judgement {
     let target = &manifest.target;
     if target.devices.is_empty() {
         return match in_memory(target) {

@@ -4,7 +4,7 @@ use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels};
+use super::{Check, Judgement, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "multipath-leg",
@@ -19,20 +19,12 @@ pub(super) const RULE: Rule = Rule {
                 failed, cannot be seen by it.",
     cause: "A cable, port, switch or controller failed, or a path was never configured.",
     next: "See multipath -ll, or nvme list-subsys; measure again with all paths.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Storage(check)],
 };
 
 const WORKING: [&str; 2] = ["running", "live"];
 
-fn check(case: &Case) -> Judgement {
-    of(case.manifest).at(labels(case.storage_points()))
-}
-
-fn check_run(case: &RunCase) -> Judgement {
-    of(case.manifest).at(all_figures())
-}
-
-fn of(manifest: &Manifest) -> Judgement {
+fn check(manifest: &Manifest) -> Judgement {
     let devices = &manifest.target.devices;
     if devices.is_empty() {
         return Judgement::inconclusive("no block device is known beneath the path");

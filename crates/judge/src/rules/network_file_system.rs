@@ -3,9 +3,7 @@
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{
-    Case, Check, Judgement, Rule, RunCase, all_figures, is_served, keeps_in_memory, labels,
-};
+use super::{Check, Judgement, Rule, is_served, keeps_in_memory};
 
 pub(super) const RULE: Rule = Rule {
     id: "network-file-system",
@@ -23,18 +21,10 @@ pub(super) const RULE: Rule = Rule {
     next: "Compare the numbers only with others of the same mount. To see the disks, run \
            blockstone on the server; to see past its cache, use a file larger than the server's \
            memory (--size).",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Storage(check)],
 };
 
-fn check(case: &Case) -> Judgement {
-    of(case.manifest).at(labels(case.storage_points()))
-}
-
-fn check_run(case: &RunCase) -> Judgement {
-    of(case.manifest).at(all_figures())
-}
-
-fn of(manifest: &Manifest) -> Judgement {
+fn check(manifest: &Manifest) -> Judgement {
     let target = &manifest.target;
     let beneath_loop = target.devices.iter().find_map(|device| {
         let kind = device.backing_file_system.as_deref().filter(|kind| is_served(kind))?;

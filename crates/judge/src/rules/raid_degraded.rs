@@ -4,7 +4,7 @@ use blockstone_base::identity::DeviceKind;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels};
+use super::{Check, Judgement, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "raid-degraded",
@@ -18,18 +18,10 @@ pub(super) const RULE: Rule = Rule {
     cause: "A disk failed or was removed, or a rebuild or the periodic check is running.",
     next: "See /proc/mdstat; measure again once it is complete and idle, or keep the numbers as \
            those of this state.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Storage(check)],
 };
 
-fn check(case: &Case) -> Judgement {
-    of(case.manifest).at(labels(case.storage_points()))
-}
-
-fn check_run(case: &RunCase) -> Judgement {
-    of(case.manifest).at(all_figures())
-}
-
-fn of(manifest: &Manifest) -> Judgement {
+fn check(manifest: &Manifest) -> Judgement {
     let devices = &manifest.target.devices;
     if devices.is_empty() {
         return Judgement::inconclusive("no block device is known beneath the path");
