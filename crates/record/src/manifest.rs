@@ -163,6 +163,8 @@ pub enum Group {
     RandomWrite,
     /// Durable writes.
     Commit,
+    /// Flushes by what was written before them.
+    FlushSlope,
     /// Random reads in working sets of growing size.
     CacheMap,
     /// Small and large reads together.
