@@ -47,15 +47,15 @@ pub fn measure(
     file.fdatasync().map_err(|errno| error(file, "flush", errno))?;
     let (window_start_ns, ()) = session.tick(|_| ())?;
     let mut end_ns = window_start_ns;
-    let mut stop = Stop::WorkDone;
+    let mut ended = Stop::WorkDone;
     'rounds: for round in 0..ROUNDS {
         for size in shuffled(&mut Rng::new(step.load.seed, round)) {
-            stop = match observer.interrupted() {
+            ended = match observer.interrupted() {
                 Some(_) => Stop::Interrupted,
                 None if session.now_ns() >= writer.ends_ns => Stop::TimeLimit,
                 None => Stop::WorkDone,
             };
-            if stop != Stop::WorkDone {
+            if ended != Stop::WorkDone {
                 break 'rounds;
             }
             let flush = writer.write_and_flush(session, size.get())?;
@@ -78,7 +78,7 @@ pub fn measure(
         window_start_ns,
         window_end_ns: end_ns,
         end_ns,
-        stop,
+        stop: ended,
         settled: None,
         first_error: None,
         note: None,

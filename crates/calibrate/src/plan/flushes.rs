@@ -20,9 +20,10 @@ impl Planner<'_> {
     /// have sizes of their own.
     pub(super) fn flushes(&self) -> Option<Step> {
         let Facts { writable, has_log, direct, span, .. } = self.facts;
-        let (file, span, block) = match has_log {
-            true => (FileRole::Log, LOG_SIZE, Bytes(1)),
-            false => (FileRole::Main, span, self.settings.block),
+        let (file, span, block) = if has_log {
+            (FileRole::Log, LOG_SIZE, Bytes(1))
+        } else {
+            (FileRole::Main, span, self.settings.block)
         };
         let load = LoadSpec {
             op: Op::Write,

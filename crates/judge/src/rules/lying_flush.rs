@@ -48,8 +48,8 @@ const COMMIT_PER_WRITE_MIN: f64 = 1.1;
 const HALF_TURN_NS: f64 = 2e6;
 /// Least time that durability adds on flash without a protected cache: programming a page, in the
 /// fastest flash that SSDs are made of. Source: Samsung's 48-layer Z-NAND at ISSCC 2018, 100 µs
-/// (AnandTech, "The Samsung 983 ZET Z-NAND SSD Review", 2019); ordinary single-level cells take
-/// 200 µs (data sheet NAND128-A), three bits a cell 500 to 700 µs (the same review).
+/// (anandtech.com, "The Samsung 983 ZET Z-NAND SSD Review", 2019); ordinary single-level cells
+/// take 200 µs (data sheet NAND128-A), three bits a cell 500 to 700 µs (the same review).
 const PROGRAM_NS: f64 = 100e3;
 const WRITE_THROUGH: &str = "write through";
 const UNTESTED: &str = "untested until power is cut";
