@@ -225,7 +225,7 @@ mod tests {
         );
         let larger = of(Cloud::Aws, 750.0, "gp2");
         let burst = larger.iter().find(|limit| limit.kind == Kind::Burst).unwrap();
-        assert_eq!(burst.credit.unwrap().lasts_s, 7200.0);
+        assert_eq!(burst.credit, Some(Credit { base: 2250.0, lasts_s: 7200.0 }));
         assert!(of(Cloud::Aws, 1000.0, "gp2").iter().all(|limit| limit.kind != Kind::Burst));
         let st1 = of(Cloud::Aws, 5120.0, "st1");
         let burst = st1.iter().find(|limit| limit.kind == Kind::Burst).unwrap();
@@ -234,11 +234,12 @@ mod tests {
 
     #[test]
     fn sizes_choose_among_the_limits() {
-        let base = |gib, volume| of(Cloud::Azure, gib, volume)[0].rate;
-        assert_eq!(base(1024.0, "Premium SSD P30"), 5000.0);
-        assert_eq!(base(513.0, "Premium SSD P30"), 5000.0);
-        assert!(of(Cloud::Azure, 1025.0, "Premium SSD P30").is_empty());
-        assert_eq!(of(Cloud::Google, 500.0, "pd-ssd")[0].rate, 15_000.0);
+        let base = |gib, volume| of(Cloud::Azure, gib, volume).first().map(|limit| limit.rate);
+        assert_eq!(base(1024.0, "Premium SSD P30"), Some(5000.0));
+        assert_eq!(base(513.0, "Premium SSD P30"), Some(5000.0));
+        assert_eq!(base(1025.0, "Premium SSD P30"), None);
+        let ssd = of(Cloud::Google, 500.0, "pd-ssd");
+        assert_eq!(ssd.first().map(|limit| limit.rate), Some(15_000.0));
         let standard = |op| {
             let of_type = |limit: &Limit| (limit.volume == "pd-standard").then_some(limit.rate);
             limits(Cloud::Google, 1000.0, op).iter().find_map(of_type)

@@ -57,7 +57,9 @@ fn the_rate_of_gp3_is_not_called_a_burst_where_none_is_possible() {
 fn a_burst_is_left_out_when_more_was_done_than_its_bucket_allows() {
     let mut fixture = capped(3_000.0, Some(Cloud::Aws), Some(EBS), 100);
     let ticks = &mut fixture.window_mut("random-read/psync/x1").ticks;
-    ticks.iter_mut().for_each(|tick| tick.ops += 60_000_000);
+    for tick in ticks.iter_mut() {
+        tick.ops += 60_000_000;
+    }
     let verdict = judged(&fixture);
     assert!(verdict.warns() && !verdict.evidence.contains("gp2"), "{}", verdict.evidence);
 }
