@@ -36,6 +36,7 @@ fn every_window_has_its_edges_in_every_series() {
     let recording = Recording::open(&dir).unwrap();
     let manifest = &recording.manifest;
     assert_eq!(manifest.end, End::Complete, "{:#?}", manifest.phases.last());
+    assert_eq!(manifest.clocks.len(), manifest.phases.len() + 2, "start, each phase and end");
     assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0, "the test file is gone");
 
     let file = manifest.file.as_ref().unwrap();

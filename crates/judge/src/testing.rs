@@ -352,6 +352,7 @@ fn manifest() -> Manifest {
         ..CalibrateParameters::default()
     });
     manifest.host.hypervisor = None;
+    manifest.clocks = [0, 79_000_000_000].map(testing::clocks).into();
     manifest.target.devices = vec![device("nvme0n1", DeviceKind::Disk)];
     manifest
 }
