@@ -49,6 +49,7 @@ impl Counter {
                 }
             }
             mine.sample.limit_share(mine.table.share_log2());
+            mine.block_sizes.merge(&theirs.block_sizes);
         }
         for (mine, theirs) in self.masked.grids_mut().zip(other.masked.grids()) {
             mine.blocks += theirs.blocks;
