@@ -106,7 +106,9 @@ impl BlockSizes {
     pub(super) fn put_row(&mut self, entry: &Entry, sizes: Option<Sizes>) {
         if self.blocks_max > 0 {
             self.draw(Ticket::new(entry.print, entry.first), entry.count);
-            sizes.into_iter().for_each(|sizes| self.put(entry.print, sizes));
+            if let Some(sizes) = sizes {
+                self.put(entry.print, sizes);
+            }
         }
     }
 

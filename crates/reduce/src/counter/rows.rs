@@ -131,7 +131,9 @@ impl Counter {
             if set.0 as usize >= sets {
                 return Err(RowError::Set { set: set.0, sets });
             }
-            sizes.into_iter().for_each(|sizes| count.sample.put(entry.print, sizes));
+            if let Some(sizes) = sizes {
+                count.sample.put(entry.print, sizes);
+            }
         }
         let Some(contents) = self.table_mut(table) else {
             let tables = self.table_names().len();
@@ -218,6 +220,12 @@ mod tests {
         assert_eq!(counter.put(row(5, 1000)), Err(RowError::Impossible { table: 0 }));
         let large = Row { sizes: Some([u32::MAX; 4]), ..row(6, 0) };
         assert_eq!(counter.put(large), Err(RowError::Impossible { table: 0 }));
+        let drawn = counter.first_drawn();
+        let table = drawn + counter.plan.primary();
+        let large = Row { sizes: Some([8193; 4]), table, ..row(6, 0) };
+        assert_eq!(counter.put(large), Err(RowError::Impossible { table }));
+        let none = Row { table: drawn + counter.grids.len(), ..row(6, 0) };
+        assert!(matches!(counter.put(none), Err(RowError::Table { .. })));
         // Their first bits are all zeros, as if they were of the smallest of shares.
         let refused = (1..1 << 20).find_map(|print| counter.put(row(print, 0)).err());
         assert_eq!(refused, Some(RowError::Impossible { table: 0 }));
