@@ -120,10 +120,12 @@ impl BlockSizes {
         })
     }
 
-    /// Adds those of another scan. If either drew none, of the blocks of both none are known.
+    /// Adds those of another scan. Of both as many are known as of the one that drew fewer: what it
+    /// did not keep may have lesser numbers than what the other did.
     pub(super) fn merge(&mut self, other: &Self) {
-        if other.blocks_max == 0 {
-            *self = Self::default();
+        self.blocks_max = self.blocks_max.min(other.blocks_max);
+        while self.drawn.len() > self.blocks_max {
+            self.drop_last();
         }
         other.rows().for_each(|(entry, sizes)| self.put_row(&entry, sizes));
     }
@@ -190,6 +192,12 @@ mod tests {
         let mut twice = a.clone();
         twice.merge(&a);
         assert!(twice.drawn.keys().eq(a.drawn.keys()) && twice.drawn.values().all(|&n| n == 2));
+        let few = drawn(100, &second);
+        let mut fewer = a.clone();
+        fewer.merge(&few);
+        let mut all: Vec<Ticket> = a.drawn.keys().chain(few.drawn.keys()).copied().collect();
+        all.sort_unstable();
+        assert!(fewer.drawn.keys().eq(&all[..100]));
         let mut old = a.clone();
         old.merge(&BlockSizes::default());
         assert!(old.is_empty());
