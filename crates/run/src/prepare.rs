@@ -13,7 +13,7 @@ use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
 use blockstone_sys::survey;
 use blockstone_target::registry::{Entry, Storage};
-use blockstone_target::{Kept, Place, RedoStress, TargetSpec, registry};
+use blockstone_target::{Kept, Place, RedoStress, TargetSpec, registry, without_password};
 use blockstone_workload::noise::NoiseSpec;
 use blockstone_workload::{Defaults, Parameters, Scale};
 
@@ -132,7 +132,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         .chain([capability::privilege()])
         .collect();
     let storage = match surveys.is_empty().then(|| (entry.storage)(&spec)).transpose()? {
-        Some(Storage::Served(_)) => far_away(&settings.target),
+        Some(Storage::Served(_)) => far_away(&without_password(&settings.target)),
         _ => united(surveys.clone())?,
     };
     let directories = surveys

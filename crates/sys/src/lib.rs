@@ -34,6 +34,7 @@ pub mod fiemap;
 pub mod file;
 #[cfg(feature = "heap")]
 pub mod heap;
+pub mod held;
 pub mod memory;
 mod mounts;
 pub mod perf;

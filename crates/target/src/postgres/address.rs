@@ -15,6 +15,9 @@ use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
 
 /// The comment by which a schema is known as a run's.
 pub const MARK: &str = "made by blockstone run; may be removed";
+/// Whoever may create a function in a schema that is searched could have it called by a superuser
+/// who means the server's own of that name.
+const OWN_NAMES_ONLY: &str = "SET search_path = pg_catalog, pg_temp";
 /// Held by a run for as long as it lives.
 const LOCK: i64 = 0x626c_6f63_6b73_746f;
 
@@ -127,7 +130,11 @@ impl ServerAddress for Address {
                 "the server starts, stops or recovers; wait until it is ready",
             ),
         ];
-        self.config.connect(NoTls).map_err(|error| {
+        let connected = self.config.connect(NoTls).and_then(|mut client| {
+            client.batch_execute(OWN_NAMES_ONLY)?;
+            Ok(client)
+        });
+        connected.map_err(|error| {
             let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
             let (why, hint) = match known {
                 Some((_, hint)) => (error.said(), hint),
@@ -163,8 +170,15 @@ impl ServerAddress for Address {
     }
 
     fn drop_schema(owner: &mut Client) -> Result<(), SqlError> {
-        let drop = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
-        owner.batch_execute(&drop).during("remove the schema blockstone")
+        const TABLES: &str = "SELECT coalesce('DROP TABLE ' || string_agg(
+                format('%I.%I', schemaname, tablename), ', ') || ';', '')
+            FROM pg_tables WHERE schemaname = $1";
+        const WHAT: &str = "remove the schema blockstone";
+        let tables: String =
+            owner.query_one(TABLES, &[&SCHEMA]).during(WHAT)?.try_get(0).during(WHAT)?;
+        // Without CASCADE: a view that somebody made of them is not ours to drop.
+        let drop = format!("BEGIN; {tables} DROP SCHEMA IF EXISTS {SCHEMA}; COMMIT");
+        owner.batch_execute(&drop).during(WHAT)
     }
 }
 

@@ -102,8 +102,8 @@ impl SqlError {
     pub fn not_ours(server: &str) -> Self {
         Self::unsuitable(
             server,
-            format!("it has a schema {SCHEMA} that this run did not make"),
-            format!("`blockstone teardown {server}` removes it with all that is in it"),
+            format!("it has a schema {SCHEMA} that no run made"),
+            format!("rename or drop {SCHEMA} if nobody needs it, or name another database"),
         )
     }
 
@@ -114,7 +114,10 @@ impl SqlError {
         Self::unsuitable(
             server,
             format!("the schema {SCHEMA} could not be removed: {why}"),
-            format!("once it is back, `blockstone teardown {server}` or the next run removes it"),
+            format!(
+                "once it is back, the next run or `blockstone teardown {server} --destroy \
+                 {server}` removes it"
+            ),
         )
     }
 }

@@ -64,16 +64,34 @@ fn listed(hosts: &str, name: &str) -> Option<IpAddr> {
     all.iter().find(|address| address.is_ipv4()).or(all.first()).copied()
 }
 
-/// `text` with what stands between `user:` and `@` left out.
+/// `text`, an address or a part of a command line, without the passwords in it.
 pub fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("//") else { return text.to_owned() };
-    match rest.rsplit_once('@') {
-        Some((who, place)) => {
-            let user = who.split(':').next().unwrap_or_default();
-            format!("{scheme}//{user}@{place}")
-        }
-        None => text.to_owned(),
+    let text = without_parameter(text);
+    let Some(at) = text.rfind('@') else { return text };
+    let before = &text[..at];
+    let start = before.find("//").map(|slashes| slashes + 2);
+    let start = start.or_else(|| before.find(':').map(|colon| colon + 1)).unwrap_or(0);
+    match before[start..].find(':') {
+        Some(colon) => format!("{}{}", &text[..start + colon], &text[at..]),
+        None => text,
     }
+}
+
+/// Puts an asterisk in place of the value of each parameter whose name ends in `password`.
+fn without_parameter(text: &str) -> String {
+    const NAME: &str = "password=";
+    let lower = text.to_ascii_lowercase();
+    let mut shown = String::with_capacity(text.len());
+    let mut from = 0;
+    while let Some(found) = lower[from..].find(NAME) {
+        let value = from + found + NAME.len();
+        let end = text[value..].find(['&', ' ']).map_or(text.len(), |len| value + len);
+        shown.push_str(&text[from..value]);
+        shown.push('*');
+        from = end;
+    }
+    shown.push_str(&text[from..]);
+    shown
 }
 
 #[cfg(test)]
@@ -85,6 +103,18 @@ mod tests {
         assert_eq!(without_password("postgres://a:s@cret@h/d"), "postgres://a@h/d");
         assert_eq!(without_password("postgres://a@h/d"), "postgres://a@h/d");
         assert_eq!(without_password("postgres:scratch"), "postgres:scratch");
+        for (text, shown) in [
+            ("postgresql://u:pw@h", "postgresql://u@h"),
+            ("oracle:u:pw@h", "oracle:u@h"),
+            ("--db=mysql://u:p:w@h/", "--db=mysql://u@h/"),
+            ("postgres://h/d?password=p%20w&user=u", "postgres://h/d?password=*&user=u"),
+            ("postgres://u@h/d?user=x&sslPassword=pw", "postgres://u@h/d?user=x&sslPassword=*"),
+            ("host=h password=pw dbname=d", "host=h password=* dbname=d"),
+            ("/data/a:b", "/data/a:b"),
+            ("/data/a@b", "/data/a@b"),
+        ] {
+            assert_eq!(without_password(text), shown);
+        }
     }
 
     #[test]

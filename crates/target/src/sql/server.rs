@@ -49,16 +49,17 @@ pub fn demand(
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
 }
 
-/// Removes the schema that a run left on the server; says whether there was one.
+/// Removes the schema that a run left on the server; says whether there was one. Fails when there
+/// is one that no run made.
 pub fn remove_left<A: ServerAddress>(address: &str) -> Result<bool, TargetError> {
     let address = A::parse(address)?;
     let mut owner = address.connect()?;
     address.take(&mut owner)?;
-    let found = A::found_schema(&mut owner)?.is_some();
-    if found {
-        A::drop_schema(&mut owner)?;
+    match A::found_schema(&mut owner)? {
+        None => Ok(false),
+        Some(true) => Ok(A::drop_schema(&mut owner).map(|()| true)?),
+        Some(false) => Err(SqlError::not_ours(address.name()).into()),
     }
-    Ok(found)
 }
 
 /// What a run has on a server until it is torn down: the lock, the schema, and the server itself
