@@ -6,7 +6,7 @@ mod databases;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ fn a_directory_of_recordings_that_others_rule_over_is_refused() {
         let what = refused(&place, place.command(verb).arg(place.data()));
         assert!(what.contains("belongs to user 12345"), "{what}");
     }
-    fs::write(place.file("file"), [7; 65_536]).unwrap();
+    fs::write(place.file("file"), vec![7; 65_536]).unwrap();
     let out = place.scratch.path().join("out");
     fs::create_dir(&out).unwrap();
     chown(&out, Some(STRANGER), None).unwrap();
