@@ -4,10 +4,16 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use blockstone_sys::process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+/// How long a database may keep silent after the user asked for the end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The signal that asked the run to end, if any.
 #[derive(Clone, Debug)]
@@ -28,6 +34,16 @@ impl Interrupt {
             flag::register(signal, Arc::clone(&again))?;
             flag::register_usize(signal, Arc::clone(&seen), signal as usize)?;
         }
+        let mut asked = Signals::new([SIGINT, SIGTERM])?;
+        let patience = move || {
+            if asked.forever().next().is_some() {
+                loop {
+                    thread::sleep(PATIENCE);
+                    blockstone_target::hang_up();
+                }
+            }
+        };
+        thread::Builder::new().name("interrupt".to_owned()).spawn(patience)?;
         Ok(Self(seen))
     }
 

@@ -37,6 +37,7 @@ pub mod heap;
 pub mod held;
 pub mod memory;
 mod mounts;
+pub mod peer;
 pub mod perf;
 pub mod proc;
 pub mod process;

@@ -2,6 +2,7 @@
 //! a role, or whoever names a file or wrote a recording.
 
 mod databases;
+mod servers;
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -259,6 +260,13 @@ fn a_limit_of_file_size_is_an_error_with_a_hint() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("hint: "), "{ran:#?}");
     assert_eq!(place.left_in_data(), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_its_memory_cannot_hold_is_refused() {
+    let place = Place::new();
+    let what = refused(&place, place.command("run").args(["--cache", "900G"]).arg(place.data()));
+    assert!(what.contains("of memory"), "{what}");
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use blockstone_sys::peer::Peer;
+
 use super::error::SqlError;
+use super::patience;
 
 /// Where a server is, and what a run does there before and after its work.
 pub trait ServerAddress: Clone + Send + Sync + 'static {
@@ -15,10 +18,23 @@ pub trait ServerAddress: Clone + Send + Sync + 'static {
     /// For messages; without the password.
     fn name(&self) -> &str;
 
+    /// Where its connections lead.
+    fn peers(&self) -> Vec<Peer>;
+
     /// Whether it can only be on this machine.
     fn is_local(&self) -> bool;
 
-    fn connect(&self) -> Result<Self::Connection, SqlError>;
+    /// Connects and authenticates, however long the server takes.
+    fn dial(&self) -> Result<Self::Connection, SqlError>;
+
+    fn connect(&self) -> Result<Self::Connection, SqlError> {
+        self.within_limit(|| self.dial())
+    }
+
+    /// Does what a server answers at once, or ends the connections to it.
+    fn within_limit<T>(&self, work: impl FnOnce() -> Result<T, SqlError>) -> Result<T, SqlError> {
+        patience::within(patience::ANSWER, self.name(), &self.peers(), work)
+    }
 
     /// Where its data are; none where this user may not know.
     fn data_directory(link: &mut Self::Connection) -> Option<PathBuf>;
