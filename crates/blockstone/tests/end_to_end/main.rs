@@ -5,6 +5,7 @@
 
 mod attacks;
 mod bad_input;
+mod direct;
 mod flash;
 mod grid;
 mod interruptions;
