@@ -28,8 +28,8 @@ pub enum Dialect {
     Mysql,
 }
 
-/// `text` with `?` for each number and each string, on one line, not truncated. What is left open is
-/// a string to its end. Comments stay.
+/// `text` with `?` for each number and each string, on one line, not truncated. What is left open
+/// is a string to its end. Comments stay.
 pub fn normalised(text: &str, dialect: Dialect) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
