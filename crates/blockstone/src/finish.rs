@@ -40,11 +40,8 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
         // A file or a program gets the table as it is.
         if io::stdout().is_terminal() { context.printer.answer(&text) } else { answer(&text) }?;
     } else {
-<<<<<<< HEAD
-        context.printer.answer(&terminal::text(report, false, &context.printer.style()))?;
-=======
-        answer(&terminal::text(report, global.verbose, &context.printer.style()))?;
->>>>>>> main
+        let style = context.printer.style();
+        context.printer.answer(&terminal::text(report, global.verbose, &style))?;
     }
     // After the answer: a page that cannot be written must not cost what took hours.
     if let Some(file) = page {

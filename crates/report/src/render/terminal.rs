@@ -13,12 +13,7 @@ use crate::chart::Form;
 use crate::format;
 use crate::report::{Block, Card, Detail, Report, Section, Tone};
 use columns::{Columns, sparkline, visible_width, wrap};
-<<<<<<< HEAD
 pub use paint::{Style, visible};
-pub use verdicts::lines as verdict_lines;
-=======
-pub use paint::Style;
->>>>>>> main
 
 /// Widest a sparkline gets.
 const SPARKLINE: usize = 50;
