@@ -39,6 +39,7 @@ mod mounts;
 pub mod perf;
 pub mod proc;
 pub mod process;
+pub mod processors;
 pub mod ring;
 pub mod scratch;
 pub mod survey;
