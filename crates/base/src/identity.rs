@@ -28,8 +28,76 @@ pub struct Host {
     /// and in recordings of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloud: Option<Cloud>,
+    /// Idle states, frequencies and nodes of the processors; none where sysfs does not show them,
+    /// and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
     /// Database servers that were already running, by process name.
     pub databases_running: Vec<String>,
+}
+
+/// What sysfs says of the first processor that this process may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Processors {
+    /// Driver of the idle states (`cpuidle`); none without idle states.
+    pub idle_driver: Option<String>,
+    /// Idle states, the lightest first.
+    pub idle_states: Vec<IdleState>,
+    /// Driver of the frequency (`cpufreq`); none where it cannot be set.
+    pub frequency_driver: Option<String>,
+    /// What chooses the frequency: `performance`, `powersave`, `schedutil`.
+    pub frequency_governor: Option<String>,
+    /// The lowest frequency that it may choose.
+    pub frequency_hz_min: Option<u64>,
+    /// The highest frequency that it may choose.
+    pub frequency_hz_max: Option<u64>,
+    /// The highest frequency of the processor.
+    pub hardware_hz_max: Option<u64>,
+    /// How many NUMA nodes have processors.
+    pub numa_nodes: u32,
+}
+
+/// A state in which a processor without work saves power.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleState {
+    /// As the driver names it: `POLL`, `C1`, `C6`.
+    pub name: String,
+    /// How long it takes to leave it, as the driver states it.
+    pub exit_latency_ns: u64,
+    /// Whether an administrator has switched it off.
+    pub disabled: bool,
+}
+
+/// What processors did in a window, read just before its first and just after its last edge.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorUse {
+    /// Idle states, all processors together that this process may use.
+    pub idle: Vec<IdleUse>,
+    /// The frequency of the fastest of them when the window closed.
+    pub frequency_hz_fastest: Option<u64>,
+    /// Processors that were busy for 1 % of the window or took an interrupt of a disk.
+    pub cpus: Vec<CpuUse>,
+}
+
+/// How often processors entered an idle state, and how long they were in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleUse {
+    pub state: String,
+    pub entries: u64,
+    pub time_ns: u64,
+}
+
+/// What one processor did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    pub cpu: u32,
+    /// Its NUMA node.
+    pub node: Option<u32>,
+    /// Time in programs, the kernel and interrupts (resolution 10 ms).
+    pub busy_ns: u64,
+    /// Interrupts of the target's disks that it took; none where the kernel does not say which
+    /// these are.
+    pub interrupts: Option<u64>,
 }
 
 named! {
@@ -138,6 +206,10 @@ pub struct BlockDevice {
     /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+    /// The NUMA node that it is attached to; none where the firmware does not say, and in
+    /// recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa_node: Option<u32>,
     /// How complete a RAID of Linux is; none of other devices, and in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid: Option<RaidState>,

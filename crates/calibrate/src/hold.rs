@@ -1,10 +1,12 @@
 //! One step of the plan: its load is started, held, stopped and recorded as a phase.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::identity::ProcessorUse;
 use blockstone_base::load::{self, LoadSpec};
 use blockstone_base::stats;
 use blockstone_base::units::{Bytes, Nanos};
@@ -14,6 +16,7 @@ use blockstone_measure::hold::{self, Loaded, Progress, Stage};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
+use blockstone_sys::processors::{Counts, Watch};
 
 use crate::error::CalibrateError;
 use crate::plan::{FileRole, INTERVAL, Step};
@@ -87,9 +90,10 @@ pub fn hold(
         ends_ns: start_ns + left.get(),
         last: (start_ns, Totals::default()),
         window: Vec::new(),
+        processors: Watched::in_session(session),
     };
     let window = hold::hold(session, observer, &mut generated);
-    let ticks = std::mem::take(&mut generated.window);
+    let Generated { window: ticks, processors, .. } = generated;
     let interrupted = observer.interrupted();
     let main = running.stop(GRACE);
     let background = background.map(|background| background.stop(GRACE));
@@ -111,6 +115,7 @@ pub fn hold(
         end_ns,
         stop: if failure.is_some() { Stop::Failed } else { window.stop },
         settled: window.settled,
+        processors: processors.used,
         first_error: main.first_error.clone().or_else(|| background.and_then(|b| b.first_error)),
         note: note(&main, window.settled),
     });
@@ -159,6 +164,31 @@ struct Generated<'a> {
     last: (u64, Totals),
     /// Instants and completed operations since the window opened.
     window: Vec<(u64, u64)>,
+    processors: Watched,
+}
+
+/// The processors, read outside of both edges of the window.
+struct Watched {
+    watch: Watch,
+    before: Counts,
+    /// What they did in the window, once it has closed.
+    used: Option<ProcessorUse>,
+}
+
+impl Watched {
+    fn in_session(session: &mut Session) -> Self {
+        let devices = &session.recorder().manifest().target.devices;
+        let watch = Watch::new(Path::new("/"), devices);
+        Self { watch, before: Counts::default(), used: None }
+    }
+
+    fn open_window(&mut self) {
+        self.before = self.watch.counts();
+    }
+
+    fn close_window(&mut self) {
+        self.used = Some(self.watch.between(&self.before, &self.watch.counts()));
+    }
 }
 
 impl Generated<'_> {
@@ -225,11 +255,13 @@ impl Loaded for Generated<'_> {
     }
 
     fn open_window(&mut self) {
+        self.processors.open_window();
         self.running().for_each(Running::open_window);
     }
 
     fn close_window(&mut self) {
         self.running().for_each(Running::close_window);
+        self.processors.close_window();
     }
 
     fn finished(&self) -> bool {

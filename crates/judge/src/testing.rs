@@ -2,7 +2,9 @@
 //! spoils in one respect.
 
 use blockstone_base::histogram::Buckets;
-use blockstone_base::identity::{BlockDevice, DeviceKind, Link};
+use blockstone_base::identity::{
+    BlockDevice, CpuUse, DeviceKind, IdleState, IdleUse, Link, ProcessorUse, Processors,
+};
 use blockstone_base::load::{Access, LoadSpec, Op, SyncMethod};
 use blockstone_base::rng::Rng;
 use blockstone_base::verdict::Verdict;
@@ -210,6 +212,7 @@ impl Fixture {
             window_end_ns,
             end_ns: window_end_ns + TICK_NS,
             stop: Stop::IntervalReached,
+            processors: Some(used(&window)),
             ..testing::phase(label, group)
         });
         self.windows.push(window);
@@ -344,6 +347,42 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
     BlockDevice { rotational: Some(true), link, ..testing::device(name, kind) }
 }
 
+/// Idle states that take no time to speak of, and the highest frequency.
+fn processors() -> Processors {
+    let state = |name: &str, exit_latency_ns| IdleState {
+        name: name.to_owned(),
+        exit_latency_ns,
+        disabled: false,
+    };
+    Processors {
+        idle_driver: Some("intel_idle".to_owned()),
+        idle_states: vec![state("POLL", 0), state("C1", 1_000)],
+        frequency_driver: Some("intel_pstate".to_owned()),
+        frequency_governor: Some("performance".to_owned()),
+        frequency_hz_min: Some(800_000_000),
+        frequency_hz_max: Some(3_500_000_000),
+        hardware_hz_max: Some(3_500_000_000),
+        numa_nodes: 1,
+    }
+}
+
+/// Both processors take interrupts and go idle after each operation.
+fn used(window: &Window) -> ProcessorUse {
+    let operations = window.completed_ops();
+    let idle = IdleUse { state: "C1".to_owned(), entries: 2 * operations, time_ns: 0 };
+    let cpu = |cpu| CpuUse {
+        cpu,
+        node: Some(0),
+        busy_ns: window.duration_ns() / 4,
+        interrupts: Some(operations / 2),
+    };
+    ProcessorUse {
+        idle: vec![idle],
+        frequency_hz_fastest: Some(3_400_000_000),
+        cpus: vec![cpu(0), cpu(1)],
+    }
+}
+
 fn manifest() -> Manifest {
     let mut manifest = testing::manifest();
     manifest.set_parameters(&CalibrateParameters {
@@ -353,6 +392,7 @@ fn manifest() -> Manifest {
     });
     manifest.host.hypervisor = None;
     manifest.clocks = [0, 79_000_000_000].map(testing::clocks).into();
+    manifest.host.processors = Some(processors());
     manifest.target.devices = vec![device("nvme0n1", DeviceKind::Disk)];
     manifest
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use blockstone_base::capability::Capability;
 pub use blockstone_base::column::Unmeasured;
 use blockstone_base::column::{Kind, Schema, Unit};
-use blockstone_base::identity::{FileMap, Host, StorageTarget};
+use blockstone_base::identity::{FileMap, Host, ProcessorUse, StorageTarget};
 use blockstone_base::load::LoadSpec;
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
@@ -228,6 +228,10 @@ pub struct Phase {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
+    /// What the processors did in the window; none where it was not read, and in recordings of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<ProcessorUse>,
     /// The first I/O error, if any, with operation, offset and cause.
     pub first_error: Option<String>,
     /// What a reader should know about this phase.

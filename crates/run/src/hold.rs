@@ -146,6 +146,7 @@ impl Ended<'_> {
             end_ns,
             stop: if failure.is_some() { Stop::Failed } else { window.stop },
             settled: window.settled,
+            processors: None,
             first_error,
             note: None,
         });

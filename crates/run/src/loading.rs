@@ -49,6 +49,7 @@ pub fn load(
         end_ns,
         stop: Stop::WorkDone,
         settled: None,
+        processors: None,
         first_error: None,
         note: None,
     });

@@ -41,6 +41,7 @@ pub mod peer;
 pub mod perf;
 pub mod proc;
 pub mod process;
+pub mod processors;
 pub mod ring;
 pub mod scratch;
 pub mod survey;

@@ -123,6 +123,7 @@ pub fn whole_phase(start_ns: u64, end_ns: u64, stop: Stop) -> Phase {
         end_ns,
         stop,
         settled: None,
+        processors: None,
         first_error: None,
         note: None,
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::capability::Capability;
-use blockstone_base::identity::{BlockDevice, Cloud, DeviceKind, RaidState};
+use blockstone_base::identity::{BlockDevice, Cloud, DeviceKind, Processors, RaidState};
 use blockstone_base::load::{LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::verdict::Outcome;
 use blockstone_figures::{Grown, Missing};
@@ -114,6 +114,21 @@ const CASES: &[(&str, Build, Build)] = &[
             })
         },
         || Fixture::healthy().without(&[Group::Commit]),
+    ),
+    (
+        "processor-frequency",
+        || with(|f| processors(f).idle_states[1].exit_latency_ns = 100_000),
+        || with(|f| f.manifest.host.processors = None),
+    ),
+    (
+        "device-locality",
+        || {
+            with(|f| {
+                processors(f).numa_nodes = 2;
+                f.top_device().numa_node = Some(1);
+            })
+        },
+        || with(|f| processors(f).numa_nodes = 2),
     ),
     (
         "generator-bound",
@@ -230,6 +245,10 @@ fn capped(iops: f64) -> Fixture {
             ..Behaviour::capped(iops / requests, load.in_flight(), device_ns)
         }
     })
+}
+
+fn processors(fixture: &mut Fixture) -> &mut Processors {
+    fixture.manifest.host.processors.as_mut().unwrap()
 }
 
 fn in_cloud(mut fixture: Fixture) -> Fixture {

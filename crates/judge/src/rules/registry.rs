@@ -31,6 +31,8 @@ pub const ALL: &[Rule] = &[
     super::unsteady::RULE,
     super::noisy_neighbour::RULE,
     super::run_queue_delay::RULE,
+    super::processor_frequency::RULE,
+    super::device_locality::RULE,
     super::generator_bound::RULE,
     super::late_start::RULE,
     super::clock_pause::RULE,

@@ -168,6 +168,7 @@ fn held(dir: &Path, mut load: MadeUp, interrupts_at: Nanos) -> (Window, MadeUp) 
         end_ns,
         stop: window.stop,
         settled: window.settled,
+        processors: None,
         first_error: None,
         note: None,
     });

@@ -79,6 +79,7 @@ pub fn manifest() -> Manifest {
             memory_bytes: 16_768_348_160,
             hypervisor: Some("KVM".to_owned()),
             cloud: None,
+            processors: None,
             databases_running: Vec::new(),
         },
         target: target(),
@@ -135,6 +136,7 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
         backing_file_system: None,
         link: None,
         state: None,
+        numa_node: None,
         raid: None,
     }
 }
@@ -211,6 +213,7 @@ pub fn phase(label: &str, group: Group) -> Phase {
         end_ns: 0,
         stop: Stop::TimeLimit,
         settled: None,
+        processors: None,
         first_error: None,
         note: None,
     }

@@ -139,6 +139,7 @@ fn phase(label: &str) -> Phase {
         end_ns: 3_000_000_000,
         stop: Stop::IntervalReached,
         settled: None,
+        processors: None,
         first_error: Some("read 8192 bytes at 0: Input/output error".to_owned()),
         note: Some("a note".to_owned()),
         ..point

@@ -186,6 +186,7 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
         backing_file_system: None,
         link: link::of_device(root, directory),
         state: text(&whole.join("device/state")),
+        numa_node: crate::processors::node_of_device(root, directory),
         raid: (kind == DeviceKind::Raid).then(|| raid(directory)).flatten(),
     }
 }

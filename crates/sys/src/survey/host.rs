@@ -65,6 +65,7 @@ pub fn host(root: &Path) -> Host {
         memory_bytes: meminfo_bytes(root, "MemTotal:").unwrap_or_default(),
         hypervisor: hypervisor(root, &cpuinfo),
         cloud: cloud(root),
+        processors: crate::processors::describe(root),
         databases_running: databases(root),
     }
 }
