@@ -38,6 +38,7 @@ mod plan_changed;
 mod raid_degraded;
 pub mod registry;
 mod run_queue_delay;
+mod scale;
 mod shifted_copy;
 mod silent_writes;
 mod throttled;
@@ -142,7 +143,7 @@ pub struct Judgement {
     /// A cause more precise than the rule's.
     pub cause: Option<String>,
     /// Advice more precise than the rule's.
-    pub next: Option<&'static str>,
+    pub next: Option<String>,
 }
 
 impl Judgement {
@@ -178,8 +179,8 @@ impl Judgement {
     }
 
     #[must_use]
-    pub fn advising(self, next: &'static str) -> Self {
-        Self { next: Some(next), ..self }
+    pub fn advising(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
     }
 
     #[must_use]
@@ -237,7 +238,7 @@ fn verdict(rule: &Rule, judgement: Judgement, evidence: &Evidence) -> (Verdict, 
         concerns: evidence.figures_at(&judgement.points),
         evidence: judgement.evidence,
         cause: said(judgement.cause.unwrap_or_else(|| rule.cause.to_owned())),
-        next: said(judgement.next.unwrap_or(rule.next).to_owned()),
+        next: said(judgement.next.unwrap_or_else(|| rule.next.to_owned())),
     };
     (verdict, judgement.points)
 }
