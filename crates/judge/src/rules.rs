@@ -41,6 +41,7 @@ mod processor_frequency;
 mod raid_degraded;
 pub mod registry;
 mod run_queue_delay;
+mod scale;
 mod shifted_copy;
 mod silent_writes;
 mod throttled;
@@ -145,7 +146,7 @@ pub struct Judgement {
     /// A cause more precise than the rule's.
     pub cause: Option<String>,
     /// Advice more precise than the rule's.
-    pub next: Option<&'static str>,
+    pub next: Option<String>,
 }
 
 impl Judgement {
@@ -181,8 +182,8 @@ impl Judgement {
     }
 
     #[must_use]
-    pub fn advising(self, next: &'static str) -> Self {
-        Self { next: Some(next), ..self }
+    pub fn advising(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
     }
 
     #[must_use]
@@ -240,7 +241,7 @@ fn verdict(rule: &Rule, judgement: Judgement, evidence: &Evidence) -> (Verdict, 
         concerns: evidence.figures_at(&judgement.points),
         evidence: judgement.evidence,
         cause: said(judgement.cause.unwrap_or_else(|| rule.cause.to_owned())),
-        next: said(judgement.next.unwrap_or(rule.next).to_owned()),
+        next: said(judgement.next.unwrap_or_else(|| rule.next.to_owned())),
     };
     (verdict, judgement.points)
 }

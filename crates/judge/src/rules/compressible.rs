@@ -34,14 +34,25 @@ fn check(case: &Case) -> Judgement {
 }
 
 fn check_run(case: &RunCase) -> Judgement {
-    case.content(of)
-        .at(all_figures())
+    let judgement = case.content(of).at(all_figures());
+    if case.window.parameters().obfuscate.is_some_and(|share| share < 1.0) {
+        return judgement
+            .caused_by(
+                "--obfuscate below 1 fills rows with compressible data, as in real databases.",
+            )
+            .advising(
+                "Omit --obfuscate, or note that the results do not apply to storage that \
+                 compresses.",
+            );
+    }
+    judgement
         .caused_by(
-            "--obfuscate below 1 fills rows with compressible data, as in real databases; \
-             PostgreSQL leaves the rest of a page empty if a row does not fill it.",
+            "The database leaves parts of its pages empty or alike: PostgreSQL does if a row does \
+             not fill a page.",
         )
         .advising(
-            "Omit --obfuscate, or note that the results do not apply to storage that compresses.",
+            "If the storage neither compresses nor deduplicates, nothing: the results apply. If \
+             it does, measure it with `blockstone calibrate DIR`, whose data cannot be compressed.",
         )
 }
 

@@ -1,5 +1,6 @@
 //! Reads that memory answered, and writes that stayed in it.
 
+use blockstone_base::Bytes;
 use blockstone_base::identity::{DeviceKind, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
@@ -199,6 +200,7 @@ fn check_run(case: &RunCase) -> Judgement {
         return Judgement::inconclusive(format!("only {} were read", megabytes(bytes)));
     }
     let share = charged as f64 / bytes as f64;
+    let next = if has_server(case.window) { past_memory(case) } else { RUN_NEXT.to_owned() };
     if 1.0 - share <= MISSING_RATIO_MAX
         && let Some(judgement) = through_loop(case, bytes)
     {
@@ -216,7 +218,23 @@ fn check_run(case: &RunCase) -> Judgement {
     );
     Judgement::decide(1.0 - share > MISSING_RATIO_MAX, evidence, read_figures())
         .caused_by(RUN_CAUSE)
-        .advising(RUN_NEXT)
+        .advising(next)
+}
+
+/// The advice to a database that reads through the page cache, with the size for this machine: the
+/// cache may answer no more than [`MISSING_RATIO_MAX`], so the data are that much larger.
+fn past_memory(case: &RunCase) -> String {
+    let memory_bytes = case.manifest.host.memory_bytes;
+    let least_bytes = memory_bytes as f64 / MISSING_RATIO_MAX;
+    let scale = super::scale::of_all(&case.window.parameters(), least_bytes as u64);
+    match scale.filter(|_| memory_bytes > 0) {
+        Some(scale) => format!(
+            "{RUN_NEXT} On this machine, whose memory is {}, that is {scale}: its page cache then \
+             holds at most a tenth of the data.",
+            Bytes(memory_bytes)
+        ),
+        None => RUN_NEXT.to_owned(),
+    }
 }
 
 /// What reads through a loop device show that is not already in the account of the kernel: `None`

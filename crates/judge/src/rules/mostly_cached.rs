@@ -1,8 +1,9 @@
 //! A run that asked the cache, not the storage.
 
+use blockstone_base::Bytes;
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, percent, read_figures};
+use super::{Check, Judgement, Rule, RunCase, percent, read_figures, scale};
 
 pub(super) const RULE: Rule = Rule {
     id: "mostly-cached",
@@ -28,5 +29,31 @@ fn check(case: &RunCase) -> Judgement {
     }
     let misses = read as f64 / visited as f64;
     let evidence = format!("{} of the blocks visited were read from storage", percent(misses));
-    Judgement::decide(misses < MISSES_MIN, evidence, read_figures())
+    let judgement = Judgement::decide(misses < MISSES_MIN, evidence, read_figures());
+    match past_cache(case) {
+        Some(next) => judgement.advising(next),
+        None => judgement,
+    }
+}
+
+/// Data are this many times the cache where most blocks visited at random are read.
+const TIMES_CACHE: u64 = 4;
+
+/// The sizes with which most blocks would be read; none where they are already so, and a hot range
+/// is what the cache holds.
+fn past_cache(case: &RunCase) -> Option<String> {
+    let parameters = case.window.parameters();
+    let data_bytes = scale::data_bytes(&parameters)?;
+    let cache_bytes = parameters.cache_bytes?.get();
+    let scale = scale::of_all(&parameters, cache_bytes.checked_mul(TIMES_CACHE)?)?;
+    (data_bytes / TIMES_CACHE < cache_bytes).then(|| {
+        format!(
+            "The schemas have {}, the cache {}. Use {scale}, or --cache {}: then about three of \
+             four blocks are read from storage. If a cached workload is intended, use the logical \
+             reads.",
+            Bytes(data_bytes),
+            Bytes(cache_bytes),
+            scale::option(data_bytes / TIMES_CACHE)
+        )
+    })
 }
