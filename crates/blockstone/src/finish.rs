@@ -33,7 +33,7 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
     } else if let Some(table) = &global.csv {
         answer(&one_table(report, table, context)?)?;
     } else {
-        answer(&terminal::text(report, false, &context.printer.style()))?;
+        answer(&terminal::text(report, global.verbose, &context.printer.style()))?;
     }
     // After the answer: a page that cannot be written must not cost what took hours.
     if let Some(file) = page {

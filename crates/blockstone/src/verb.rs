@@ -53,6 +53,10 @@ pub struct Global {
     /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Print the whole report as its page has it: all sections, all rows, and why each verdict that
+    /// is inconclusive is so
+    #[arg(long, global = true, conflicts_with_all = ["json", "csv"])]
+    pub verbose: bool,
     /// When to use colours; the variable `NO_COLOR` turns them off
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
@@ -65,8 +69,12 @@ pub struct Global {
 impl Global {
     /// The first option given that only a report can answer.
     pub fn asks_for_report(&self) -> Option<&'static str> {
-        let given =
-            [("--json", self.json), ("--csv", self.csv.is_some()), ("--html", self.html.is_some())];
+        let given = [
+            ("--json", self.json),
+            ("--csv", self.csv.is_some()),
+            ("--html", self.html.is_some()),
+            ("--verbose", self.verbose),
+        ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
 }

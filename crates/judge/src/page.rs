@@ -39,7 +39,8 @@ const INTRODUCTION: &str = "\
 
 A recording is judged by every rule that applies to the verb that made it. A verdict is *pass* (the
 evidence was there and shows nothing wrong), *fail* (it shows the fault) or *inconclusive* (the
-evidence was missing or does not decide; never counted as a pass).
+evidence was missing or does not decide; never counted as a pass). On a terminal, several that are
+inconclusive share one line; `--verbose`, `--json` and the page have the evidence of each.
 
 A rule that **condemns** strikes through the figures it concerns, and the command ends with exit
 code 3: they do not describe the storage. A rule that **warns** lets them stand with the warning

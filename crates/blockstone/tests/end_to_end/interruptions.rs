@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{DeviceSpec, FileSystem, LoopDevice, Ran, require, run};
+use serde_json::Value;
 
 use super::{Place, names, phases, signal};
 
@@ -76,6 +77,40 @@ fn a_device_that_fails_ends_the_run_with_what_was_measured() {
     let document = report(&place).json();
     let error = document["recording"]["end"]["error"].as_str().unwrap();
     assert!(error.contains("Input/output error"), "{error}");
+}
+
+/// A device that was fine in some phase, and failed in a later one or between two.
+fn fails_after(phase: &str) -> (Option<i32>, Value) {
+    let place = Place::new();
+    let size = Bytes::mib(256);
+    let device = LoopDevice::create(DeviceSpec { size, ..DeviceSpec::default() }).unwrap();
+    let mut command = place.command("calibrate");
+    command.args(["--quick", "--read-only"]).arg(device.device());
+    let done = |phases: &Value| {
+        phases.as_array().is_some_and(|all| all.iter().any(|done| done["label"] == phase))
+    };
+    let mut child = place.start(&mut command, |manifest| done(&manifest["phases"]));
+    device.fail_beyond(Bytes::mib(1)).unwrap();
+    let code = child.wait().unwrap().code();
+    (code, report(&place).json())
+}
+
+#[test]
+fn errors_are_judged_in_the_map_of_the_cache_and_between_two_phases() {
+    require!(Root, Loop);
+    for phase in ["cache-map/4M", "overhead/null"] {
+        let (code, document) = fails_after(phase);
+        let mut verdicts = document["verdicts"].as_array().unwrap().iter();
+        let verdict = verdicts.find(|verdict| verdict["rule"] == "io-errors").unwrap();
+        assert_eq!(verdict["outcome"], "fail", "{phase}: {document:#}");
+        let evidence = verdict["evidence"].as_str().unwrap();
+        assert!(evidence.contains("Input/output error"), "{phase}: {evidence}");
+        assert_eq!(document["trustworthy"], false, "{phase}: {document:#}");
+        // Where fewer than half of the operations of a phase fail, the run goes on.
+        assert!(matches!(code, Some(2 | 3)), "{phase}: {code:?}");
+        let measured = &document["points"];
+        assert!(measured.as_array().is_some_and(|points| !points.is_empty()), "{phase}");
+    }
 }
 
 #[test]

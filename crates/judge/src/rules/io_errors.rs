@@ -2,7 +2,7 @@
 
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
-use blockstone_record::manifest::Stop;
+use blockstone_record::manifest::{End, Manifest, Stop};
 
 use super::{Case, Check, Judgement, Rule};
 
@@ -10,11 +10,25 @@ pub(super) const RULE: Rule = Rule {
     id: "io-errors",
     weight: Weight::Condemns,
     doc: "Operations that returned an error or too few bytes.",
-    threshold: "One operation, warm-up included; or a phase that could not continue.",
+    threshold: "One operation, warm-up included; a phase that could not continue; or an error \
+                of the storage between two phases that ended the run, as when the test file is \
+                flushed after its layout or its data are sampled.",
     cause: "The device or the path to it failed, or space ran out.",
     next: "See the first error, and the kernel log (dmesg) at the time of the phase.",
     checks: &[Check::Calibration(check)],
 };
+
+/// What the kernel returns when storage failed, ran out of space, or is gone: EIO, ENXIO, ENODEV,
+/// ENOSPC, EROFS, ENODATA, EILSEQ, ETIMEDOUT, EUCLEAN, EREMOTEIO (errno(3)).
+const OF_STORAGE: [u32; 10] = [5, 6, 19, 28, 30, 61, 84, 110, 117, 121];
+
+/// The error that ended the run, if it is one of the storage.
+fn ended_by(manifest: &Manifest) -> Option<&str> {
+    let End::Failed { error } = &manifest.end else { return None };
+    let (_, number) = error.rsplit_once("(os error ")?;
+    let number = number.split(')').next()?.parse().ok()?;
+    OF_STORAGE.contains(&number).then(|| error.split("\nhint: ").next().unwrap_or(error))
+}
 
 fn check(case: &Case) -> Judgement {
     let failed_ops: u64 = case.windows.iter().map(|window| window.checks.failed_ops).sum();
@@ -32,6 +46,9 @@ fn check(case: &Case) -> Judgement {
             labels.push(phase.label.clone());
         }
     }
+    if let (None, Some(error)) = (&first, ended_by(case.manifest)) {
+        return Judgement::fail(format!("between two phases: {error}"), Vec::new());
+    }
     match first {
         Some(first) => Judgement::fail(
             format!("{} operations failed; {first}", thousands(failed_ops as i64)),
@@ -39,5 +56,36 @@ fn check(case: &Case) -> Judgement {
         ),
         None if phases().next().is_none() => Judgement::inconclusive("no load was applied"),
         None => Judgement::pass("no operation failed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::verdict::Outcome;
+    use blockstone_record::manifest::End;
+
+    use crate::testing::Fixture;
+
+    #[test]
+    fn an_error_of_the_storage_between_phases_is_found_and_another_end_is_not_one() {
+        let ended = |error: &str| {
+            let mut fixture = Fixture::healthy();
+            fixture.manifest.end = End::Failed { error: error.to_owned() };
+            fixture.verdict("io-errors")
+        };
+        let verdict = ended("sample /dev/loop2: Input/output error (os error 5)\nhint: see dmesg");
+        assert!(verdict.condemns(), "{verdict:?}");
+        assert!(verdict.evidence.ends_with("Input/output error (os error 5)"), "{verdict:?}");
+        assert_eq!(ended("run: 3 workers did not return").outcome, Outcome::Pass);
+        assert_eq!(ended("open x: Permission denied (os error 13)").outcome, Outcome::Pass);
+        assert_eq!(Fixture::healthy().verdict("io-errors").outcome, Outcome::Pass);
+    }
+
+    #[test]
+    fn an_error_in_a_phase_condemns_its_figures() {
+        let mut fixture = Fixture::healthy();
+        fixture.window_mut("cache-map/64M").checks.failed_ops = 1;
+        let verdict = fixture.verdict("io-errors");
+        assert!(verdict.condemns() && verdict.evidence.contains("cache-map/64M"), "{verdict:?}");
     }
 }

@@ -20,6 +20,7 @@ use serde_json::{Value as Json, json};
 use crate::ReportError;
 use crate::chart::Chart;
 use crate::render::terminal::{self, Style};
+use crate::render::undecided::{by_reason, undecided};
 use crate::report::{Block, Detail, Report, Section, Tone};
 use crate::timeline::Sliced;
 use cards::{Card, Group};
@@ -46,6 +47,9 @@ struct Page<'a> {
     verdicts: Vec<Judged<'a>>,
     /// How many passed, for the line of verdicts.
     passed: usize,
+    /// How many could not be decided, and which for which reason.
+    undecided: usize,
+    undecided_by_reason: String,
     sections: Vec<Chapter>,
     notes: Vec<String>,
     recording: &'a str,
@@ -101,6 +105,8 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         headline: cards::headline(report),
         groups: cards::groups(report),
         verdicts: judged(&report.verdicts),
+        undecided: undecided(&report.verdicts).len(),
+        undecided_by_reason: by_reason(&undecided(&report.verdicts)),
         passed: report.verdicts.iter().filter(|v| v.outcome == Outcome::Pass).count(),
         sections,
         notes,

@@ -6,10 +6,11 @@ use blockstone_base::verdict::{Outcome, Verdict, Weight};
 
 use super::columns::wrap;
 use super::paint::Style;
+use crate::render::undecided::{by_reason, undecided};
 
 /// Condemning failures first, then warnings, then what could not be decided, then the passes;
-/// `figures` is how many there are.
-pub fn lines(verdicts: &[Verdict], figures: usize, style: &Style) -> Vec<String> {
+/// `figures` is how many there are. With `all`, each that could not be decided has its evidence.
+pub fn lines(verdicts: &[Verdict], figures: usize, all: bool, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     for weight in [Weight::Condemns, Weight::Warns] {
         for verdict in verdicts {
@@ -18,8 +19,7 @@ pub fn lines(verdicts: &[Verdict], figures: usize, style: &Style) -> Vec<String>
             }
         }
     }
-    for verdict in verdicts.iter().filter(|v| v.outcome == Outcome::Inconclusive) {
-        let text = format!("? {} inconclusive: {}", verdict.rule, verdict.evidence);
+    for text in inconclusive(verdicts, all) {
         lines.extend(wrap(&text, style.width, 0, 4).iter().map(|line| style.dim(line)));
     }
     let passed: Vec<&str> =
@@ -29,6 +29,16 @@ pub fn lines(verdicts: &[Verdict], figures: usize, style: &Style) -> Vec<String>
         lines.extend(wrap(&text, style.width, 0, 2).iter().map(|line| style.good(line)));
     }
     lines
+}
+
+fn inconclusive(verdicts: &[Verdict], all: bool) -> Vec<String> {
+    let undecided = undecided(verdicts);
+    if all || undecided.len() < 2 {
+        let line = |v: &&Verdict| format!("? {} inconclusive: {}", v.rule, v.evidence);
+        return undecided.iter().map(line).collect();
+    }
+    let (count, reasons) = (undecided.len(), by_reason(&undecided));
+    vec![format!("? {count} inconclusive (the page and --verbose say why of each): {reasons}")]
 }
 
 fn failure(verdict: &Verdict, figures: usize, style: &Style) -> Vec<String> {
