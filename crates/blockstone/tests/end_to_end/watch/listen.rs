@@ -195,13 +195,13 @@ fn prometheus_scrapes_it_and_answers_with_our_series() {
 fn prometheus_with_the_token_scrapes_beside_half_open_connections() {
     require!(Prometheus);
     let scratch = ScratchDir::on_disk().unwrap();
-    let file = token_file(scratch.path(), 0o600);
-    let file = file.to_str().unwrap();
-    let watching = Listening::with_descriptors(256, &["--listen-token-file", file]);
+    let token = token_file(scratch.path(), 0o600);
+    let token = token.to_str().unwrap();
+    let watching = Listening::with_descriptors(256, &["--listen-token-file", token]);
     let enough = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| half_open(&watching.address, 300, &enough));
-        let credentials = format!("    authorization:\n      credentials_file: {file}\n");
+        let credentials = format!("    authorization:\n      credentials_file: {token}\n");
         let prometheus = Prometheus::start(&watching.address, scratch.path(), &credentials);
         let five = "blockstone_watch_ticks_total and on() (sum(sum_over_time(up[5m])) >= 5)";
         prometheus.wait_for(five);
@@ -271,7 +271,7 @@ fn who_asks_for_much_or_reads_nothing_costs_little() {
     for _ in 0..20 {
         let mut stream = watching.connect();
         let _ = stream.write_all(asked);
-        let _ = stream.write_all(&[0xff; 100_000]);
+        let _ = stream.write_all(&part[..100_000]);
     }
     watching.scrapes(5);
     drop(unread);
