@@ -11,6 +11,21 @@ pub trait Clock {
 
     /// Sleeps until the clock shows `deadline_ns`; returns at once when that has passed.
     fn sleep_until_ns(&self, deadline_ns: u64);
+
+    /// How far other clocks of the machine are ahead of it, where there are others.
+    fn offsets(&self) -> Option<ClockOffsets> {
+        None
+    }
+}
+
+/// How far clocks are ahead of the monotonic one. The kernel corrects the rates of all alike, so
+/// that these change only when a clock is set or the machine was suspended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockOffsets {
+    /// The wall clock: changes when it is set, and by the time of a suspension.
+    pub realtime_ns: i64,
+    /// The clock that counts suspensions: changes by their time.
+    pub boottime_ns: i64,
 }
 
 /// A clock that is set by hand. Clones share the same time.

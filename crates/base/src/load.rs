@@ -131,4 +131,18 @@ pub const SERIES: Schema = Schema {
     ],
 };
 
+/// A row for each flush whose time was measured by what had been written before it.
+pub const FLUSHES: Schema = Schema {
+    probe: "flush",
+    doc: "Flushes after a number of bytes that were written past the page cache, one by one.",
+    columns: &[
+        GENERATOR.level(
+            "unflushed_bytes",
+            Unit::Bytes,
+            "Written since the flush before it, past the page cache.",
+        ),
+        GENERATOR.level("flush_ns", Unit::Nanoseconds, "How long fdatasync(2) took."),
+    ],
+};
+
 const GENERATOR: Origin = Origin("load generator");

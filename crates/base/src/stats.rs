@@ -4,8 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 mod level;
+mod robust;
 
 pub use level::{is_level, is_level_at_the_end};
+pub use robust::{median_of, slope};
 
 /// A number, its 95 % interval, and what it was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

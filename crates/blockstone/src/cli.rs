@@ -1,14 +1,15 @@
 //! The command line: options of every verb here, those of each verb beside it. Parsing, `--help`,
 //! man pages and shell completions derive from these declarations.
 
-use std::io::{self, Write};
 use std::path::Path;
 
+use blockstone_target::without_password;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::printer::complain;
 use crate::verb::{Context, Global, Verb};
 use crate::verbs;
 
@@ -90,7 +91,9 @@ fn explain(error: &clap::Error) -> Exit {
     };
     let hint = lines.find_map(tip).unwrap_or_else(help);
     let what = [&[what][..], &names].concat().join(" ");
-    let _ = writeln!(io::stderr(), "{what}\nhint: {hint}");
+    // A value that was refused may be an address.
+    let said: Vec<String> = what.split(' ').map(without_password).collect();
+    complain(&format!("{}\nhint: {hint}", said.join(" ")));
     Exit::CouldNotRun
 }
 

@@ -1,6 +1,9 @@
 //! How every verb ends: the answer on standard output, the page where it was asked for, the exit
 //! code.
 
+use std::fs::Permissions;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -13,6 +16,8 @@ use crate::exit::Exit;
 use crate::printer::answer;
 use crate::verb::Context;
 use crate::verbs;
+
+const WHERE: &str = "name another file with --html; `blockstone report` makes the page again";
 
 /// The page that lies in the directory of a recording.
 const PAGE: &str = "report.html";
@@ -31,14 +36,17 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
         debug_assert!(is_declared, "no verb declares the document {}", report.verb);
         answer(&json::text(report))?;
     } else if let Some(table) = &global.csv {
-        answer(&one_table(report, table, context)?)?;
+        let text = one_table(report, table, context)?;
+        // A file or a program gets the table as it is.
+        if io::stdout().is_terminal() { context.printer.answer(&text) } else { answer(&text) }?;
     } else {
-        answer(&terminal::text(report, global.verbose, &context.printer.style()))?;
+        let style = context.printer.style();
+        context.printer.answer(&terminal::text(report, global.verbose, &style))?;
     }
     // After the answer: a page that cannot be written must not cost what took hours.
     if let Some(file) = page {
-        std::fs::write(file, html::page(report)?)
-            .with_context(|| format!("write {}", file.display()))?;
+        write_named(file, &html::page(report)?)
+            .with_context(|| format!("write {}\nhint: {WHERE}", file.display()))?;
         context.printer.note(&format!("report: {}", file.display()));
     }
     Ok(ended(report, context))
@@ -46,7 +54,7 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
 
 /// Prints `text` in place of the report, and says how the program ends.
 pub fn finish_with(text: &str, report: &Report, context: &Context) -> Result<Exit> {
-    answer(text)?;
+    context.printer.answer(text)?;
     Ok(ended(report, context))
 }
 
@@ -72,8 +80,22 @@ pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
 
 /// Writes the page of a report beside its recordings.
 pub fn write_page(report: &Report, dir: &Path) -> Result<()> {
-    let file = dir.join(PAGE);
-    std::fs::write(&file, html::page(report)?).with_context(|| format!("write {}", file.display()))
+    Ok(blockstone_record::write_file(dir, PAGE, html::page(report)?.as_bytes())?)
+}
+
+/// Puts `text` into the file that the user named, whole or not at all. What is no file, such as a
+/// pipe, is written to as it is.
+fn write_named(file: &Path, text: &str) -> io::Result<()> {
+    if file.exists() && !file.is_file() {
+        return std::fs::write(file, text);
+    }
+    let mode = Permissions::from_mode(0o666);
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut whole =
+        tempfile::Builder::new().prefix(".blockstone-").permissions(mode).tempfile_in(dir)?;
+    whole.write_all(text.as_bytes())?;
+    whole.persist(file)?;
+    Ok(())
 }
 
 /// The report of a recording, as the verb makes it that made the recording.

@@ -1,11 +1,19 @@
-//! Ctrl-C and SIGTERM: the first asks the run to close its recording, the second ends it at once.
+//! Signals. Of Ctrl-C and SIGTERM the first asks the run to close its recording, the second ends it
+//! at once.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use blockstone_sys::process;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+/// How long a database may keep silent after the user asked for the end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The signal that asked the run to end, if any.
 #[derive(Clone, Debug)]
@@ -17,11 +25,25 @@ impl Interrupt {
         let seen = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // As nohup(1) starts a program.
+            if signal == SIGHUP && process::is_ignored(signal) {
+                continue;
+            }
             // Registered first, so it sees the flag only from the second signal on.
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&again))?;
             flag::register(signal, Arc::clone(&again))?;
             flag::register_usize(signal, Arc::clone(&seen), signal as usize)?;
         }
+        let mut asked = Signals::new([SIGINT, SIGTERM])?;
+        let patience = move || {
+            if asked.forever().next().is_some() {
+                loop {
+                    thread::sleep(PATIENCE);
+                    blockstone_target::hang_up();
+                }
+            }
+        };
+        thread::Builder::new().name("interrupt".to_owned()).spawn(patience)?;
         Ok(Self(seen))
     }
 
@@ -34,4 +56,11 @@ impl Interrupt {
             _ => Some("SIGHUP"),
         }
     }
+}
+
+/// A file that reaches the limit of its size (`ulimit -f`) is an error of that write from now on,
+/// and does not end the process.
+pub fn survive_size_limit() {
+    // A handler, in place of ignoring the signal, which children would inherit.
+    let _ = flag::register(SIGXFSZ, Arc::default());
 }

@@ -35,12 +35,19 @@ pub mod reports {
 
 use std::process::ExitCode;
 
+use blockstone_sys::process;
+
 /// The program.
 pub fn main() -> ExitCode {
     let asked = match cli::parse() {
         Ok(asked) => asked,
         Err(exit) => return exit.into(),
     };
+    interrupt::survive_size_limit();
+    // Reports name statements, files and accounts. What makes none, such as a man page, is for all.
+    if asked.verb.reports && !asked.context.global.share {
+        process::keep_private();
+    }
     match (asked.verb.run)(&asked.options, &asked.context) {
         Ok(exit) => exit.into(),
         Err(error) => {

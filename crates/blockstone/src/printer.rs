@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use blockstone_report::render::terminal::Style;
+use anyhow::{Context as _, Result};
+use blockstone_report::render::terminal::{Style, visible};
 use clap::ValueEnum;
 
 /// When to use colours.
@@ -52,17 +53,22 @@ impl Printer {
     /// A remark beside the answer.
     pub fn note(self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "{text}");
+            complain(text);
         }
+    }
+
+    /// The answer as text to read.
+    pub fn answer(self, text: &str) -> Result<()> {
+        answer(&visible(text, self.color_out))
     }
 
     /// What went wrong, with its causes on the same line and the hint below.
     pub fn error(self, error: &anyhow::Error) {
         let (what, hint) = said_once(error);
-        let (start, end) = if self.color_err { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-        let _ = writeln!(io::stderr(), "{start}error:{end} {what}");
+        let label = Style { color: self.color_err, width: 0 }.bad("error:");
+        let _ = writeln!(io::stderr(), "{label} {}", visible(&what, false));
         if let Some(hint) = hint {
-            let _ = writeln!(io::stderr(), "hint: {hint}");
+            complain(&format!("hint: {hint}"));
         }
     }
 }
@@ -83,12 +89,20 @@ fn said_once(error: &anyhow::Error) -> (String, Option<String>) {
     said
 }
 
-/// The answer. A reader that went away (`| head`) is no error.
-pub fn answer(text: &str) -> io::Result<()> {
+/// A line on standard error, in which nothing is left that a terminal would obey.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", visible(text, false));
+}
+
+/// The answer as a document for another program, byte by byte. A reader that went away (`| head`)
+/// is no error.
+pub fn answer(text: &str) -> Result<()> {
+    const FAILED: &str = "write to standard output\n\
+                          hint: check where it leads; `blockstone report` prints a recording again";
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        result => result.context(FAILED),
     }
 }
 

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use blockstone_base::rng;
 use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{Recording, RunDir, RunState};
+use blockstone_target::without_password;
 
 pub fn open(name: &str, runs_dir: &Path) -> Result<Recording> {
     let dir = locate(name, runs_dir)?;
@@ -50,6 +51,11 @@ pub fn new_dir(
         );
     }
     Ok(blockstone_record::out_run_dir(out)?)
+}
+
+/// The arguments of this program, without passwords.
+pub fn command_line() -> Vec<String> {
+    std::env::args_os().map(|argument| without_password(&argument.to_string_lossy())).collect()
 }
 
 /// A seed for a run that was given none.

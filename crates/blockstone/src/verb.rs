@@ -60,6 +60,9 @@ pub struct Global {
     /// When to use colours; the variable `NO_COLOR` turns them off
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
+    /// Let other users read what is recorded, as the umask says; otherwise only its owner may
+    #[arg(long, global = true)]
+    pub share: bool,
     /// The directory in which recordings are stored
     #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
           value_hint = ValueHint::DirPath)]

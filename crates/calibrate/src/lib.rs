@@ -21,6 +21,7 @@
 
 mod confirm;
 mod error;
+mod flush;
 mod hold;
 mod plan;
 mod prepare;

@@ -8,6 +8,12 @@ use blockstone_record::manifest::Group;
 
 use crate::settings::{Settings, Thoroughness};
 
+mod budget;
+mod flushes;
+
+pub use budget::{Budget, budget};
+pub use flushes::{ROUNDS as FLUSH_ROUNDS, SIZES as FLUSH_SIZES};
+
 /// Large requests, as CALIBRATE_IO, Orion and a database's multiblock reads use them.
 pub const LARGE: Bytes = Bytes::mib(1);
 /// The redo log that overwriting commits go to.
@@ -75,61 +81,6 @@ pub struct Facts {
     pub least_io: Bytes,
 }
 
-pub struct Budget {
-    /// The longest a layout may take, unless `--size` is given.
-    pub layout: Nanos,
-    /// The time limit of a whole calibration, without the layout of a `--size` that was given.
-    pub run: Option<Nanos>,
-    warm_up: Nanos,
-    point: Nanos,
-    short: Nanos,
-    /// For each headline, all its windows together.
-    confirm: Nanos,
-    /// Of a headline, spaced apart: what a rate does over seconds shows only between them.
-    windows: u32,
-    open_loop: Nanos,
-    rounds: u32,
-}
-
-/// The times of a calibration.
-pub const fn budget(thoroughness: Thoroughness) -> Budget {
-    match thoroughness {
-        Thoroughness::Quick => Budget {
-            layout: Nanos::millis(3_000),
-            run: Some(Nanos::millis(20_000)),
-            warm_up: Nanos::millis(100),
-            point: Nanos::millis(300),
-            short: Nanos::millis(240),
-            confirm: Nanos::millis(720),
-            windows: 1,
-            open_loop: Nanos::millis(1_000),
-            rounds: 1,
-        },
-        Thoroughness::Standard => Budget {
-            layout: Nanos::millis(12_000),
-            run: Some(Nanos::millis(90_000)),
-            warm_up: Nanos::millis(250),
-            point: Nanos::millis(900),
-            short: Nanos::millis(660),
-            confirm: Nanos::millis(2_400),
-            windows: 3,
-            open_loop: Nanos::millis(3_000),
-            rounds: 1,
-        },
-        Thoroughness::Full => Budget {
-            layout: Nanos::millis(60_000),
-            run: None,
-            warm_up: Nanos::millis(500),
-            point: Nanos::millis(2_500),
-            short: Nanos::millis(1_500),
-            confirm: Nanos::millis(4_800),
-            windows: 3,
-            open_loop: Nanos::millis(6_000),
-            rounds: 3,
-        },
-    }
-}
-
 /// All steps that are known before anything is measured, in the order in which they run.
 pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
     let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
@@ -144,6 +95,7 @@ pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
         steps.push(planner.reference(1));
         steps.extend(planner.random_writes());
         steps.extend(planner.commits());
+        steps.extend(planner.flushes());
         steps.extend(planner.cached_reads());
         steps.extend(planner.matrix());
         steps.extend(planner.open_loop());

@@ -13,9 +13,11 @@ use blockstone_measure::{Observer, Opening, Session, SessionSpec};
 use blockstone_record::Parameters;
 use blockstone_record::manifest::{End, Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
+use blockstone_sys::file::BlockFile;
 
 use crate::confirm;
 use crate::error::CalibrateError;
+use crate::flush;
 use crate::hold::{Backing, Measured, first_sequence, hold};
 use crate::plan::{self, FileRole, LARGE, LOG_SIZE, Step};
 use crate::prepare::Prepared;
@@ -39,7 +41,7 @@ impl Prepared<'_> {
             dir: &dir,
             manifest: self.manifest(),
             devices,
-            series: &[&load::SERIES],
+            series: &[&load::SERIES, &load::FLUSHES],
             tick: TICK,
         })?;
         session.watch_pages(self.file.path());
@@ -175,12 +177,28 @@ impl Run<'_> {
             }
         };
         let content = self.content(step);
+        if let (Group::FlushSlope, Some(file)) = (step.group, &file) {
+            return self.flushes(step, file, &content);
+        }
         let medium = file.map_or(Medium::Nothing, Medium::File);
         let held = self.hold(step, &Backing { medium, content });
         if let Some(append) = &append {
             self.session.forget_pages(append.0.path());
         }
         held
+    }
+
+    fn flushes(
+        &mut self,
+        step: &Step,
+        file: &BlockFile,
+        content: &Arc<dyn Content>,
+    ) -> Result<(), EarlyEnd> {
+        let left = self.left;
+        self.left = Nanos(self.left.get().saturating_sub(longest(step)));
+        let observer = &mut *self.observer;
+        let interrupted = flush::measure(&mut self.session, observer, step, (file, content), left)?;
+        interrupted.map_or(Ok(()), |signal| Err(EarlyEnd::Interrupted(signal)))
     }
 
     /// Records skipped steps as a degraded capability, which reports show.
@@ -287,7 +305,7 @@ impl Run<'_> {
         &mut self,
         label: &str,
         load: LoadSpec,
-        file: Arc<blockstone_sys::file::BlockFile>,
+        file: Arc<BlockFile>,
         limit: Nanos,
     ) -> Result<(), EarlyEnd> {
         let step = Step::new(label.to_owned(), Group::Layout, load, limit);
@@ -305,7 +323,7 @@ impl Run<'_> {
     }
 
     /// The file through the page cache: evicted first, or with the step's span read into it.
-    fn buffered(&mut self, step: &Step) -> Result<Arc<blockstone_sys::file::BlockFile>, EarlyEnd> {
+    fn buffered(&mut self, step: &Step) -> Result<Arc<BlockFile>, EarlyEnd> {
         let file = self.prepared.file.buffered()?;
         file.drop_cached()?;
         if step.file == FileRole::BufferedWarm {

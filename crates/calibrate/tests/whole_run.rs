@@ -1,6 +1,5 @@
 //! A whole quick run on a small file: what judging relies on is in the recording.
 
-use blockstone_base::column::Kind;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_calibrate::{Settings, Subject, Thoroughness, prepare};
 use blockstone_measure::Observer;
@@ -36,6 +35,7 @@ fn every_window_has_its_edges_in_every_series() {
     let recording = Recording::open(&dir).unwrap();
     let manifest = &recording.manifest;
     assert_eq!(manifest.end, End::Complete, "{:#?}", manifest.phases.last());
+    assert_eq!(manifest.clocks.len(), manifest.phases.len() + 2, "start, each phase and end");
     assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0, "the test file is gone");
 
     let file = manifest.file.as_ref().unwrap();
@@ -47,12 +47,11 @@ fn every_window_has_its_edges_in_every_series() {
         let series = recording.series(probe).unwrap();
         for (index, phase) in manifest.phases.iter().enumerate() {
             let index = index as i32;
-            let mut columns = series.columns().iter();
-            let column = columns.find(|column| column.kind != Kind::State).unwrap().name.clone();
             for object in series.objects(index) {
                 for edge_ns in [phase.window_start_ns, phase.window_end_ns] {
-                    let value = series.value_at(index, object, edge_ns, &column);
-                    assert!(value.is_some(), "{probe} {object} {} at {edge_ns}", phase.label);
+                    let mut rows = series.rows().filter(|row| row.t_ns == edge_ns);
+                    let row = rows.find(|row| row.phase == index && row.object == object);
+                    assert!(row.is_some(), "{probe} {object} {} at {edge_ns}", phase.label);
                 }
             }
         }

@@ -9,6 +9,8 @@ use blockstone_record::manifest::{Figure, Group, Stop};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::flushes::FlushSlope;
+
 /// All findings of one recording.
 #[derive(Clone, Debug)]
 pub struct Findings {
@@ -20,6 +22,8 @@ pub struct Findings {
     pub verdicts: Vec<Verdict>,
     /// How far the reference point moved over the run: (greatest − least) ÷ mean of its windows.
     pub drift_ratio: Option<f64>,
+    /// How long flushes take by what was written before them; none where that was not measured.
+    pub flush_slope: Option<FlushSlope>,
 }
 
 impl Findings {

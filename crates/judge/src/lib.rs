@@ -23,6 +23,7 @@
 pub mod compare;
 pub mod derive;
 pub mod findings;
+pub mod flushes;
 pub mod grid;
 mod page;
 pub mod rules;
@@ -37,6 +38,7 @@ use blockstone_record::{RecordError, Recording};
 
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 pub use findings::Findings;
+use flushes::Flush;
 pub use page::rules_page;
 use rules::{Case, Evidence, RunCase, ScanCase, judge};
 pub use run::RunFindings;
@@ -45,21 +47,23 @@ use window::Window;
 /// Derives and judges a recording. What it lacks is no error: a figure without support is absent,
 /// and a rule without evidence is inconclusive.
 pub fn find(recording: &Recording) -> Result<Findings, RecordError> {
-    Ok(find_in(&recording.manifest, &window::read(recording)?))
+    Ok(find_in(&recording.manifest, &window::read(recording)?, &flushes::read(recording)?))
 }
 
-/// The same from windows that were already read.
-pub fn find_in(manifest: &Manifest, windows: &[Window]) -> Findings {
+/// The same from windows and flushes that were already read.
+pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Findings {
     let points = derive::points(manifest, windows);
     let drift_ratio = derive::drift_ratio(manifest, windows);
     let summary = summary::figures(manifest, &points, drift_ratio);
-    let mut findings = Findings { points, summary, verdicts: Vec::new(), drift_ratio };
+    let flush_slope = flushes::slope(flushes);
+    let mut findings = Findings { points, summary, verdicts: Vec::new(), drift_ratio, flush_slope };
     let judged = judge(&Evidence::Calibration(Case {
         manifest,
         windows,
         points: &findings.points,
         summary: &findings.summary,
         drift_ratio,
+        flush_slope: findings.flush_slope.as_ref(),
     }));
     findings.verdicts = judged.mark(&mut findings.summary, &mut findings.points);
     findings

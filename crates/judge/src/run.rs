@@ -289,6 +289,7 @@ impl RunFindings {
             summary: self.summary.into_iter().chain(beside).filter(rates).collect(),
             verdicts: self.verdicts,
             drift_ratio: None,
+            flush_slope: None,
         }
     }
 

@@ -12,6 +12,7 @@ use blockstone_record::parameters::CalibrateParameters;
 use blockstone_record::testing::{self, FILE_BYTES, point};
 
 use crate::Findings;
+use crate::flushes::Flush;
 use crate::window::{Checks, Growth, Tick, Window};
 
 pub const TICK_NS: u64 = 50_000_000;
@@ -73,6 +74,19 @@ impl Behaviour {
 pub struct Fixture {
     pub manifest: Manifest,
     pub windows: Vec<Window>,
+    pub flushes: Vec<Flush>,
+}
+
+/// Flushes in 20 rounds that take `time_ns` of the mebibytes written before, ±5 %.
+pub fn flushes(time_ns: impl Fn(f64) -> f64) -> Vec<Flush> {
+    let mut rng = Rng::new(20, 4);
+    let rounds = (0..20).flat_map(|_| [0, 64 << 10, 1 << 20, 8 << 20]);
+    let flush = |unflushed_bytes| {
+        let noise = 0.95 + 0.1 * rng.unit();
+        let flush_ns = (time_ns(unflushed_bytes as f64 / f64::from(1 << 20)) * noise) as u64;
+        Flush { unflushed_bytes, flush_ns }
+    };
+    rounds.map(flush).collect()
 }
 
 pub fn load(op: Op, engine: &str, in_flight: u32) -> LoadSpec {
@@ -107,7 +121,7 @@ pub fn saturating(ceiling_iops: f64, units: f64, in_flight: u32) -> Behaviour {
 impl Fixture {
     /// No phases yet.
     pub fn empty() -> Self {
-        Self { manifest: manifest(), windows: Vec::new() }
+        Self { manifest: manifest(), windows: Vec::new(), flushes: Vec::new() }
     }
 
     /// A complete calibration of a device that can be believed.
@@ -230,7 +244,7 @@ impl Fixture {
     }
 
     pub fn find(&self) -> Findings {
-        crate::find_in(&self.manifest, &self.windows)
+        crate::find_in(&self.manifest, &self.windows, &self.flushes)
     }
 
     pub fn verdict(&self, rule: &str) -> Verdict {
@@ -338,6 +352,7 @@ fn manifest() -> Manifest {
         ..CalibrateParameters::default()
     });
     manifest.host.hypervisor = None;
+    manifest.clocks = [0, 79_000_000_000].map(testing::clocks).into();
     manifest.target.devices = vec![device("nvme0n1", DeviceKind::Disk)];
     manifest
 }

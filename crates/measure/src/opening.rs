@@ -39,6 +39,7 @@ impl Opening<'_> {
             data_files: Vec::new(),
             capabilities: self.capabilities.to_owned(),
             phases: Vec::new(),
+            clocks: Vec::new(),
             probes: Vec::new(),
             summary: BTreeMap::new(),
             imported: None,

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use blockstone_base::clock::Clock;
+use blockstone_base::clock::{Clock, ClockOffsets};
 use blockstone_base::column::{Reading, Schema};
 use blockstone_base::units::Nanos;
 use blockstone_probe::page_cache::{self, WatchedFiles};
 use blockstone_probe::{Context, Probe, Row, registry};
-use blockstone_record::manifest::{End, Manifest};
+use blockstone_record::manifest::{ClockReading, End, Manifest};
 use blockstone_record::{RecordError, Recorder};
 use blockstone_sys::clock::MonotonicClock;
 
@@ -70,7 +70,18 @@ impl Session {
             ticks,
         };
         (0..session.probes.len()).for_each(|index| session.note_unmeasured(index));
+        session.read_clocks();
         Ok(session)
+    }
+
+    fn read_clocks(&mut self) {
+        let Some(ClockOffsets { realtime_ns, boottime_ns }) = self.clock.offsets() else { return };
+        let t_ns = self.now_ns();
+        self.recorder.manifest().clocks.push(ClockReading {
+            t_ns,
+            realtime_offset_ns: realtime_ns,
+            boottime_offset_ns: boottime_ns,
+        });
     }
 
     /// Counts from now on the pages that this process adds to the page cache of this file.
@@ -159,12 +170,14 @@ impl Session {
     /// Writes what the last phase produced. Called between phases, so that it is in no window.
     /// Fails when the disk refuses.
     pub fn end_phase(&mut self) -> Result<(), RecordError> {
+        self.read_clocks();
         self.recorder.end_segment()?;
         self.recorder.save()
     }
 
     /// Ends the recording. Fails when the disk refuses.
-    pub fn close(self, end: End) -> Result<(), RecordError> {
+    pub fn close(mut self, end: End) -> Result<(), RecordError> {
+        self.read_clocks();
         self.recorder.close(end)
     }
 }

@@ -19,12 +19,14 @@ pub fn columns_page() -> String {
     page
 }
 
-/// The load, the probes, what a database says that is driven, and what one says that is watched.
+/// The load, its flushes, the probes, what a database says that is driven, and what one that is
+/// watched.
 fn schemas() -> impl Iterator<Item = &'static Schema> {
     let probes = registry::ALL.iter().map(|entry| entry.schema);
     let watched = database::MONITORED.iter().filter(|schema| !database::ALL.contains(schema));
     let databases = database::ALL.iter().chain(watched).copied();
-    std::iter::once(&load::SERIES).chain(probes).chain(databases)
+    let loads = [&load::SERIES, &load::FLUSHES];
+    loads.into_iter().chain(probes).chain(databases)
 }
 
 const INTRODUCTION: &str = "\

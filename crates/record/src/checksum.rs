@@ -67,10 +67,9 @@ impl Write for Summing<'_> {
     }
 }
 
-/// Checks that `path` is a whole, unaltered Parquet file of Blockstone's.
-pub(crate) fn verify(path: &Path) -> Result<(), RecordError> {
+/// Checks that `file`, at `path`, is a whole, unaltered Parquet file of Blockstone's.
+pub(crate) fn verify(mut file: &File, path: &Path) -> Result<(), RecordError> {
     let error = || RecordError::io("read", path);
-    let mut file = File::open(path).map_err(RecordError::io("open", path))?;
     let len = file.metadata().map_err(error())?.len();
     let not_whole = || RecordError::damaged(path, "it is truncated or not a Parquet file");
     let tail_at = len.checked_sub(TAIL).ok_or_else(not_whole)?;

@@ -1,9 +1,12 @@
 //! The file operations a recording is made of, one by one, behind a trait: so that a test can end
 //! the run after any of them and look at what is left.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use blockstone_sys::held::HeldDir;
 
 use crate::error::RecordError;
 
@@ -22,9 +25,32 @@ pub(crate) trait Disk: Send {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// The directory that was created first, in which all others lie.
+    fn held(&self) -> io::Result<&HeldDir>;
+
+    /// A file to read.
+    fn open(&self, path: &Path) -> io::Result<File> {
+        let held = self.held()?;
+        held.read(below(held, path)?)
+    }
 }
 
-pub(crate) struct System;
+/// The operating system.
+#[derive(Default)]
+pub(crate) struct System(OnceLock<HeldDir>);
+
+impl System {
+    /// Opens or makes `dir`. Fails when others could direct elsewhere what is written to it.
+    pub fn hold(dir: &Path) -> Result<Self, RecordError> {
+        let disk = Self::default();
+        create_dir_on(&disk, dir)?;
+        Ok(disk)
+    }
+}
+
+fn below<'a>(held: &HeldDir, path: &'a Path) -> io::Result<&'a Path> {
+    path.strip_prefix(held.path()).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
 
 impl Output for File {
     fn sync(&mut self) -> io::Result<()> {
@@ -34,29 +60,46 @@ impl Output for File {
 
 impl Disk for System {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+        if self.0.get().is_none() {
+            let _ = self.0.set(HeldDir::make(path)?);
+        }
+        let held = self.held()?;
+        let below = below(held, path)?;
+        if below.as_os_str().is_empty() { Ok(()) } else { held.make_dir(below) }
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn Output>> {
-        Ok(Box::new(File::create(path)?))
+        let held = self.held()?;
+        Ok(Box::new(held.create(below(held, path)?)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        let held = self.held()?;
+        held.rename(below(held, from)?, below(held, to)?)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
+        let held = self.held()?;
+        held.remove(below(held, path)?)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        let held = self.held()?;
+        match below(held, path) {
+            Ok(below) => held.sync(below),
+            // One above it, which was created with it.
+            Err(_) => File::open(path)?.sync_all(),
+        }
+    }
+
+    fn held(&self) -> io::Result<&HeldDir> {
+        self.0.get().ok_or(io::ErrorKind::NotFound.into())
     }
 }
 
 /// Creates a directory and those above it, so that they survive a power loss.
 pub fn create_dir(path: &Path) -> Result<(), RecordError> {
-    create_dir_on(&System, path)
+    System::hold(path).map(|_| ())
 }
 
 pub(crate) fn create_dir_on(disk: &dyn Disk, path: &Path) -> Result<(), RecordError> {
@@ -72,6 +115,16 @@ pub(crate) fn create_dir_on(disk: &dyn Disk, path: &Path) -> Result<(), RecordEr
         }
     }
     Ok(())
+}
+
+/// Puts `bytes` into the file `name` of a recording or of another directory of this user's, whole
+/// or not at all. Makes the directory if there is none. Fails when others could direct elsewhere
+/// what is written to it.
+pub fn write_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
+    let path = dir.join(name);
+    publish(&System::hold(dir)?, &path, |out| {
+        out.write_all(bytes).map_err(RecordError::io("write", &path))
+    })
 }
 
 /// Makes `path` appear with all that `write` writes, or not at all: written beside it under a

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use blockstone_sys::held::Foreign;
+
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error("{verb} {}: {source}\nhint: {}", path.display(), io_hint(source))]
@@ -88,6 +90,16 @@ impl RecordError {
 }
 
 fn io_hint(source: &io::Error) -> &'static str {
+    match Foreign::of(source) {
+        Some(Foreign::Owner(_)) => {
+            return "name a directory of your own (--out, --runs-dir, or --save of a scan)";
+        }
+        Some(Foreign::Writable(_)) => {
+            return "chmod go-w it, or name another directory (--out, --runs-dir, or --save of a \
+                    scan)";
+        }
+        None => {}
+    }
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space there or name another directory (--out, or --save of a scan); what \

@@ -59,7 +59,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use disk::create_dir;
+pub use disk::{create_dir, write_file};
 pub use error::RecordError;
 pub use manifest::{End, Manifest};
 pub use parameters::Parameters;

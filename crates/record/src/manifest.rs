@@ -56,6 +56,10 @@ pub struct Manifest {
     pub capabilities: Vec<NamedCapability>,
     /// The phases in order; a row's `phase` is an index into them.
     pub phases: Vec<Phase>,
+    /// The machine's clocks at the start, after each phase and at the end; none in recordings of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockReading>,
     pub probes: Vec<ProbeInfo>,
     /// The figures that were derived, by name.
     pub summary: BTreeMap<String, Figure>,
@@ -146,6 +150,18 @@ pub struct DataSample {
     pub duplicate_bytes: u64,
 }
 
+/// How far the machine's clocks were ahead of the monotonic one that counts `t_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReading {
+    /// Since the recording began.
+    pub t_ns: u64,
+    /// `CLOCK_REALTIME` − `CLOCK_MONOTONIC`: changes when the wall clock is set or the machine was
+    /// suspended.
+    pub realtime_offset_ns: i64,
+    /// `CLOCK_BOOTTIME` − `CLOCK_MONOTONIC`: how long the machine was suspended since it started.
+    pub boottime_offset_ns: i64,
+}
+
 /// What kind of question a phase answers.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -163,6 +179,8 @@ pub enum Group {
     RandomWrite,
     /// Durable writes.
     Commit,
+    /// Flushes by what was written before them.
+    FlushSlope,
     /// Random reads in working sets of growing size.
     CacheMap,
     /// Small and large reads together.

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use blockstone_sys::held;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
@@ -102,8 +103,12 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        checksum::verify(path)?;
-        let file = File::open(path).map_err(RecordError::io("open", path))?;
+        Self::of(held::open_file(path).map_err(RecordError::io("open", path))?, path)
+    }
+
+    /// Reads `file`, which `path` names in errors.
+    pub fn of(file: File, path: &Path) -> Result<Self, RecordError> {
+        checksum::verify(&file, path)?;
         let file_bytes = file.metadata().map_err(RecordError::io("read", path))?.len();
         let opened = shielded(|| {
             let inner = SerializedFileReader::new(BoundedFile::new(file, file_bytes))?;

@@ -1,18 +1,19 @@
 //! Writing a recording while the measurement runs.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use blockstone_base::column::{Cell, Schema};
 use blockstone_base::verdict::Verdict;
+use blockstone_sys::held::HeldDir;
 use jiff::Timestamp;
 
 use crate::disk::{Disk, System, create_dir_on, publish};
 use crate::error::RecordError;
 use crate::manifest::{End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
 use crate::parquet_file::{KEY_COLUMNS, Meta};
-use crate::recording::read_manifest;
+use crate::recording::parse_manifest;
 use crate::rows::{self, EVENTS, HISTOGRAMS, HistogramRow};
 use crate::segments::TableFiles;
 use crate::table::{Field, OBJECT, PHASE, T_NS, Table, Type, Value, column_type};
@@ -41,8 +42,11 @@ pub fn keep_judgement(
     summary: BTreeMap<String, Figure>,
     verdicts: Vec<Verdict>,
 ) -> Result<(), RecordError> {
-    let manifest = Manifest { summary, verdicts, ..read_manifest(dir)? };
-    write_manifest(&System, dir, &manifest)
+    let disk = System::hold(dir)?;
+    let path = dir.join(MANIFEST);
+    let file = disk.open(&path).map_err(RecordError::io("read", &path))?;
+    let manifest = Manifest { summary, verdicts, ..parse_manifest(file, &path)? };
+    write_manifest(&disk, dir, &manifest)
 }
 
 fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), RecordError> {
@@ -84,7 +88,7 @@ impl Recorder {
         manifest: Manifest,
         probes: &[&'static Schema],
     ) -> Result<Self, RecordError> {
-        Self::create_on(Box::new(System), dir, manifest, probes)
+        Self::create_on(Box::new(System::default()), dir, manifest, probes)
     }
 
     pub(crate) fn create_on(
@@ -94,9 +98,9 @@ impl Recorder {
         probes: &[&'static Schema],
     ) -> Result<Self, RecordError> {
         create_dir_on(disk.as_ref(), dir)?;
-        let lock = lock(dir)?;
-        let mut entries = fs::read_dir(dir).map_err(RecordError::io("list", dir))?;
-        if entries.next().is_some() {
+        let held = disk.held().map_err(RecordError::io("open", dir))?;
+        let lock = lock(held)?;
+        if !held.is_empty().map_err(RecordError::io("list", dir))? {
             return Err(RecordError::NotEmpty { path: dir.to_owned() });
         }
         FORMAT.clone_into(&mut manifest.format);
@@ -279,7 +283,7 @@ impl Open {
     }
 
     fn compact(&mut self, disk: &dyn Disk, meta: &Meta) -> Result<(), RecordError> {
-        self.files.compact(disk, &self.buffer.fields, meta)
+        self.files.compact(disk, self.next - 1, &self.buffer.fields, meta)
     }
 }
 
@@ -301,10 +305,10 @@ fn value(cell: &Cell) -> Value<'_> {
 
 /// Takes the directory's lock. A file system without locks is no obstacle: then a reader cannot
 /// tell a running recording from a killed one, and says so.
-fn lock(dir: &Path) -> Result<File, RecordError> {
-    let file = File::open(dir).map_err(RecordError::io("open", dir))?;
+fn lock(dir: &HeldDir) -> Result<File, RecordError> {
+    let file = dir.file().map_err(RecordError::io("open", dir.path()))?;
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(RecordError::InUse { path: dir.to_owned() }),
+        Err(TryLockError::WouldBlock) => Err(RecordError::InUse { path: dir.path().to_owned() }),
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }

@@ -2,10 +2,13 @@
 //! left of one.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+use blockstone_base::units::Bytes;
+use blockstone_sys::held;
 
 use crate::error::RecordError;
 use crate::manifest::{ColumnInfo, End, MANIFEST, Manifest};
@@ -17,6 +20,8 @@ use crate::series::Series;
 /// How often a table is looked for again when its segments vanish: a recorder that closes removes
 /// them once, after the file that replaces them is there.
 const LOOKS: usize = 3;
+/// One of 300 disks has 2 MiB.
+const MANIFEST_MAX: Bytes = Bytes::mib(64);
 /// Phases times what was timed in each; ours have a few hundred.
 const MOST_KINDS: usize = 1 << 14;
 
@@ -205,15 +210,21 @@ impl Kinds {
 /// know are ignored. Fails when there is none, when it is no manifest, or one of a later version.
 pub fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
     let path = dir.join(MANIFEST);
-    let text = fs::read(&path).map_err(|source| match source.kind() {
+    let file = held::open_file(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound if dir.is_dir() => {
             RecordError::NotARecording { path: dir.to_owned() }
         }
         io::ErrorKind::NotFound => RecordError::io("open recording", dir)(source),
         _ => RecordError::io("read", &path)(source),
     })?;
-    let damaged = |e: serde_json::Error| RecordError::damaged(&path, e.to_string());
+    parse_manifest(file, &path)
+}
+
+/// Reads `file`, which `path` names in errors.
+pub(crate) fn parse_manifest(file: File, path: &Path) -> Result<Manifest, RecordError> {
+    let text = held::read_whole(file, MANIFEST_MAX).map_err(RecordError::io("read", path))?;
+    let damaged = |e: serde_json::Error| RecordError::damaged(path, e.to_string());
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(damaged)?;
-    check_format(&path, value["format"].as_str().unwrap_or_default())?;
+    check_format(path, value["format"].as_str().unwrap_or_default())?;
     serde_json::from_value(value).map_err(damaged)
 }

@@ -5,6 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use blockstone_sys::held::HeldDir;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -52,25 +53,33 @@ pub enum RunState {
 }
 
 /// The directory `<root>/<YYYYMMDD-HHMMSS>-<verb>-<id>` for a new run; nothing is created yet.
-/// Fails when the operating system gives no random numbers.
+/// Fails when `root` belongs to another user, or others may write to it, and when the operating
+/// system gives no random numbers.
 pub fn new_run_dir(root: &Path, verb: &str, now: &Zoned) -> Result<RunDir, RecordError> {
+    own(root)?;
     let id = new_id()?;
     let time = now.strftime(TIME_FORMAT);
     Ok(RunDir { path: root.join(format!("{time}-{verb}-{id}")), id })
 }
 
 /// Exactly `dir` for a new run (`--out`); nothing is created yet. Fails when it exists and is not
-/// an empty directory.
+/// an empty directory of this user's.
 pub fn out_run_dir(dir: &Path) -> Result<RunDir, RecordError> {
-    let occupied = match fs::read_dir(dir) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(source) if source.kind() == io::ErrorKind::NotFound => false,
-        Err(source) => return Err(RecordError::io("record into", dir)(source)),
-    };
-    if occupied {
+    if let Some(held) = own(dir)?
+        && !held.is_empty().map_err(RecordError::io("record into", dir))?
+    {
         return Err(RecordError::NotEmpty { path: dir.to_owned() });
     }
     Ok(RunDir { path: dir.to_owned(), id: new_id()? })
+}
+
+/// The directory if it exists. Fails when others could direct elsewhere what is written to it.
+fn own(dir: &Path) -> Result<Option<HeldDir>, RecordError> {
+    match HeldDir::open(dir) {
+        Ok(held) => Ok(Some(held)),
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(RecordError::io("record into", dir)(source)),
+    }
 }
 
 /// The runs in `root`, newest first. A run whose manifest cannot be read is listed with the reason;

@@ -4,14 +4,15 @@
 //! `scan.json` names the generation of the other two and is renamed into its place last, so that a
 //! scan that is saved again and again is whole at every instant, whatever ends the process.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use blockstone_base::units::Bytes;
+use blockstone_sys::held;
 use serde_json::Value as Json;
 
 use crate::checksum;
-use crate::disk::{Disk, System, create_dir, publish};
+use crate::disk::{Disk, System, publish};
 use crate::error::RecordError;
 use crate::parquet_file::{Reader, Writer};
 use crate::rows::Cells;
@@ -23,6 +24,8 @@ pub const FORMAT: &str = "blockstone.scan/1";
 const DOCUMENT: &str = "scan.json";
 const COMPRESSED: [&str; 4] =
     ["compressed_bytes_1", "compressed_bytes_2", "compressed_bytes_3", "compressed_bytes_4"];
+/// It lists the files that were read: two million of them take half of this.
+const DOCUMENT_MAX: Bytes = Bytes::gib(1);
 const ROWS_A_GROUP: usize = 64 << 10;
 
 /// A content that was counted. `docs/recording-format.md` says what each column means.
@@ -61,11 +64,12 @@ pub fn write(
     rows: impl Iterator<Item = FingerprintRow>,
     sets: impl Iterator<Item = FileSetRow>,
 ) -> Result<(), RecordError> {
-    create_dir(dir)?;
-    let before = generation(dir);
+    let disk = System::hold(dir)?;
+    let before = generation(&disk, dir);
     let generation = before.map_or(1, |number| number + 1);
-    write_table(&fingerprints(dir, generation), fingerprint_fields(), rows, fingerprint_row)?;
-    write_table(&file_sets(dir, generation), set_fields(), sets, set_row)?;
+    let (contents, file_sets_) = (fingerprints(dir, generation), file_sets(dir, generation));
+    write_table(&disk, &contents, fingerprint_fields(), rows, fingerprint_row)?;
+    write_table(&disk, &file_sets_, set_fields(), sets, set_row)?;
     document["format"] = FORMAT.into();
     document["generation"] = generation.into();
     document["checksum"] = checksum::PLACEHOLDER.into();
@@ -73,13 +77,13 @@ pub fn write(
     let mut text =
         serde_json::to_vec(&document).map_err(|e| RecordError::io("write", &path)(e.into()))?;
     checksum::seal(&mut text);
-    publish(&System, &path, |out: &mut (dyn Write + Send)| {
+    publish(&disk, &path, |out: &mut (dyn Write + Send)| {
         out.write_all(&text).map_err(RecordError::io("write", &path))
     })?;
     if let Some(before) = before {
         // The new generation stands; that the old one stays behind would only cost space.
-        let _ = System.remove(&fingerprints(dir, before));
-        let _ = System.remove(&file_sets(dir, before));
+        let _ = disk.remove(&fingerprints(dir, before));
+        let _ = disk.remove(&file_sets(dir, before));
     }
     Ok(())
 }
@@ -96,7 +100,7 @@ impl SavedScan {
     /// damaged or of a later version.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(DOCUMENT);
-        let text = fs::read(&path).map_err(|source| match source.kind() {
+        let text = held::read_file(&path, DOCUMENT_MAX).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound if dir.is_dir() => RecordError::Damaged {
                 path: dir.to_owned(),
                 why: format!("there is no {DOCUMENT} in it"),
@@ -177,8 +181,8 @@ impl SavedScan {
     }
 }
 
-fn generation(dir: &Path) -> Option<u64> {
-    let text = fs::read(dir.join(DOCUMENT)).ok()?;
+fn generation(disk: &System, dir: &Path) -> Option<u64> {
+    let text = held::read_whole(disk.open(&dir.join(DOCUMENT)).ok()?, DOCUMENT_MAX).ok()?;
     let document: Json = serde_json::from_slice(&text).ok()?;
     document["generation"].as_u64()
 }
@@ -234,13 +238,14 @@ fn set_row(row: FileSetRow) -> Vec<Value<'static>> {
 }
 
 fn write_table<R>(
+    disk: &System,
     path: &Path,
     fields: Vec<Field>,
     rows: impl Iterator<Item = R>,
     values: impl Fn(R) -> Vec<Value<'static>>,
 ) -> Result<(), RecordError> {
     let mut table = Table::new(fields);
-    publish(&System, path, |out| {
+    publish(disk, path, |out| {
         let mut writer = Writer::new(out, path, &table.fields, Vec::new())?;
         for row in rows {
             table.push(values(row));
@@ -258,6 +263,8 @@ fn write_table<R>(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn row(number: u64) -> FingerprintRow {

@@ -93,7 +93,10 @@ impl TableFiles {
 
     /// Opens one of the table's files and checks that it is one.
     pub fn open(&self, path: &Path) -> Result<Reader, RecordError> {
-        let reader = Reader::open(path)?;
+        self.checked(Reader::open(path)?, path)
+    }
+
+    fn checked(&self, reader: Reader, path: &Path) -> Result<Reader, RecordError> {
         let foreign = |why: String| RecordError::Foreign { path: path.to_owned(), why };
         check_format(path, reader.get(KEY_FORMAT).unwrap_or_default())?;
         for (key, mine) in [(KEY_TABLE, &self.table), (KEY_RECORDING, &self.recording)] {
@@ -122,20 +125,23 @@ impl TableFiles {
         })
     }
 
-    /// Puts all segments into one file and removes them.
+    /// Puts the first `count` segments into one file and removes them.
     pub fn compact(
         &self,
         disk: &dyn Disk,
+        count: u32,
         fields: &[Field],
         meta: &Meta,
     ) -> Result<(), RecordError> {
-        let Found::Segments(segments) = self.find()? else { return Ok(()) };
+        let segments: Vec<PathBuf> = (1..=count).map(|number| self.segment(number)).collect();
         let path = self.compacted();
         publish(disk, &path, |out| {
             let mut writer = Writer::new(out, &path, fields, self.meta(meta))?;
             let mut pending = Table::new(fields.to_vec());
-            for (_, segment) in &segments {
-                pending.append(&self.open(segment)?.read(segment)?);
+            for segment in &segments {
+                let file = disk.open(segment).map_err(RecordError::io("open", segment))?;
+                let reader = self.checked(Reader::of(file, segment)?, segment)?;
+                pending.append(&reader.read(segment)?);
                 if pending.len() >= GROUP_ROWS {
                     pending.sort();
                     writer.write(&pending)?;
@@ -148,7 +154,7 @@ impl TableFiles {
             }
             writer.finish()
         })?;
-        for (_, segment) in &segments {
+        for segment in &segments {
             disk.remove(segment).map_err(RecordError::io("remove", segment))?;
         }
         Ok(())

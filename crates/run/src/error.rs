@@ -24,6 +24,11 @@ pub enum RunError {
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
     #[error(transparent)]
     Claim(#[from] blockstone_measure::claim::ClaimError),
+    #[error(
+        "run: it needs about {needed} of memory, and {available} are available here\n\
+         hint: ask for a smaller --cache or fewer sessions, or raise the limit of the control group"
+    )]
+    Memory { needed: Bytes, available: Bytes },
     #[error("run: no disk is named\nhint: blockstone run . uses the storage of this directory")]
     NoDisk,
     #[error(

@@ -8,6 +8,7 @@ use blockstone_record::Parameters as _;
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::{DiskParameter, RunParameters};
 use blockstone_target::registry::Family;
+use blockstone_target::without_password;
 use blockstone_workload::noise::WRITE;
 use blockstone_workload::{Parameters, Population, checksum};
 
@@ -35,7 +36,7 @@ fn parameters(prepared: &Prepared<'_>) -> RunParameters {
     });
     let (hotspot, think) = (parameters.hotspot, parameters.think);
     let run = RunParameters {
-        target: Some(settings.target.clone()),
+        target: Some(without_password(&settings.target)),
         in_process: Some(entry.family.in_process),
         durable_settings: Some(durable_settings(entry.family)),
         disks: Some(disks.collect()),

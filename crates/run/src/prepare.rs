@@ -13,7 +13,7 @@ use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
 use blockstone_sys::survey;
 use blockstone_target::registry::{Entry, Storage};
-use blockstone_target::{Kept, Place, RedoStress, TargetSpec, registry};
+use blockstone_target::{Kept, Place, RedoStress, SCRATCH, TargetSpec, registry, without_password};
 use blockstone_workload::noise::NoiseSpec;
 use blockstone_workload::{Defaults, Parameters, Scale};
 
@@ -35,6 +35,9 @@ const REDO_LIMITS: (Bytes, Bytes) = (Bytes::mib(8), Bytes::mib(256));
 /// Without `--scale`, schemas take at most one part in this many of the free space.
 const FREE_SHARE: u64 = 4;
 
+/// What a run took beside its cache, with 4 sessions and with 64: 63 MiB.
+const OWN_BYTES: u64 = 64 << 20;
+const SESSION_BYTES: u64 = 64 << 10;
 const LESS: &str = "--scale or --schemas";
 
 #[derive(Debug)]
@@ -116,6 +119,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     } else if entry.takes_space {
         check_data(settings, &spec, &surveys)?;
     }
+    check_memory(entry, &spec, survey::mem_available_bytes(root))?;
     let mut demand = (entry.demand)(&spec)?.places;
     check_space(settings, &surveys, &demand)?;
     let noise = noise::spec(settings, entry, &spec, &surveys, &mut files)?;
@@ -132,7 +136,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         .chain([capability::privilege()])
         .collect();
     let storage = match surveys.is_empty().then(|| (entry.storage)(&spec)).transpose()? {
-        Some(Storage::Served(_)) => far_away(&settings.target),
+        Some(Storage::Served(_)) => far_away(&without_password(&settings.target)),
         _ => united(surveys.clone())?,
     };
     let directories = surveys
@@ -343,6 +347,18 @@ fn target_spec(
         address: registry::parts(&settings.target).1.to_owned(),
         settings: settings.target_settings.clone(),
         programs: settings.programs.clone(),
+    }
+}
+
+/// Refuses what the kernel would kill this process for, or the whole control group.
+fn check_memory(entry: &Entry, spec: &TargetSpec, available: Option<u64>) -> Result<(), RunError> {
+    let is_here = entry.family.in_process || spec.address == SCRATCH;
+    let cache = if is_here && entry.takes_space { spec.cache.get() } else { 0 };
+    let sessions = u64::from(spec.sessions) * SESSION_BYTES;
+    let needed = Bytes(OWN_BYTES + sessions + cache);
+    match available.map(Bytes) {
+        Some(available) if available < needed => Err(RunError::Memory { needed, available }),
+        _ => Ok(()),
     }
 }
 

@@ -13,8 +13,8 @@ use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_record::parameters::RunParameters;
 use blockstone_sys::file::{Access, BlockFile};
-use blockstone_target::Target;
 use blockstone_target::live::{Answer, Teller};
+use blockstone_target::{Target, without_password};
 use blockstone_workload::Parameters;
 use blockstone_workload::noise::Areas;
 
@@ -115,7 +115,7 @@ impl Prepared<'_> {
     ) -> Result<Option<Teller>, RunError> {
         let unmeasured = target.describe()?.unmeasured.into_iter();
         let about = Answer {
-            target: self.settings.target.clone(),
+            target: without_password(&self.settings.target),
             pid: std::process::id(),
             unmeasured: unmeasured.map(|(p, c, why)| (p.to_owned(), c.to_owned(), why)).collect(),
             rows: Vec::new(),
@@ -158,7 +158,7 @@ impl Prepared<'_> {
         context: RunContext<'_>,
         plan: &Plan,
     ) -> Result<(), RunError> {
-        let points = plan.points(&self.spec, &self.settings.target);
+        let points = plan.points(&self.spec, &without_password(&self.settings.target));
         let longest = self.load(context, &self.parameters).longest().get();
         for (index, (parameters, step)) in points.iter().enumerate() {
             let left = Nanos(longest * (points.len() - index) as u64);

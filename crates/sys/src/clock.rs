@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use blockstone_base::clock::Clock;
+use blockstone_base::clock::{Clock, ClockOffsets};
 use rustix::thread::ClockId as SleepClock;
 use rustix::time::{ClockId, Timespec};
 
@@ -20,6 +20,12 @@ impl Clock for MonotonicClock {
     fn sleep_until_ns(&self, deadline_ns: u64) {
         sleep_until_ns(deadline_ns);
     }
+
+    fn offsets(&self) -> Option<ClockOffsets> {
+        let ahead = |clock| ahead_ns(clock);
+        let (realtime_ns, boottime_ns) = (ahead(ClockId::Realtime), ahead(ClockId::Boottime));
+        Some(ClockOffsets { realtime_ns, boottime_ns })
+    }
 }
 
 /// Nanoseconds on `CLOCK_MONOTONIC` since boot.
@@ -27,6 +33,20 @@ impl Clock for MonotonicClock {
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// How far `clock` is ahead of the monotonic one: of several readings between two of that clock,
+/// the one between the closest two, because this thread may lose its processor in any.
+fn ahead_ns(clock: ClockId) -> i64 {
+    let read = || {
+        let before_ns = now_ns();
+        let now = rustix::time::clock_gettime(clock);
+        let after_ns = now_ns();
+        let middle_ns = before_ns + (after_ns - before_ns) / 2;
+        let ns = now.tv_sec * 1_000_000_000 + now.tv_nsec;
+        (after_ns - before_ns, ns - middle_ns as i64)
+    };
+    (0..5).map(|_| read()).min().map_or(0, |(_, ahead_ns)| ahead_ns)
 }
 
 /// Sleeps until the clock shows `deadline_ns`; at once when that has passed.
@@ -49,6 +69,16 @@ pub fn sharpen_timers() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_distance_of_clocks_is_that_of_their_readings() {
+        let offsets = MonotonicClock.offsets().unwrap();
+        let boot = rustix::time::clock_gettime(ClockId::Boottime);
+        let boot_ns = boot.tv_sec * 1_000_000_000 + boot.tv_nsec;
+        let late_ns = now_ns() as i64 + offsets.boottime_ns - boot_ns;
+        assert!((-1_000_000..60_000_000_000).contains(&late_ns), "{late_ns}");
+        assert!(offsets.realtime_ns > offsets.boottime_ns, "the epoch was before the boot");
+    }
 
     #[test]
     fn sleeping_ends_at_the_deadline_and_not_before() {

@@ -34,8 +34,10 @@ pub mod fiemap;
 pub mod file;
 #[cfg(feature = "heap")]
 pub mod heap;
+pub mod held;
 pub mod memory;
 mod mounts;
+pub mod peer;
 pub mod perf;
 pub mod proc;
 pub mod process;

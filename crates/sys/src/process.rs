@@ -6,8 +6,22 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
 use blockstone_base::Capability;
+use rustix::fs::Mode;
 
 use crate::usage::CpuUsage;
+
+/// Whether `signal` was ignored when this process began, or is now; `false` if that is unknown.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// From now on only this user may read what this process creates, and its children.
+pub fn keep_private() {
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+}
 
 /// Lets the calling thread run before others: sets its nice value, which is a thread's own on
 /// Linux. A user who may not do that leaves it as it was.

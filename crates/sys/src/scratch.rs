@@ -16,14 +16,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, Stat, flock, fstat,
-    openat, openat2, statat, unlinkat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account;
 use crate::child::User;
+use crate::held::{names_in, open_below};
 
 const RECORD: &str = "blockstone.scratch";
 const RECORD_START: &str = "blockstone scratch directory";
@@ -111,7 +112,7 @@ impl ScratchDir {
             program.map(|path| Ok::<_, io::Error>(Identity::of(&rustix::fs::stat(path)?)));
         let program = program.transpose()?;
         let entry = Entry::of(path)?;
-        rustix::fs::mkdirat(&entry.parent, &entry.name, Mode::from_raw_mode(0o755))?;
+        rustix::fs::mkdirat(&entry.parent, &entry.name, Mode::from_raw_mode(0o700))?;
         let dir = entry.open(DIRECTORY)?;
         let found = fstat(&dir)?;
         let owner = rustix::process::geteuid().as_raw();
@@ -143,14 +144,20 @@ impl ScratchDir {
         Ok(made)
     }
 
-    /// Gives it to the user of a server, and closes it to all others. Fails when the file system
-    /// has no owners.
+    /// Gives it to the user of a server. Fails when the file system has no owners.
     pub fn give_to(&mut self, user: &User) -> io::Result<()> {
-        let (uid, gid) = (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
-        rustix::fs::fchown(&self.dir, Some(uid), Some(gid))?;
-        rustix::fs::fchmod(&self.dir, Mode::from_raw_mode(0o700))?;
+        give(self.dir.as_fd(), user)?;
         self.owner = user.uid;
         Ok(())
+    }
+
+    /// A new file in it that only `user` may read, or this user if there is none.
+    pub fn secret(&self, name: &str, text: &str, user: Option<&User>) -> io::Result<()> {
+        let mut file = self.create_file(name, OFlags::WRONLY, Mode::from_raw_mode(0o600))?;
+        if let Some(user) = user {
+            give(file.as_fd(), user)?;
+        }
+        file.write_all(text.as_bytes())
     }
 
     /// A new file in it, to append to and to read from. The server may have put a link there.
@@ -346,6 +353,11 @@ fn remove_orphan_file(entry: &Entry, patience: Instant) -> io::Result<bool> {
     entry.unlink(Identity::of(&found), AtFlags::empty()).map(|()| true)
 }
 
+fn give(held: BorrowedFd, user: &User) -> io::Result<()> {
+    let (uid, gid) = (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
+    Ok(rustix::fs::fchown(held, Some(uid), Some(gid))?)
+}
+
 fn me() -> u32 {
     rustix::process::geteuid().as_raw()
 }
@@ -375,19 +387,6 @@ fn parse_record(text: &str, inode: u64) -> io::Result<Option<Identity>> {
     parsed().ok_or(io::ErrorKind::InvalidData.into())
 }
 
-fn names_in(dir: BorrowedFd) -> io::Result<Vec<OsString>> {
-    use std::os::unix::ffi::OsStrExt;
-    let mut names = Vec::new();
-    for entry in Dir::read_from(dir)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name != "." && name != ".." {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
-}
-
 /// Removes `name` in `dir`, and below it what lies on the same file system: links are not followed,
 /// mounts are not entered.
 fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Result<()> {
@@ -405,15 +404,6 @@ fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Resu
         remove_at(below.as_fd(), &name, device, depth - 1)?;
     }
     Ok(unlinkat(dir, name, AtFlags::REMOVEDIR)?)
-}
-
-fn open_below(dir: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
-    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-    match openat2(dir, name, DIRECTORY, Mode::empty(), resolve) {
-        // Before Linux 5.6, and in some containers.
-        Err(Errno::NOSYS | Errno::PERM) => Ok(openat(dir, name, DIRECTORY, Mode::empty())?),
-        opened => Ok(opened?),
-    }
 }
 
 #[cfg(test)]

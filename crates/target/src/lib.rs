@@ -44,6 +44,9 @@ pub use blockstone_instance::SCAN_READ_MAX;
 pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
 pub use sql::Member;
 pub use sql::error::SqlError;
+pub use sql::host::without_password;
+pub use sql::patience::hang_up;
+pub use sql::server::SCRATCH;
 pub use target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
     TargetError, TargetSession, unless,

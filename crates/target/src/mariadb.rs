@@ -11,12 +11,14 @@ pub mod counters;
 mod programs;
 mod session;
 
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::account;
+use blockstone_sys::peer::Peer;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
@@ -134,7 +136,19 @@ impl ServerAddress for Address {
         self.local
     }
 
-    fn connect(&self) -> Result<Conn, SqlError> {
+    fn peers(&self) -> Vec<Peer> {
+        if let Some(socket) = self.opts.get_socket() {
+            return Path::new(socket)
+                .file_name()
+                .map(|name| Peer::Local(name.to_owned()))
+                .into_iter()
+                .collect();
+        }
+        let address = self.opts.get_ip_or_hostname().parse::<IpAddr>();
+        address.map(|ip| Peer::Net((ip, self.opts.get_tcp_port()).into())).into_iter().collect()
+    }
+
+    fn dial(&self) -> Result<Conn, SqlError> {
         Conn::new(self.opts.clone()).map_err(|error| {
             let hint = match &error {
                 mysql::Error::MySqlError(said) if said.code == 1045 => {
@@ -157,11 +171,11 @@ impl ServerAddress for Address {
     }
 
     fn data_directory(link: &mut Conn) -> Option<PathBuf> {
-        link.query_first::<String, _>("SELECT @@datadir").ok().flatten().map(PathBuf::from)
+        answer::first::<String>(link, "SELECT @@datadir").ok().flatten().map(PathBuf::from)
     }
 
     fn take(&self, owner: &mut Conn) -> Result<(), SqlError> {
-        let taken = owner.query_first("SELECT GET_LOCK('blockstone', 0)");
+        let taken = answer::first(owner, "SELECT GET_LOCK('blockstone', 0)");
         let taken: Option<u32> = taken.during("take the lock of a run")?;
         if taken == Some(1) {
             return Ok(());
@@ -172,13 +186,14 @@ impl ServerAddress for Address {
     fn found_schema(owner: &mut Conn) -> Result<Option<bool>, SqlError> {
         const LOOK: &str = "look for leftovers of a run";
         let ask = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?";
-        let found: Option<u32> = owner.exec_first(ask, (SCHEMA,)).during(LOOK)?;
+        let found: Option<u32> = answer::executed(owner, ask, (SCHEMA,)).during(LOOK)?;
         if found.is_none() {
             return Ok(None);
         }
         let ask = "SELECT count(*), coalesce(sum(table_name = ?), 0) FROM information_schema.tables
             WHERE table_schema = ?";
-        let known: Option<(u64, u64)> = owner.exec_first(ask, (MARK, SCHEMA)).during(LOOK)?;
+        let known: Option<(u64, u64)> =
+            answer::executed(owner, ask, (MARK, SCHEMA)).during(LOOK)?;
         // Killed between the first two statements, a run leaves an empty schema.
         Ok(known.map(|(tables, marks)| tables == 0 || marks > 0))
     }
@@ -240,7 +255,7 @@ impl Mariadb {
             ],
         );
         let found: Option<(u64, u64, u64, u64)> =
-            link.query_first(text).during(&format!("verify {table}"))?;
+            answer::first(link, &text).during(&format!("verify {table}"))?;
         let (held, neighbours, least, data_bytes) = found.unwrap_or_default();
         let apart = 3 * (least + ROW_BYTES as u64) > self.page_bytes;
         let pages = data_bytes / self.page_bytes;
@@ -276,7 +291,7 @@ impl Database for Mariadb {
             "SELECT THREAD_OS_ID FROM performance_schema.threads
              WHERE PROCESSLIST_ID = CONNECTION_ID()"
         };
-        let thread: Option<u32> = link.query_first(ask).ok().flatten();
+        let thread: Option<u32> = answer::first(&mut link, ask).ok().flatten();
         let member = self.pid.zip(thread).map(|(pid, tid)| Member { pid, thread: Some(tid) });
         Ok(Session { link, member, prepared: Prepared::new(self.texts()) })
     }
@@ -356,7 +371,7 @@ impl Database for Mariadb {
         for (kind, text) in self.texts().first() {
             // A plan does not depend on the keys: the index is forced.
             let text = text.replacen("BETWEEN ? AND ?", "BETWEEN 0 AND 63", 1).replace('?', "''");
-            let explained = link.query_first(format!("EXPLAIN {text}"));
+            let explained = answer::first(&mut link, &format!("EXPLAIN {text}"));
             let row: Option<mysql::Row> = explained.during(&format!("explain the {kind}"))?;
             description.plans.extend(row.map(|row| (kind, plan(&row))));
         }
@@ -410,7 +425,7 @@ fn make_tables(owner: &mut Conn, content: &Content, page_bytes: u64) -> Result<(
 
 /// Whether this server can be used, and is MariaDB.
 fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, SqlError> {
-    let asked = link.query_first("SELECT @@version, @@read_only, @@innodb_page_size");
+    let asked = answer::first(link, "SELECT @@version, @@read_only, @@innodb_page_size");
     let asked: Option<(String, u32, u64)> = asked.during("query its version")?;
     let (version, read_only, page) = asked.unwrap_or_default();
     let unsuitable = |why: String, hint: &str| Err(SqlError::unsuitable(&address.name, why, hint));
@@ -462,7 +477,7 @@ fn plan(row: &mysql::Row) -> String {
 }
 
 impl DriverError for mysql::Error {
-    fn said(&self) -> String {
+    fn words(&self) -> String {
         match self {
             Self::MySqlError(said) => {
                 format!("{} (error {}, SQLSTATE {})", said.message, said.code, said.state)

@@ -33,6 +33,7 @@ pub use address::Address;
 use address::MARK;
 use cluster::Cluster;
 use session::Session;
+use views::value;
 
 const CREATE: &str = include_str!("../sql/postgres/create.sql");
 const INDEX: &str = include_str!("../sql/postgres/index.sql");
@@ -125,7 +126,7 @@ impl Postgres {
         let found = link
             .query_one(&with(VERIFY, &[("table", &table)]), &[])
             .during(&format!("verify {table}"))?;
-        let (held, pages) = (found.get::<_, i64>(0) as u64, found.get::<_, i64>(1) as u64);
+        let (held, pages) = (value::<i64>(&found, 0)? as u64, value::<i64>(&found, 1)? as u64);
         if (held, pages) == (rows, rows) {
             return Ok(());
         }
@@ -256,23 +257,23 @@ fn check(address: &Address, link: &mut Client, spec: &TargetSpec) -> Result<u32,
         has_database_privilege(current_database(), 'CREATE'), current_setting('block_size')::bigint,
         current_setting('server_version'), current_user::text, current_database()::text";
     let row = link.query_one(ASK, &[]).during("query its version")?;
-    let version = row.get::<_, i32>(0) as u32 / 10_000;
+    let version = value::<i32>(&row, 0)? as u32 / 10_000;
     let unsuitable = |why: String, hint: &str| Err(SqlError::unsuitable(&address.name, why, hint));
     if version < VERSION_MIN {
-        let known: String = row.get(4);
+        let known: String = value(&row, 4)?;
         let hint = format!("PostgreSQL {VERSION_MIN} and later are supported");
         return unsuitable(format!("it is version {known}"), &hint);
     }
-    if row.get(1) {
+    if value(&row, 1)? {
         let why = "it is in recovery and takes no writes";
         return unsuitable(why.to_owned(), "name the primary server");
     }
-    if !row.get::<_, bool>(2) {
-        let (user, database): (String, String) = (row.get(5), row.get(6));
+    if !value::<bool>(&row, 2)? {
+        let (user, database): (String, String) = (value(&row, 5)?, value(&row, 6)?);
         let why = format!("{user} may not create a schema in database {database}");
         return unsuitable(why, &format!("GRANT CREATE ON DATABASE {database} TO {user}"));
     }
-    let block = row.get::<_, i64>(3) as u64;
+    let block = value::<i64>(&row, 3)? as u64;
     if block != spec.block.get() {
         let why = format!("its pages are {}", Bytes(block));
         return unsuitable(why, "servers with pages of 8K are supported");
@@ -331,7 +332,7 @@ fn copy_row(key: u64, bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 impl DriverError for postgres::Error {
-    fn said(&self) -> String {
+    fn words(&self) -> String {
         match self.as_db_error() {
             Some(db) => format!("{} (SQLSTATE {})", db.message(), db.code().code()),
             None => address::cause(self),

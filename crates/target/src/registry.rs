@@ -6,6 +6,7 @@ use std::sync::Arc;
 pub use crate::family::{Family, OptionValue, TargetOption};
 pub use crate::spec::Storage;
 use crate::spec::{Kept, TargetSpec};
+use crate::sql::host::without_password;
 use crate::sql::server;
 use crate::sql::target::SqlTarget;
 use crate::target::{Demand, Progress, Target, TargetError};
@@ -127,10 +128,11 @@ fn named(_: &TargetSpec) -> Result<Storage, TargetError> {
 /// The target that `text` names: its name, or its name, a colon and an address.
 pub fn find(text: &str) -> Result<&'static Entry, TargetError> {
     let (name, address) = parts(text);
+    let name = if name == "postgresql" { "postgres" } else { name };
     let known = ALL.iter().find(|entry| entry.name == name);
     known.filter(|entry| address.is_empty() || !entry.address.is_empty()).ok_or_else(|| {
         let known = ALL.iter().map(Entry::form).collect::<Vec<_>>().join(", ");
-        TargetError::Unknown { name: text.to_owned(), known }
+        TargetError::Unknown { name: without_password(text), known }
     })
 }
 

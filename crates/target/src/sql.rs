@@ -9,6 +9,7 @@ pub mod content;
 pub mod error;
 pub mod host;
 pub mod load;
+pub mod patience;
 pub mod private;
 pub mod processes;
 pub mod scratch;

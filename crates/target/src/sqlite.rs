@@ -290,7 +290,7 @@ fn placeholder(index: usize) -> String {
 }
 
 impl DriverError for rusqlite::Error {
-    fn said(&self) -> String {
+    fn words(&self) -> String {
         self.to_string()
     }
 

@@ -173,6 +173,7 @@ fn group(group: Group) -> &'static str {
         Group::LargeRead => "large reads",
         Group::RandomWrite => "random writes",
         Group::Commit => "commits",
+        Group::FlushSlope => "flushes",
         Group::CacheMap => "cache map",
         Group::Matrix => "matrix",
         Group::OpenLoop => "fixed rate",

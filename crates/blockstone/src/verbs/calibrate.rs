@@ -65,7 +65,7 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
             .map(|rate_per_s| OpenLoop { rate_per_s, poisson: args.arrivals == Arrivals::Poisson }),
         link_mb_per_s: args.link_mbps,
         seed: args.seed.unwrap_or_else(recordings::draw_seed),
-        argv: std::env::args().collect(),
+        argv: recordings::command_line(),
         recording: recordings::new_dir("calibrate", out, &global.runs_dir, &[subject.path()])?,
         subject,
     })

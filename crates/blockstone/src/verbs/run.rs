@@ -112,7 +112,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         keep: args.keep,
         accept_loss: instance.accept_loss,
         seed: recordings::draw_seed(),
-        argv: std::env::args().collect(),
+        argv: recordings::command_line(),
         recording: recordings::new_dir("run", args.out.as_deref(), &global.runs_dir, &subjects)?,
         disks,
     })

@@ -1,7 +1,7 @@
 //! `blockstone teardown`: removes the schema that a killed run left in a database server.
 
 use anyhow::{Result, bail};
-use blockstone_target::registry;
+use blockstone_target::{registry, without_password};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -12,29 +12,40 @@ use crate::verb::Verb;
 struct Teardown {
     /// The server, as in `run --target`: `postgres://user@host/db`, `mysql://user@host`
     target: String,
+    /// Drop the schema; name the server here again
+    #[arg(long, value_name = "TARGET")]
+    destroy: Option<String>,
 }
 
 pub const VERB: Verb = Verb {
     name: "teardown",
     about: "Remove what a killed run left behind in a database server",
     options: Teardown::augment_args,
-    run: |options, context| run(&Teardown::from_arg_matches(options)?.target, context.printer),
+    run: |options, context| run(&Teardown::from_arg_matches(options)?, context.printer),
     ..Verb::PLAIN
 };
 
-fn run(target: &str, printer: Printer) -> Result<Exit> {
+fn run(args: &Teardown, printer: Printer) -> Result<Exit> {
+    let target = &args.target;
+    let shown = without_password(target);
     let (_, address) = registry::parts(target);
     let Some(remove) = registry::find(target)?.remove_left.filter(|_| address.starts_with("//"))
     else {
         bail!(
-            "tear down {target}: a run leaves nothing behind there\n\
+            "tear down {shown}: a run leaves nothing behind there\n\
              hint: files of killed runs are removed by the next run in the same directory"
         );
     };
+    if args.destroy.as_ref() != Some(target) {
+        bail!(
+            "tear down {shown}: this drops the schema blockstone and all that is in it\n\
+             hint: name the server twice: blockstone teardown {shown} --destroy {shown}"
+        );
+    }
     if remove(address)? {
-        printer.note(&format!("removed the schema blockstone from {target}"));
+        printer.note(&format!("removed the schema blockstone from {shown}"));
     } else {
-        printer.note(&format!("{target} has no schema blockstone"));
+        printer.note(&format!("{shown} has no schema blockstone"));
     }
     Ok(Exit::Done)
 }

@@ -159,7 +159,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
         bail!("watch process {pid}: no such process\nhint: ps -e lists processes");
     }
     Ok(Settings {
-        argv: std::env::args().collect(),
+        argv: recordings::command_line(),
         interval: args.interval,
         keep: args.duration.map_or(KEEP, |time| Nanos(time.get() + args.interval.get())),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
@@ -211,7 +211,7 @@ fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
     for note in import.notes() {
         printer.note(&format!("warning: {note}"));
     }
-    import.record(&destination(dir)?, &std::env::args().collect::<Vec<_>>())?;
+    import.record(&destination(dir)?, &recordings::command_line())?;
     printer.note(&format!("imported: {}", import.summary()));
     printer.note(&format!("recording: {}", dir.display()));
     Ok(Exit::Done)

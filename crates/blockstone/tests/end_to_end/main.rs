@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 #![allow(clippy::print_stdout, reason = "a test's output is shown when it fails")]
 
+mod attacks;
 mod bad_input;
 mod direct;
 mod flash;

@@ -11,6 +11,7 @@ use blockstone_base::rng::Rng;
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_judge::findings::{CpuCost, Evidence, Findings, Latency, Point};
+use blockstone_judge::flushes::{self, Flush};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{End, Figure, Group, Manifest, Phase, Stop};
 use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS, counters, schema};
@@ -80,12 +81,26 @@ impl Fixture {
         let path = dir.path().join("20261121-205700-calibrate-k3v9qz");
         let mut points = points();
         points.truncate(phases);
+        let end_complete = end == End::Complete;
         let recording = recorded(&points, end).write(&path);
         let summary = summary(&points);
         let verdicts = verdicts(&recording.manifest);
-        let findings = Findings { points, summary, verdicts, drift_ratio: Some(0.013) };
+        let flush_slope = flushes::slope(&flushes()).filter(|_| end_complete);
+        let findings =
+            Findings { points, summary, verdicts, drift_ratio: Some(0.013), flush_slope };
         Self { recording, findings, _dir: dir }
     }
+}
+
+/// Flushes of a volatile cache that writes out 2 GB/s.
+fn flushes() -> Vec<Flush> {
+    let mut rng = Rng::new(7, 25);
+    let rounds = (0..25).flat_map(|_| [0, 64 << 10, 1 << 20, 8 << 20]);
+    let flush = |unflushed_bytes| {
+        let time_ns = 6e5 + unflushed_bytes as f64 / 2.0;
+        Flush { unflushed_bytes, flush_ns: (time_ns * (0.9 + 0.2 * rng.unit())) as u64 }
+    };
+    rounds.map(flush).collect()
 }
 
 /// Start of labels, and for each label its end and the operations a second (of large reads MB/s).

@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
                 between which operations completed at less than half of the window's rate: a \
                 device that stalls delays no tick, so the program did not run. Or more than 10 % \
                 of all ticks of the recording were missed. A pause that the monotonic clock does \
-                not count, such as that of a suspended machine, cannot be seen by it.",
+                not count, such as that of a suspended machine, cannot be seen by it: `clock-step` \
+                sees that.",
     cause: "A hypervisor that paused or migrated the machine, a stopped process (SIGSTOP, a frozen \
             control group), or processors that were taken away for long.",
     next: "See steal time and the kernel log (clocksource, soft lockup) at that time, and measure \

@@ -130,6 +130,11 @@ const CASES: &[(&str, Build, Build)] = &[
     ),
     ("late-start", || open_loop(Ok(200_000_000)), || open_loop(Err(Missing::NotInVersion))),
     ("clock-pause", stopped, Fixture::empty),
+    (
+        "clock-step",
+        || with(|f| f.manifest.clocks[1].boottime_offset_ns += 2_000_000_000),
+        || with(|f| f.manifest.clocks.clear()),
+    ),
     ("cache-suspected", array_cache, || Fixture::healthy().without(&[Group::CacheMap])),
     (
         "file-may-fit-cache",
@@ -179,7 +184,7 @@ const CASES: &[(&str, Build, Build)] = &[
 ];
 
 /// Rules about the file, the devices or the machine, which need no load.
-const ABOUT_THE_PLACE: [&str; 9] = [
+const ABOUT_THE_PLACE: [&str; 10] = [
     "memory-backed",
     "hole",
     "unwritten",
@@ -189,6 +194,7 @@ const ABOUT_THE_PLACE: [&str; 9] = [
     "raid-degraded",
     "multipath-leg",
     "link-trained-down",
+    "clock-step",
 ];
 
 fn with(spoil: impl FnOnce(&mut Fixture)) -> Fixture {

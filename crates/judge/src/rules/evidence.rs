@@ -8,6 +8,7 @@ use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 
 use super::Judgement;
 use crate::findings::Point;
+use crate::flushes::FlushSlope;
 use crate::run::{RunFindings, RunWindow};
 use crate::window::Window;
 
@@ -26,6 +27,8 @@ pub struct Case<'a> {
     pub summary: &'a [(String, Figure)],
     /// How far the reference point moved.
     pub drift_ratio: Option<f64>,
+    /// How long flushes take by what was written before them.
+    pub flush_slope: Option<&'a FlushSlope>,
 }
 
 pub struct RunCase<'a> {

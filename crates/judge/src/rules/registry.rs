@@ -34,6 +34,7 @@ pub const ALL: &[Rule] = &[
     super::generator_bound::RULE,
     super::late_start::RULE,
     super::clock_pause::RULE,
+    super::clock_step::RULE,
     super::cache_suspected::RULE,
     super::file_may_fit_cache::RULE,
     super::network_file_system::RULE,

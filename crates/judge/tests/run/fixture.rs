@@ -261,5 +261,6 @@ fn manifest() -> Manifest {
         ..testing::manifest()
     };
     manifest.target.devices[0].model = Some("QEMU".to_owned());
+    manifest.clocks = [0, 12_000_000_000].map(testing::clocks).into();
     manifest
 }

@@ -126,6 +126,7 @@ const FAILURES: &[(&str, Spoil)] = &[
         run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
         run.set("operation", "select", "late_ns_sum", 6_000_000_000);
     }),
+    ("clock-step", |run| run.manifest.clocks[1].boottime_offset_ns += 2_000_000_000),
     ("cache-suspected", |run| {
         let read = ("event", "session/db file sequential read");
         run.last().read(read, "waits", changing(25, 2_000, 6_000));
@@ -232,6 +233,7 @@ const BLIND: &[(&str, Spoil)] = &[
         run.manifest.settings.insert("rate_per_s".into(), 1_500.into());
         run.remove("operation");
     }),
+    ("clock-step", |run| run.manifest.clocks.clear()),
     ("cache-suspected", |run| run.remove("event")),
     ("network-file-system", |run| run.manifest.target.devices.clear()),
     ("raid-degraded", |run| run.manifest.target.devices[0].kind = DeviceKind::Raid),

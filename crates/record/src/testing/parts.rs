@@ -9,8 +9,8 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::stats::Estimate;
 
 use crate::manifest::{
-    ColumnInfo, DataSample, End, FORMAT, Figure, FileEvidence, Group, Manifest, NamedCapability,
-    Phase, ProbeInfo, Stop,
+    ClockReading, ColumnInfo, DataSample, End, FORMAT, Figure, FileEvidence, Group, Manifest,
+    NamedCapability, Phase, ProbeInfo, Stop,
 };
 
 /// Bytes of the test file.
@@ -87,6 +87,7 @@ pub fn manifest() -> Manifest {
         data_files: Vec::new(),
         capabilities: vec![capability("direct-io", Capability::Full)],
         phases: Vec::new(),
+        clocks: Vec::new(),
         probes: Vec::new(),
         summary: [].into(),
         imported: None,
@@ -162,6 +163,11 @@ pub fn file(path: &str, size_bytes: u64) -> FileEvidence {
             duplicate_bytes: 0,
         }),
     }
+}
+
+/// Clocks that keep their distance.
+pub fn clocks(t_ns: u64) -> ClockReading {
+    ClockReading { t_ns, realtime_offset_ns: 1_795_000_000_000_000_000, boottime_offset_ns: 0 }
 }
 
 pub fn capability(name: &str, capability: Capability) -> NamedCapability {

@@ -93,6 +93,7 @@ fn a_disk_that_does_not_keep_renames_in_order_is_told_from_one_that_does() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path();
     let disk = FaultyDisk::default();
+    crate::disk::Disk::create_dir(&disk, dir).unwrap();
     std::fs::write(dir.join("segment"), "rows").unwrap();
     let mut output = crate::disk::Disk::create(&disk, &dir.join("new")).unwrap();
     output.write_all(b"rows").unwrap();

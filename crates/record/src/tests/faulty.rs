@@ -6,11 +6,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use blockstone_sys::held::HeldDir;
+
 use crate::disk::{Disk, Output, System, parent};
 
 /// Clones share one fate.
 #[derive(Clone, Default)]
-pub(crate) struct FaultyDisk(Arc<Mutex<State>>);
+pub(crate) struct FaultyDisk(Arc<(Mutex<State>, System)>);
 
 #[derive(Default)]
 struct State {
@@ -72,7 +74,7 @@ impl FaultyDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+        self.0.0.lock().unwrap()
     }
 
     fn step(&self) -> io::Result<MutexGuard<'_, State>> {
@@ -90,12 +92,12 @@ impl Disk for FaultyDisk {
         let mut state = self.step()?;
         let is_new = |dir: &&Path| !dir.exists();
         state.new_dirs.extend(path.ancestors().take_while(is_new).map(Path::to_owned));
-        System.create_dir(path)
+        self.0.1.create_dir(path)
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn Output>> {
         self.step()?.unsynced.insert(path.to_owned());
-        let inner = System.create(path)?;
+        let inner = self.0.1.create(path)?;
         Ok(Box::new(FaultyOutput { disk: self.clone(), path: path.to_owned(), inner }))
     }
 
@@ -105,12 +107,16 @@ impl Disk for FaultyDisk {
             state.unsynced.insert(to.to_owned());
         }
         state.renamed.push((to.to_owned(), fs::read(to).ok()));
-        System.rename(from, to)
+        self.0.1.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.step()?.unsynced.remove(path);
-        System.remove(path)
+        self.0.1.remove(path)
+    }
+
+    fn held(&self) -> io::Result<&HeldDir> {
+        self.0.1.held()
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {

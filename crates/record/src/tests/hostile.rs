@@ -63,7 +63,7 @@ fn with_histograms(
     *table.columns.last_mut().unwrap() = Data::Bytes(encodings);
     let files = TableFiles::plain(dir, "r1", HISTOGRAMS);
     fs::remove_file(files.compacted()).unwrap();
-    files.write_segment(&System, 1, &table, &Vec::new()).unwrap();
+    files.write_segment(&System::hold(dir).unwrap(), 1, &table, &Vec::new()).unwrap();
     fs::rename(files.segment(1), files.compacted()).unwrap();
     Recording::open(dir)
 }

@@ -13,7 +13,7 @@ use crate::chart::Form;
 use crate::format;
 use crate::report::{Block, Card, Detail, Report, Section, Tone};
 use columns::{Columns, sparkline, visible_width, wrap};
-pub use paint::Style;
+pub use paint::{Style, visible};
 
 /// Widest a sparkline gets.
 const SPARKLINE: usize = 50;

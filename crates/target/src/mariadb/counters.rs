@@ -67,7 +67,7 @@ impl Counters {
 
     fn sample_waits(&mut self) -> Result<Vec<Reading>, SqlError> {
         let Some(waits) = &mut self.waits else { return Ok(Vec::new()) };
-        let waiting = self.link.query::<(String, String, u64), _>(WAITS);
+        let waiting = answer::rows::<(String, String, u64)>(&mut self.link, WAITS);
         Ok(waits.add(waiting.during("sample waits")?))
     }
 }
@@ -116,11 +116,11 @@ impl Watcher for Counters {
 }
 
 fn knows_waits(link: &mut Conn) -> bool {
-    link.query_first::<u32, _>(KNOWS_WAITS).ok().flatten().is_some_and(|count| count > 0)
+    answer::first::<u32>(link, KNOWS_WAITS).ok().flatten().is_some_and(|count| count > 0)
 }
 
 fn status(link: &mut Conn) -> Result<HashMap<String, u64>, SqlError> {
-    let rows = link.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'");
+    let rows = answer::rows::<(String, String)>(link, "SHOW GLOBAL STATUS LIKE 'Innodb%'");
     let rows = rows.during("read the counters")?;
     let numbers = rows.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?)));
     Ok(numbers.collect())
@@ -134,7 +134,7 @@ pub fn settings(link: &mut Conn) -> Result<Vec<(String, String)>, SqlError> {
 
 /// Version, settings, and what this version does not count.
 pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
-    let version: Option<String> = link.query_first("SELECT @@version").during(READ_SETTINGS)?;
+    let version: Option<String> = answer::first(link, "SELECT @@version").during(READ_SETTINGS)?;
     let version = version.unwrap_or_default();
     let product = if product(&version).0 { "MariaDB" } else { "MySQL" };
     let settings = settings(link)?;
@@ -155,7 +155,7 @@ pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
 
 /// The files of `tables`, on this machine, if each has one of its own.
 pub fn files(link: &mut Conn, tables: impl Iterator<Item = String>) -> Vec<PathBuf> {
-    let directory: Option<String> = link.query_first("SELECT @@datadir").ok().flatten();
+    let directory: Option<String> = answer::first(link, "SELECT @@datadir").ok().flatten();
     let Some(directory) = directory.map(PathBuf::from) else { return Vec::new() };
     tables.map(|table| directory.join(format!("{}.ibd", table.replace('.', "/")))).collect()
 }
@@ -189,14 +189,14 @@ fn write_out_slowly(link: &mut Conn) -> Result<(), SqlError> {
     const PATIENCE: Duration = Duration::from_mins(1);
     const FLUSH: &str = "flush the loaded data";
     let before: Option<String> =
-        link.query_first("SELECT @@innodb_max_dirty_pages_pct").during(FLUSH)?;
+        answer::first(link, "SELECT @@innodb_max_dirty_pages_pct").during(FLUSH)?;
     let before = before.unwrap_or_default();
     if link.query_drop("SET GLOBAL innodb_max_dirty_pages_pct = 0").is_err() {
         return Ok(()); // Only some users may.
     }
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
-        let dirty: Option<(String, u64)> = link.query_first(DIRTY).during(FLUSH)?;
+        let dirty: Option<(String, u64)> = answer::first(link, DIRTY).during(FLUSH)?;
         if dirty.is_none_or(|(_, pages)| pages < 64) {
             break;
         }

@@ -68,11 +68,15 @@ impl Recipe for Programs {
         command.args(["--skip-test-db", "--skip-name-resolve", page.as_str()]);
         command.arg(format!("--datadir={}", data.display()));
         home.run(&mut command, "make a MariaDB server")?;
+        // Read before the first connection is accepted.
+        let password = format!("ALTER USER root@localhost IDENTIFIED BY '{}';\n", home.password());
+        let init = home.secret("password.sql", &password)?;
         let mut command = Command::new(&self.daemon);
         command.args(["--no-defaults", "--skip-networking", page.as_str()]);
         // Relative to the data directory: an address of a socket must be short.
         command.arg(format!("--socket=../{SOCKET}"));
         command.arg(format!("--datadir={}", data.display()));
+        command.arg(format!("--init-file={}", init.display()));
         command.arg(format!("--innodb-buffer-pool-size={}", spec.cache.get()));
         command.arg(format!("--max-connections={}", spec.sessions + MORE_CONNECTIONS));
         command.args(WAITS_SAMPLED);
@@ -84,7 +88,8 @@ impl Recipe for Programs {
 
     fn address(home: &Home) -> Address {
         let socket = format!("{}/{SOCKET}", home.short());
-        let opts = OptsBuilder::new().user(Some("root")).socket(Some(socket));
+        let opts =
+            OptsBuilder::new().user(Some("root")).pass(Some(home.password())).socket(Some(socket));
         let name = format!("mariadb:{SCRATCH}");
         Address { name, opts: usual(opts).into(), local: true }
     }

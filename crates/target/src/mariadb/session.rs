@@ -3,6 +3,7 @@
 use mysql::prelude::Queryable;
 use mysql::{Conn, Statement, Value};
 
+use super::answer;
 use crate::sql::content::Change;
 use crate::sql::error::{During, SqlError};
 use crate::sql::{Kind, Link, Member, Prepared, Trouble};
@@ -19,7 +20,8 @@ impl Session {
     }
 
     fn count(&mut self, statement: &Statement, keys: Vec<Value>) -> Result<u64, Trouble> {
-        let counted: Option<u64> = self.link.exec_first(statement, keys).attempting("select")?;
+        let counted: Option<u64> =
+            answer::executed(&mut self.link, statement, keys).attempting("select")?;
         Ok(counted.unwrap_or_default())
     }
 }

@@ -40,7 +40,7 @@ const SESSIONS: &str = "SELECT TID AS blockstone_watch, 'one_connection', ID
 
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let address = Address::parse(rest)?.named(APPLICATION);
-    let link = Link::open(&address)?;
+    let link = address.within_limit(|| Link::open(&address))?;
     Ok(Box::new(Mariadb {
         address,
         link,
@@ -182,7 +182,7 @@ impl Monitor for Mariadb {
     }
 
     fn reconnect(&mut self) -> Result<(), SqlError> {
-        self.link = Link::open(&self.address)?;
+        self.link = self.address.within_limit(|| Link::open(&self.address))?;
         self.status.reconnected();
         self.counted.reconnected();
         self.sample = Sample::default();

@@ -45,11 +45,18 @@ const HAND_OVER: &Forms = &[(15, "SELECT pg_stat_force_next_flush()")];
 
 const UNTIMED: &str = "track_io_timing is off";
 
+fn connect(address: &Address) -> Result<(Link, Queries), SqlError> {
+    address.within_limit(|| {
+        let mut link = Link::open(address)?;
+        let queries = Queries::new(&mut link)?;
+        Ok((link, queries))
+    })
+}
+
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let mut address = Address::parse(rest)?;
     address.config.application_name(APPLICATION);
-    let mut link = Link::open(&address)?;
-    let queries = Queries::new(&mut link)?;
+    let (link, queries) = connect(&address)?;
     Ok(Box::new(Postgres {
         address,
         link,
@@ -270,8 +277,8 @@ impl Monitor for Postgres {
     }
 
     fn reconnect(&mut self) -> Result<(), SqlError> {
-        let mut link = Link::open(&self.address)?;
-        self.queries = Queries::new(&mut link)?;
+        let (mut link, queries) = connect(&self.address)?;
+        self.queries = queries;
         std::mem::swap(&mut link.own, &mut self.link.own);
         link.own.reconnected();
         self.link = link;

@@ -6,18 +6,24 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use blockstone_sys::peer::Peer;
 use postgres::config::{Host, SslMode};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
+use super::views::value;
 use crate::sql::error::{DriverError, During, SCHEMA, SqlError};
 use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
 
 /// The comment by which a schema is known as a run's.
 pub const MARK: &str = "made by blockstone run; may be removed";
+/// Whoever may create a function in a schema that is searched could have it called by a superuser
+/// who means the server's own of that name.
+const OWN_NAMES_ONLY: &str = "SET search_path = pg_catalog, pg_temp";
 /// Held by a run for as long as it lives.
 const LOCK: i64 = 0x626c_6f63_6b73_746f;
 
+const PORT: u16 = 5432;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the network may be silent before a connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -105,7 +111,20 @@ impl ServerAddress for Address {
         self.local
     }
 
-    fn connect(&self) -> Result<Client, SqlError> {
+    fn peers(&self) -> Vec<Peer> {
+        let port = |at: usize| {
+            let ports = self.config.get_ports();
+            ports.get(at).or(ports.first()).copied().unwrap_or(PORT)
+        };
+        let hosts = self.config.get_hosts().iter().enumerate();
+        let local = hosts.filter(|(_, host)| matches!(host, Host::Unix(_)));
+        let local = local.map(|(at, _)| Peer::Local(format!(".s.PGSQL.{}", port(at)).into()));
+        let addresses = self.config.get_hostaddrs().iter().enumerate();
+        let net = addresses.map(|(at, address)| Peer::Net((*address, port(at)).into()));
+        local.chain(net).collect()
+    }
+
+    fn dial(&self) -> Result<Client, SqlError> {
         const OTHERWISE: &str = "check that the server is running and listens there; see \
                                  listen_addresses and port";
         let hints = [
@@ -127,7 +146,11 @@ impl ServerAddress for Address {
                 "the server starts, stops or recovers; wait until it is ready",
             ),
         ];
-        self.config.connect(NoTls).map_err(|error| {
+        let connected = self.config.connect(NoTls).and_then(|mut client| {
+            client.batch_execute(OWN_NAMES_ONLY)?;
+            Ok(client)
+        });
+        connected.map_err(|error| {
             let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
             let (why, hint) = match known {
                 Some((_, hint)) => (error.said(), hint),
@@ -148,7 +171,7 @@ impl ServerAddress for Address {
 
     fn take(&self, owner: &mut Client) -> Result<(), SqlError> {
         let taken = owner.query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK]);
-        if taken.during("take the lock of a run")?.get(0) {
+        if value(&taken.during("take the lock of a run")?, 0)? {
             return Ok(());
         }
         let hint = "wait for its end, or name another database";
@@ -159,12 +182,18 @@ impl ServerAddress for Address {
         const ASK: &str = "SELECT coalesce(obj_description(oid, 'pg_namespace'), '')
             FROM pg_namespace WHERE nspname = $1";
         let found = owner.query_opt(ASK, &[&SCHEMA]).during("look for leftovers of a run")?;
-        Ok(found.map(|row| row.get::<_, String>(0) == MARK))
+        found.map(|row| Ok(value::<String>(&row, 0)? == MARK)).transpose()
     }
 
     fn drop_schema(owner: &mut Client) -> Result<(), SqlError> {
-        let drop = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
-        owner.batch_execute(&drop).during("remove the schema blockstone")
+        const TABLES: &str = "SELECT coalesce('DROP TABLE ' || string_agg(
+                format('%I.%I', schemaname, tablename), ', ') || ';', '')
+            FROM pg_tables WHERE schemaname = $1";
+        const WHAT: &str = "remove the schema blockstone";
+        let tables: String = value(&owner.query_one(TABLES, &[&SCHEMA]).during(WHAT)?, 0)?;
+        // Without CASCADE: a view that somebody made of them is not ours to drop.
+        let drop = format!("BEGIN; {tables} DROP SCHEMA IF EXISTS {SCHEMA}; COMMIT");
+        owner.batch_execute(&drop).during(WHAT)
     }
 }
 

@@ -44,13 +44,14 @@ impl Recipe for Cluster {
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
         let data = home.path().join("data");
         let mut command = Command::new(&self.initdb);
-        command.args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
+        command.args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
         command.arg(format!("--username={NAME}")).arg("--pgdata").arg(&data);
+        command.arg("--pwfile").arg(home.secret("password", home.password())?);
         home.run(&mut command, "make a cluster")?;
         let mut command = Command::new(&self.postgres);
         command.arg("-D").arg(&data).args(["-c", "listen_addresses="]);
         // Relative to the data directory: an address of a socket must be short.
-        command.args(["-c", "unix_socket_directories=.."]);
+        command.args(["-c", "unix_socket_directories=..", "-c", "unix_socket_permissions=0700"]);
         let connections = spec.sessions + MORE_CONNECTIONS;
         for (name, value) in [
             ("shared_buffers", format!("{}kB", (spec.cache.get() / 1024).max(128))),
@@ -66,7 +67,8 @@ impl Recipe for Cluster {
 
     fn address(home: &Home) -> Address {
         let mut config = Config::new();
-        config.host_path(home.short()).user(NAME).dbname("postgres").application_name("blockstone");
+        config.host_path(home.short()).user(NAME).password(home.password());
+        config.dbname("postgres").application_name("blockstone");
         Address { name: format!("postgres:{SCRATCH}"), config, local: true }
     }
 }

@@ -8,6 +8,7 @@ use postgres::{Client, Row, Statement};
 
 use super::views::{
     CHECKPOINTS, Forms, WAL, form, identity, old_transfers, postmaster, processes, statistics,
+    value,
 };
 use crate::sql::error::{During, SqlError};
 use crate::sql::processes::{Processes, SESSION};
@@ -117,7 +118,9 @@ impl Watcher for Counters {
         match io.first() {
             Some(io) => {
                 let rows = self.link.query(io, &[]).during("read pg_stat_io")?;
-                seen.readings.extend(rows.iter().map(transfers));
+                for row in &rows {
+                    seen.readings.push(transfers(row)?);
+                }
             }
             None => seen.readings.extend(old_transfers(&seen.statistics, BLOCK_BYTES)),
         }
@@ -132,17 +135,19 @@ impl Watcher for Counters {
 
 /// A row of `pg_stat_io`. Times are there only if the server takes them: none of I/O that happened
 /// is no time.
-fn transfers(row: &Row) -> Reading {
-    let count = |index: usize| row.get::<_, Option<i64>>(index).map(|value| value as u64);
+fn transfers(row: &Row) -> Result<Reading, SqlError> {
+    let count =
+        |index: usize| Ok::<_, SqlError>(value::<Option<i64>>(row, index)?.map(|it| it as u64));
     let ns = |index: usize, ios: Option<u64>| {
-        let ms = row.get::<_, Option<f64>>(index)?;
-        (ms > 0.0 || ios == Some(0)).then_some((ms * 1e6) as u64)
+        let ms = value::<Option<f64>>(row, index)?;
+        let is_time = |ms: &f64| *ms > 0.0 || ios == Some(0);
+        Ok::<_, SqlError>(ms.filter(is_time).map(|ms| (ms * 1e6) as u64))
     };
-    let (reads, writes) = (count(1), count(4));
-    let values = [reads, count(2), ns(3, reads), writes, count(5), ns(6, writes)];
-    let backend: String = row.get(0);
+    let (reads, writes) = (count(1)?, count(4)?);
+    let values = [reads, count(2)?, ns(3, reads)?, writes, count(5)?, ns(6, writes)?];
+    let backend: String = value(row, 0)?;
     let object = if backend == "client backend" { SESSION.to_owned() } else { backend };
-    Reading { probe: ROLE.probe, object, cells: values.map(Cell::from).into() }
+    Ok(Reading { probe: ROLE.probe, object, cells: values.map(Cell::from).into() })
 }
 
 /// Version, settings, and what this version does not count.

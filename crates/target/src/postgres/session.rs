@@ -3,6 +3,7 @@
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
 
+use super::views::value;
 use crate::sql::content::Change;
 use crate::sql::error::{During, SqlError};
 use crate::sql::{Kind, Link, Member, Prepared, Trouble};
@@ -31,7 +32,7 @@ impl Link for Session {
         let select = self.prepared(Kind::Select, schema)?;
         let (first, last) = (first_key as i64, first_key as i64 + i64::from(rows) - 1);
         let row = self.link.query_one(&select, &[&first, &last]).attempting("select")?;
-        Ok(row.get::<_, i64>(0) as u64)
+        Ok(value::<i64>(&row, 0)? as u64)
     }
 
     fn update(
@@ -61,7 +62,7 @@ impl Link for Session {
     fn scan(&mut self, schema: u32) -> Result<u64, Trouble> {
         let scan = self.prepared(Kind::Scan, schema)?;
         let row = self.link.query_one(&scan, &[]).attempting("scan")?;
-        Ok(row.get::<_, i64>(0) as u64)
+        Ok(value::<i64>(&row, 0)? as u64)
     }
 
     fn hand_over_counts(&mut self) -> Result<(), SqlError> {

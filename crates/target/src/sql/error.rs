@@ -16,6 +16,11 @@ pub enum SqlError {
     },
     #[error("connect to {server}: {why}\nhint: {hint}")]
     Connect { server: String, why: String, hint: String },
+    #[error(
+        "use {server}: it accepted the connection and did not answer within {seconds} s\n\
+         hint: check that what listens there is the database, and whether it is overloaded"
+    )]
+    Silent { server: String, seconds: u64 },
     #[error("use {server}: {why}\nhint: {hint}")]
     Unsuitable { server: String, why: String, hint: String },
     #[error("{what}: {why}\nhint: {hint}")]
@@ -47,10 +52,21 @@ impl From<SqlError> for Trouble {
     }
 }
 
+const SAID_CHARS: usize = 500;
+
 /// An error of a database's driver.
 pub trait DriverError {
-    /// What the database or the system said, with its code.
-    fn said(&self) -> String;
+    /// What the database or the system said, with its code, however long it is.
+    fn words(&self) -> String;
+
+    /// What it said, as long as a reader wants to see it.
+    fn said(&self) -> String {
+        let words = self.words();
+        match words.char_indices().nth(SAID_CHARS) {
+            Some((end, _)) => format!("{}…", &words[..end]),
+            None => words,
+        }
+    }
 
     /// What helps when a statement failed with it.
     fn hint(&self) -> &'static str;
@@ -102,8 +118,8 @@ impl SqlError {
     pub fn not_ours(server: &str) -> Self {
         Self::unsuitable(
             server,
-            format!("it has a schema {SCHEMA} that this run did not make"),
-            format!("`blockstone teardown {server}` removes it with all that is in it"),
+            format!("it has a schema {SCHEMA} that no run made"),
+            format!("rename or drop {SCHEMA} if nobody needs it, or name another database"),
         )
     }
 
@@ -114,7 +130,10 @@ impl SqlError {
         Self::unsuitable(
             server,
             format!("the schema {SCHEMA} could not be removed: {why}"),
-            format!("once it is back, `blockstone teardown {server}` or the next run removes it"),
+            format!(
+                "once it is back, the next run or `blockstone teardown {server} --destroy \
+                 {server}` removes it"
+            ),
         )
     }
 }

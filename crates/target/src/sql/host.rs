@@ -3,7 +3,10 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use blockstone_sys::peer::Peer;
+
 use super::error::SqlError;
+use super::patience;
 
 /// Where a server is, and what a run does there before and after its work.
 pub trait ServerAddress: Clone + Send + Sync + 'static {
@@ -15,10 +18,23 @@ pub trait ServerAddress: Clone + Send + Sync + 'static {
     /// For messages; without the password.
     fn name(&self) -> &str;
 
+    /// Where its connections lead.
+    fn peers(&self) -> Vec<Peer>;
+
     /// Whether it can only be on this machine.
     fn is_local(&self) -> bool;
 
-    fn connect(&self) -> Result<Self::Connection, SqlError>;
+    /// Connects and authenticates, however long the server takes.
+    fn dial(&self) -> Result<Self::Connection, SqlError>;
+
+    fn connect(&self) -> Result<Self::Connection, SqlError> {
+        self.within_limit(|| self.dial())
+    }
+
+    /// Does what a server answers at once, or ends the connections to it.
+    fn within_limit<T>(&self, work: impl FnOnce() -> Result<T, SqlError>) -> Result<T, SqlError> {
+        patience::within(patience::ANSWER, self.name(), &self.peers(), work)
+    }
 
     /// Where its data are; none where this user may not know.
     fn data_directory(link: &mut Self::Connection) -> Option<PathBuf>;
@@ -64,16 +80,34 @@ fn listed(hosts: &str, name: &str) -> Option<IpAddr> {
     all.iter().find(|address| address.is_ipv4()).or(all.first()).copied()
 }
 
-/// `text` with what stands between `user:` and `@` left out.
+/// `text`, an address or a part of a command line, without the passwords in it.
 pub fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("//") else { return text.to_owned() };
-    match rest.rsplit_once('@') {
-        Some((who, place)) => {
-            let user = who.split(':').next().unwrap_or_default();
-            format!("{scheme}//{user}@{place}")
-        }
-        None => text.to_owned(),
+    let text = without_parameter(text);
+    let Some(at) = text.rfind('@') else { return text };
+    let before = &text[..at];
+    let start = before.find("//").map(|slashes| slashes + 2);
+    let start = start.or_else(|| before.find(':').map(|colon| colon + 1)).unwrap_or(0);
+    match before[start..].find(':') {
+        Some(colon) => format!("{}{}", &text[..start + colon], &text[at..]),
+        None => text,
     }
+}
+
+/// Puts an asterisk in place of the value of each parameter whose name ends in `password`.
+fn without_parameter(text: &str) -> String {
+    const NAME: &str = "password=";
+    let lower = text.to_ascii_lowercase();
+    let mut shown = String::with_capacity(text.len());
+    let mut from = 0;
+    while let Some(found) = lower[from..].find(NAME) {
+        let value = from + found + NAME.len();
+        let end = text[value..].find(['&', ' ']).map_or(text.len(), |len| value + len);
+        shown.push_str(&text[from..value]);
+        shown.push('*');
+        from = end;
+    }
+    shown.push_str(&text[from..]);
+    shown
 }
 
 #[cfg(test)]
@@ -85,6 +119,18 @@ mod tests {
         assert_eq!(without_password("postgres://a:s@cret@h/d"), "postgres://a@h/d");
         assert_eq!(without_password("postgres://a@h/d"), "postgres://a@h/d");
         assert_eq!(without_password("postgres:scratch"), "postgres:scratch");
+        for (text, shown) in [
+            ("postgresql://u:pw@h", "postgresql://u@h"),
+            ("oracle:u:pw@h", "oracle:u@h"),
+            ("--db=mysql://u:p:w@h/", "--db=mysql://u@h/"),
+            ("postgres://h/d?password=p%20w&user=u", "postgres://h/d?password=*&user=u"),
+            ("postgres://u@h/d?user=x&sslPassword=pw", "postgres://u@h/d?user=x&sslPassword=*"),
+            ("host=h password=pw dbname=d", "host=h password=* dbname=d"),
+            ("/data/a:b", "/data/a:b"),
+            ("/data/a@b", "/data/a@b"),
+        ] {
+            assert_eq!(without_password(text), shown);
+        }
     }
 
     #[test]

@@ -2,11 +2,13 @@
 //! privileges, gone with the run, however it ends.
 
 use std::fs;
+
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use blockstone_sys::child::{self, Signal, User};
 use blockstone_sys::scratch::{Log, ScratchDir};
@@ -17,6 +19,7 @@ use super::error::SqlError;
 const START: Duration = Duration::from_mins(1);
 const STOP: Duration = Duration::from_secs(10);
 const LOG: &str = "server.log";
+const URANDOM: &str = "/dev/urandom";
 const LOG_LINES: usize = 3;
 
 /// Makes and locks the directory `place`, in which `program` will work. A process that finds its
@@ -35,6 +38,8 @@ pub struct Home {
     path: PathBuf,
     directory: ScratchDir,
     user: Option<User>,
+    /// Of the server's administrator.
+    password: String,
 }
 
 impl Home {
@@ -48,6 +53,12 @@ impl Home {
         if let Some(user) = &user {
             check_way(&parent, user)?;
         }
+        let password = password().map_err(|source| SqlError::File {
+            what: "read random numbers from",
+            path: URANDOM.into(),
+            source,
+            hint: "check that the device is there",
+        })?;
         let mut directory = directory(&path, Some(program))?;
         if let Some(user) = &user {
             directory.give_to(user).map_err(|source| {
@@ -56,7 +67,24 @@ impl Home {
                 SqlError::File { what: "give away", path: path.clone(), source, hint }
             })?;
         }
-        Ok(Self { path, directory, user })
+        Ok(Self { path, directory, user, password })
+    }
+
+    pub fn password(&self) -> &str {
+        &self.password
+    }
+
+    /// A new file in it that only the server may read.
+    pub fn secret(&self, name: &str, text: &str) -> Result<PathBuf, SqlError> {
+        let path = self.path.join(name);
+        let made = self.directory.secret(name, text, self.user.as_ref());
+        made.map_err(|source| SqlError::File {
+            what: "create",
+            path: path.clone(),
+            source,
+            hint: "check the free space of the file system",
+        })?;
+        Ok(path)
     }
 
     pub fn path(&self) -> &Path {
@@ -257,6 +285,13 @@ fn check_way(dir: &Path, user: &User) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// 128 random bits in hexadecimal digits.
+fn password() -> io::Result<String> {
+    let mut bits = [0; 16];
+    fs::File::open(URANDOM)?.read_exact(&mut bits)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bits)))
 }
 
 fn program(command: &Command) -> String {

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::content::Content;
 use super::error::SqlError;
 use super::host::{ServerAddress, without_password};
+use super::patience;
 use super::private::{PrivateServer, Recipe};
 use super::removed_left;
 use crate::family::Family;
@@ -23,7 +24,8 @@ pub fn storage<A: ServerAddress>(spec: &TargetSpec) -> Result<Storage, TargetErr
         return Ok(Storage::Named);
     }
     let address = A::parse(&spec.address)?;
-    let directory = A::data_directory(&mut address.connect()?);
+    let mut link = address.connect()?;
+    let directory = address.within_limit(|| Ok(A::data_directory(&mut link)))?;
     Ok(Storage::Served(directory.filter(|dir| address.is_local() && dir.is_dir())))
 }
 
@@ -49,16 +51,20 @@ pub fn demand(
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
 }
 
-/// Removes the schema that a run left on the server; says whether there was one.
+/// Removes the schema that a run left on the server; says whether there was one. Fails when there
+/// is one that no run made.
 pub fn remove_left<A: ServerAddress>(address: &str) -> Result<bool, TargetError> {
     let address = A::parse(address)?;
     let mut owner = address.connect()?;
-    address.take(&mut owner)?;
-    let found = A::found_schema(&mut owner)?.is_some();
-    if found {
-        A::drop_schema(&mut owner)?;
+    let found = address.within_limit(|| {
+        address.take(&mut owner)?;
+        A::found_schema(&mut owner)
+    })?;
+    match found {
+        None => Ok(false),
+        Some(true) => Ok(A::drop_schema(&mut owner).map(|()| true)?),
+        Some(false) => Err(SqlError::not_ours(address.name()).into()),
     }
-    Ok(found)
 }
 
 /// What a run has on a server until it is torn down: the lock, the schema, and the server itself
@@ -95,10 +101,13 @@ impl<A: ServerAddress> Owned<A> {
             None => A::parse(&spec.address)?,
         };
         let mut owner = address.connect()?;
-        let checked = check(&address, &mut owner)?;
-        address.take(&mut owner)?;
+        let (checked, found) = address.within_limit(|| {
+            let checked = check(&address, &mut owner)?;
+            address.take(&mut owner)?;
+            Ok((checked, A::found_schema(&mut owner)?))
+        })?;
         let mut notes = Vec::new();
-        match A::found_schema(&mut owner)? {
+        match found {
             None => {}
             Some(true) => {
                 A::drop_schema(&mut owner)?;
@@ -129,11 +138,13 @@ impl<A: ServerAddress> Owned<A> {
             return Ok(());
         }
         let Some(mut owner) = owner else { return Ok(()) };
-        if A::drop_schema(&mut owner).is_ok() {
-            return Ok(());
-        }
-        // The server may have come back since.
-        let again = self.address.connect().and_then(|mut owner| A::drop_schema(&mut owner));
-        again.map_err(|error| SqlError::remains(self.address.name(), &error))
+        patience::removing(|| {
+            if A::drop_schema(&mut owner).is_ok() {
+                return Ok(());
+            }
+            // The server may have come back since.
+            let again = self.address.connect().and_then(|mut owner| A::drop_schema(&mut owner));
+            again.map_err(|error| SqlError::remains(self.address.name(), &error))
+        })
     }
 }

@@ -38,7 +38,7 @@ enum Must {
 type Measure = fn(&Product<'_>) -> Result<Value>;
 
 /// Rules about other programs on the machine.
-const SURROUNDINGS: [&str; 7] = [
+const SURROUNDINGS: [&str; 8] = [
     "unsteady",
     "noisy-neighbour",
     "run-queue-delay",
@@ -46,6 +46,7 @@ const SURROUNDINGS: [&str; 7] = [
     "late-start",
     "maintenance",
     "clock-pause",
+    "clock-step",
 ];
 
 const COLUMNS: &[Column] = &[

@@ -7,6 +7,7 @@ mod tables;
 use anyhow::Result;
 use blockstone_base::table::Measure;
 use blockstone_judge::findings::{Findings, Point};
+use blockstone_judge::flushes::FlushSlope;
 use blockstone_judge::summary::{ABOUT, NAMES};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
@@ -60,6 +61,8 @@ pub struct CalibrateDocument<'a> {
     points: &'a [Point],
     /// How far the reference point moved: (greatest − least) ÷ mean of its windows.
     drift_ratio: Option<f64>,
+    /// How long flushes take by what was written before them; null where that was not measured.
+    flush_slope: Option<&'a FlushSlope>,
     /// The file that was read and written.
     file: Option<&'a FileEvidence>,
 }
@@ -75,6 +78,7 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
             common: document::common(recording, &NAMES, &findings.summary, &findings.verdicts),
             points: &findings.points,
             drift_ratio: findings.drift_ratio,
+            flush_slope: findings.flush_slope.as_ref(),
             file: manifest.file.as_ref(),
         }),
         ..recorded::report("calibrate", recording, &findings.summary, &findings.verdicts)
@@ -129,7 +133,8 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
             .with(tables::more_committers(manifest, findings)),
         page("writes", "Writes and commits", "A commit is a write and its flush, timed as one.")
             .with(charts::writes(manifest, findings))
-            .with([tables::committers(manifest, findings)]),
+            .with([tables::committers(manifest, findings)])
+            .with(findings.flush_slope.as_ref().map(tables::flushes)),
         page(
             "caches",
             "Caches and mixed load",

@@ -43,9 +43,8 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
             })
             .collect(),
     };
-    let file = dir.path.join(PLAN_FILE);
     let text = serde_json::to_string_pretty(&plan)?;
-    std::fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+    blockstone_record::write_file(&dir.path, PLAN_FILE, text.as_bytes())?;
     // One seed for all: every combination visits the same keys as far as its settings allow.
     let seed = args.method.seed.unwrap_or_else(recordings::draw_seed);
     let interrupt = Interrupt::install().context("install signal handlers")?;

@@ -1,4 +1,7 @@
-//! Colours and emphasis, or none.
+//! Colours and emphasis, or none; and what may reach a terminal at all.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// How the terminal is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +39,95 @@ impl Style {
         if self.color { self.wrapped(text, "9", "29") } else { format!("~~{text}~~") }
     }
 
+    /// The sequences that begin and end what the functions above emphasize.
+    const SEQUENCES: [&str; 10] = [
+        "\x1b[1m",
+        "\x1b[2m",
+        "\x1b[22m",
+        "\x1b[32m",
+        "\x1b[33m",
+        "\x1b[39m",
+        "\x1b[1;31m",
+        "\x1b[22;39m",
+        "\x1b[9m",
+        "\x1b[29m",
+    ];
+
     fn wrapped(&self, text: &str, on: &str, off: &str) -> String {
         if self.color && !text.is_empty() {
             format!("\x1b[{on}m{text}\x1b[{off}m")
         } else {
             text.to_owned()
+        }
+    }
+}
+
+/// `text` with everything spelled out that a terminal would obey or that would reorder what is
+/// read, as `\u{1b}`: names, statements and messages come from anywhere. With `color`, what
+/// [`Style`] writes stays. Line feeds stay.
+pub fn visible(text: &str, color: bool) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(is_obeyed) {
+        shown.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let own = Style::SEQUENCES.iter().find(|it| color && rest.starts_with(**it));
+        let taken = if let Some(own) = own {
+            shown.push_str(own);
+            own.len()
+        } else {
+            let obeyed = rest.chars().next().unwrap_or_default();
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(obeyed));
+            obeyed.len_utf8()
+        };
+        rest = &rest[taken..];
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+/// Control characters, and the marks that change the direction of a text.
+fn is_obeyed(c: char) -> bool {
+    let reorders =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() && c != '\n' || reorders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelled_out() {
+        for (text, shown) in [
+            ("plain, µs and 漢字\n", "plain, µs and 漢字\n"),
+            ("\x1b]0;title\x07", "\\u{1b}]0;title\\u{7}"),
+            ("\x1b[2J\x1b[31m", "\\u{1b}[2J\\u{1b}[31m"),
+            ("\u{9b}31m\r\t\x7f", "\\u{9b}31m\\u{d}\\u{9}\\u{7f}"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+        ] {
+            for color in [false, true] {
+                assert_eq!(visible(text, color), shown);
+            }
+        }
+    }
+
+    #[test]
+    fn own_emphasis_stays_where_colours_are_wanted() {
+        let style = Style { color: true, width: 80 };
+        for text in [
+            style.bold("a"),
+            style.dim("a"),
+            style.good("a"),
+            style.warning("a"),
+            style.bad("a"),
+            style.struck("a"),
+        ] {
+            assert_eq!(visible(&text, true), text);
+            assert!(!visible(&text, false).contains('\x1b'), "{text}");
         }
     }
 }

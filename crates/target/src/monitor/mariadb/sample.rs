@@ -11,7 +11,7 @@ use super::class::{Signs, class, system_state};
 use super::link::{Link, Schema};
 use crate::monitor::pace::Pace;
 use crate::monitor::reported::Reported;
-use crate::monitor::text::{identity, normalised};
+use crate::monitor::text::{Dialect, identity, normalised};
 use crate::monitor::values::level;
 use crate::sql::error::SqlError;
 use crate::sql::processes::SESSION as CLIENT;
@@ -270,7 +270,7 @@ fn totals(connected: i64, sessions: &[Seen], sees_all: bool) -> Reading {
 
 /// The identity of a session's statement; tells its text if that is new.
 fn statement(session: &Seen, reported: &mut Reported, readings: &mut Vec<Reading>) -> String {
-    let text = normalised(&session.text);
+    let text = normalised(&session.text, Dialect::Mysql);
     if text.is_empty() {
         return String::new();
     }

@@ -20,13 +20,12 @@ pub const MARK: &str = "/* blockstone watch */";
 
 /// What a session of a monitor is like: it changes nothing, waits for nothing, and asks no other
 /// process for help.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 5] = [
     "default_transaction_read_only = on",
     "statement_timeout = '5s'",
     "lock_timeout = '1s'",
     "max_parallel_workers_per_gather = 0",
     "jit = off",
-    "search_path = pg_catalog",
 ];
 
 pub struct Link {

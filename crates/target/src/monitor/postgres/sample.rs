@@ -8,7 +8,7 @@ use postgres::Row;
 
 use super::link::{Link, Query};
 use crate::monitor::reported::Reported;
-use crate::monitor::text::{identity, normalised};
+use crate::monitor::text::{Dialect, identity, normalised};
 use crate::monitor::values::level;
 use crate::postgres::views::{Forms, value};
 use crate::sql::error::SqlError;
@@ -88,7 +88,8 @@ impl Sample {
     /// The identity of a session's statement; tells its text if that is new.
     fn statement(&mut self, sample: &Row, readings: &mut Vec<Reading>) -> Result<String, SqlError> {
         let (id, text): (Option<i64>, Option<String>) = (value(sample, 15)?, value(sample, 16)?);
-        let text = text.map(|text| normalised(&text)).filter(|text| !text.is_empty());
+        let text =
+            text.map(|text| normalised(&text, Dialect::Postgres)).filter(|text| !text.is_empty());
         let name = match (id, &text) {
             (Some(id), _) => id.to_string(),
             (None, Some(text)) => identity(text),

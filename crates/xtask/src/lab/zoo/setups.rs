@@ -257,9 +257,11 @@ fn volatile(product: &Product<'_>, cache: WriteCache) -> Result<Value> {
     device.cut_under(&mut || ())?;
     device.set_write_cache(cache);
     device.power_on()?;
-    let path = device.device().context("find the device")?.to_owned();
-    let twice = path.to_str().context("read its name")?;
-    calibrate(product, &path, &["--destroy", twice])
+    let path = device.device().context("find the device")?;
+    // Not quick: then flushes are timed by what was written before them.
+    let mut program = Command::new(product.binary());
+    program.args(["calibrate", "--json", "--runs-dir"]).arg(product.runs_dir());
+    product.document(program.arg(path).arg("--destroy").arg(path))
 }
 
 /// A process that ends with this value.

@@ -10,6 +10,7 @@ use blockstone_base::table::{
 };
 use blockstone_base::units::three_digits;
 use blockstone_judge::findings::{Findings, Point};
+use blockstone_judge::flushes::FlushSlope;
 use blockstone_record::manifest::{Group, Manifest, Stop};
 use blockstone_report::format;
 
@@ -178,6 +179,38 @@ pub fn committers(manifest: &Manifest, findings: &Findings) -> Table {
         let (flushes, factor) = (point.evidence.device_flushes, select::group_factor(point));
         row![point.load.workers, point.iops, p50, p99, flushes, factor]
     })
+}
+
+const FLUSHES: &[Heading] = &[
+    bytes("unflushed_bytes", "written before", "Bytes written past the page cache before each."),
+    time("flush_ns_p50", "p50", "Median time of the flush, fdatasync(2)."),
+    time("flush_ns_min", "min", "The shortest."),
+    time("flush_ns_max", "max", "The longest."),
+    count("flushes", "flushes", "How many were timed."),
+];
+
+/// Flushes by what was written before them.
+pub fn flushes(slope: &FlushSlope) -> Table {
+    let mib = &slope.ns_per_mib;
+    let each = |ns: f64| format::quantity(ns, "ns");
+    let about = format!(
+        "For each MiB written before it a flush takes {} longer (95 % interval {} to {}). A \
+         volatile cache has to be written out; a time that does not depend on what was written \
+         shows a protected cache, an empty one, or a flush that does nothing.",
+        each(mib.value),
+        each(mib.low),
+        each(mib.high)
+    );
+    let title = "Flush time by bytes written before it";
+    Table::new("flushes", title, FLUSHES).about(about).with(slope.sizes.iter().map(|time| {
+        row![
+            time.unflushed_bytes,
+            time.flush_ns_p50,
+            time.flush_ns_min,
+            time.flush_ns_max,
+            time.flush_ns_p50.samples
+        ]
+    }))
 }
 
 const MATRIX: &[Heading] = &[

@@ -1,0 +1,60 @@
+//! How long the parts of a calibration may take.
+
+use blockstone_base::units::Nanos;
+
+use crate::settings::Thoroughness;
+
+pub struct Budget {
+    /// The longest a layout may take, unless `--size` is given.
+    pub layout: Nanos,
+    /// The time limit of a whole calibration, without the layout of a `--size` that was given.
+    pub run: Option<Nanos>,
+    pub(super) warm_up: Nanos,
+    pub(super) point: Nanos,
+    pub(super) short: Nanos,
+    /// For each headline, all its windows together.
+    pub(super) confirm: Nanos,
+    /// Of a headline, spaced apart: what a rate does over seconds shows only between them.
+    pub(super) windows: u32,
+    pub(super) open_loop: Nanos,
+    pub(super) rounds: u32,
+}
+
+/// The times of a calibration.
+pub const fn budget(thoroughness: Thoroughness) -> Budget {
+    match thoroughness {
+        Thoroughness::Quick => Budget {
+            layout: Nanos::millis(3_000),
+            run: Some(Nanos::millis(20_000)),
+            warm_up: Nanos::millis(100),
+            point: Nanos::millis(300),
+            short: Nanos::millis(240),
+            confirm: Nanos::millis(720),
+            windows: 1,
+            open_loop: Nanos::millis(1_000),
+            rounds: 1,
+        },
+        Thoroughness::Standard => Budget {
+            layout: Nanos::millis(11_000),
+            run: Some(Nanos::millis(90_000)),
+            warm_up: Nanos::millis(250),
+            point: Nanos::millis(900),
+            short: Nanos::millis(660),
+            confirm: Nanos::millis(2_400),
+            windows: 3,
+            open_loop: Nanos::millis(3_000),
+            rounds: 1,
+        },
+        Thoroughness::Full => Budget {
+            layout: Nanos::millis(60_000),
+            run: None,
+            warm_up: Nanos::millis(500),
+            point: Nanos::millis(2_500),
+            short: Nanos::millis(1_500),
+            confirm: Nanos::millis(4_800),
+            windows: 3,
+            open_loop: Nanos::millis(6_000),
+            rounds: 3,
+        },
+    }
+}

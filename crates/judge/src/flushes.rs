@@ -1,0 +1,124 @@
+//! Flushes one by one → how their time depends on what was written before them.
+
+use std::collections::BTreeMap;
+
+use blockstone_base::column::Cell;
+use blockstone_base::load::FLUSHES;
+use blockstone_base::stats::{self, Estimate};
+use blockstone_base::units::Bytes;
+use blockstone_record::{RecordError, Recording};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One flush and what was written before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flush {
+    pub unflushed_bytes: u64,
+    pub flush_ns: u64,
+}
+
+/// How long flushes take by what was written before them.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FlushSlope {
+    /// One for each number of bytes, ascending.
+    pub sizes: Vec<FlushTime>,
+    /// Nanoseconds by which a flush takes longer for each mebibyte written before it.
+    pub ns_per_mib: Estimate,
+}
+
+/// Flushes after as many bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FlushTime {
+    /// Bytes written before each, past the page cache.
+    pub unflushed_bytes: u64,
+    /// Median time of a flush.
+    pub flush_ns_p50: Estimate,
+    /// The shortest.
+    pub flush_ns_min: u64,
+    /// The longest.
+    pub flush_ns_max: u64,
+}
+
+/// Fewest flushes after each number of bytes, below which no median has an interval.
+const ENOUGH: usize = 6;
+
+/// The flushes of a recording; none where they were not measured.
+pub fn read(recording: &Recording) -> Result<Vec<Flush>, RecordError> {
+    if !recording.manifest.probes.iter().any(|info| info.probe == FLUSHES.probe) {
+        return Ok(Vec::new());
+    }
+    let series = recording.series(FLUSHES.probe)?;
+    let place = |name: &str| series.columns().iter().position(|column| column.name == name);
+    let (Some(dirty), Some(flush)) = (place("unflushed_bytes"), place("flush_ns")) else {
+        return Ok(Vec::new());
+    };
+    let number = |cell| match cell {
+        Cell::Value(value) => u64::try_from(value).ok(),
+        _ => None,
+    };
+    let flush = |row: blockstone_record::SeriesRow<'_>| {
+        let (unflushed_bytes, flush_ns) = (number(row.cell(dirty))?, number(row.cell(flush))?);
+        Some(Flush { unflushed_bytes, flush_ns })
+    };
+    Ok(series.rows().filter_map(flush).collect())
+}
+
+/// `None` with too few flushes.
+pub fn slope(flushes: &[Flush]) -> Option<FlushSlope> {
+    let mut by_size: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for flush in flushes {
+        by_size.entry(flush.unflushed_bytes).or_default().push(flush.flush_ns);
+    }
+    if by_size.values().any(|times| times.len() < ENOUGH) {
+        return None;
+    }
+    let times = by_size.iter().filter_map(|(&unflushed_bytes, times)| {
+        let numbers: Vec<f64> = times.iter().map(|&ns| ns as f64).collect();
+        Some(FlushTime {
+            unflushed_bytes,
+            flush_ns_p50: stats::median_of(&numbers)?,
+            flush_ns_min: times.iter().copied().min()?,
+            flush_ns_max: times.iter().copied().max()?,
+        })
+    });
+    let mebibytes = |bytes: u64| bytes as f64 / Bytes::mib(1).get() as f64;
+    let points: Vec<(f64, f64)> = flushes
+        .iter()
+        .map(|flush| (mebibytes(flush.unflushed_bytes), flush.flush_ns as f64))
+        .collect();
+    Some(FlushSlope { sizes: times.collect(), ns_per_mib: stats::slope(&points)? })
+}
+
+impl FlushSlope {
+    /// Flushes after the fewest and after the most bytes.
+    pub fn ends(&self) -> Option<(&FlushTime, &FlushTime)> {
+        self.sizes.first().zip(self.sizes.last())
+    }
+
+    /// By how much the median flush takes longer after the most bytes than after the fewest, where
+    /// it is certain that it does.
+    pub fn grows_by_ns(&self) -> Option<f64> {
+        let (least, most) = self.ends()?;
+        let more_ns = most.flush_ns_p50.value - least.flush_ns_p50.value;
+        (self.ns_per_mib.low > 0.0 && more_ns > 0.0).then_some(more_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::flushes;
+
+    #[test]
+    fn a_slope_has_an_interval_and_a_flat_time_has_none_above_nothing() {
+        let found = slope(&flushes(|mib| 1e6 + 2e5 * mib)).unwrap();
+        let sizes: Vec<u64> = found.sizes.iter().map(|time| time.unflushed_bytes).collect();
+        assert_eq!(sizes, [0, 64 << 10, 1 << 20, 8 << 20]);
+        let e = found.ns_per_mib;
+        assert!(e.low <= 2e5 && 2e5 <= e.high && e.high - e.low < 4e4, "{e:?}");
+        assert!((found.grows_by_ns().unwrap() / 1.6e6 - 1.0).abs() < 0.1);
+        let flat = slope(&flushes(|_| 1e6)).unwrap();
+        assert_eq!(flat.grows_by_ns(), None, "{flat:?}");
+        assert_eq!(slope(&flushes(|_| 1e6)[..20]), None, "five after each size");
+    }
+}

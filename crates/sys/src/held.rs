@@ -1,0 +1,337 @@
+//! A directory held by its descriptor. What is in it is reached from there and never through a
+//! path or a link, so that whoever may rename it, or the directories above it, cannot direct
+//! elsewhere what the superuser writes.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use blockstone_base::units::Bytes;
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fsync, mkdirat, openat,
+    openat2, renameat, unlinkat,
+};
+use rustix::io::Errno;
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const IN_PLACE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
+/// What the kernel makes of these depends on the umask.
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+/// Made and removed to see which owner the file system gives to new files.
+const OWNER_PROBE: &str = ".blockstone-owner";
+
+/// Why a directory is not written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Foreign {
+    #[error("it belongs to user {0}, who could direct elsewhere what is written to it")]
+    Owner(u32),
+    #[error("other users may write to it (its mode is {0:04o}), and it has no sticky bit")]
+    Writable(u32),
+}
+
+impl From<Foreign> for io::Error {
+    fn from(foreign: Foreign) -> Self {
+        Self::new(io::ErrorKind::PermissionDenied, foreign)
+    }
+}
+
+impl Foreign {
+    /// The reason in an error of this module, if it is one.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+#[derive(Debug)]
+pub struct HeldDir {
+    dir: OwnedFd,
+    path: PathBuf,
+}
+
+impl HeldDir {
+    /// Opens the directory `path`. Fails when it belongs to another user than this one or root,
+    /// or when others may write to it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let dir = openat(CWD, path, DIRECTORY, Mode::empty())?;
+        let held = Self { dir, path: path.to_owned() };
+        let found = fstat(&held.dir)?;
+        if !held.is_trusted(&found, true)? {
+            return Err(Foreign::Owner(found.st_uid).into());
+        }
+        let mode = found.st_mode & 0o7777;
+        let own_group = [0, rustix::process::getegid().as_raw()].contains(&found.st_gid);
+        let by_others = mode & 0o002 != 0 || mode & 0o020 != 0 && !own_group;
+        if by_others && mode & 0o1000 == 0 {
+            return Err(Foreign::Writable(mode).into());
+        }
+        Ok(held)
+    }
+
+    /// Opens the directory `path`, as [`HeldDir::open`] does, or makes it and those above it that
+    /// do not exist.
+    pub fn make(path: &Path) -> io::Result<Self> {
+        match Self::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+        let mut new: Vec<&Path> = path.ancestors().take_while(missing).collect();
+        let above = new.last().and_then(|top| top.parent());
+        let above = above.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // It need not be readable.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut held =
+            Self { dir: openat(CWD, above, flags, Mode::empty())?, path: above.to_owned() };
+        while let Some(dir) = new.pop() {
+            let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+            held.make_dir(Path::new(name))?;
+            let inner = openat(&held.dir, name, DIRECTORY | IN_PLACE, Mode::empty())?;
+            held = Self { dir: inner, path: dir.to_owned() };
+            let found = fstat(&held.dir)?;
+            if !held.is_trusted(&found, false)? {
+                return Err(Foreign::Owner(found.st_uid).into());
+            }
+        }
+        Ok(held)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the directory `path` below this one, if it does not exist.
+    pub fn make_dir(&self, path: &Path) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        match mkdirat(&parent, name, DIRECTORY_MODE) {
+            Err(Errno::EXIST) => Ok(()),
+            made => Ok(made?),
+        }
+    }
+
+    /// A new file to write, in place of one that a killed process may have left.
+    pub fn create(&self, path: &Path) -> io::Result<File> {
+        let (parent, name) = self.parent(path)?;
+        match unlinkat(&parent, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | IN_PLACE;
+        Ok(File::from(openat(&parent, name, flags, FILE_MODE)?))
+    }
+
+    /// A file to read, as [`open_file`] opens it.
+    pub fn read(&self, path: &Path) -> io::Result<File> {
+        let (parent, name) = self.parent(path)?;
+        open_at(parent.as_fd(), name.as_ref(), IN_PLACE)
+    }
+
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let ((from_dir, from), (to_dir, to)) = (self.parent(from)?, self.parent(to)?);
+        Ok(renameat(&from_dir, from, &to_dir, to)?)
+    }
+
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        Ok(unlinkat(&parent, name, AtFlags::empty())?)
+    }
+
+    /// Makes the entries of `path`, a directory below this one or itself, durable.
+    pub fn sync(&self, path: &Path) -> io::Result<()> {
+        Ok(fsync(self.below(path)?)?)
+    }
+
+    pub fn is_empty(&self) -> io::Result<bool> {
+        Ok(names_in(self.dir.as_fd())?.is_empty())
+    }
+
+    /// The directory itself, to be locked.
+    pub fn file(&self) -> io::Result<File> {
+        Ok(File::from(self.dir.try_clone()?))
+    }
+
+    fn below(&self, path: &Path) -> io::Result<OwnedFd> {
+        if path.components().all(|part| part == Component::CurDir) {
+            return self.dir.try_clone();
+        }
+        open_below(self.dir.as_fd(), path.as_os_str())
+    }
+
+    fn parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((self.below(path.parent().unwrap_or(Path::new("")))?, name))
+    }
+
+    /// Whether nobody but this user and root rules over it. Where a file system maps owners (a
+    /// share, a mount with `uid=`), a new file has the owner of its directory.
+    fn is_trusted(&self, found: &Stat, root_too: bool) -> io::Result<bool> {
+        let me = rustix::process::geteuid().as_raw();
+        if found.st_uid == me || root_too && found.st_uid == 0 {
+            return Ok(true);
+        }
+        let probe = Path::new(OWNER_PROBE);
+        let owner = fstat(self.create(probe)?)?.st_uid;
+        self.remove(probe)?;
+        Ok(owner == found.st_uid)
+    }
+}
+
+/// Opens a file to read. Fails when it is anything but a regular file: whoever reads a pipe waits
+/// for its writer, and some devices never end.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    open_at(CWD, path, OFlags::CLOEXEC)
+}
+
+/// The bytes of a regular file. Fails when they are more than `at_most`.
+pub fn read_file(path: &Path, at_most: Bytes) -> io::Result<Vec<u8>> {
+    read_whole(open_file(path)?, at_most)
+}
+
+/// The bytes of a file. Fails when they are more than `at_most`.
+pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(at_most.get() + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > at_most.get() {
+        let why = format!("it is larger than {at_most}, the most that is read");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
+fn open_at(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<File> {
+    let file = openat(dir, path, flags | OFlags::NONBLOCK, Mode::empty())?;
+    match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(File::from(file)),
+        FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+/// The names in a directory, in the order of the file system.
+pub(crate) fn names_in(dir: BorrowedFd) -> io::Result<Vec<OsString>> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// The directory `path` in `dir`, reached without links and on the same file system.
+pub(crate) fn open_below(dir: BorrowedFd, path: &OsStr) -> io::Result<OwnedFd> {
+    let flags = DIRECTORY | IN_PLACE;
+    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    match openat2(dir, path, flags, Mode::empty(), resolve) {
+        // Before Linux 5.6, and in some containers.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let mut below = dir.try_clone_to_owned()?;
+            for part in Path::new(path).components() {
+                let Component::Normal(name) = part else {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                };
+                below = openat(&below, name, flags, Mode::empty())?;
+            }
+            Ok(below)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    const NOBODY: u32 = 65534;
+
+    fn foreign(dir: &Path) -> Option<Foreign> {
+        HeldDir::open(dir).err().and_then(|error| Foreign::of(&error))
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_away_keeps_what_is_written() {
+        let root = tempfile::tempdir().unwrap();
+        let held = HeldDir::make(&root.path().join("runs/one")).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("a"), "theirs").unwrap();
+        fs::rename(root.path().join("runs/one"), root.path().join("runs/moved")).unwrap();
+        symlink(elsewhere.path(), root.path().join("runs/one")).unwrap();
+
+        held.create(Path::new("a")).unwrap().write_all(b"ours").unwrap();
+        held.rename(Path::new("a"), Path::new("b")).unwrap();
+        held.create(Path::new("a")).unwrap();
+        held.remove(Path::new("a")).unwrap();
+        assert_eq!(fs::read_to_string(elsewhere.path().join("a")).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+        let moved = root.path().join("runs/moved/b");
+        assert_eq!(fs::read_to_string(moved).unwrap(), "ours");
+    }
+
+    #[test]
+    fn links_are_replaced_and_never_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let held = HeldDir::make(&root.path().join("run")).unwrap();
+        let theirs = root.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("file"), "theirs").unwrap();
+        symlink(theirs.join("file"), held.path().join("a")).unwrap();
+        symlink(&theirs, held.path().join("series")).unwrap();
+
+        assert!(held.read(Path::new("a")).is_err());
+        held.create(Path::new("a")).unwrap().write_all(b"ours").unwrap();
+        let mut text = String::new();
+        held.read(Path::new("a")).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "ours");
+        held.make_dir(Path::new("series")).unwrap();
+        for reached in ["series/file", "../theirs/file"] {
+            assert!(held.create(Path::new(reached)).is_err(), "{reached}");
+            assert!(held.remove(Path::new(reached)).is_err(), "{reached}");
+        }
+        assert_eq!(fs::read_to_string(theirs.join("file")).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn directories_that_others_write_to_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("out");
+        fs::create_dir(&dir).unwrap();
+        for (mode, refused) in [(0o700, false), (0o777, true), (0o1777, false), (0o755, false)] {
+            fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(foreign(&dir), refused.then_some(Foreign::Writable(mode)), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn directories_of_other_users_and_groups_are_refused() {
+        blockstone_testkit::require!(Root);
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("out");
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o770)).unwrap();
+        chown(&dir, None, Some(NOBODY)).unwrap();
+        assert_eq!(foreign(&dir), Some(Foreign::Writable(0o770)));
+        chown(&dir, Some(NOBODY), None).unwrap();
+        assert_eq!(foreign(&dir), Some(Foreign::Owner(NOBODY)));
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "the probe is left");
+        // Below it a directory of this user's own can be made.
+        assert!(HeldDir::make(&dir.join("mine")).is_ok());
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_file_is_not_waited_for() {
+        let root = tempfile::tempdir().unwrap();
+        let held = HeldDir::make(&root.path().join("run")).unwrap();
+        let pipe = held.path().join("manifest.json");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert!(held.read(Path::new("manifest.json")).is_err());
+    }
+}

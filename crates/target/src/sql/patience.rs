@@ -1,0 +1,112 @@
+//! Servers that accept a connection and then keep silent. Drivers wait for ever; here the
+//! connection is ended, so that they get an error.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_sys::peer::{self, Peer};
+use parking_lot::Mutex;
+
+use super::error::SqlError;
+
+/// How long a server may take to let this program in, and to say what it is.
+pub const ANSWER: Duration = Duration::from_secs(8);
+/// How long it may take to remove what a run made, after the user asked for the end.
+const REMOVAL: Duration = Duration::from_mins(1);
+/// A connection that was not there yet when the others were ended.
+const AGAIN: Duration = Duration::from_millis(100);
+
+static KNOWN: Mutex<Vec<Peer>> = Mutex::new(Vec::new());
+static REMOVING: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Does `work` on the server `name`, whose connections are ended if that takes longer than `limit`.
+pub fn within<T>(
+    limit: Duration,
+    name: &str,
+    peers: &[Peer],
+    work: impl FnOnce() -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
+    for peer in peers {
+        let mut known = KNOWN.lock();
+        if !known.contains(peer) {
+            known.push(peer.clone());
+        }
+    }
+    let late = AtomicBool::new(false);
+    let done = thread::scope(|scope| {
+        let (end, ended) = mpsc::channel::<()>();
+        let watch = || {
+            let mut wait = limit;
+            let ended = ended;
+            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                late.store(true, Ordering::Relaxed);
+                for peer in peers {
+                    peer::hang_up(peer);
+                }
+                wait = AGAIN;
+            }
+        };
+        // Without a thread to spare, it waits without a limit.
+        let _ = thread::Builder::new().name("patience".to_owned()).spawn_scoped(scope, watch);
+        let done = work();
+        drop(end);
+        done
+    });
+    match done {
+        Err(_) if late.load(Ordering::Relaxed) => {
+            Err(SqlError::Silent { server: name.to_owned(), seconds: limit.as_secs() })
+        }
+        done => done,
+    }
+}
+
+/// Marks the time in which a run removes what it made, which the user's request to end does not cut
+/// short at once.
+pub fn removing<T>(work: impl FnOnce() -> T) -> T {
+    *REMOVING.lock() = Some(Instant::now());
+    let done = work();
+    *REMOVING.lock() = None;
+    done
+}
+
+/// Ends all connections to servers, so that whatever waits for one gets an error; unless a run
+/// removes what it made there.
+pub fn hang_up() {
+    if REMOVING.lock().is_some_and(|since| since.elapsed() < REMOVAL) {
+        return;
+    }
+    for peer in KNOWN.lock().iter() {
+        peer::hang_up(peer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_silent_server_is_named_and_a_quick_error_stays() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let peers = [Peer::Net(address)];
+        let ask = || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            match stream.read(&mut [0]) {
+                Ok(0) => Err(SqlError::unsuitable("it", "closed", "none")),
+                _ => Ok(()),
+            }
+        };
+        let started = Instant::now();
+        let error = within(Duration::from_millis(200), "it", &peers, ask).unwrap_err();
+        assert!(matches!(error, SqlError::Silent { .. }), "{error}");
+        assert!(started.elapsed() < Duration::from_secs(5));
+        let quick = || Err::<(), _>(SqlError::Interrupted);
+        let error = within(ANSWER, "it", &peers, quick).unwrap_err();
+        assert!(matches!(error, SqlError::Interrupted), "{error}");
+    }
+}
