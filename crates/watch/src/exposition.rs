@@ -1,5 +1,7 @@
 //! The last tick as `OpenMetrics`: raw counters and gauges, from which Prometheus derives rates.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +17,19 @@ use prometheus_client::registry::Registry;
 
 /// Longer texts, such as statements, make no labels.
 const LABEL_BYTES: usize = 80;
+/// Columns whose texts may be paths of files, by probe.
+const PATH_COLUMNS: &[(&str, &str)] = &[("kernel_io", "file"), ("block", "beneath")];
+/// Between the texts of a row that its object is made of.
+const BETWEEN: &str = " | ";
+
+/// Whether metrics tell paths of files. They may lie in directories that whoever reads the metrics
+/// may not look into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    Shown,
+    /// What differs in its file only is one sum.
+    Hidden,
+}
 
 #[derive(Debug, Default)]
 pub struct Snapshot {
@@ -31,14 +46,63 @@ struct ProbeSnapshot {
 
 impl Snapshot {
     /// The last tick of a history, on this host, without the `sampled` probes.
-    pub fn last(history: &History, host: &str, sampled: &[&str]) -> Self {
+    pub fn last(history: &History, host: &str, sampled: &[&str], paths: Paths) -> Self {
         let probes = history.probes().filter(|info| !sampled.contains(&info.probe.as_str()));
         let snapshot = |info: &ProbeInfo| {
             let rows = history.last_rows(&info.probe).into_iter();
             let rows = rows.map(|(object, cells)| (object.to_owned(), cells.to_vec()));
-            ProbeSnapshot { info: info.clone(), rows: rows.collect() }
+            let snapshot = ProbeSnapshot { info: info.clone(), rows: rows.collect() };
+            if paths == Paths::Hidden { snapshot.without_paths() } else { snapshot }
         };
         Self { host: host.to_owned(), probes: probes.map(snapshot).collect() }
+    }
+}
+
+impl ProbeSnapshot {
+    /// Without the column that tells paths, and with one row for all that is equal otherwise. The
+    /// sums rise as their parts do: what was counted for a file is never forgotten.
+    fn without_paths(self) -> Self {
+        let Self { mut info, rows } = self;
+        let of_paths = |column: &ColumnInfo| {
+            PATH_COLUMNS.contains(&(info.probe.as_str(), column.name.as_str()))
+        };
+        let Some(index) = info.columns.iter().position(of_paths) else {
+            return Self { info, rows };
+        };
+        info.columns.remove(index);
+        let mut sums = BTreeMap::<String, Vec<Cell>>::new();
+        for (object, mut cells) in rows {
+            let made_of_texts = object == joined(&cells);
+            if index < cells.len() {
+                cells.remove(index);
+            }
+            let object = if made_of_texts { joined(&cells) } else { object };
+            match sums.entry(object) {
+                Entry::Vacant(entry) => {
+                    entry.insert(cells);
+                }
+                Entry::Occupied(mut entry) => {
+                    entry.get_mut().iter_mut().zip(&cells).for_each(|(sum, cell)| add(sum, cell));
+                }
+            }
+        }
+        Self { info, rows: sums.into_iter().collect() }
+    }
+}
+
+fn joined(cells: &[Cell]) -> String {
+    let texts = cells.iter().filter_map(|cell| match cell {
+        Cell::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join(BETWEEN)
+}
+
+fn add(sum: &mut Cell, cell: &Cell) {
+    match (&mut *sum, cell) {
+        (Cell::Value(sum), Cell::Value(value)) => *sum = sum.saturating_add(*value),
+        (Cell::Unmeasured, Cell::Value(_)) => *sum = cell.clone(),
+        _ => {}
     }
 }
 
@@ -156,13 +220,50 @@ mod tests {
         let mut history = History::new(vec![ProbeInfo::of(&DISK)]);
         let row = |ns, level| vec![Cell::Value(ns), level, Cell::Text("di\"sk".to_owned())];
         history.push("host", 1, "vda", row(2_500_000_000, Cell::Unmeasured));
-        let text = text(Arc::new(Snapshot::last(&history, "db1", &[]))).unwrap();
+        let text = text(Arc::new(Snapshot::last(&history, "db1", &[], Paths::Hidden))).unwrap();
         let labels = r#"host="db1",object="vda",device_kind="di\"sk""#;
         let wanted = format!("blockstone_host_read_seconds_total{{{labels}}} 2.5\n");
         assert!(text.contains(&wanted), "{text}");
         assert!(!text.contains("in_flight") && text.ends_with("# EOF\n"), "{text}");
         assert!(text.contains("# TYPE blockstone_host_read_seconds counter"), "{text}");
-        let none = Snapshot::last(&history, "db1", &["host"]);
+        let none = Snapshot::last(&history, "db1", &["host"], Paths::Hidden);
         assert!(!super::text(Arc::new(none)).unwrap().contains("read"));
+    }
+
+    const KERNEL_IO: Schema = Schema {
+        probe: "kernel_io",
+        doc: "A probe.",
+        columns: &[
+            column("role", Unit::Text, Kind::State),
+            column("file", Unit::Text, Kind::State),
+            column("operation", Unit::Text, Kind::State),
+            column("ios", Unit::Count, Kind::Counter),
+            column("bytes", Unit::Bytes, Kind::Counter),
+        ],
+    };
+
+    #[test]
+    fn paths_are_summed_unless_they_are_asked_for() {
+        let mut history = History::new(vec![ProbeInfo::of(&KERNEL_IO)]);
+        history.push("host", 1, "", Vec::new());
+        let mut row = |role: &str, file: &str, bytes| {
+            let texts = [role, file, "read"];
+            let mut cells = texts.map(|text| Cell::Text(text.to_owned())).to_vec();
+            cells.extend([Cell::Value(5), bytes]);
+            history.push("kernel_io", 1, &texts.join(BETWEEN), cells);
+        };
+        row("dbwr", "/secret/a", Cell::Unmeasured);
+        row("dbwr", "/secret/b", Cell::Value(70));
+        row("lgwr", "/secret/a", Cell::Unmeasured);
+        let text = |paths| text(Arc::new(Snapshot::last(&history, "db1", &[], paths))).unwrap();
+        let hidden = text(Paths::Hidden);
+        let labels = r#"host="db1",object="dbwr | read",role="dbwr",operation="read""#;
+        for (name, value) in [("ios", 10), ("bytes", 70)] {
+            let wanted = format!("blockstone_kernel_io_{name}_total{{{labels}}} {value}");
+            assert!(hidden.contains(&wanted), "{wanted} is not in {hidden}");
+        }
+        assert!(!hidden.contains("secret") && hidden.matches("bytes_total{").count() == 1);
+        let shown = text(Paths::Shown);
+        assert!(shown.contains(r#"object="dbwr | /secret/a | read",role="dbwr",file="/secret/a""#));
     }
 }

@@ -35,8 +35,9 @@ mod recorder;
 mod settings;
 mod watch;
 
+pub use exposition::Paths;
 pub use import::{Import, ImportError};
-pub use listen::Listener;
+pub use listen::{Access, Listen, Listener, Token, host_name};
 pub use settings::{Destination, Kernel, Settings};
 pub use watch::Watch;
 
@@ -54,4 +55,14 @@ pub enum WatchError {
          hint: the port may be in use or need root (below 1024), or the address is not local"
     )]
     Listen { address: std::net::SocketAddr, why: String },
+    #[error(
+        "serve metrics at {address}: {why}\n\
+         hint: nobody can scrape this watch any more; start it again"
+    )]
+    Serve { address: std::net::SocketAddr, why: String },
+    #[error(
+        "use the token in {}: {why}\n\
+         hint: (umask 077; openssl rand -hex 32 > FILE) makes one", path.display()
+    )]
+    Token { path: std::path::PathBuf, why: String },
 }

@@ -1,20 +1,42 @@
 //! Answering Prometheus.
 //!
-//! A connection is good for one request, of which the first line alone matters. Whoever connects
-//! may be hostile: what is read, how long that takes, and how many connections there are at once
-//! is limited, and no length that a request claims is believed.
+//! Whoever connects may be hostile. One thread serves all connections, so none of them costs more
+//! than its descriptor and a few buffers. Each may ask once. How long that takes, how much of a
+//! request is read, and how many connections there are at once is limited: when there are too
+//! many, the oldest is reset in favour of the newest, for a scraper asks as soon as it has
+//! connected. Descriptors that the probes need are never used.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+mod access;
+mod places;
+
+use std::convert::Infallible;
+use std::future::{self, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use blockstone_view::History;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::{self, Runtime};
+use tokio::task::{self, AbortHandle};
+use tokio::time;
 
 use crate::WatchError;
-use crate::exposition::{self, Snapshot};
+use crate::exposition::{self, Paths, Snapshot};
+use access::Refusal;
+pub use access::{Access, Token, host_name};
+use places::{Place, Places};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=UTF-8";
@@ -22,217 +44,241 @@ const PLAIN: &str = "text/plain; charset=UTF-8";
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// How long a connection may take from its beginning to its end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections at once; what comes on top is closed.
+/// Connections at once, if there are descriptors for four times as many.
 const CONNECTIONS_MAX: usize = 64;
+/// What the kernel keeps of an answer that is not read.
+const SEND_BUFFER_BYTES: u32 = 256 << 10;
+const RECEIVE_BUFFER_BYTES: u32 = 32 << 10;
+/// Connections that the kernel completes before they are accepted.
+const BACKLOG: u32 = 4096;
+/// How long to wait for descriptors or memory before accepting again.
+const PAUSE: Duration = Duration::from_millis(20);
 
-type Latest = Mutex<Arc<Snapshot>>;
+/// Where and to whom metrics are served.
+#[derive(Debug)]
+pub struct Listen {
+    pub address: SocketAddr,
+    /// The label `host` of all metrics.
+    pub host: String,
+    pub access: Access,
+    pub paths: Paths,
+}
 
 /// A thread that answers scrapes with the last tick. It ends when this is dropped.
 pub struct Listener {
     address: SocketAddr,
-    snapshot: Arc<Latest>,
     host: String,
-    ends: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    paths: Paths,
+    published: Arc<Mutex<Arc<Published>>>,
+    accepting: AbortHandle,
+    thread: Option<JoinHandle<String>>,
 }
 
 impl Listener {
     /// Starts to listen.
-    pub fn start(address: SocketAddr, host: &str) -> Result<Self, WatchError> {
+    pub fn start(listen: Listen) -> Result<Self, WatchError> {
+        let Listen { address, host, access, paths } = listen;
         let failed = |error: io::Error| WatchError::Listen { address, why: error.to_string() };
-        let listener = TcpListener::bind(address).map_err(failed)?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed)?;
+        let listener = bind(&runtime, address).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
-        let (snapshot, ends) = (Arc::<Latest>::default(), Arc::<AtomicBool>::default());
-        let (known, end) = (Arc::clone(&snapshot), Arc::clone(&ends));
+        let published = Arc::<Mutex<Arc<Published>>>::default();
+        let service = Arc::new(Service { access, published: Arc::clone(&published) });
+        let accepting = runtime.spawn(accept(listener, service, connections_max()));
+        let handle = accepting.abort_handle();
         let thread = thread::Builder::new().name("listen".to_owned());
-        let thread = thread.spawn(move || accept(&listener, &known, &end)).map_err(failed)?;
-        Ok(Self { address: bound, snapshot, host: host.to_owned(), ends, thread: Some(thread) })
+        let serve = move || match runtime.block_on(accepting) {
+            Ok(error) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let thread = thread.spawn(serve).map_err(WatchError::Thread)?;
+        Ok(Self { address: bound, host, paths, published, accepting: handle, thread: Some(thread) })
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers with the last tick of `history` from now on, without the `sampled` probes.
-    pub fn publish(&self, history: &History, sampled: &[&str]) {
-        let snapshot = Arc::new(Snapshot::last(history, &self.host, sampled));
-        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    /// Answers with the last tick of `history` from now on, without the `sampled` probes. An error
+    /// if nobody is answered any more.
+    pub fn publish(&mut self, history: &History, sampled: &[&str]) -> Result<(), WatchError> {
+        if let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) {
+            let why = thread.join().unwrap_or_else(|_| "its thread panicked".to_owned());
+            return Err(WatchError::Serve { address: self.address, why });
+        }
+        let snapshot = Arc::new(Snapshot::last(history, &self.host, sampled, self.paths));
+        let published = Arc::new(Published { snapshot, text: OnceLock::new() });
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = published;
+        Ok(())
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
-        // The thread waits for a connection.
-        let woken = TcpStream::connect_timeout(&self.address, Duration::from_secs(1)).is_ok();
-        if let Some(thread) = self.thread.take().filter(|_| woken) {
+        self.accepting.abort();
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn accept(listener: &TcpListener, known: &Latest, ends: &AtomicBool) {
-    let open = Arc::new(());
-    for stream in listener.incoming() {
-        if ends.load(Ordering::Relaxed) {
+/// A tick, and its text once somebody has asked for it.
+#[derive(Debug, Default)]
+struct Published {
+    snapshot: Arc<Snapshot>,
+    text: OnceLock<Result<Bytes, std::fmt::Error>>,
+}
+
+impl Published {
+    fn text(&self) -> &Result<Bytes, std::fmt::Error> {
+        self.text.get_or_init(|| exposition::text(Arc::clone(&self.snapshot)).map(Bytes::from))
+    }
+}
+
+/// Buffers are those of the listener: a connection inherits them.
+fn bind(runtime: &Runtime, address: SocketAddr) -> io::Result<TcpListener> {
+    let _context = runtime.enter();
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// A quarter of the descriptors at most: the rest is for probes, recording and database.
+fn connections_max() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit / 4).map_or(CONNECTIONS_MAX, |share| share.clamp(2, CONNECTIONS_MAX))
+}
+
+/// Accepts connections until that cannot work any more.
+async fn accept(listener: TcpListener, service: Arc<Service>, most: usize) -> io::Error {
+    let mut places = Places::new(most);
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                places.make_room().await;
+                let asked = Place::default();
+                let serve = serve(stream, Arc::clone(&service), asked.clone());
+                let task = tokio::spawn(async { drop(time::timeout(PATIENCE, serve).await) });
+                places.take(task.abort_handle(), asked);
+                // What was reset is closed, and what was asked is read, before the next is
+                // accepted.
+                task::yield_now().await;
+            }
+            Err(error) if is_passing(&error) => {
+                places.free_one();
+                time::sleep(PAUSE).await;
+            }
+            Err(error) => return error,
+        }
+    }
+}
+
+/// Whether an error says nothing about the listening socket: a connection was lost before it could
+/// be accepted, or the machine lacks something for a while.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    !matches!(errno, Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::OPNOTSUPP) | None)
+}
+
+/// Answers one request.
+async fn serve(stream: TcpStream, service: Arc<Service>, place: Place) {
+    // Closed before its end, it leaves nothing behind in the kernel.
+    let (Ok(()), Ok(local)) = (stream.set_zero_linger(), stream.local_addr()) else { return };
+    let answer = service_fn(move |request: Request<Incoming>| {
+        future::ready(Ok::<_, Infallible>(service.answer(&request, local, &place)))
+    });
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).half_close(true).max_buf_size(HEAD_BYTES_MAX);
+    http.max_header_size(HEAD_BYTES_MAX).header_read_timeout(None);
+    let mut connection = http.serve_connection(TokioIo::new(stream), answer);
+    // What is malformed is answered as such.
+    let _ = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
+    let mut stream = connection.into_parts().io.into_inner();
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    // Closed with something left to read, or before the answer has arrived, it would be reset.
+    let (mut rest, mut part) = (HEAD_BYTES_MAX, [0; 1024]);
+    while let Ok(len @ 1..) = stream.read(&mut part).await {
+        rest = rest.saturating_sub(len);
+        if rest == 0 {
             return;
         }
-        let Ok(stream) = stream else {
-            // Without file descriptors left, the next call would fail at once.
-            thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        if Arc::strong_count(&open) > CONNECTIONS_MAX {
-            continue;
-        }
-        let snapshot = Arc::clone(&known.lock().unwrap_or_else(PoisonError::into_inner));
-        let one = Arc::clone(&open);
-        let thread = thread::Builder::new().name("scrape".to_owned());
-        // Without a thread it is closed, too.
-        let _ = thread.spawn(move || {
-            // The scraper may have disconnected.
-            let _ = serve(Timed { stream, until: Instant::now() + PATIENCE }, snapshot);
-            drop(one);
-        });
     }
 }
 
-/// A connection until its time is up.
-struct Timed {
-    stream: TcpStream,
-    until: Instant,
+struct Service {
+    access: Access,
+    published: Arc<Mutex<Arc<Published>>>,
 }
 
-impl Timed {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
-    }
-}
-
-impl Read for Timed {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(out)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(data)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
-
-fn serve(mut stream: Timed, snapshot: Arc<Snapshot>) -> io::Result<()> {
-    let head = head(&mut stream)?;
-    let mut words = head.split(' ');
-    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let (status, kind, body) = answer(target, snapshot);
-    let length = body.len();
-    let mut response = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
-         Connection: close\r\n\r\n"
-    );
-    if method != "HEAD" {
-        response.push_str(&body);
-    }
-    stream.write_all(response.as_bytes())?;
-    stream.stream.shutdown(Shutdown::Write)?;
-    // Closed with something left to read, it would be reset, and the answer lost on its way.
-    io::copy(&mut stream.take(HEAD_BYTES_MAX as u64), &mut io::sink()).map(drop)
-}
-
-/// The first line of a request whose headers have ended.
-fn head(stream: &mut Timed) -> io::Result<String> {
-    let (mut head, mut part) = (Vec::new(), [0; 1024]);
-    loop {
-        let len = stream.read(&mut part)?;
-        head.extend(&part[..len]);
-        let ends = |end: &[u8]| head.windows(end.len()).any(|found| found == end);
-        if ends(b"\r\n\r\n") || ends(b"\n\n") {
-            let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            return Ok(String::from_utf8_lossy(line).trim_end().to_owned());
-        }
-        if len == 0 || head.len() > HEAD_BYTES_MAX {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-    }
-}
-
-fn answer(target: &str, snapshot: Arc<Snapshot>) -> (&'static str, &'static str, String) {
-    match target.split('?').next() {
-        Some("/metrics") => match exposition::text(snapshot) {
-            Ok(text) => ("200 OK", OPEN_METRICS, text),
-            Err(error) => {
-                let body = format!("encode the metrics: {error}\n");
-                ("500 Internal Server Error", PLAIN, body)
+impl Service {
+    fn answer(
+        &self,
+        request: &Request<Incoming>,
+        local: SocketAddr,
+        place: &Place,
+    ) -> Response<Full<Bytes>> {
+        match self.access.check(request.uri(), request.headers(), local.ip()) {
+            Err(Refusal::Host(why)) => {
+                return response(StatusCode::MISDIRECTED_REQUEST, PLAIN, why.into());
             }
-        },
-        Some("/") => ("200 OK", PLAIN, "blockstone watch: metrics are at /metrics\n".to_owned()),
-        _ => ("404 Not Found", PLAIN, "not found: metrics are at /metrics\n".to_owned()),
+            Err(Refusal::Token) => {
+                let why = "the token is missing or wrong\n";
+                let answer = response(StatusCode::UNAUTHORIZED, PLAIN, why.into());
+                return with(answer, WWW_AUTHENTICATE, "Bearer");
+            }
+            Ok(()) => place.ask(),
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let why = "only GET and HEAD are served\n";
+            let answer = response(StatusCode::METHOD_NOT_ALLOWED, PLAIN, why.into());
+            return with(answer, ALLOW, "GET, HEAD");
+        }
+        match request.uri().path() {
+            "/metrics" => self.metrics(),
+            "/" => {
+                let text = "blockstone watch: metrics are at /metrics\n";
+                response(StatusCode::OK, PLAIN, text.into())
+            }
+            _ => {
+                let text = "not found: metrics are at /metrics\n";
+                response(StatusCode::NOT_FOUND, PLAIN, text.into())
+            }
+        }
     }
+
+    fn metrics(&self) -> Response<Full<Bytes>> {
+        let published = Arc::clone(&self.published.lock().unwrap_or_else(PoisonError::into_inner));
+        match published.text() {
+            Ok(text) => response(StatusCode::OK, OPEN_METRICS, text.clone()),
+            Err(error) => {
+                let text = format!("encode the metrics: {error}\n");
+                response(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, text.into())
+            }
+        }
+    }
+}
+
+fn response(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    with(response, CONTENT_TYPE, kind)
+}
+
+fn with(
+    mut response: Response<Full<Bytes>>,
+    name: HeaderName,
+    value: &'static str,
+) -> Response<Full<Bytes>> {
+    response.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
+    response
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn started() -> Listener {
-        Listener::start(SocketAddr::from(([127, 0, 0, 1], 0)), "host").unwrap()
-    }
-
-    fn ask(listener: &Listener, request: &str) -> String {
-        let mut stream = TcpStream::connect(listener.address()).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    #[test]
-    fn metrics_are_where_they_are_said_to_be() {
-        let listener = started();
-        let answer = ask(&listener, "GET /metrics?a=b HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert!(
-            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"),
-            "{answer}"
-        );
-        assert!(ask(&listener, "GET / HTTP/1.0\n\n").contains("metrics are at /metrics"));
-        let nowhere = ask(&listener, "GET /favicon.ico HTTP/1.1\r\n\r\n");
-        assert!(nowhere.starts_with("HTTP/1.1 404 "), "{nowhere}");
-        let head = ask(&listener, "HEAD / HTTP/1.1\r\n\r\n");
-        assert!(head.contains("Content-Length: 42\r\n") && head.ends_with("\r\n\r\n"), "{head}");
-    }
-
-    /// A server that made room for the body that a request announces ended the whole program.
-    #[test]
-    fn a_length_that_a_request_claims_is_not_believed() {
-        let listener = started();
-        for length in ["400000000000", "9223372036854775807", "18446744073709551616", "-1"] {
-            let request = format!("POST / HTTP/1.1\r\nContent-Length: {length}\r\n\r\nhello");
-            let mut stream = TcpStream::connect(listener.address()).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
-            stream.shutdown(Shutdown::Write).unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        }
-    }
-
-    #[test]
-    fn those_who_say_nothing_or_too_much_delay_nobody() {
-        let listener = started();
-        let silent: Vec<TcpStream> =
-            (0..8).map(|_| TcpStream::connect(listener.address()).unwrap()).collect();
-        let mut endless = TcpStream::connect(listener.address()).unwrap();
-        let _ = endless.write_all(&vec![b'a'; 4 * HEAD_BYTES_MAX]);
-        assert!(ask(&listener, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
-        assert!(matches!(endless.read(&mut [0; 1]), Ok(0) | Err(_)), "it was closed unanswered");
-        drop(silent);
-    }
-}
+mod tests;

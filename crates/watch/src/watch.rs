@@ -176,8 +176,8 @@ impl Watch {
             }
             recording.ticked(t_ns)?;
         }
-        if let Some(listener) = &self.listener {
-            listener.publish(&self.history, SAMPLED);
+        if let Some(listener) = &mut self.listener {
+            listener.publish(&self.history, SAMPLED)?;
         }
         self.history.forget_before(t_ns.saturating_sub(self.keep_ns));
         Ok(())

@@ -17,7 +17,9 @@ use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
 use blockstone_view::{Condition, History};
-use blockstone_watch::{Destination, Import, Kernel, Listener, Settings, Watch};
+use blockstone_watch::{
+    Access, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
+};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -184,14 +186,17 @@ fn hostname() -> String {
 }
 
 fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Listener> {
-    if !address.ip().is_loopback() && !args.allow_remote {
+    if !address.ip().to_canonical().is_loopback() && !args.allow_remote {
         bail!(
-            "listen on {address}: other hosts could connect without a password\n\
-             hint: use --listen 127.0.0.1:{}, or add --allow-remote",
+            "listen on {address}: other hosts could connect\n\
+             hint: use --listen 127.0.0.1:{}, or add --allow-remote --listen-token-file FILE",
             address.port()
         );
     }
-    let listener = Listener::start(address, &hostname())?;
+    let token = args.listen_token_file.as_deref().map(Token::read).transpose()?;
+    let access = Access { names: args.listen_host.clone(), token };
+    let paths = if args.listen_paths { Paths::Shown } else { Paths::Hidden };
+    let listener = Listener::start(Listen { address, host: hostname(), access, paths })?;
     printer.note(&format!("listening: http://{}/metrics", listener.address()));
     Ok(listener)
 }

@@ -3,12 +3,12 @@
 mod charges;
 mod database;
 mod import;
+mod listen;
 mod profile;
 mod terminal;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -214,52 +214,6 @@ fn ours_and_iostat(
 }
 
 #[test]
-fn prometheus_scrapes_it_and_answers_with_our_series() {
-    require!(Prometheus);
-    let mut watching = watch(&["--listen", "127.0.0.1:0", "--interval", "200ms"]);
-    let mut child = watching.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let _watching = Ended(child);
-    let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches("/metrics");
-    let scratch = ScratchDir::on_disk().unwrap();
-    let config = scratch.path().join("prometheus.yml");
-    let text = format!(
-        "global:\n  scrape_interval: 2s\nscrape_configs:\n  - job_name: blockstone\n    \
-         static_configs:\n      - targets: ['{address}']\n"
-    );
-    std::fs::write(&config, text).unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let server = Command::new("prometheus")
-        .arg(format!("--config.file={}", config.display()))
-        .arg(format!("--storage.tsdb.path={}", scratch.path().join("tsdb").display()))
-        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let _server = Ended(server);
-    let query = |text: &str| -> Option<Value> {
-        let ran = run(Command::new("curl")
-            .args(["-s", "-G", "--data-urlencode"])
-            .arg(format!("query={text}"))
-            .arg(format!("http://127.0.0.1:{port}/api/v1/query")));
-        let document: Value = serde_json::from_str(&ran.stdout).ok()?;
-        document["data"]["result"].get(0).cloned()
-    };
-    let patience = Instant::now() + Duration::from_mins(1);
-    let rate = "rate(blockstone_host_cpu_idle_seconds_total[10s])";
-    while query(rate).is_none() {
-        assert!(Instant::now() < patience, "nothing was scraped: {:?}", query("up"));
-        std::thread::sleep(Duration::from_millis(500));
-    }
-    let found = query("blockstone_memory_memory_bytes").unwrap();
-    let bytes: f64 = found["value"][1].as_str().unwrap().parse().unwrap();
-    assert!(bytes > 1e8 && found["metric"]["host"].is_string(), "{found:#}");
-    assert!(query("blockstone_block_read_ios_total").unwrap()["metric"]["object"].is_string());
-}
-
-#[test]
 fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     require!(Root, Loop, Blkio);
     let place = Place::new();
@@ -417,6 +371,11 @@ fn what_makes_no_sense_is_refused_in_one_line() {
     for (arguments, what) in [
         (&["--once", "--pid", "4194304"][..], "no such process"),
         (&["--listen", "0.0.0.0:0"], "other hosts could connect"),
+        (&["--listen", "[::]:0", "--allow-remote"], "--listen-token-file"),
+        (&["--listen-token-file", "token"], "--listen"),
+        (&["--listen", "127.0.0.1:0", "--listen-token-file", "/nowhere"], "No such file"),
+        (&["--listen", "127.0.0.1:0", "--listen-token-file", "/dev/zero"], "not a regular file"),
+        (&["--listen", "127.0.0.1:0", "--listen-host", "db1:80"], "without port"),
         (&["--interval", "1ms"], "too coarse"),
         (&["--group", "x=("], "unclosed group"),
         (&["--once", "--view", "nothing"], "nothing"),

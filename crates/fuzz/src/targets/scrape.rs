@@ -5,18 +5,21 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use blockstone_watch::Listener;
+use blockstone_watch::{Access, Listen, Listener, Paths};
 
 /// A listener that does not answer for so long does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 pub fn requests() -> Vec<Vec<u8>> {
-    let post = "POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello";
-    let chunked =
-        "POST /?a=b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
-    let two = format!("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n{METRICS}");
+    let post = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\
+                Expect: 100-continue\r\n\r\nhello";
+    let chunked = "POST /?a=b HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n\
+                   5\r\nhello\r\n0\r\n\r\n";
+    let two = format!(
+        "GET / HTTP/1.0\r\nHost: localhost:9750\r\nConnection: keep-alive\r\n\r\n{METRICS}"
+    );
     [METRICS, post, chunked, &two].map(|text| text.as_bytes().to_vec()).into()
 }
 
@@ -24,8 +27,10 @@ pub fn requests() -> Vec<Vec<u8>> {
 pub fn scrape(input: &[u8]) -> bool {
     static LISTENER: OnceLock<Listener> = OnceLock::new();
     let listener = LISTENER.get_or_init(|| {
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        Listener::start(any, "host").expect("a port is free")
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (host, access) = ("host".to_owned(), Access::default());
+        let listen = Listen { address, host, access, paths: Paths::Hidden };
+        Listener::start(listen).expect("a port is free")
     });
     let address = listener.address();
     // It may close the connection before it has read all.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use blockstone_base::units::Nanos;
 use blockstone_probe::profile::ProfileSpec;
 use blockstone_view::Condition;
+use blockstone_watch::host_name;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 use regex::Regex;
@@ -98,9 +99,21 @@ pub struct WatchArgs {
     /// Serve metrics for Prometheus at this address, under `/metrics`
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output", conflicts_with = "replay")]
     pub listen: Option<SocketAddr>,
-    /// Allow --listen on an address that other hosts can reach
-    #[arg(long, requires = "listen", help_heading = "Output")]
+    /// Allow --listen on an address that other hosts can reach; they need the token
+    #[arg(long, requires = "listen_token_file", help_heading = "Output")]
     pub allow_remote: bool,
+    /// Serve only requests with the token in this file, which other users must not be able to read
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "listen",
+          help_heading = "Output")]
+    pub listen_token_file: Option<PathBuf>,
+    /// Also serve requests to this name or address of the host, besides `localhost` and the address
+    /// that is connected to
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = host_name,
+          requires = "listen", help_heading = "Output")]
+    pub listen_host: Vec<String>,
+    /// Serve the paths of files too; without it, metrics of files are sums
+    #[arg(long, requires = "listen", help_heading = "Output")]
+    pub listen_paths: bool,
 }
 
 fn interval(text: &str) -> Result<Nanos, String> {
