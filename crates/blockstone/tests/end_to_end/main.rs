@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a test's output is shown when it fails")]
 
 mod bad_input;
+mod destroy;
 mod flash;
 mod grid;
 mod interruptions;
