@@ -24,8 +24,23 @@ pub struct Host {
     pub memory_bytes: u64,
     /// The hypervisor, where one shows itself.
     pub hypervisor: Option<String>,
+    /// The cloud that rents the machine out, by its firmware tables; none where these name none,
+    /// and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloud: Option<Cloud>,
     /// Database servers that were already running, by process name.
     pub databases_running: Vec<String>,
+}
+
+named! {
+    /// A cloud whose volumes have published limits.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    Cloud {
+        Aws = "AWS",
+        Azure = "Azure",
+        Google = "Google Cloud",
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

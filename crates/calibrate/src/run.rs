@@ -35,13 +35,14 @@ impl Prepared<'_> {
             observer.note(&format!("removed {}, left by a killed run", orphan.display()));
         }
         let devices = self.target.devices.iter().map(|device| device.name.clone()).collect();
-        let session = Session::start(SessionSpec {
+        let mut session = Session::start(SessionSpec {
             dir: &dir,
             manifest: self.manifest(),
             devices,
             series: &[&load::SERIES],
             tick: TICK,
         })?;
+        session.watch_pages(self.file.path());
         let mut run = Run {
             prepared: self,
             session,
@@ -161,19 +162,25 @@ impl Run<'_> {
             return Ok(());
         }
         // Lives until the end of the phase; dropping it removes the file.
-        let append;
+        let mut append = None;
         let file = match step.file {
             FileRole::None => None,
             FileRole::Main => Some(Arc::clone(self.prepared.file.main())),
             FileRole::BufferedCold | FileRole::BufferedWarm => Some(self.buffered(step)?),
             FileRole::Log => log.map(|log| Arc::clone(&log.0)),
             FileRole::Append => {
-                append = self.prepared.file.appendable("append")?;
-                Some(Arc::clone(&append.0))
+                let made = append.insert(self.prepared.file.appendable("append")?);
+                self.session.watch_pages(made.0.path());
+                Some(Arc::clone(&made.0))
             }
         };
         let content = self.content(step);
-        self.hold(step, &Backing { medium: file.map_or(Medium::Nothing, Medium::File), content })
+        let medium = file.map_or(Medium::Nothing, Medium::File);
+        let held = self.hold(step, &Backing { medium, content });
+        if let Some(append) = &append {
+            self.session.forget_pages(append.0.path());
+        }
+        held
     }
 
     /// Records skipped steps as a degraded capability, which reports show.
@@ -269,6 +276,7 @@ impl Run<'_> {
     fn lay_out_log(&mut self) -> Result<AppendFile, EarlyEnd> {
         let facts = self.prepared.facts;
         let log = self.prepared.file.appendable("log")?;
+        self.session.watch_pages(log.0.path());
         let load = plan::layout(self.prepared.settings, LOG_SIZE, facts.direct, facts.uring);
         self.hold_layout("layout-log", load, Arc::clone(&log.0), Nanos(u64::MAX / 2))?;
         log.0.fsync().map_err(|errno| self.prepared.file.io_error("flush", errno))?;

@@ -5,7 +5,7 @@
 //! why that is not known ([`Missing`]): off, not in this version, not permitted, unknown. Rates and
 //! slopes come with the 95 % interval of their ticks. A [`Focus`] narrows samples of sessions;
 //! [`Latencies`] say how many operations took how long. [`compare`] sets a figure of two sets of
-//! recordings side by side.
+//! recordings side by side; [`simultaneous`] gives what was chosen from several its interval.
 //!
 //! Must not know: the machine, which figures there are, and who shows or judges them.
 //!
@@ -30,6 +30,8 @@ mod focus;
 mod history;
 mod rates;
 mod sample;
+pub mod simultaneous;
+mod student;
 
 pub use blockstone_base::table::{Known, Missing};
 pub use focus::{Condition, ConditionError, Focus};

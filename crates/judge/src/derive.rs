@@ -201,6 +201,7 @@ fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
         process_overcharged: windows
             .iter()
             .any(|w| w.process.get(bytes) == Err(Missing::NoEvidence)),
+        added_pages: count(&|w| w.added_pages),
         device_bytes: top(bytes),
         device_ios,
         device_flushes: most("flush_ios"),

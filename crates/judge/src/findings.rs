@@ -123,6 +123,9 @@ pub struct Evidence {
     /// Whether these are left out because they are more than was written by calls and moved by
     /// disks: the kernel charges whole folios.
     pub process_overcharged: bool,
+    /// Pages that this process added to the page cache of the files under load, counted in the
+    /// kernel: none by direct I/O. Null where they were not counted.
+    pub added_pages: Option<u64>,
     /// Bytes the target's top device moved in the load's direction.
     pub device_bytes: Option<u64>,
     /// Requests of that device in the load's direction.

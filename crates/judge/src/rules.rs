@@ -7,6 +7,7 @@ mod block_sampling;
 mod burst;
 mod cache_suspected;
 mod clock_pause;
+mod cloud_volume;
 mod compressible;
 mod compressible_filler;
 #[cfg(test)]

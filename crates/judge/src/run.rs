@@ -17,7 +17,7 @@ use blockstone_base::histogram::least_samples;
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::Spread;
 use blockstone_base::verdict::Verdict;
-use blockstone_figures::History;
+use blockstone_figures::{History, simultaneous};
 use blockstone_record::manifest::{Figure, Manifest, Stop};
 use blockstone_record::{RecordError, Recording};
 use schemars::JsonSchema;
@@ -314,12 +314,17 @@ pub(crate) fn find(
     let noise = noise::derive(&windows, &each);
     let fastest = |(_, a): &(usize, f64), (_, b): &(usize, f64)| a.total_cmp(b);
     let rates = windows.iter().enumerate().filter(|(_, window)| window.scans());
-    let rates =
-        rates.filter_map(|(at, _)| Some((at, each[at].figure("read_mbps")?.estimate.value)));
-    let main = rates.max_by(fastest).map_or(0, |(at, _)| at);
+    let rates: Vec<(usize, f64)> = rates
+        .filter_map(|(at, _)| Some((at, each[at].figure("read_mbps")?.estimate.value)))
+        .collect();
+    let main = rates.iter().copied().max_by(fastest).map_or(0, |(at, _)| at);
     let verdicts = united::united(&each, main);
     let mut findings =
         if each.is_empty() { RunFindings::default() } else { each.swap_remove(main) };
+    for (_, figure) in &mut findings.summary {
+        figure.estimate = simultaneous::chosen_from(rates.len(), 1, figure.estimate);
+    }
+    findings.efficiency = summary::efficiency(&findings.summary, calibration);
     (findings.scan, findings.noise, findings.verdicts) = (scan, noise, verdicts);
     Ok(findings)
 }

@@ -3,6 +3,7 @@
 
 use blockstone_base::load::{Access, Op, SyncMethod};
 use blockstone_base::stats::Estimate;
+use blockstone_figures::simultaneous;
 use blockstone_record::manifest::{Figure, Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 
@@ -54,7 +55,8 @@ pub fn figures(
 ) -> Vec<(String, Figure)> {
     let select = Select { manifest, points };
     let figure = |name: &str| {
-        let (title, unit, point, estimate) = figure(name, &select)?;
+        let (title, unit, Chosen { point, from }, of) = figure(name, &select)?;
+        let estimate = simultaneous::chosen_from(from, point.windows, of(point));
         let figure = Figure {
             title: title.to_owned(),
             unit: unit.to_owned(),
@@ -67,11 +69,21 @@ pub fn figures(
     NAMES.iter().filter_map(|name| figure(name)).collect()
 }
 
-/// Title, unit, the point it was read from, and the estimate.
-type Found<'a> = (&'static str, &'static str, &'a Point, Estimate);
+/// The point that a figure is read from.
+#[derive(Clone, Copy)]
+struct Chosen<'a> {
+    point: &'a Point,
+    /// How many short windows it was chosen from for its rate. One where it was named beforehand,
+    /// or measured again afterwards.
+    from: usize,
+}
+
+/// Title, unit, the point it is read from, and what of it.
+type Found<'a> = (&'static str, &'static str, Chosen<'a>, fn(&Point) -> Estimate);
 
 fn figure<'a>(name: &str, select: &Select<'a>) -> Option<Found<'a>> {
-    let (title, unit, point, of): (_, _, _, fn(&Point) -> Estimate) = match name {
+    let named = |point: Option<&'a Point>| Some(Chosen { point: point?, from: 1 });
+    let (title, unit, chosen, of): (_, _, _, fn(&Point) -> Estimate) = match name {
         "max_iops" => ("Most random reads a second", "IOPS", select.max_iops(), |p| p.iops),
         "max_mbps" => {
             let title = "Most megabytes a second, random 1 MiB reads";
@@ -87,48 +99,48 @@ fn figure<'a>(name: &str, select: &Select<'a>) -> Option<Found<'a>> {
             ("Read latency p99 at the knee", "ns", select.knee(), |p| p.latency.ns_p99)
         }
         "read_latency_ns_p50" => {
-            let reader = select.single(Group::RandomRead);
+            let reader = named(select.single(Group::RandomRead));
             ("Single-block read latency p50", "ns", reader, |p| p.latency.ns_p50)
         }
         "read_latency_ns_p99" => {
-            let reader = select.single(Group::RandomRead);
+            let reader = named(select.single(Group::RandomRead));
             ("Single-block read latency p99", "ns", reader, |p| p.latency.ns_p99)
         }
         "max_write_iops" => {
             ("Most random writes a second", "IOPS", select.max_write_iops(), |p| p.iops)
         }
         "write_mbps" => {
-            let layout = select.in_group(Group::Layout).next();
+            let layout = named(select.in_group(Group::Layout).next());
             ("Megabytes written a second", "MB/s", layout, |p| p.mb_per_s)
         }
         "write_latency_ns_p50" => {
-            let writer = select.single(Group::RandomWrite);
+            let writer = named(select.single(Group::RandomWrite));
             ("Single-block write latency p50", "ns", writer, |p| p.latency.ns_p50)
         }
         "commit_latency_ns_p50" => {
-            ("Commit latency p50", "ns", select.commit(), |p| p.latency.ns_p50)
+            ("Commit latency p50", "ns", named(select.commit()), |p| p.latency.ns_p50)
         }
         "commit_latency_ns_p99" => {
-            ("Commit latency p99", "ns", select.commit(), |p| p.latency.ns_p99)
+            ("Commit latency p99", "ns", named(select.commit()), |p| p.latency.ns_p99)
         }
         "max_commits_per_s" => {
             ("Most commits a second", "commits/s", select.max_commits(), |p| p.iops)
         }
         "cached_read_mbps" => {
-            let point = select.labelled("cached-read/cached");
+            let point = named(select.labelled("cached-read/cached"));
             ("Sequential read from the page cache", "MB/s", point, |p| p.mb_per_s)
         }
         "buffered_read_mbps" => {
-            let point = select.labelled("cached-read/buffered");
+            let point = named(select.labelled("cached-read/buffered"));
             ("Sequential read through the page cache", "MB/s", point, |p| p.mb_per_s)
         }
         "direct_read_mbps" => {
-            let point = select.labelled("cached-read/direct");
+            let point = named(select.labelled("cached-read/direct"));
             ("Sequential read past the page cache", "MB/s", point, |p| p.mb_per_s)
         }
         _ => return None,
     };
-    point.map(|point| (title, unit, point, of(point)))
+    Some((title, unit, chosen?, of))
 }
 
 /// The estimate with its interval widened by half the drift of the reference point.
@@ -161,25 +173,31 @@ impl<'a> Select<'a> {
     }
 
     /// The confirmed point where it was measured and keeps to `bound`, because its window is
-    /// longer; else the best of `candidates` that do and that no longer window refuted.
+    /// longer; else the best of `candidates` that do and that no longer window refuted, with the
+    /// interval of the best of them all.
     fn confirmed(
         &self,
         name: &str,
         candidates: impl Iterator<Item = &'a Point>,
         rate: fn(&Point) -> f64,
         bound: impl Fn(&Point) -> bool,
-    ) -> Option<&'a Point> {
+    ) -> Option<Chosen<'a>> {
         let label = format!("confirm/{name}");
         let confirmed = self.in_group(Group::Confirm).find(|point| point.label == label);
         let refuted =
             |point: &Point| confirmed.is_some_and(|longer| longer.load.same_point(&point.load));
-        confirmed
-            .filter(|point| bound(point))
-            .or_else(|| best(candidates.filter(|point| !refuted(point) && bound(point)), rate))
+        if let Some(point) = confirmed.filter(|point| bound(point)) {
+            return Some(Chosen { point, from: 1 });
+        }
+        let candidates: Vec<&Point> = candidates.collect();
+        let keeps = |point: &&Point| !refuted(point) && bound(point);
+        let point = best(candidates.iter().copied().filter(keeps), rate)?;
+        let from = if point.group == Group::Confirm { 1 } else { candidates.len() };
+        Some(Chosen { point, from })
     }
 
     /// As `CALIBRATE_IO` defines it: the most random reads whose mean latency keeps to the bound.
-    fn max_iops(&self) -> Option<&'a Point> {
+    fn max_iops(&self) -> Option<Chosen<'a>> {
         let limit = max_latency_ns(self.manifest);
         let bound = |p: &Point| p.latency.ns_mean.value <= limit;
         self.confirmed("max-iops", self.in_group(Group::RandomRead), |p| p.iops.value, bound)
@@ -188,29 +206,30 @@ impl<'a> Select<'a> {
     /// The same with the 99th percentile in place of the mean. A load that was confirmed is judged
     /// by its longer window alone, and since p99 is the stricter bound no short window may claim
     /// more than `max_iops`.
-    fn knee(&self) -> Option<&'a Point> {
+    fn knee(&self) -> Option<Chosen<'a>> {
         let limit = max_latency_ns(self.manifest);
         let bound = |p: &Point| p.latency.ns_p99.value <= limit;
         let confirmed: Vec<&Point> =
             self.in_group(Group::Confirm).filter(|p| p.load.op == Op::Read).collect();
-        let most = self.max_iops().map_or(f64::INFINITY, |p| p.iops.value);
-        let candidates = self
-            .in_group(Group::RandomRead)
-            .filter(|p| p.iops.value <= most)
-            .filter(|p| confirmed.iter().all(|c| !c.load.same_point(&p.load)))
-            .chain(confirmed.iter().copied().filter(|p| p.label == "confirm/max-iops"));
-        self.confirmed("knee", candidates, |p| p.iops.value, bound)
+        let most = self.max_iops().map_or(f64::INFINITY, |most| most.point.iops.value);
+        let eligible = |p: &Point| {
+            p.group == Group::Confirm
+                || p.iops.value <= most && confirmed.iter().all(|c| !c.load.same_point(&p.load))
+        };
+        let again = confirmed.iter().copied().filter(|p| p.label == "confirm/max-iops");
+        let candidates = self.in_group(Group::RandomRead).chain(again);
+        self.confirmed("knee", candidates, |p| p.iops.value, |p| eligible(p) && bound(p))
     }
 
     /// As `CALIBRATE_IO` defines it: of large reads at random places.
-    fn max_mbps(&self) -> Option<&'a Point> {
+    fn max_mbps(&self) -> Option<Chosen<'a>> {
         let random = |p: &&Point| p.load.access == Access::Random;
         let candidates = self.in_group(Group::LargeRead).filter(random);
         self.confirmed("max-mbps", candidates, |p| p.mb_per_s.value, |_| true)
     }
 
     /// Without a bound: block writes are background work of a database, no session waits for one.
-    fn max_write_iops(&self) -> Option<&'a Point> {
+    fn max_write_iops(&self) -> Option<Chosen<'a>> {
         let candidates = self.in_group(Group::RandomWrite);
         self.confirmed("max-write-iops", candidates, |p| p.iops.value, |_| true)
     }
@@ -237,7 +256,7 @@ impl<'a> Select<'a> {
         })
     }
 
-    fn max_commits(&self) -> Option<&'a Point> {
+    fn max_commits(&self) -> Option<Chosen<'a>> {
         self.confirmed("max-commits", self.commits(), |p| p.iops.value, |_| true)
     }
 }
@@ -249,9 +268,11 @@ fn best<'a>(points: impl Iterator<Item = &'a Point>, rate: fn(&Point) -> f64) ->
 #[cfg(test)]
 mod tests {
     use blockstone_base::load::{Access, Op, SyncMethod};
+    use blockstone_base::stats::Estimate;
     use blockstone_record::manifest::{Figure, Group};
     use proptest::prelude::*;
 
+    use crate::findings::Point;
     use crate::testing::{Behaviour, Fixture, commit, large, load, saturating};
 
     fn figure(fixture: &Fixture, name: &str) -> Option<Figure> {
@@ -314,6 +335,37 @@ mod tests {
         assert!((estimate.value / 42_000.0 - 1.0).abs() < 0.01, "{estimate:?}");
         // Student's t with two degrees of freedom: 4.303 × 2,000 ÷ √3.
         assert!((estimate.high - estimate.value) / 4_969.0 > 0.95, "{estimate:?}");
+    }
+
+    #[test]
+    fn the_best_of_short_windows_has_the_interval_of_all_and_a_confirmed_one_its_own() {
+        let mut fixture = Fixture::empty();
+        for n in [1, 2, 4, 8] {
+            let rate = 10_000.0 + f64::from(n);
+            let behaviour = Behaviour::natural(rate, f64::from(n) / rate * 1e9);
+            let label = format!("random-read/uring/d{n}");
+            fixture.add(&label, Group::RandomRead, load(Op::Read, "uring", n), &behaviour);
+        }
+        let wider = |fixture: &Fixture, name: &str, of: fn(&Point) -> Estimate| {
+            let found = fixture.find();
+            let (_, figure) = found.summary.iter().find(|(known, _)| known == name).unwrap();
+            let point = found.points.iter().find(|point| point.label == figure.phase).unwrap();
+            figure.estimate.relative_half_width() / of(point).relative_half_width()
+        };
+        // Student's t with 9 degrees of freedom: 3.099 for four at once, 2.262 for one.
+        for (name, of) in [
+            ("max_iops", (|p| p.iops) as fn(&Point) -> Estimate),
+            ("knee_iops", |p| p.iops),
+            ("actual_latency_ns_mean", |p| p.latency.ns_mean),
+        ] {
+            let wider = wider(&fixture, name, of);
+            assert!((wider - 1.370).abs() < 0.005, "{name}: {wider}");
+        }
+        let behaviour = Behaviour::natural(10_000.0, 8e5);
+        fixture.add("confirm/max-iops", Group::Confirm, load(Op::Read, "uring", 8), &behaviour);
+        for name in ["max_iops", "knee_iops"] {
+            assert!((wider(&fixture, name, |p| p.iops) - 1.0).abs() < 1e-9, "{name}");
+        }
     }
 
     #[test]

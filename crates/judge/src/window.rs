@@ -39,6 +39,8 @@ pub struct Window {
     pub checks: Checks,
     pub process: Growth,
     pub host: Growth,
+    /// Pages that this process added to the page cache of the files under load.
+    pub added_pages: Grown,
     /// Growth of each device's counters (`block`), in the order of the chain.
     pub devices: Vec<(String, Growth)>,
 }
@@ -125,6 +127,7 @@ impl Default for Window {
             checks: Checks::default(),
             process: Growth::default(),
             host: Growth::default(),
+            added_pages: Err(Missing::NotInVersion),
             devices: Vec::new(),
         }
     }
@@ -203,7 +206,7 @@ pub(crate) fn by_label<'a>(
     labels.into_iter().map(|(_, repeats)| repeats).collect()
 }
 
-const PROBES: [&str; 4] = ["load", "process", "host", "block"];
+const PROBES: [&str; 5] = ["load", "process", "host", "block", "page_cache"];
 
 /// Columns that later steps read; the probes record more.
 pub(crate) const PROCESS: [&str; 7] = [
@@ -277,6 +280,7 @@ impl Window {
             },
             process: Growth::of(interval, ("process", ""), &PROCESS),
             host: Growth::of(interval, ("host", ""), &CPU_USES),
+            added_pages: interval.grown("page_cache", "", "added_pages"),
             devices: devices.map(|device_at| device(&device_at.name)).collect(),
         }
     }

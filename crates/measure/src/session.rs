@@ -5,6 +5,7 @@ use std::path::Path;
 use blockstone_base::clock::Clock;
 use blockstone_base::column::{Reading, Schema};
 use blockstone_base::units::Nanos;
+use blockstone_probe::page_cache::{self, WatchedFiles};
 use blockstone_probe::{Context, Probe, Row, registry};
 use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{RecordError, Recorder};
@@ -15,6 +16,7 @@ use crate::ticks::Ticks;
 pub struct Session {
     recorder: Recorder,
     probes: Vec<Box<dyn Probe>>,
+    watched: WatchedFiles,
     series: &'static [&'static Schema],
     rows: Vec<Row>,
     readings: Vec<Reading>,
@@ -46,25 +48,53 @@ impl Session {
     pub fn start_on(clock: Box<dyn Clock>, spec: SessionSpec<'_>) -> Result<Self, RecordError> {
         let SessionSpec { dir, manifest, devices, series, tick } = spec;
         let context = Context::of_target(Path::new("/"), devices);
-        let probes: Vec<_> = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
+        let watched = WatchedFiles::default();
+        let probes = registry::of(&context).map(|entry| (entry.open)(&context));
+        let probes: Vec<_> = probes.chain([page_cache::open(&watched)]).collect();
         let schemas: Vec<_> =
             series.iter().copied().chain(probes.iter().map(|probe| probe.schema())).collect();
-        let mut recorder = Recorder::create(dir, manifest, &schemas)?;
-        for probe in &probes {
-            for (column, why) in probe.unmeasured() {
-                let infos = recorder.manifest().probes.iter_mut();
-                let columns = infos.filter(|info| info.probe == probe.schema().probe);
-                for info in columns.flat_map(|info| &mut info.columns) {
-                    if info.name == column {
-                        info.unmeasured = Some(why.clone());
-                    }
-                }
-            }
-        }
+        let recorder = Recorder::create(dir, manifest, &schemas)?;
         let origin_ns = clock.now_ns();
         let (rows, readings) = (Vec::new(), Vec::new());
         let ticks = Ticks::start(clock.as_ref(), tick);
-        Ok(Self { recorder, probes, series, rows, readings, tick, clock, origin_ns, ticks })
+        let mut session = Self {
+            recorder,
+            probes,
+            watched,
+            series,
+            rows,
+            readings,
+            tick,
+            clock,
+            origin_ns,
+            ticks,
+        };
+        (0..session.probes.len()).for_each(|index| session.note_unmeasured(index));
+        Ok(session)
+    }
+
+    /// Counts from now on the pages that this process adds to the page cache of this file.
+    pub fn watch_pages(&mut self, path: &Path) {
+        self.watched.watch(path);
+        // That probe is the last.
+        self.note_unmeasured(self.probes.len() - 1);
+    }
+
+    /// The file is about to be removed.
+    pub fn forget_pages(&mut self, path: &Path) {
+        self.watched.forget(path);
+    }
+
+    /// Writes into the manifest which columns of a probe are not measured, and why.
+    fn note_unmeasured(&mut self, index: usize) {
+        let probe = &self.probes[index];
+        let unmeasured = probe.unmeasured();
+        let infos = self.recorder.manifest().probes.iter_mut();
+        let infos = infos.filter(|info| info.probe == probe.schema().probe);
+        for info in infos.flat_map(|info| &mut info.columns) {
+            let why = unmeasured.iter().find(|(column, _)| *column == info.name);
+            info.unmeasured = why.map(|(_, why)| why.clone());
+        }
     }
 
     /// The instant all `_ns` of the recording count from, on the monotonic clock.

@@ -330,11 +330,11 @@ fn tracing_row(audit: Option<Audit>) -> Row {
     Row { object: TRACING.into(), cells }
 }
 
-fn absent(why: String) -> Unmeasured {
+pub(crate) fn absent(why: String) -> Unmeasured {
     if why.contains("CAP_") { Unmeasured::NotPermitted(why) } else { Unmeasured::NotInVersion(why) }
 }
 
-fn reason(error: &BpfError) -> Unmeasured {
+pub(crate) fn reason(error: &BpfError) -> Unmeasured {
     let why = error.to_string().replace("\nhint: ", "; ");
     match error {
         BpfError::Refused { message, .. } if message.contains("Operation not permitted") => {

@@ -30,6 +30,7 @@ pub mod memory;
 pub mod network;
 pub mod nfs;
 mod page;
+pub mod page_cache;
 mod pages;
 pub mod process;
 pub mod processes;

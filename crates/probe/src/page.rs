@@ -39,8 +39,9 @@ empty cell was not measured; the manifest gives the reason.
 ";
 
 const ON_REQUEST: &str = "
-The following probes run only on request. Of the columns of a histogram only the first and the last
-are listed; each counts values from the number in its name up to that of the next column.
+The following probes run only on request, or beside a load whose files are known. Of the columns
+of a histogram only the first and the last are listed; each counts values from the number in its
+name up to that of the next column.
 ";
 
 fn section(page: &mut String, schema: &Schema) {

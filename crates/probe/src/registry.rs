@@ -1,7 +1,8 @@
 //! All probes. Adding one is a file and a line here.
 
 use crate::{Context, Probe, Schema, Scope};
-use crate::{block, cgroup, cpu, host, io, memory, network, nfs, process, processes, profile};
+use crate::{block, cgroup, cpu, host, io, memory, network, nfs, page_cache};
+use crate::{process, processes, profile};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -40,4 +41,4 @@ pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
 
 /// The columns of probes that run only when asked for: what they watch takes more than a context to
 /// say, and each has an `open` of its own.
-pub const ON_REQUEST: &[&Schema] = &[&io::SCHEMA, &profile::SCHEMA];
+pub const ON_REQUEST: &[&Schema] = &[&page_cache::SCHEMA, &io::SCHEMA, &profile::SCHEMA];

@@ -1,6 +1,7 @@
 //! Counting: segments of files in their order → contents of every grid, who holds them, where they
 //! lie, and which of them are to be compressed.
 
+mod block_sizes;
 mod detail;
 mod masked;
 mod merge;
@@ -22,6 +23,7 @@ use crate::plan::Plan;
 use crate::sets::{EMPTY, FileId, Sets};
 use crate::table::{FILES_MAX, Place, Seen, Table};
 
+pub use block_sizes::BlockSizes;
 pub use detail::{Run, Strip, StripBin};
 pub use masked::MaskedGrid;
 pub use merge::MergeError;
@@ -58,6 +60,9 @@ pub struct GridCount {
     pub table: Table,
     /// How large contents are behind the compressors.
     pub sample: Sample,
+    /// How large blocks are, where contents count as often as they occur.
+    #[serde(default)]
+    pub block_sizes: BlockSizes,
 }
 
 /// One offset: its units, and what it is built up to.
@@ -100,7 +105,30 @@ const BYTES_MAX: u64 = 1 << 60;
 /// Blocks that a place can tell apart, and so the most that a grid counts.
 pub(crate) const BLOCKS_MAX: u64 = 1 << 44;
 
+/// What is known of the sizes of blocks that are not of zeros.
+#[derive(Clone, Debug)]
+pub struct CompressedBlocks {
+    /// Contents, how often each counts, and their sizes.
+    pub sizes: Vec<(Fingerprint, u32, Sizes)>,
+    /// Whether blocks were drawn; else contents were, and each counts as often as it occurs.
+    pub are_drawn: bool,
+}
+
 impl GridCount {
+    /// What is known of the sizes of blocks: those of all contents where these were compressed,
+    /// else of blocks that were drawn; of a scan that drew none, those of a share of contents.
+    pub fn compressed_blocks(&self) -> CompressedBlocks {
+        let is_whole = self.table.share_log2() == 0 && self.sample.share_log2() == 0;
+        let are_drawn = !is_whole && !self.block_sizes.is_empty();
+        let sizes = if are_drawn {
+            self.block_sizes.sizes().collect()
+        } else {
+            let sizes = self.sample.sizes();
+            sizes.filter_map(|(it, &sizes)| Some((it, self.table.get(it)?.count, sizes))).collect()
+        };
+        CompressedBlocks { sizes, are_drawn }
+    }
+
     fn is_sound(&self) -> bool {
         self.zero_blocks <= self.blocks
             && self.blocks <= BLOCKS_MAX
@@ -165,6 +193,7 @@ impl Counter {
                 zero_blocks: 0,
                 table: Table::new(bytes),
                 sample: Sample::new(plan.compressed_contents(index)),
+                block_sizes: BlockSizes::new(plan.compressed_blocks(index)),
             })
             .collect();
         let mut offsets: Vec<u32> = grids.iter().map(|grid| grid.grid.offset_bytes).collect();
@@ -274,6 +303,7 @@ impl Counter {
 
     pub fn compressed(&mut self, grid: usize, print: Fingerprint, sizes: Sizes) {
         self.grids[grid].sample.put(print, sizes);
+        self.grids[grid].block_sizes.put(print, sizes);
     }
 
     pub fn plan(&self) -> &Plan {
@@ -449,7 +479,8 @@ impl GridCount {
                 if let Some(detail) = &mut to.detail {
                     detail.block(place, index, (print, copied), &mut self.table);
                 }
-                if copied == Some(Copied::Not) && self.sample.wants(print) {
+                let is_new = copied == Some(Copied::Not) && self.sample.wants(print);
+                if self.block_sizes.wants(print, place) | is_new {
                     let start_bytes = u64::from(self.grid.offset_bytes)
                         + place.at() * u64::from(self.grid.block_bytes);
                     to.wanted.push(Wanted { grid: to.index, print, start_bytes });

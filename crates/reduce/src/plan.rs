@@ -92,6 +92,15 @@ impl Plan {
         }
     }
 
+    /// Blocks of a grid that are drawn from all of them and compressed, beside those contents.
+    pub fn compressed_blocks(&self, grid: usize) -> usize {
+        match self.compress {
+            Compress::Every if grid == self.primary => COMPRESSED_CONTENTS,
+            Compress::Every => COMPRESSED_CONTENTS / 8,
+            Compress::Not | Compress::Sample(_) => self.compressed_contents(grid),
+        }
+    }
+
     /// How many of the compressors see the blocks of a grid, the first ones.
     pub fn compressors(&self, grid: usize) -> usize {
         if grid == self.primary { self.codecs.len() } else { self.codecs.len().min(1) }

@@ -207,7 +207,9 @@ impl Prepared<'_> {
             joined.collect()
         });
         for found in found {
-            session.recorder().manifest().disk_files.push(found?);
+            let found = found?;
+            session.watch_pages(Path::new(&found.path));
+            session.recorder().manifest().disk_files.push(found);
         }
         Ok(())
     }

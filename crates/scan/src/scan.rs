@@ -451,11 +451,13 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
     let compresses = plan.compress != Compress::Not;
     let compressors = plan.codecs.iter().enumerate().filter(|_| compresses);
     let compressors: u64 = compressors.map(|(place, codec)| codec.memory_bytes(seen(place))).sum();
-    let sampled = match plan.compress {
-        Compress::Sample(_) => (0..plan.grids().len()).map(|it| plan.compressed_contents(it)).sum(),
+    let contents = |grid| match plan.compress {
+        Compress::Sample(_) => plan.compressed_contents(grid),
         // Every content then has its sizes, which tables make room for.
         Compress::Not | Compress::Every => 0,
     };
+    let sampled = |grid| contents(grid) + plan.compressed_blocks(grid);
+    let sampled: usize = (0..plan.grids().len()).map(sampled).sum();
     let others =
         PROGRAM_BYTES + segments + threads as u64 * compressors + sampled as u64 * SIZES_BYTES;
     let least = Size(others * 5 / 4);
@@ -476,7 +478,9 @@ mod tests {
 
     fn plan() -> Plan {
         let sizes = [4096, 8192, 16384, 32768].map(Size);
-        Plan::new(&sizes, &[0, 512, 4096], Size(8192)).unwrap()
+        let mut plan = Plan::new(&sizes, &[0, 512, 4096], Size(8192)).unwrap();
+        plan.compress = Compress::Sample(100);
+        plan
     }
 
     /// Three files with copies, holes and an odd end.
@@ -497,7 +501,10 @@ mod tests {
         let model = Model::built_in("generic").unwrap();
         let mut findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
         findings.matrix.contents.iter_mut().flatten().for_each(|cell| *cell = cell.round());
-        format!("{findings:#?}\n{:#?}", outcome.scanned.files)
+        let grids = outcome.counter.grids().iter();
+        let drawn: Vec<_> = grids.flat_map(|count| count.block_sizes.sizes()).collect();
+        assert!(drawn.len() > 200, "{}", drawn.len());
+        format!("{findings:#?}\n{:#?}\n{drawn:?}", outcome.scanned.files)
     }
 
     #[test]

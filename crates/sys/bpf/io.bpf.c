@@ -273,33 +273,6 @@ INLINE bool identify(struct key *key, struct inode *inode)
 	return true;
 }
 
-INLINE struct inode *inode_of_file(struct file *file)
-{
-	struct address_space *mapping = NULL;
-	struct inode *inode = NULL;
-	READ(mapping, file, f_mapping);
-	if (mapping)
-		READ(inode, mapping, host);
-	return inode;
-}
-
-INLINE struct inode *inode_of_descriptor(struct task_struct *task, s32 fd)
-{
-	struct files_struct *open = task->files;
-	struct file **slots;
-	struct file *file = NULL;
-	struct fdtable *table;
-
-	if (!open || fd < 0)
-		return NULL;
-	table = open->fdt;
-	if (!table || (u32)fd >= table->max_fds)
-		return NULL;
-	slots = table->fd;
-	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
-	return file ? inode_of_file(file) : NULL;
-}
-
 // The inode whose page cache the memory of a request belongs to. Memory of a process, private or
 // shared, belongs to none that lies on a device.
 INLINE struct inode *inode_of_memory(struct bio *bio)

@@ -21,6 +21,12 @@ typedef _Bool bool;
 #define INLINE static inline __attribute__((always_inline))
 #define OUTLINE static __attribute__((noinline))
 
+// struct bpf_pidns_info of linux/bpf.h.
+struct pid_in_namespace {
+	u32 pid;
+	u32 tgid;
+};
+
 // Helpers of the kernel, by their numbers in linux/bpf.h.
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) =
@@ -32,6 +38,8 @@ static long (*bpf_get_current_comm)(void *text, u32 size) = (void *)16;
 static long (*bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
+static long (*bpf_get_ns_current_pid_tgid)(u64 device, u64 inode, struct pid_in_namespace *to,
+					   u32 size) = (void *)120;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 
 // Reads a field behind a pointer of which the verifier knows nothing; zero where that fails.
@@ -151,6 +159,16 @@ struct page {
 	struct address_space *mapping;
 };
 
+struct folio {
+	struct address_space *mapping;
+	u32 _nr_pages;
+};
+
+// Before Linux 6.15.
+struct folio___old {
+	u32 _folio_nr_pages;
+};
+
 struct bio_vec {
 	struct page *bv_page;
 };
@@ -189,6 +207,12 @@ enum req_flag_bits {
 #define REQ(bit) \
 	(1ULL << __builtin_preserve_enum_value(*(enum req_flag_bits *)bit, 1))
 
+// Bits of the flags of a folio.
+enum pageflags { PG_head = 6 };
+
+// What to ask of a field, beside its offset (0).
+enum { FIELD_EXISTS = 2 };
+
 // linux/blk_types.h; these values have not moved since they exist.
 enum {
 	REQ_OP_MASK = 0xff,
@@ -216,3 +240,30 @@ enum {
 	DEBUGFS_MAGIC = 0x64626720,
 	TRACEFS_MAGIC = 0x74726163,
 };
+
+INLINE struct inode *inode_of_file(struct file *file)
+{
+	struct address_space *mapping = NULL;
+	struct inode *inode = NULL;
+	READ(mapping, file, f_mapping);
+	if (mapping)
+		READ(inode, mapping, host);
+	return inode;
+}
+
+INLINE struct inode *inode_of_descriptor(struct task_struct *task, s32 fd)
+{
+	struct files_struct *open = task->files;
+	struct file **slots;
+	struct file *file = NULL;
+	struct fdtable *table;
+
+	if (!open || fd < 0)
+		return NULL;
+	table = open->fdt;
+	if (!table || (u32)fd >= table->max_fds)
+		return NULL;
+	slots = table->fd;
+	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
+	return file ? inode_of_file(file) : NULL;
+}

@@ -10,13 +10,16 @@ pub mod io;
 #[cfg_attr(feature = "bpf", path = "bpf/load.rs")]
 #[cfg_attr(not(feature = "bpf"), path = "bpf/load_nothing.rs")]
 mod load;
+pub mod pages;
 mod table;
 
 use std::io::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
 
+use self::load::Loaded;
+use self::table::{Plain, Table};
 use crate::proc::{own_status, under};
 
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +33,8 @@ pub enum BpfError {
     Refused { program: String, message: String },
     #[error("{operation} the kernel table {table}: {source}")]
     Table { operation: &'static str, table: &'static str, source: Error },
+    #[error("watch the page cache of {}: {why}", path.display())]
+    File { path: PathBuf, why: String },
 }
 
 /// Whether programs can run in the kernel, as far as that can be known without trying.
@@ -62,6 +67,14 @@ const SYS_ADMIN: u64 = 1 << 21;
 
 fn effective_capabilities(root: &Path) -> Option<u64> {
     u64::from_str_radix(&own_status(root, "CapEff:")?, 16).ok()
+}
+
+fn open<K: Plain, V: Plain>(loaded: &Loaded, table: &'static str) -> Result<Table<K, V>, BpfError> {
+    Table::new(loaded.map(table)?).map_err(on("open", table))
+}
+
+fn on(operation: &'static str, table: &'static str) -> impl FnOnce(Error) -> BpfError {
+    move |source| BpfError::Table { operation, table, source }
 }
 
 #[cfg(test)]

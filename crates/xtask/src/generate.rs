@@ -35,6 +35,11 @@ const GENERATORS: &[Generator] = &[
         need: Some(Need::Clang),
         make: || kernel_programs("io.bpf.c"),
     },
+    Generator {
+        output: "crates/sys/bpf/pages.bpf.o",
+        need: Some(Need::Clang),
+        make: || kernel_programs("pages.bpf.c"),
+    },
     plain("docs/verdicts.md", || printed_by("rules_page")),
     plain("docs/probes.md", || printed_by("columns_page")),
     plain("docs/views.md", || printed_by("views_page")),

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod destroy;
+mod direct;
 mod flash;
 mod grid;
 mod interruptions;

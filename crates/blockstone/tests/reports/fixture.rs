@@ -149,6 +149,7 @@ fn point(label: &str, rate: f64) -> Point {
             process_overcharged: false,
             completed_bytes: bytes,
             process_bytes: Some(bytes + bytes / 900),
+            added_pages: Some(0),
             device_bytes: Some(bytes + bytes / 700),
             device_ios: Some(samples + samples / 700),
             device_flushes: commit.then_some(samples / u64::from(load.workers.min(3))),

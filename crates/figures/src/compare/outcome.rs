@@ -4,7 +4,8 @@
 use blockstone_base::stats::{self, Estimate};
 use schemars::JsonSchema;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::student::{self, CONFIDENCE, FREEDOM_OF_ONE};
 
 /// Which direction of a figure is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +49,6 @@ pub struct Compared {
     pub p_value: Option<f64>,
     pub outcome: Outcome,
 }
-
-/// Degrees of freedom behind the interval of a single recording, which does not keep them: it has
-/// at most 20 batches, fewer where they correlate.
-const FREEDOM_OF_ONE: f64 = 9.0;
 
 /// The figure of one side with its standard error and the degrees of freedom of that.
 #[derive(Clone, Copy)]
@@ -122,7 +119,7 @@ fn p_value(a: &Mean, b: &Mean) -> f64 {
         return 0.0;
     }
     let freedom = freedom((a.error, a.freedom), (b.error, b.freedom));
-    student(freedom).map_or(1.0, |student| 2.0 * student.sf(difference / error))
+    student::p_value(difference / error, freedom)
 }
 
 /// b ÷ a: the errors of both are taken as independent, and add as relative errors in quadrature.
@@ -139,13 +136,8 @@ fn excludes_one(ratio: &Estimate) -> bool {
     ratio.low > 1.0 || ratio.high < 1.0
 }
 
-fn student(freedom: f64) -> Option<StudentsT> {
-    StudentsT::new(0.0, 1.0, freedom).ok()
-}
-
-/// Two-sided 95 % point of Student's t.
 fn t_95(freedom: f64) -> f64 {
-    student(freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))
+    student::two_sided(CONFIDENCE, freedom)
 }
 
 impl Outcome {

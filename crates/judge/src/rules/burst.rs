@@ -101,7 +101,7 @@ fn check(case: &Case) -> Judgement {
 }
 
 /// (end of slice, rate) over slices of at least `slice_ns`.
-fn coarse(track: &[(u64, u64)], slice_ns: u64) -> Vec<(u64, f64)> {
+pub(super) fn coarse(track: &[(u64, u64)], slice_ns: u64) -> Vec<(u64, f64)> {
     let mut out = Vec::new();
     let Some(mut from) = track.first() else { return out };
     for tick in track {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::capability::Capability;
-use blockstone_base::identity::{BlockDevice, DeviceKind, RaidState};
+use blockstone_base::identity::{BlockDevice, Cloud, DeviceKind, RaidState};
 use blockstone_base::load::{LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_base::verdict::Outcome;
 use blockstone_figures::{Grown, Missing};
@@ -85,6 +85,7 @@ const CASES: &[(&str, Build, Build)] = &[
         || capped(1000.0),
         || Fixture::healthy().without(&[Group::RandomRead, Group::RandomWrite, Group::LargeRead]),
     ),
+    ("cloud-volume", || in_cloud(capped(3_000.0)), || in_cloud(capped(7_300.0))),
     ("burst", credit_runs_out, || Fixture::healthy().without(&[Group::Reference])),
     ("unsteady", drifting, || Fixture::healthy().without(&[Group::Reference])),
     (
@@ -178,11 +179,12 @@ const CASES: &[(&str, Build, Build)] = &[
 ];
 
 /// Rules about the file, the devices or the machine, which need no load.
-const ABOUT_THE_PLACE: [&str; 8] = [
+const ABOUT_THE_PLACE: [&str; 9] = [
     "memory-backed",
     "hole",
     "unwritten",
     "compressible",
+    "cloud-volume",
     "network-file-system",
     "raid-degraded",
     "multipath-leg",
@@ -222,6 +224,11 @@ fn capped(iops: f64) -> Fixture {
             ..Behaviour::capped(iops / requests, load.in_flight(), device_ns)
         }
     })
+}
+
+fn in_cloud(mut fixture: Fixture) -> Fixture {
+    fixture.manifest.host.cloud = Some(Cloud::Aws);
+    fixture
 }
 
 fn open_loop(late_ns_sum: Grown) -> Fixture {

@@ -1,5 +1,7 @@
 //! I/O that went through the page cache.
 
+use std::fmt::Write as _;
+
 use blockstone_base::capability::Capability;
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
@@ -11,29 +13,43 @@ use super::{
     keeps_in_memory, kernel_version, labels, megabytes,
 };
 use crate::findings::Point;
-use crate::run::has_server;
+use crate::run::{Transfers, has_server};
 
 pub(super) const RULE: Rule = Rule {
     id: "not-direct",
     weight: Weight::Condemns,
     doc: "I/O that went through the page cache: by choice (--buffered), because the path does not \
           support direct I/O, or because the file system accepts O_DIRECT but buffers anyway.",
-    threshold: "Any point without O_DIRECT; direct I/O on tmpfs, ramfs, ecryptfs, ext4 with \
-                data=journal (open(2), ext4(5)) and on btrfs extents that are stored compressed or \
-                inline (btrfs(5)); files of ext4 whose data are journalled or inline, or that are \
-                protected by fs-verity. Writes to a file of btrfs with checksums from kernel 6.14 \
-                on, which buffers them (btrfs documentation, Checksumming): unless it is mounted \
-                with nodatacow or nodatasum, or the file has the attribute C (chattr +C). Success \
-                of a misaligned request proves nothing: tmpfs and btrfs accept it. Inconclusive \
-                where a server may cache what is asked of it directly (NFS, SMB, virtiofs, 9p, \
-                FUSE, CephFS and the like), on ZFS, and for writes on btrfs where the attributes \
-                of the file were not recorded. In a run: a path without direct I/O, as the target \
-                found it when it opened its disks, and the same file systems.",
+    threshold: "Any point without O_DIRECT. Where BPF is available (docs/bpf.md), the kernel \
+                counts the pages that direct I/O added to the page cache of the files under \
+                load: 5 % or more of the pages that the operations of a point moved, and at \
+                least 32; in a run, of those that were read or those that were written, \
+                whichever are fewer. Pages that another process added are not counted, and do \
+                not count against a file that it has read before. Without such a count, or where \
+                a count of zero is no proof, what is known of the file system decides: direct \
+                I/O on tmpfs, ramfs, ecryptfs, ext4 with data=journal (open(2), ext4(5)) and on \
+                btrfs extents that are stored compressed or inline (btrfs(5)); files of ext4 \
+                whose data are journalled or inline, or that are protected by fs-verity. Only \
+                without a count: writes to a file of btrfs with checksums from kernel 6.14 on, \
+                which buffers them (btrfs documentation, Checksumming), unless it is mounted \
+                with nodatacow or nodatasum, or the file has the attribute C (chattr +C). \
+                Success of a misaligned request proves nothing: tmpfs and btrfs accept it. \
+                Inconclusive where a server may cache what is asked of it directly (NFS, SMB, \
+                virtiofs, 9p, FUSE, CephFS and the like), on ZFS, and for writes on btrfs where \
+                neither pages were counted nor the attributes of the file recorded. In a run: a \
+                path without direct I/O, as the target found it when it opened its disks, and \
+                the same file systems.",
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
            the device.",
     checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+/// The share of the pages moved that may be added to the page cache before it counts as in the way:
+/// direct I/O adds none, but for an edge of a file now and then.
+const ADDED_SHARE: f64 = 0.05;
+const ADDED_LEAST: u64 = 32;
+const PAGE_BYTES: u64 = 4096;
 
 const RUN_CAUSE: &str = "The page cache stood between the database and the storage.";
 const RUN_NEXT: &str =
@@ -66,10 +82,21 @@ fn check(case: &Case) -> Judgement {
     if let Some(why) = emulated(case.manifest) {
         return Judgement::fail(why, labels(points));
     }
+    let through: Vec<&Point> = points.iter().copied().filter(|point| added(point)).collect();
+    if !through.is_empty() {
+        let evidence = through_cache(&through, file_system(case.manifest));
+        let next = if through.iter().all(|point| point.load.op != Op::Read) {
+            next_for_writes(case.manifest)
+        } else {
+            RULE.next
+        };
+        return Judgement::fail(evidence, labels(through)).advising(next);
+    }
+    let counted = points.iter().all(|point| point.evidence.added_pages.is_some());
     let writes = || points.iter().copied().filter(|point| point.load.op != Op::Read);
     let checksums = match writes().next() {
-        Some(_) => checksummed(case.manifest, case.manifest.file.iter()),
-        None => Checksums::None,
+        Some(_) if !counted => checksummed(case.manifest, case.manifest.file.iter()),
+        _ => Checksums::None,
     };
     if let Checksums::Buffer(why) = checksums {
         return Judgement::fail(why, labels(writes())).advising(CHECKSUMS_NEXT);
@@ -84,12 +111,47 @@ fn check(case: &Case) -> Judgement {
     if let Checksums::Unknown(why) = checksums {
         return Judgement::inconclusive(why);
     }
-    Judgement::pass(format!(
+    let mut evidence = format!(
         "{} points with O_DIRECT, aligned to {} bytes ({})",
         points.len(),
         case.manifest.target.direct_io.offset_align_bytes,
         case.manifest.target.direct_io.source
-    ))
+    );
+    if counted {
+        let pages: u64 = points.iter().filter_map(|point| point.evidence.added_pages).sum();
+        let _ = write!(evidence, "; the kernel counted {pages} pages that they added to its cache");
+    }
+    Judgement::pass(evidence)
+}
+
+/// Whether the kernel put so many pages into its cache at this point that its I/O was not direct.
+fn added(point: &Point) -> bool {
+    point.load.direct
+        && point.evidence.added_pages.is_some_and(|pages| is_much(pages, moved(point)))
+}
+
+fn is_much(added_pages: u64, moved_pages: u64) -> bool {
+    added_pages >= ADDED_LEAST && added_pages as f64 >= ADDED_SHARE * moved_pages as f64
+}
+
+/// The pages that the operations of a point touched.
+fn moved(point: &Point) -> u64 {
+    let block_bytes = point.load.block_bytes.max(1);
+    point.evidence.completed_bytes / block_bytes * block_bytes.div_ceil(PAGE_BYTES)
+}
+
+fn through_cache(points: &[&Point], file_system: &str) -> String {
+    let added_pages: u64 = points.iter().filter_map(|point| point.evidence.added_pages).sum();
+    let moved_pages: u64 = points.iter().map(|point| moved(point)).sum();
+    format!(
+        "{file_system} accepted O_DIRECT and used the page cache: at {} points direct I/O moved \
+         {moved_pages} pages, and the kernel counted {added_pages} added to its cache",
+        points.len()
+    )
+}
+
+fn next_for_writes(manifest: &Manifest) -> &'static str {
+    if file_system(manifest) == "btrfs" { CHECKSUMS_NEXT } else { RULE.next }
 }
 
 /// Why O_DIRECT succeeds here without being direct.
@@ -172,20 +234,40 @@ fn check_run(case: &RunCase) -> Judgement {
             "how the database opens its files is unknown; the ledger shows what came from memory",
         );
     }
-    match checksummed(case.manifest, case.manifest.disk_files.iter()) {
-        Checksums::Buffer(why) => {
-            let wrote = |name: &&str| WRITES.iter().any(|part| name.contains(part));
-            let figures = FIGURES.iter().filter(|name| wrote(name));
-            let figures = figures.map(|name| (*name).to_owned()).collect();
-            return Judgement::fail(why, figures).caused_by(RUN_CAUSE).advising(CHECKSUMS_NEXT);
+    let counted = case.window.grown("page_cache", "", "added_pages").ok();
+    let checksums = checksummed(case.manifest, case.manifest.disk_files.iter());
+    let wrote = |name: &&str| WRITES.iter().any(|part| name.contains(part));
+    let of_writes = || FIGURES.iter().filter(|name| wrote(name)).map(|name| (*name).to_owned());
+    match (checksums, counted) {
+        (checksums, Some(pages)) if is_much(pages, least_moved(case)) => {
+            let evidence = format!(
+                "{} accepted O_DIRECT and used the page cache: the kernel counted {pages} pages \
+                 that this process added to its cache",
+                file_system(case.manifest)
+            );
+            let (figures, next) = match checksums {
+                Checksums::Buffer(_) => (of_writes().collect(), CHECKSUMS_NEXT),
+                Checksums::None | Checksums::Unknown(_) => (all_figures(), RUN_NEXT),
+            };
+            return Judgement::fail(evidence, figures).caused_by(RUN_CAUSE).advising(next);
         }
-        Checksums::Unknown(why) => return Judgement::inconclusive(why),
-        Checksums::None => {}
+        (Checksums::Buffer(why), None) => {
+            let judgement = Judgement::fail(why, of_writes().collect());
+            return judgement.caused_by(RUN_CAUSE).advising(CHECKSUMS_NEXT);
+        }
+        (Checksums::Unknown(why), None) => return Judgement::inconclusive(why),
+        _ => {}
     }
     let found = case.manifest.capabilities.iter().find(|known| known.name == "direct-io");
     match found.map(|found| &found.capability) {
         Some(Capability::Full) => direct_elsewhere(file_system(case.manifest)).map_or_else(
-            || Judgement::pass("the disks were opened with O_DIRECT"),
+            || {
+                let counted = counted.map(|pages| {
+                    format!("; the kernel counted {pages} pages that were added to its cache")
+                });
+                let counted = counted.unwrap_or_default();
+                Judgement::pass(format!("the disks were opened with O_DIRECT{counted}"))
+            },
             Judgement::inconclusive,
         ),
         Some(Capability::Degraded { why }) => {
@@ -196,8 +278,18 @@ fn check_run(case: &RunCase) -> Judgement {
     }
 }
 
+/// Pages that the disks read or wrote in the window, whichever are fewer: a file system may buffer
+/// only one of both.
+fn least_moved(case: &RunCase) -> u64 {
+    let moved = |of: fn(&Transfers) -> u64| case.findings.disks.iter().map(of).sum::<u64>();
+    let both = [moved(|disk| disk.reads.bytes), moved(|disk| disk.writes.bytes)];
+    let least = both.into_iter().filter(|&bytes| bytes > 0).min();
+    least.unwrap_or(0).div_ceil(PAGE_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
+    use blockstone_base::load::Op;
     use blockstone_base::verdict::Outcome;
 
     use crate::testing::Fixture;
@@ -248,6 +340,49 @@ mod tests {
         assert_eq!(judged("6.18.5", &["no-copy-on-write"]).outcome, Outcome::Pass);
         assert_eq!(judged("6.12.57-cloud", &[]).outcome, Outcome::Pass);
         assert_eq!(judged("unknown", &[]).outcome, Outcome::Inconclusive);
+    }
+
+    /// A fixture on this file system whose kernel counted these pages at each point of a direction.
+    fn counted(kind: &str, reads: u64, writes: u64) -> Fixture {
+        let mut fixture = Fixture::healthy();
+        fixture.manifest.target.file_system.as_mut().unwrap().kind = kind.into();
+        "6.18.5".clone_into(&mut fixture.manifest.host.kernel);
+        fixture.windows.iter_mut().for_each(|window| window.added_pages = Ok(0));
+        for (op, pages) in [(Op::Read, reads), (Op::Write, writes), (Op::Commit, writes)] {
+            fixture.windows_mut(op).for_each(|window| window.added_pages = Ok(pages));
+        }
+        fixture
+    }
+
+    #[test]
+    fn pages_added_by_direct_io_decide_whatever_the_file_system() {
+        let verdict = counted("btrfs", 0, 10_000).verdict("not-direct");
+        assert!(verdict.condemns(), "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("btrfs accepted O_DIRECT"), "{}", verdict.evidence);
+        assert!(verdict.next.contains("chattr +C"), "{}", verdict.next);
+        assert!(verdict.concerns.iter().any(|name| name == "max_write_iops"), "{verdict:?}");
+        assert!(!verdict.concerns.iter().any(|name| name == "max_iops"), "{verdict:?}");
+        let verdict = counted("a new file system", 100_000, 0).verdict("not-direct");
+        assert!(verdict.condemns(), "{}", verdict.evidence);
+        assert!(verdict.concerns.iter().any(|name| name == "max_iops"), "{verdict:?}");
+        assert!(!verdict.concerns.iter().any(|name| name == "max_write_iops"), "{verdict:?}");
+    }
+
+    #[test]
+    fn without_added_pages_direct_io_was_direct() {
+        // The kernel would buffer these writes if the file had checksums: it was not recorded.
+        let verdict = counted("btrfs", 0, 0).verdict("not-direct");
+        assert_eq!(verdict.outcome, Outcome::Pass, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains("the kernel counted 0 pages"), "{}", verdict.evidence);
+        // The edge of a file now and then.
+        assert_eq!(counted("xfs", 8, 8).verdict("not-direct").outcome, Outcome::Pass);
+        // What lies beyond this machine adds no pages to it.
+        assert_eq!(counted("nfs4", 0, 0).verdict("not-direct").outcome, Outcome::Inconclusive);
+        // Pages of tmpfs are not in a cache of anything, and those of this ext4 stay in it.
+        assert!(counted("tmpfs", 0, 0).verdict("not-direct").condemns());
+        let mut journal = counted("ext4", 0, 0);
+        journal.manifest.target.file_system.as_mut().unwrap().options = "rw,data=journal".into();
+        assert!(journal.verdict("not-direct").condemns());
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub const ALL: &[Rule] = &[
     super::silent_writes::RULE,
     super::maintenance::RULE,
     super::throttled::RULE,
+    super::cloud_volume::RULE,
     super::degraded::RULE,
     super::burst::RULE,
     super::unsteady::RULE,

@@ -7,7 +7,7 @@
 //! in stalls. So a plateau is called a limit only with one of the marks in [`marks`].
 
 mod cap;
-mod ladder;
+pub(super) mod ladder;
 mod marks;
 
 use blockstone_base::units::three_digits;

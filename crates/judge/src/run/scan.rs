@@ -7,6 +7,7 @@
 use blockstone_base::database::DIRECT_READ;
 use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::stats::{self, Estimate};
+use blockstone_figures::simultaneous;
 use blockstone_record::LatencyClock;
 use blockstone_record::manifest::{Figure, Stop};
 use schemars::JsonSchema;
@@ -116,7 +117,8 @@ pub struct ScanEffect {
 pub struct ScanSpread {
     /// Sessions.
     pub parallel: u32,
-    /// Bytes a second of the fastest size ÷ that of the slowest.
+    /// Bytes a second of the fastest size ÷ that of the slowest, with the interval of Tukey's
+    /// studentized range: a difference is established if its lower end is above 1.
     pub ratio: Estimate,
     /// Blocks of a read of the fastest.
     pub fastest_multiblock: u64,
@@ -124,7 +126,24 @@ pub struct ScanSpread {
     pub slowest_multiblock: u64,
 }
 
+impl ScanSpread {
+    pub fn is_established(&self) -> bool {
+        self.ratio.low > 1.0
+    }
+}
+
 impl Scan {
+    /// The point with most bytes a second, with the interval of the best of all. A condemned point
+    /// is no headline as long as another one stands.
+    pub fn fastest(&self) -> Option<(&ScanPoint, Estimate)> {
+        let key = |point: &ScanPoint| (point.condemned_by.is_empty(), point.mb_per_s.value);
+        let point = self.points.iter().max_by(|a, b| {
+            let (a, b) = (key(a), key(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        })?;
+        Some((point, simultaneous::chosen_from(self.points.len(), 1, point.mb_per_s)))
+    }
+
     /// Rates and latencies of all points, to be compared with those of another run.
     pub(super) fn figures(&self) -> impl Iterator<Item = (String, Figure)> {
         self.points.iter().flat_map(|point| {
@@ -253,13 +272,14 @@ fn spreads(points: &[ScanPoint]) -> Vec<ScanSpread> {
         let same = points.iter().filter(move |point| point.parallel == parallel);
         let rate = |point: &&ScanPoint| point.mb_per_s.value;
         let fastest = same.clone().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-        let slowest = same.min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+        let slowest = same.clone().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+        let sizes = same.count();
         if fastest.multiblock == slowest.multiblock {
             return None;
         }
         Some(ScanSpread {
             parallel,
-            ratio: stats::ratio(&slowest.mb_per_s, &fastest.mb_per_s)?,
+            ratio: simultaneous::ratio_of_extremes(sizes, &slowest.mb_per_s, &fastest.mb_per_s)?,
             fastest_multiblock: fastest.multiblock,
             slowest_multiblock: slowest.multiblock,
         })

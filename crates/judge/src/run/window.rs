@@ -8,7 +8,7 @@ use blockstone_record::parameters::RunParameters;
 
 use crate::window::{Growth, PROCESS, Window};
 
-pub const PROBES: [&str; 11] = [
+pub const PROBES: [&str; 12] = [
     "operation",
     "event",
     "role",
@@ -20,6 +20,7 @@ pub const PROBES: [&str; 11] = [
     "host",
     "block",
     "load",
+    "page_cache",
 ];
 
 /// The window with all that was recorded in it, as an [`Interval`].

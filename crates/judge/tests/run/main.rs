@@ -275,9 +275,27 @@ fn a_matrix_shows_what_a_wait_interface_does_not() {
     assert!(near(effect.io_ns_mean.unwrap().value, 10.0));
     let [serial, parallel] = scan.spreads.as_slice() else { panic!("{:?}", scan.spreads) };
     assert!(near(serial.ratio.value, 3.2) && near(parallel.ratio.value, 1.0));
+    assert!(serial.is_established() && !parallel.is_established(), "{parallel:?}");
     assert_eq!((serial.fastest_multiblock, serial.slowest_multiblock), (128, 4));
     assert!(findings.figure("read_mbps").unwrap().estimate.value > 209.0, "the fastest point's");
     assert!(findings.noise.is_none() && findings.trustworthy());
+}
+
+#[test]
+fn the_headline_of_a_matrix_has_the_interval_of_the_best_of_all_points() {
+    let mut fixture = matrix();
+    fixture.in_bursts("role", "session");
+    let findings = found(&fixture, None);
+    let (fastest, best) = findings.scan.as_ref().unwrap().fastest().unwrap();
+    assert_eq!(fastest.label, findings.label);
+    let headline = findings.figure("read_mbps").unwrap().estimate;
+    // Student's t with 9 degrees of freedom: 3.099 for four at once, 2.262 for one.
+    for estimate in [best, headline] {
+        let (own, high) = (fastest.mb_per_s, estimate.high);
+        assert!(near(estimate.value, own.value), "{estimate:?}");
+        let wider = (high - estimate.value) / (own.high - own.value);
+        assert!((wider - 1.370).abs() < 0.001, "the best of four: {wider}");
+    }
 }
 
 #[test]

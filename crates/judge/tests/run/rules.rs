@@ -1,7 +1,9 @@
 //! Each rule on runs: what fails it, and what leaves it without evidence.
 
 use blockstone_base::Capability;
-use blockstone_base::identity::{BlockDevice, CapKind, CgroupCap, DeviceKind, Link, RaidState};
+use blockstone_base::identity::{
+    BlockDevice, CapKind, CgroupCap, Cloud, DeviceKind, Link, RaidState,
+};
 use blockstone_base::verdict::Outcome;
 use blockstone_judge::RunFindings;
 use blockstone_judge::rules::{Rule, Subject, registry};
@@ -106,6 +108,11 @@ const FAILURES: &[(&str, Spoil)] = &[
         run.set("instance", "", "checkpoints", 10);
     }),
     ("throttled", |run| run.manifest.target.caps.push(cap(6_100))),
+    ("cloud-volume", |run| {
+        run.manifest.host.cloud = Some(Cloud::Aws);
+        run.set("block", "vda", "read_ios", 2_500);
+        run.set("block", "vda", "write_ios", 490);
+    }),
     ("degraded", |run| run.set("instance", "", "degraded_reads", 10)),
     ("burst", |run| {
         run.last().read(("block", "vda"), "read_ios", changing(50, 6_000, 2_000));
@@ -205,6 +212,10 @@ const BLIND: &[(&str, Spoil)] = &[
         run.remove("sql");
     }),
     ("throttled", |run| run.manifest.target.caps.clear()),
+    ("cloud-volume", |run| {
+        run.manifest.host.cloud = Some(Cloud::Aws);
+        run.remove("block");
+    }),
     ("degraded", |run| run.remove("instance")),
     ("burst", |run| run.remove("block")),
     ("unsteady", |run| {

@@ -78,6 +78,7 @@ pub fn manifest() -> Manifest {
             cpus_allowed_milli: 2000,
             memory_bytes: 16_768_348_160,
             hypervisor: Some("KVM".to_owned()),
+            cloud: None,
             databases_running: Vec::new(),
         },
         target: target(),

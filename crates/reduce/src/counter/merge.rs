@@ -49,6 +49,7 @@ impl Counter {
                 }
             }
             mine.sample.limit_share(mine.table.share_log2());
+            mine.block_sizes.merge(&theirs.block_sizes);
         }
         for (mine, theirs) in self.masked.grids_mut().zip(other.masked.grids()) {
             mine.blocks += theirs.blocks;
@@ -147,6 +148,9 @@ mod tests {
         assert_eq!(again.detail.strips, whole.detail.strips);
         assert_eq!(again.detail.runs(), whole.detail.runs());
         assert_eq!(again.detail.drawn(), whole.detail.drawn());
+        for (again, whole) in again.grids().iter().zip(whole.grids()) {
+            assert!(again.block_sizes.rows().eq(whole.block_sizes.rows()));
+        }
         let bad = super::super::Row { table: 999, ..started.rows().next().unwrap() };
         assert!(again.put(bad).is_err());
     }

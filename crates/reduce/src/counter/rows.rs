@@ -36,7 +36,8 @@ pub enum RowError {
 }
 
 impl Counter {
-    /// What the tables count, in their order: a grid, a grid under a mask, chunks, or drawn blocks.
+    /// What the tables count, in their order: a grid, a grid under a mask, chunks, drawn blocks, or
+    /// blocks of a grid that were drawn to be compressed.
     pub fn table_names(&self) -> Vec<String> {
         let grids = self.grids.iter().map(|count| {
             let grid = count.grid;
@@ -47,20 +48,33 @@ impl Counter {
             format!("blocks of {} from 0 without {}", masked.grid.block_bytes, names.join("+"))
         });
         let others = ["chunks", "drawn blocks"].map(str::to_owned);
-        grids.chain(masked).chain(others).collect()
+        let grids: Vec<String> = grids.collect();
+        let drawn: Vec<String> = grids.iter().map(|name| format!("drawn {name}")).collect();
+        grids.into_iter().chain(masked).chain(others).chain(drawn).collect()
     }
 
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let tables = self.grids.iter().map(|count| &count.table);
         let tables = tables.chain(self.masked.grids().map(|masked| &masked.table));
         let tables = tables.chain([&self.chunks.table, &self.detail.drawn]);
-        tables.enumerate().flat_map(move |(table, contents)| {
+        let first_drawn = self.first_drawn();
+        let drawn = self.grids.iter().zip(first_drawn..).flat_map(|(count, table)| {
+            let rows = count.block_sizes.rows();
+            rows.map(move |(entry, sizes)| Row { table, entry, sizes })
+        });
+        let contents = tables.enumerate().flat_map(move |(table, contents)| {
             let sample = self.grids.get(table).map(|count| &count.sample);
             contents.entries().map(move |&entry| {
                 let sizes = sample.and_then(|sample| sample.get(entry.print).copied());
                 Row { table, entry, sizes }
             })
-        })
+        });
+        contents.chain(drawn)
+    }
+
+    /// The first table of blocks that were drawn to be compressed.
+    fn first_drawn(&self) -> usize {
+        self.grids.len() + self.masked.grids().count() + 2
     }
 
     /// Makes a counter that came from a document ready to be filled.
@@ -96,27 +110,36 @@ impl Counter {
     pub fn put(&mut self, row: Row) -> Result<(), RowError> {
         let Row { table, entry, sizes } = row;
         let sets = self.sets.count();
-        if entry.first.file() as usize >= self.files.len() {
+        let first_drawn = self.first_drawn();
+        let drawn = table.checked_sub(first_drawn);
+        let grid = drawn.unwrap_or(table);
+        let fits = |most: u32| sizes.is_none_or(|sizes| sizes.iter().all(|&size| size <= most));
+        if entry.first.file() as usize >= self.files.len()
+            || entry.count == 0
+            || self.grids.get(grid).is_some_and(|count| !fits(count.grid.block_bytes))
+        {
             return Err(RowError::Impossible { table });
         }
-        if table < self.grids.len() {
+        if drawn.is_some()
+            && let Some(count) = self.grids.get_mut(grid)
+        {
+            count.block_sizes.put_row(&entry, sizes);
+            return Ok(());
+        }
+        if let Some(count) = self.grids.get_mut(table) {
             let set = entry.set();
             if set.0 as usize >= sets {
                 return Err(RowError::Set { set: set.0, sets });
             }
             if let Some(sizes) = sizes {
-                let most = self.grids[table].grid.block_bytes;
-                if sizes.iter().any(|&size| size > most) {
-                    return Err(RowError::Impossible { table });
-                }
-                self.grids[table].sample.put(entry.print, sizes);
+                count.sample.put(entry.print, sizes);
             }
         }
         let Some(contents) = self.table_mut(table) else {
             let tables = self.table_names().len();
             return Err(RowError::Table { table, tables });
         };
-        if entry.count == 0 || !contents.keeps(entry.print) {
+        if !contents.keeps(entry.print) {
             return Err(RowError::Impossible { table });
         }
         contents.add(entry);
@@ -197,6 +220,12 @@ mod tests {
         assert_eq!(counter.put(row(5, 1000)), Err(RowError::Impossible { table: 0 }));
         let large = Row { sizes: Some([u32::MAX; 4]), ..row(6, 0) };
         assert_eq!(counter.put(large), Err(RowError::Impossible { table: 0 }));
+        let drawn = counter.first_drawn();
+        let table = drawn + counter.plan.primary();
+        let large = Row { sizes: Some([8193; 4]), table, ..row(6, 0) };
+        assert_eq!(counter.put(large), Err(RowError::Impossible { table }));
+        let none = Row { table: drawn + counter.grids.len(), ..row(6, 0) };
+        assert!(matches!(counter.put(none), Err(RowError::Table { .. })));
         // Their first bits are all zeros, as if they were of the smallest of shares.
         let refused = (1..1 << 20).find_map(|print| counter.put(row(print, 0)).err());
         assert_eq!(refused, Some(RowError::Impossible { table: 0 }));

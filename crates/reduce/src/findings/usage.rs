@@ -1,5 +1,6 @@
 //! Used and never-used blocks, and what loading data will do to the ratio.
 
+use crate::compress::Sizes;
 use crate::counter::{Counter, GridCount};
 use crate::model::Model;
 use crate::page::Rows;
@@ -46,13 +47,18 @@ pub(super) fn usage(counter: &Counter, count: &GridCount, model: &Model) -> Usag
         model.codec.and_then(|codec| counter.plan().codecs.iter().position(|&c| c == codec));
     let (mut compressed, mut bytes) = (0_u64, 0_u64);
     if let Some(place) = codec {
-        for (print, sizes) in count.sample.sizes() {
-            let Some(entry) = count.table.get(print).filter(|entry| !entry.never_used()) else {
-                continue;
-            };
-            let times = if model.deduplicates { 1 } else { u64::from(entry.count) };
-            compressed += times;
-            bytes += times * u64::from(model.stored_bytes(count.grid.block_bytes, sizes[place]));
+        let mut add = |print, times: u32, sizes: &Sizes| {
+            if count.table.get(print).is_some_and(|entry| !entry.never_used()) {
+                let stored = model.stored_bytes(count.grid.block_bytes, sizes[place]);
+                compressed += u64::from(times);
+                bytes += u64::from(times) * u64::from(stored);
+            }
+        };
+        if model.deduplicates {
+            count.sample.sizes().for_each(|(print, sizes)| add(print, 1, sizes));
+        } else {
+            let blocks = count.compressed_blocks();
+            blocks.sizes.iter().for_each(|(print, times, sizes)| add(*print, *times, sizes));
         }
     }
     let block_bytes = f64::from(count.grid.block_bytes);

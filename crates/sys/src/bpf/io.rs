@@ -2,11 +2,10 @@
 //! thread, file, operation and mode. docs/bpf.md has the definitions.
 
 use std::collections::BTreeSet;
-use std::io;
 
-use super::BpfError;
 use super::load::Loaded;
 use super::table::{Plain, Table};
+use super::{BpfError, on, open};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
@@ -284,14 +283,6 @@ fn path(names: &[[u8; NAME_BYTES]]) -> Option<String> {
 fn text(bytes: &[u8]) -> String {
     let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
-}
-
-fn open<K: Plain, V: Plain>(loaded: &Loaded, table: &'static str) -> Result<Table<K, V>, BpfError> {
-    Table::new(loaded.map(table)?).map_err(on("open", table))
-}
-
-fn on(operation: &'static str, table: &'static str) -> impl FnOnce(io::Error) -> BpfError {
-    move |source| BpfError::Table { operation, table, source }
 }
 
 #[cfg(test)]

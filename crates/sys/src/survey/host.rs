@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use blockstone_base::identity::Host;
+use blockstone_base::identity::{Cloud, Host};
 
 use crate::cgroup::Groups;
 use crate::proc::{cpus_of_list, entries, meminfo_bytes, name_of, own_status, text, under};
@@ -64,6 +64,7 @@ pub fn host(root: &Path) -> Host {
         cpus_allowed_milli: cpus_allowed_milli(root, cpus),
         memory_bytes: meminfo_bytes(root, "MemTotal:").unwrap_or_default(),
         hypervisor: hypervisor(root, &cpuinfo),
+        cloud: cloud(root),
         databases_running: databases(root),
     }
 }
@@ -92,6 +93,26 @@ fn cpus_allowed_milli(root: &Path, cpus: u32) -> u32 {
 
 fn count(cpus: &str) -> u32 {
     cpus_of_list(cpus).len() as u32
+}
+
+/// Azure gives all of its machines this asset tag; Hyper-V elsewhere has another. Source:
+/// cloud-init's `DataSourceAzure`.
+const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
+
+/// Rented machines of metal have these firmware tables too. Nothing is asked over the network.
+fn cloud(root: &Path) -> Option<Cloud> {
+    let dmi = |field: &str| text(&under(root, "/sys/class/dmi/id").join(field)).unwrap_or_default();
+    let vendor = dmi("sys_vendor");
+    // Under Xen only the version tells: `4.11.amazon`.
+    if vendor == "Amazon EC2" || dmi("bios_version").ends_with("amazon") {
+        Some(Cloud::Aws)
+    } else if vendor == "Google" && dmi("product_name").starts_with("Google") {
+        Some(Cloud::Google)
+    } else if dmi("chassis_asset_tag") == AZURE_ASSET_TAG {
+        Some(Cloud::Azure)
+    } else {
+        None
+    }
 }
 
 fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {

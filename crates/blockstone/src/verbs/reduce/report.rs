@@ -167,9 +167,13 @@ fn cards(findings: &Findings) -> Vec<Card> {
     } else {
         "the model does not deduplicate"
     };
-    let compressed = three_digits(grid.contents_compressed as f64);
+    let [compressed, drawn] =
+        [grid.contents_compressed as f64, grid.blocks_drawn as f64].map(three_digits);
     let blocks = "blocks ÷ different contents".to_owned();
-    let contents = format!("{compressed} contents compressed");
+    let contents = match grid.blocks_drawn {
+        0 => format!("{compressed} contents compressed"),
+        _ => format!("{drawn} blocks drawn and compressed"),
+    };
     [
         ratio("dedup_ratio", "Deduplication", grid.dedup_ratio, blocks),
         ratio("compression_ratio", "Compression", grid.compression_ratio, contents),

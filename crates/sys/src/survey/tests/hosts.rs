@@ -115,3 +115,32 @@ fn running_databases_are_listed_once_each() {
         ["clickhouse-serv", "mariadbd", "ora_pmon_ORCL", "postgres"]
     );
 }
+
+#[test]
+fn clouds_are_named_by_firmware_alone() {
+    use blockstone_base::identity::Cloud;
+    let seen = |fields: &[(&str, &str)]| {
+        let tree = firecracker();
+        for (field, content) in fields {
+            tree.file(&format!("/sys/class/dmi/id/{field}"), content);
+        }
+        host(tree.root()).cloud
+    };
+    let azure = "7783-7084-3265-9085-8269-3286-77";
+    assert_eq!(
+        seen(&[("sys_vendor", "Amazon EC2"), ("product_name", "m6i.large")]),
+        Some(Cloud::Aws)
+    );
+    assert_eq!(
+        seen(&[("sys_vendor", "Amazon EC2"), ("product_name", "c5.metal")]),
+        Some(Cloud::Aws)
+    );
+    assert_eq!(seen(&[("sys_vendor", "Xen"), ("bios_version", "4.11.amazon")]), Some(Cloud::Aws));
+    let google = [("sys_vendor", "Google"), ("product_name", "Google Compute Engine")];
+    assert_eq!(seen(&google), Some(Cloud::Google));
+    let hyper_v = [("sys_vendor", "Microsoft Corporation"), ("product_name", "Virtual Machine")];
+    assert_eq!(seen(&hyper_v), None);
+    assert_eq!(seen(&[hyper_v[0], hyper_v[1], ("chassis_asset_tag", azure)]), Some(Cloud::Azure));
+    assert_eq!(seen(&[("sys_vendor", "Google"), ("product_name", "Kohaku")]), None);
+    assert_eq!(seen(&[]), None);
+}

@@ -88,6 +88,9 @@ struct Grid {
     /// Contents that were kept.
     contents_kept: usize,
     contents_compressed: usize,
+    /// Blocks that were drawn and compressed, where the model stores every block and not all
+    /// contents were compressed: the ratio is theirs. Else 0.
+    blocks_drawn: u64,
     /// Whether all contents were kept, so that nothing is estimated.
     exact: bool,
     #[serde(flatten)]
@@ -335,6 +338,7 @@ fn grid(figures: &GridFigures) -> Grid {
         share: figures.share,
         contents_kept: figures.contents_kept,
         contents_compressed: figures.contents_compressed,
+        blocks_drawn: figures.blocks_drawn,
         exact: figures.share >= 1.0,
         dedup: figures.dedup_ratio.into(),
         compression: figures.compression_ratio.into(),

@@ -20,20 +20,15 @@ fn sessions(count: u32) -> String {
     format!("{count} session{}", if count == 1 { "" } else { "s" })
 }
 
-/// The most bytes a second, and with what. A condemned point is no headline as long as another one
-/// stands.
+/// The most bytes a second, and with what.
 pub fn fastest(scan: &Scan) -> Option<Card> {
-    let key = |point: &&ScanPoint| (point.condemned_by.is_empty(), point.mb_per_s.value);
-    let point = scan.points.iter().max_by(|a, b| {
-        let (a, b) = (key(a), key(b));
-        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-    })?;
+    let (point, mb_per_s) = scan.fastest()?;
     let with = format!("{} blocks per read, {}", point.multiblock, sessions(point.parallel));
     Some(Card {
         words: format!("MB/s, the maximum, with {with}").into(),
         source: point.label.clone(),
         condemned_by: point.condemned_by.clone(),
-        ..Card::new("read_mbps", "Most megabytes read a second", point.mb_per_s, "MB/s")
+        ..Card::new("read_mbps", "Most megabytes read a second", mb_per_s, "MB/s")
     })
 }
 
@@ -44,6 +39,10 @@ pub fn scan(scan: &Scan) -> [Section; 3] {
                  the wait interface of a database therefore reports fewer waits than reads, and \
                  only the remaining part of each read.";
     let spreads = scan.spreads.iter().map(|spread| {
+        if !spread.is_established() {
+            let sessions = sessions(spread.parallel);
+            return format!("{sessions}: no difference between read sizes is established");
+        }
         format!(
             "{}: {} blocks are {}× as fast as {}",
             sessions(spread.parallel),
@@ -197,7 +196,13 @@ fn spreads(scan: &Scan) -> Table {
     let row =
         |it: &ScanSpread| row![it.parallel, it.fastest_multiblock, it.slowest_multiblock, it.ratio];
     let title = "Differences between read sizes";
-    Table::new("scan-spreads", title, SPREADS).with(scan.spreads.iter().map(row))
+    let mut table = Table::new("scan-spreads", title, SPREADS).with(scan.spreads.iter().map(row));
+    table.notes.push(
+        "Intervals of the fastest and the slowest of several (Tukey's studentized range). Where \
+         one includes 1, no difference between read sizes is established."
+            .to_owned(),
+    );
+    table
 }
 
 /// What is drawn of a point; none where it did not happen.

@@ -1,0 +1,195 @@
+//! Pages that this process adds to the page cache of files, counted inside the kernel. docs/bpf.md
+//! has the definitions.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::load::Loaded;
+use super::table::{Plain, Table};
+use super::{BpfError, on, open};
+
+/// Files that can be watched at the same time.
+pub const FILES_MAX: usize = 64;
+
+/// linux/magic.h.
+const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    namespace_device: u64,
+    namespace_inode: u64,
+    tgid: u32,
+    files: u32,
+}
+
+// SAFETY: its fields fill 24 bytes without a gap, and any bytes are numbers.
+unsafe impl Plain for Settings {}
+
+static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/pages.bpf.o")).0;
+
+/// The parser wants the object where a u64 could be.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+
+/// Counts as long as it lives.
+#[derive(Debug)]
+pub struct PageTracer {
+    settings: Table<u32, Settings>,
+    watched: Table<u32, u32>,
+    added: Table<u32, u64>,
+    /// The program finds the files by these descriptors.
+    files: Vec<(PathBuf, File)>,
+    owner: Settings,
+    loaded: Loaded,
+}
+
+impl PageTracer {
+    /// Starts with no file. Fails when the kernel does not take the program.
+    pub fn start() -> Result<Self, BpfError> {
+        let missing = |error: io::Error| BpfError::Missing { why: error.to_string() };
+        let namespace = std::fs::metadata("/proc/self/ns/pid").map_err(missing)?;
+        let device = namespace.dev();
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let mut loaded = Loaded::new(OBJECT)?;
+        loaded.attach(&["mm_filemap_add_to_page_cache"])?;
+        Ok(Self {
+            settings: open(&loaded, "settings")?,
+            watched: open(&loaded, "watched")?,
+            added: open(&loaded, "added")?,
+            files: Vec::new(),
+            owner: Settings {
+                // The kernel's own form, not that of stat(2): linux/kdev_t.h.
+                namespace_device: u64::from(major) << 20 | u64::from(minor),
+                namespace_inode: namespace.ino(),
+                tgid: std::process::id(),
+                files: 0,
+            },
+            loaded,
+        })
+    }
+
+    /// From now on counts the pages of this file or device too. Fails when it cannot be opened,
+    /// when there are too many, and on an overlay file system, whose files have their pages in
+    /// those of the file system below.
+    pub fn watch(&mut self, path: &Path) -> Result<(), BpfError> {
+        let error = |why: String| BpfError::File { path: path.to_owned(), why };
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NONBLOCK);
+        let file = options.open(path).map_err(|e| error(e.to_string()))?;
+        let found = rustix::fs::fstatfs(&file).map_err(|e| error(e.to_string()))?;
+        if found.f_type == OVERLAYFS_SUPER_MAGIC {
+            return Err(error("an overlay keeps its pages in another file".to_owned()));
+        }
+        if self.files.len() == FILES_MAX {
+            return Err(error(format!("{FILES_MAX} files are watched already")));
+        }
+        self.files.push((path.to_owned(), file));
+        self.apply()
+    }
+
+    /// Stops counting the pages of a file, which may be removed then.
+    pub fn forget(&mut self, path: &Path) -> Result<(), BpfError> {
+        let (gone, kept) = self.files.drain(..).partition(|(known, _)| known == path);
+        self.files = kept;
+        let applied = self.apply();
+        // Closed only now: its number may go to another file.
+        drop::<Vec<_>>(gone);
+        applied
+    }
+
+    /// Pages that this process has added so far.
+    pub fn added_pages(&self) -> Result<u64, BpfError> {
+        let added = self.added.get(&0).map_err(on("read", "added"))?;
+        Ok(added.unwrap_or(0))
+    }
+
+    /// How often the program ran and the nanoseconds it took, where the kernel measures it.
+    pub fn spent(&self) -> Option<(u64, u64)> {
+        self.loaded.spent()
+    }
+
+    fn apply(&self) -> Result<(), BpfError> {
+        for (index, (_, file)) in (0_u32..).zip(&self.files) {
+            let fd = file.as_raw_fd().unsigned_abs();
+            self.watched.set(&index, &fd).map_err(on("write", "watched"))?;
+        }
+        let settings = Settings { files: self.files.len() as u32, ..self.owner };
+        self.settings.set(&0, &settings).map_err(on("write", "settings"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::process::Command;
+
+    use blockstone_testkit::{ScratchDir, require};
+
+    use super::*;
+    use crate::file::{Access, BlockFile};
+
+    const BYTES: usize = 1 << 20;
+    const PAGES: u64 = BYTES as u64 / 4096;
+
+    fn evict(path: &Path) {
+        let file = BlockFile::open(path, Access::ReadWrite, false).unwrap();
+        file.fsync().unwrap();
+        file.drop_cached().unwrap();
+    }
+
+    #[test]
+    fn pages_that_this_process_adds_are_counted_and_those_of_others_are_not() {
+        require!(Bpf);
+        let scratch = ScratchDir::on_disk().unwrap();
+        let (path, other) = (scratch.path().join("watched"), scratch.path().join("other"));
+        for path in [&path, &other] {
+            std::fs::write(path, vec![7; BYTES]).unwrap();
+            evict(path);
+        }
+        let mut tracer = PageTracer::start().unwrap();
+        std::fs::read(&other).unwrap();
+        evict(&other);
+        tracer.watch(&path).unwrap();
+        assert_eq!(tracer.added_pages().unwrap(), 0);
+        // Read-ahead may make large folios: pages are counted, not folios.
+        std::fs::read(&path).unwrap();
+        std::fs::read(&other).unwrap();
+        assert_eq!(tracer.added_pages().unwrap(), PAGES);
+        evict(&path);
+        assert!(Command::new("cat").arg(&path).output().unwrap().status.success());
+        assert_eq!(tracer.added_pages().unwrap(), PAGES, "added by another process");
+        // A read of pages that are there adds none.
+        std::fs::read(&path).unwrap();
+        assert_eq!(tracer.added_pages().unwrap(), PAGES);
+        evict(&path);
+        let threads: Vec<_> = (0..4).map(|_| path.clone()).collect();
+        std::thread::scope(|scope| {
+            for path in &threads {
+                scope.spawn(move || {
+                    let mut bytes = Vec::new();
+                    File::open(path).unwrap().read_to_end(&mut bytes).unwrap();
+                });
+            }
+        });
+        assert_eq!(tracer.added_pages().unwrap(), 2 * PAGES, "threads of this process");
+        tracer.forget(&path).unwrap();
+        evict(&path);
+        std::fs::read(&path).unwrap();
+        assert_eq!(tracer.added_pages().unwrap(), 2 * PAGES);
+    }
+
+    #[test]
+    fn what_cannot_be_watched_is_said() {
+        require!(Bpf);
+        let mut tracer = PageTracer::start().unwrap();
+        let error = tracer.watch(Path::new("/nowhere")).unwrap_err().to_string();
+        assert!(error.contains("watch the page cache of /nowhere"), "{error}");
+        (0..FILES_MAX).for_each(|_| tracer.watch(Path::new("/dev/null")).unwrap());
+        let error = tracer.watch(Path::new("/dev/null")).unwrap_err().to_string();
+        assert!(error.contains("64 files are watched"), "{error}");
+    }
+}
