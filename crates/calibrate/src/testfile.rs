@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blockstone_base::Capability;
+use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_engine::stamp::{self, Identity};
-use blockstone_measure::scratch;
+use blockstone_measure::{contents, scratch};
+use blockstone_sys::clock;
 use blockstone_sys::file::{Access, BlockFile, FileError, open_direct};
 
 use crate::error::CalibrateError;
@@ -151,7 +153,7 @@ impl Drop for TestFile {
         match self.kind {
             // It may have been removed already.
             Kind::Created => drop(std::fs::remove_file(self.path())),
-            Kind::Device => scratch::clear_edges(self.path()),
+            Kind::Device => contents::clear(self.path()),
             Kind::Kept | Kind::Reused | Kind::Foreign => {}
         }
     }
@@ -176,19 +178,29 @@ pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
     Ok(stamp::identify(&head[..length]))
 }
 
-/// Whether the ends of a device hold nothing but zeros and the blocks of one killed calibration.
+/// Whether the ends of a device, and the places between them that a claim looks at, hold nothing
+/// but zeros and the blocks of one killed calibration.
 pub fn holds_nothing_but_ours(device: &Path) -> Result<bool, FileError> {
     let Some(Identity { file_id, block_bytes }) = stamped_by_us(device)? else { return Ok(false) };
     let file = BlockFile::open(device, Access::Read, false)?;
     let size_bytes = file.size_bytes()?;
-    let mut edge = vec![0_u8; scratch::DEVICE_EDGE.get().min(size_bytes) as usize];
-    for offset_bytes in [0, size_bytes - edge.len() as u64] {
-        file.read_at(offset_bytes, &mut edge)
+    // Whole blocks of the calibration, in which the stamps are.
+    let unit = u64::from(block_bytes).max(contents::BLOCK_BYTES);
+    let edge_bytes = contents::EDGE.get().min(size_bytes);
+    let seed = rng::mix(clock::now_ns());
+    let sampled = contents::places(size_bytes, seed).into_iter().map(|at| (at / unit * unit, unit));
+    let mut bytes = Vec::new();
+    for (offset_bytes, len) in
+        [(0, edge_bytes), (size_bytes - edge_bytes, edge_bytes)].into_iter().chain(sampled)
+    {
+        bytes.resize(len as usize, 0_u8);
+        let read = file
+            .read_at(offset_bytes, &mut bytes)
             .map_err(|errno| file.error("read", std::io::Error::from_raw_os_error(errno)))?;
         let ours = |block: &[u8]| {
             block.iter().all(|&byte| byte == 0) || stamp::file_of(block) == Some(file_id)
         };
-        if !edge.chunks(block_bytes as usize).all(ours) {
+        if !bytes[..read].chunks(block_bytes as usize).all(ours) {
             return Ok(false);
         }
     }

@@ -3,12 +3,15 @@
 //! A device is overwritten only when it was named twice, nothing uses it and it is empty. A
 //! directory or device must hold all of what will be written.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::file::FileError;
 use blockstone_sys::survey::{self, SurveyError};
 use rustix::fs::{Access, AtFlags};
+
+use crate::contents::{self, Contents};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
@@ -29,15 +32,20 @@ pub enum ClaimError {
     DeviceNamedOnce { path: PathBuf, instead: Option<&'static str> },
     #[error(
         "destroy {path}: it is in use: {usage}\n\
-         hint: name a directory on it instead, or unmount or detach it first"
+         hint: name a directory on it instead, or end that use of it first"
     )]
     InUse { path: PathBuf, usage: String },
     #[error(
-        "destroy {path}: it is not empty (its first or last MiB holds data)\n\
-         hint: clear it with `wipefs -a` and `blkdiscard` if nothing on it is needed{}",
+        "destroy {path}: it is not empty: it holds {what}\n\
+         hint: clear it with `wipefs -a` and `blkdiscard -z` if nothing on it is needed{}",
         or(*instead)
     )]
-    NotEmpty { path: PathBuf, instead: Option<&'static str> },
+    NotEmpty { path: PathBuf, what: String, instead: Option<&'static str> },
+    #[error(
+        "destroy {path}: it has no bytes\n\
+         hint: attach a file to the loop device, or put a medium into the drive"
+    )]
+    NoBytes { path: PathBuf },
     #[error(
         "create {asked} of files in {path}: only {free} are free\n\
          hint: free some space, or use less with {less}"
@@ -78,13 +86,28 @@ impl Device<'_> {
         if !self.destroy {
             return Err(ClaimError::DeviceNamedOnce { path, instead });
         }
-        if let Some(usage) = survey::is_mounted(Path::new("/"), self.path)? {
+        if let Some(usage) = survey::user_of(Path::new("/"), self.path)? {
             return Err(ClaimError::InUse { path, usage });
         }
-        if survey::device_is_empty(self.path)? || is_remains(self.path)? {
+        let what = match contents::of(self.path) {
+            Err(FileError::Open { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {
+                let usage = "the kernel or another program holds it for itself".to_owned();
+                return Err(ClaimError::InUse { path, usage });
+            }
+            found => found?,
+        };
+        let what = match what {
+            Contents::NoBytes => return Err(ClaimError::NoBytes { path }),
+            Contents::Empty => return Ok(()),
+            Contents::Known(what) => what.to_owned(),
+            Contents::Unknown { offset_bytes } => {
+                format!("data, at byte {offset_bytes} and perhaps elsewhere")
+            }
+        };
+        if is_remains(self.path)? {
             Ok(())
         } else {
-            Err(ClaimError::NotEmpty { path, instead })
+            Err(ClaimError::NotEmpty { path, what, instead })
         }
     }
 }
@@ -121,7 +144,8 @@ mod tests {
     #[test]
     fn a_message_without_an_alternative_ends_with_its_hint() {
         let path = PathBuf::from("/dev/sdz");
-        let refused = ClaimError::NotEmpty { path, instead: None }.to_string();
+        let refused =
+            ClaimError::NotEmpty { path, what: "XFS".to_owned(), instead: None }.to_string();
         assert!(refused.ends_with("if nothing on it is needed"), "{refused}");
     }
 }

@@ -36,6 +36,7 @@
 
 pub mod capability;
 pub mod claim;
+pub mod contents;
 pub mod evidence;
 pub mod hold;
 mod observer;

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use blockstone_measure::scratch;
+use blockstone_measure::{contents, scratch};
 
 use crate::error::RunError;
 
@@ -14,13 +14,22 @@ pub struct Files {
     paths: Vec<PathBuf>,
     devices: Vec<PathBuf>,
     noises: u32,
+    /// The target may have written to the devices.
+    started: bool,
     adopted: bool,
 }
 
 impl Files {
     /// Nothing yet; `id` is the identity of the run.
     pub fn new(id: u64) -> Self {
-        Self { id, paths: Vec::new(), devices: Vec::new(), noises: 0, adopted: false }
+        Self {
+            id,
+            paths: Vec::new(),
+            devices: Vec::new(),
+            noises: 0,
+            started: false,
+            adopted: false,
+        }
     }
 
     /// The file that the next disk, in `dir`, will be. Nothing is created.
@@ -39,6 +48,11 @@ impl Files {
     pub fn device(&mut self, path: &Path) -> PathBuf {
         self.devices.push(path.to_owned());
         path.to_owned()
+    }
+
+    /// From now on the target writes to the devices, and clears their ends when it fails.
+    pub fn start(&mut self) {
+        self.started = true;
     }
 
     /// From now on all of them belong to this run and are removed on drop. Before that, their
@@ -70,7 +84,9 @@ impl Drop for Files {
         if self.adopted {
             // They may have been removed already.
             self.paths.iter().for_each(|path| drop(blockstone_sys::scratch::remove(path)));
-            self.devices.iter().for_each(|device| scratch::clear_edges(device));
+            self.devices.iter().for_each(|device| contents::clear(device));
+        } else if self.started {
+            self.devices.iter().for_each(|device| contents::mark_if_clear(device));
         }
     }
 }

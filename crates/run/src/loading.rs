@@ -29,6 +29,7 @@ pub fn load(
         let mut progress =
             LoadProgress { session, observer, block: spec.block, label: "", begin: None };
         progress.begin(if spec.reuse { "open the disks" } else { "set up the disks" });
+        files.start();
         let target = (entry.open)(spec, &mut |loading| progress.show(loading))?;
         files.adopt();
         let set_up_ns = progress.session.now_ns();

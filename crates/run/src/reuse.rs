@@ -5,6 +5,7 @@ use std::path::Path;
 
 use blockstone_base::identity::{PathKind, StorageTarget};
 use blockstone_base::units::Bytes;
+use blockstone_measure::contents;
 use blockstone_sys::survey;
 use blockstone_target::{Kept, TargetSpec};
 
@@ -23,8 +24,8 @@ pub fn may_be(settings: &Settings, surveys: &[StorageTarget]) -> bool {
 }
 
 fn holds(device: &Path) -> bool {
-    matches!(survey::device_is_empty(device), Ok(false))
-        && matches!(survey::is_mounted(Path::new("/"), device), Ok(None))
+    matches!(contents::edges_hold_data(device), Ok(true))
+        && matches!(survey::user_of(Path::new("/"), device), Ok(None))
 }
 
 /// Adapts `spec` to what was kept. Fails when an option asks for something else.

@@ -34,8 +34,14 @@ pub struct Mount {
 impl Mounts {
     /// Reads `/proc/self/mountinfo`; empty where that cannot be read.
     pub fn read(root: &Path) -> Self {
-        let infos = MountInfos::from_file(under(root, "/proc/self/mountinfo"));
-        Self(infos.map_or(Vec::new(), |infos| infos.into_iter().map(Mount::from).collect()))
+        Self::of_process(root, "self").unwrap_or_default()
+    }
+
+    /// The mounts that a process sees; none where that cannot be read.
+    pub fn of_process(root: &Path, process: &str) -> Option<Self> {
+        let path = under(root, "/proc").join(process).join("mountinfo");
+        let infos = MountInfos::from_file(path).ok()?;
+        Some(Self(infos.into_iter().map(Mount::from).collect()))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Mount> {

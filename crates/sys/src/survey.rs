@@ -8,10 +8,9 @@ mod devices;
 mod host;
 mod link;
 mod place;
+mod usage;
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::capability::Capability;
@@ -25,10 +24,7 @@ use crate::proc;
 pub use devices::{named as device, nvme_paths};
 pub use host::host;
 use place::{Alignment, Place};
-
-/// Bytes at each end of a device that must be zero for it to count as empty: partition tables,
-/// superblocks, LVM and md labels of every version, and ZFS labels lie there.
-const EMPTY_EDGE_BYTES: u64 = 1 << 20;
+pub use usage::user_of;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
@@ -47,6 +43,8 @@ pub enum SurveyError {
          to the directories above it"
     )]
     Io { path: PathBuf, source: io::Error },
+    #[error("destroy {path}: cannot tell whether it is in use: {why}\nhint: {hint}")]
+    CannotTell { path: PathBuf, why: String, hint: &'static str },
 }
 
 /// What lies beneath `path`: the file system, the chain of devices, direct I/O and limits.
@@ -138,34 +136,6 @@ pub fn whole_host(root: &Path) -> StorageTarget {
         free_bytes: 0,
         devices,
     }
-}
-
-/// What holds the block device `device` (`/dev/sdb`): a mount of it, of a partition or of a device
-/// built over it; swap; or such a device itself, which may be in use without a mount.
-pub fn is_mounted(root: &Path, device: &Path) -> Result<Option<String>, SurveyError> {
-    let place = Place::of(device)?;
-    if place.kind != PathKind::BlockDevice {
-        let what = "file or directory, not a block device";
-        return Err(SurveyError::NotStorage { path: device.to_owned(), what });
-    }
-    Ok(devices::user_of(root, &Mounts::read(root), place.device))
-}
-
-/// Whether the first and the last MiB of a device or file hold nothing but zeros.
-pub fn device_is_empty(path: &Path) -> Result<bool, SurveyError> {
-    let fail = |source| SurveyError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(fail)?;
-    let size = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0))
-        .map_err(|errno| fail(errno.into()))?;
-    let edge = EMPTY_EDGE_BYTES.min(size);
-    let mut bytes = vec![0; edge as usize];
-    for offset in [0, size - edge] {
-        file.read_exact_at(&mut bytes, offset).map_err(fail)?;
-        if bytes.iter().any(|&byte| byte != 0) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Memory this process could still use without swapping, in bytes: `MemAvailable`, or what its

@@ -18,8 +18,7 @@ use crate::throttle::{Caps, Controller, Throttle};
 use crate::tool::{control_text, tool};
 
 const SPEC: &str = "spec.json";
-/// So much of each end says whether a device is empty.
-const END_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSpec {
@@ -221,14 +220,16 @@ impl LoopDevice {
         throttle.set(&lease::device_number(&other.device)?, &other.spec.caps)
     }
 
-    /// Writes zeros over both ends, so that the device counts as empty. All between them stays
-    /// random data: a hole would be a test of memory.
+    /// Writes zeros over all of the device, so that it counts as empty. Zeros that were written
+    /// take space in the backing file: a hole would be a test of memory.
     pub fn blank(&self) -> Result<(), TestkitError> {
-        let zeros = vec![0; END_BYTES];
-        let last = self.spec.size.get().saturating_sub(END_BYTES as u64);
+        let zeros = vec![0; CHUNK_BYTES];
+        let size = self.spec.size.get();
         let blanked = OpenOptions::new().write(true).open(&self.device).and_then(|file| {
-            file.write_all_at(&zeros, 0)?;
-            file.write_all_at(&zeros, last)?;
+            for offset in (0..size).step_by(CHUNK_BYTES) {
+                let len = (size - offset).min(CHUNK_BYTES as u64) as usize;
+                file.write_all_at(&zeros[..len], offset)?;
+            }
             file.sync_all()
         });
         blanked.map_err(TestkitError::file("write", &self.device))

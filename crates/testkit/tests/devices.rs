@@ -2,6 +2,7 @@
 //! and the kernel's own files.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -73,14 +74,14 @@ fn disks_of_an_array_keep_each_its_own_cap() {
 }
 
 #[test]
-fn both_ends_of_a_blank_device_hold_nothing_and_the_rest_is_data() {
+fn a_blank_device_holds_zeros_that_were_written() {
     require!(Root, Loop);
     let device = LoopDevice::create(small(4)).unwrap();
     device.blank().unwrap();
     let bytes = fs::read(device.device()).unwrap();
-    let (mib, empty) = (1 << 20, |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0));
-    assert!(empty(&bytes[..mib]) && empty(&bytes[3 * mib..]));
-    assert!(!bytes[mib..3 * mib].chunks(512).any(empty));
+    assert!(bytes.len() == 4 << 20 && bytes.iter().all(|&byte| byte == 0));
+    let backing = fs::metadata(device.backing_file()).unwrap();
+    assert!(backing.blocks() * 512 >= 4 << 20, "no holes: {}", backing.blocks());
 }
 
 #[test]

@@ -7,13 +7,14 @@ use anyhow::{Result, bail};
 
 use crate::test::{self, Account};
 use crate::workspace::{cargo, show};
-use crate::{format, fuzz, generate, packages, tidy};
+use crate::{format, fuzz, generate, packages, supply, tidy};
 
 type Step = (&'static str, fn(&mut Account) -> Result<()>);
 
 const STEPS: &[Step] = &[
     ("format", |_| format::check()),
     ("tidy", |_| tidy::check()),
+    ("supply", supply::check),
     ("lint", |_| {
         show(cargo(["clippy", "--workspace", "--all-targets"]).args(["--", "-D", "warnings"]))
     }),

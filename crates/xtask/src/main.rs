@@ -16,6 +16,7 @@ mod goals;
 mod interrupt;
 mod lab;
 mod packages;
+mod supply;
 mod test;
 mod tidy;
 mod workspace;
@@ -41,6 +42,8 @@ enum Job {
     Fmt(format::Options),
     /// Check the rules of style that the compiler does not
     Tidy,
+    /// Check licences, sources and doubled versions of all dependencies
+    Supply,
     /// Update the files that are generated from the code
     Generate(generate::Options),
     /// Feed every parser of bytes from elsewhere with a million inputs
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Job::Test(options) => test::run(&options),
         Job::Fmt(options) => format::run(&options),
         Job::Tidy => tidy::run(),
+        Job::Supply => supply::run(),
         Job::Generate(options) => generate::run(&options),
         Job::Fuzz(options) => fuzz::run(&options),
         Job::Dist => dist::run(),
@@ -69,11 +73,8 @@ fn main() -> ExitCode {
         Job::Bench(options) => bench::run(&options),
         Job::Lab(options) => lab::run(options),
     };
-    match done {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("xtask: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    done.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
 }

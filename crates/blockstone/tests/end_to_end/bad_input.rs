@@ -163,5 +163,5 @@ fn a_device_is_named_twice_unmounted_and_empty_or_refused() {
     assert!(what.contains("mounted"), "{what}");
     // The backing file of a device without file system holds random data.
     let what = refused(&place, &mut twice(&full));
-    assert!(what.contains("not empty"), "{what}");
+    assert!(what.contains("not empty: it holds data, at byte 0"), "{what}");
 }

@@ -244,7 +244,7 @@ pub(super) fn check_blank(disk: &FileDisk) -> Result<(), GroupError> {
         return Ok(());
     }
     let name = || disk.name().to_owned();
-    if let Some(usage) = survey::is_mounted(Path::new("/"), disk.file().path())? {
+    if let Some(usage) = survey::user_of(Path::new("/"), disk.file().path())? {
         return Err(GroupError::InUse { disk: name(), usage });
     }
     if is_blank(disk)? { Ok(()) } else { Err(GroupError::NotEmpty { disk: name() }) }

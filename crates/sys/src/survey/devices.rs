@@ -29,34 +29,6 @@ pub fn named(root: &Path, name: &str) -> Option<BlockDevice> {
     Some(block_device(root, name, &directory(root, name)?))
 }
 
-/// What uses a device, a partition of it, or a device built over it.
-pub fn user_of(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Option<String> {
-    let name = name_of_number(root, &format!("{}:{}", number.0, number.1))?;
-    let swaps = text(&under(root, "/proc/swaps")).unwrap_or_default();
-    let directory = directory(root, &name)?;
-    let mounted = mounts.iter().find(|mount| {
-        let held = chain_of_mount(root, mounts, mount);
-        held.iter().any(|device| device.name == name)
-    });
-    if let Some(mount) = mounted {
-        return Some(format!("mounted at {}", mount.mount_point.display()));
-    }
-    let partitions = names(&directory)
-        .into_iter()
-        .filter(|entry| directory.join(entry).join("partition").exists());
-    for part in std::iter::once(name.clone()).chain(partitions) {
-        let path = format!("/dev/{}", part.replace('!', "/"));
-        if swaps.lines().any(|line| line.split_whitespace().next() == Some(&path)) {
-            return Some("used as swap".to_owned());
-        }
-        let part_directory = if part == name { directory.clone() } else { directory.join(&part) };
-        if let Some(holder) = names(&part_directory.join("holders")).first() {
-            return Some(format!("part of {holder}"));
-        }
-    }
-    None
-}
-
 struct Walk<'a> {
     root: &'a Path,
     mounts: &'a Mounts,
@@ -136,12 +108,12 @@ fn device_names(root: &Path, mount: &Mount) -> Vec<String> {
     found
 }
 
-fn name_of_number(root: &Path, number: &str) -> Option<String> {
+pub fn name_of_number(root: &Path, number: &str) -> Option<String> {
     name_of(&fs::canonicalize(under(root, "/sys/dev/block").join(number)).ok()?)
 }
 
 /// `/dev/sda1`, or a link of udev's (`/dev/mapper/vg-data`, `/dev/disk/by-uuid/…`).
-fn name_of_path(root: &Path, path: &str) -> Option<String> {
+pub fn name_of_path(root: &Path, path: &str) -> Option<String> {
     let resolved = fs::canonicalize(under(root, path)).ok();
     let name = resolved.as_deref().and_then(name_of);
     // Without udev's links a mapped device is known by the name it was given.
@@ -157,7 +129,7 @@ fn name_of_path(root: &Path, path: &str) -> Option<String> {
 }
 
 /// The device's directory under /sys/devices, where its ancestors are the hardware it hangs on.
-fn directory(root: &Path, name: &str) -> Option<PathBuf> {
+pub fn directory(root: &Path, name: &str) -> Option<PathBuf> {
     fs::canonicalize(under(root, "/sys/class/block").join(name)).ok()
 }
 

@@ -6,6 +6,7 @@ mod groups;
 mod hosts;
 mod links;
 mod real;
+mod uses;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -43,6 +44,8 @@ impl Tree {
     /// A device in its directory below /sys/devices, with the links by name and by number.
     fn device(&self, directory: &str, number: &str, sectors: u64) -> &Self {
         let name = directory.rsplit('/').next().unwrap();
+        let holders = proc::under(self.root(), format!("{directory}/holders"));
+        fs::create_dir_all(holders).unwrap();
         self.file(&format!("{directory}/dev"), number)
             .file(&format!("{directory}/size"), &sectors.to_string())
             .link(&format!("/sys/class/block/{name}"), directory)
@@ -74,6 +77,14 @@ impl Tree {
         let name = |directory: &str| directory.rsplit('/').next().unwrap().to_owned();
         self.link(&format!("{upper}/slaves/{}", name(lower)), lower)
             .link(&format!("{lower}/holders/{}", name(upper)), upper)
+    }
+
+    /// What the kernel shows of processes: the first one, and that this is the whole machine.
+    fn processes(&self) -> &Self {
+        fs::create_dir_all(proc::under(self.root(), "/proc/1/fd")).unwrap();
+        fs::create_dir_all(proc::under(self.root(), "/proc/self/ns")).unwrap();
+        symlink("pid:[4026531836]", proc::under(self.root(), "/proc/self/ns/pid")).unwrap();
+        self
     }
 
     fn mounts(&self, lines: &[&str]) -> &Self {

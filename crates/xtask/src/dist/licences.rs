@@ -86,12 +86,16 @@ fn crates(triple: &str) -> Result<Vec<Component>> {
             .context("read cargo's metadata")?;
     let packages = metadata["packages"].as_array().context("cargo's metadata has no packages")?;
     let mut components = Vec::new();
-    for package in packages {
+    let mut found = BTreeSet::new();
+    for package in packages.iter().filter(|package| linked.contains(&name(package))) {
+        found.insert(name(package));
         // Only packages of the workspace have no source.
-        if linked.contains(&name(package)) && !package["source"].is_null() {
+        if !package["source"].is_null() {
             components.extend(components_of(package)?);
         }
     }
+    let unknown: Vec<&String> = linked.difference(&found).collect();
+    ensure!(unknown.is_empty(), "cargo knows no licence of {unknown:?}, which are linked");
     Ok(components)
 }
 
@@ -284,5 +288,26 @@ mod tests {
             assert!(!listed(&format!("- {other}")), "{other}");
         }
         assert!(page.contains("GNU LESSER GENERAL PUBLIC LICENSE"));
+    }
+
+    #[test]
+    fn every_package_that_cargo_links_into_the_binary_is_listed_with_its_licence() {
+        let triple = super::super::host_triple().unwrap();
+        let page = third_party(&triple).unwrap();
+        let lines: BTreeSet<&str> = page.lines().collect();
+        let mut tree = cargo(["tree", "--locked", "--package", "blockstone", "--target", &triple]);
+        tree.args(["--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe"]);
+        let tree = output_of(tree.args(["--format", "{p}|{l}"])).unwrap();
+        let mut packages = BTreeSet::new();
+        for line in tree.lines().filter(|line| !line.starts_with("blockstone")) {
+            let (package, licence) = line.split_once('|').unwrap();
+            let mut words = package.split(' ');
+            let name = words.next().unwrap();
+            let version = words.next().unwrap().trim_start_matches('v');
+            packages.insert(name.to_owned());
+            let listed = format!("- {name} {version}: {licence}");
+            assert!(lines.contains(listed.as_str()), "`{listed}` is missing");
+        }
+        assert!(packages.len() > 100, "{}", packages.len());
     }
 }

@@ -67,14 +67,12 @@ fn lvm_over_encryption_over_raid_over_partitions() {
     // A partition shows the queue of its disk.
     assert_eq!(target.devices[3].scheduler.as_deref(), Some("mq-deadline"));
 
-    let mounts = Mounts::read(tree.root());
-    let user = |major, minor| devices::user_of(tree.root(), &mounts, (major, minor));
+    tree.processes();
+    let user = |major, minor| usage::user_of_number(tree.root(), (major, minor)).unwrap();
     for (major, minor) in [(8, 0), (8, 1), (9, 0), (253, 1)] {
         assert_eq!(user(major, minor).as_deref(), Some("mounted at /data"), "{major}:{minor}");
     }
     tree.mounts(&[ROOT_ON_VDA]);
-    let mounts = Mounts::read(tree.root());
-    let user = |major, minor| devices::user_of(tree.root(), &mounts, (major, minor));
     assert_eq!(user(253, 1), None);
     assert_eq!(user(8, 1).as_deref(), Some("part of md0"));
     assert_eq!(user(8, 0).as_deref(), Some("part of md0"), "through its partition");
