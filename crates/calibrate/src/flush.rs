@@ -80,6 +80,7 @@ pub fn measure(
         end_ns,
         stop: ended,
         settled: None,
+        processors: None,
         first_error: None,
         note: None,
     });
