@@ -45,4 +45,6 @@ pub mod processors;
 pub mod ring;
 pub mod scratch;
 pub mod survey;
+#[cfg(test)]
+mod tree;
 pub mod usage;

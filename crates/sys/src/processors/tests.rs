@@ -1,25 +1,9 @@
 //! Trees as machines show them: none of these machines is at hand.
 
 use super::*;
-
-struct Tree(tempfile::TempDir);
+use crate::tree::Tree;
 
 impl Tree {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn file(&self, path: &str, content: &str) -> &Self {
-        let path = under(self.root(), path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{content}\n")).unwrap();
-        self
-    }
-
     /// Idle states of a processor: name, exit latency in µs, entries, time in µs.
     fn idle(&self, cpu: u32, states: &[(&str, u64, u64, u64)]) -> &Self {
         for (at, (name, latency, usage, time)) in states.iter().enumerate() {

@@ -13,34 +13,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::*;
-
-/// A file-system tree in a temporary directory.
-struct Tree(tempfile::TempDir);
+use crate::tree::Tree;
 
 impl Tree {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn file(&self, path: &str, content: &str) -> &Self {
-        let path = proc::under(self.root(), path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{content}\n")).unwrap();
-        self
-    }
-
-    /// A symbolic link to an absolute path of the tree.
-    fn link(&self, path: &str, to: &str) -> &Self {
-        let path = proc::under(self.root(), path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        symlink(proc::under(self.root(), to), path).unwrap();
-        self
-    }
-
     /// A device in its directory below /sys/devices, with the links by name and by number.
     fn device(&self, directory: &str, number: &str, sectors: u64) -> &Self {
         let name = directory.rsplit('/').next().unwrap();
