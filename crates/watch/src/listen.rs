@@ -123,7 +123,7 @@ impl Drop for Listener {
     }
 }
 
-/// A tick, and its text once somebody has asked for it.
+/// A tick; its text is made for the first request.
 #[derive(Debug, Default)]
 struct Published {
     snapshot: Arc<Snapshot>,

@@ -150,7 +150,7 @@ fn what_a_terminal_would_obey_is_spelled_out() {
     for arguments in [["report", name], ["compare", name], ["run", name], ["--color", name]] {
         fine(&run(Command::new(blockstone_binary()).args(arguments)));
     }
-    // A recording that somebody else wrote.
+    // A recording from another user.
     let dir = place.runs().join("theirs");
     let ran = run(place.command("watch").args(["--once", "--for", "1s", "--record"]).arg(&dir));
     assert_eq!(ran.code, Some(0), "{ran:#?}");

@@ -124,7 +124,7 @@ fn check(case: &Case) -> Judgement {
     Judgement::pass(evidence)
 }
 
-/// Whether the kernel put so many pages into its cache at this point that its I/O was not direct.
+/// Whether this point added enough pages to the page cache to show that its I/O was buffered.
 fn added(point: &Point) -> bool {
     point.load.direct
         && point.evidence.added_pages.is_some_and(|pages| is_much(pages, moved(point)))

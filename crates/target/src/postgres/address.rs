@@ -191,7 +191,7 @@ impl ServerAddress for Address {
             FROM pg_tables WHERE schemaname = $1";
         const WHAT: &str = "remove the schema blockstone";
         let tables: String = value(&owner.query_one(TABLES, &[&SCHEMA]).during(WHAT)?, 0)?;
-        // Without CASCADE: a view that somebody made of them is not ours to drop.
+        // Without CASCADE, which would also drop views that other users have on these tables.
         let drop = format!("BEGIN; {tables} DROP SCHEMA IF EXISTS {SCHEMA}; COMMIT");
         owner.batch_execute(&drop).during(WHAT)
     }

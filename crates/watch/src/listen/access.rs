@@ -30,7 +30,7 @@ pub struct Access {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// With what the asker is told.
+    /// With the text of the answer.
     Host(String),
     Token,
 }

@@ -145,7 +145,7 @@ fn a_schema_that_no_run_made_is_not_dropped() {
     assert!(what.contains("no run made"), "{what}");
     assert_eq!(server.ask("SELECT count(*) FROM blockstone.mine").unwrap(), "0");
 
-    // One that a run made goes, but not with what somebody else made of it.
+    // The schema of a run is dropped, but not views of other users that depend on it.
     server
         .run(&[
             "COMMENT ON SCHEMA blockstone IS 'made by blockstone run; may be removed'",
