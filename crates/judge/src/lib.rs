@@ -20,6 +20,7 @@
 //! # Ok(()) }
 //! ```
 
+pub mod claim;
 pub mod compare;
 pub mod derive;
 pub mod findings;
