@@ -24,7 +24,11 @@ pub const VERB: Verb = Verb {
     options: ClaimArgs::augment_args,
     run: |options, context| run(&ClaimArgs::from_arg_matches(options)?, context),
     reports: true,
-    documents: &[Document::of::<report::ClaimDocument<'_>>("claim", "A claim and what is wrong with it")],
+    documents: &[Document::of::<report::ClaimDocument<'_>>(
+        "claim",
+        "A stated rate and its faults",
+    )
+    .with_tables(&[("figures", report::FIGURES)])],
     ..Verb::PLAIN
 };
 
@@ -52,10 +56,10 @@ fn stated(args: &ClaimArgs) -> Result<Claim> {
     ] {
         let Some(value) = value else { continue };
         if value <= 0.0 {
-            bail!("use {option}: it must be greater than zero");
+            bail!("use {option}: it must be greater than zero\nhint: leave out what is not known");
         }
         if slot.replace(value).is_some() {
-            bail!("use {option}: the claim in words states it already");
+            bail!("use {option}: the words state it already\nhint: say it once");
         }
     }
     for link in &args.link {

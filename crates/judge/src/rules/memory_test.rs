@@ -11,8 +11,8 @@ use super::{
     Case, Check, Judgement, Rule, RunCase, all_figures, file_system, in_memory, labels, megabytes,
     percent, read_figures,
 };
-use crate::derive;
 use crate::claim::{Claim, RATE};
+use crate::derive;
 use crate::findings::Point;
 use crate::run::has_server;
 use crate::window::Window;
@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
                 at most 11 % too high. Phases that are cached on purpose (cached-read/cached and \
                 /buffered) are excluded. In a run: more than 10 % of the bytes read, if at least \
                 10 MB were read. Inconclusive on a loop device if nothing is known beneath it. \
-                In a claim: main memory can hold half of the data or more, and direct I/O was not \
+                In a claim: main memory can hold more than half of the data, and direct I/O was not \
                 stated.",
     cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
             the page cache absorbed the writes.",
@@ -40,8 +40,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Largest share of a point's bytes that may be missing; see the rule's threshold.
 const MISSING_RATIO_MAX: f64 = 0.10;
-/// The part of the data of a claim from which on memory explains too much of it.
-const HELD_SHARE_MIN: f64 = 0.5;
+/// The largest part of the data of a claim that memory may hold.
+const HELD_SHARE_MAX: f64 = 0.5;
 /// Bytes that a run has to read before their share says anything.
 const ENOUGH_BYTES: u64 = 10_000_000;
 const RUN_CAUSE: &str = "The page cache, a hole of the file or a file system in memory answered.";
@@ -278,9 +278,10 @@ fn check_claim(claim: &Claim) -> Judgement {
         return Judgement::pass("direct I/O does not go through the page cache");
     }
     let (Some(share), Some(data), Some(memory)) =
-        (claim.memory_share(), claim.data_bytes, claim.memory_bytes)
+        (claim.memory_share(), claim.size_bytes(), claim.memory_bytes)
     else {
-        let missing = if claim.data_bytes.is_none() { "how much data" } else { "how much memory" };
+        let missing =
+            if claim.size_bytes().is_none() { "how much data" } else { "how much memory" };
         return Judgement::inconclusive(format!("{missing} there was is not stated"));
     };
     let evidence = format!(
@@ -289,7 +290,7 @@ fn check_claim(claim: &Claim) -> Judgement {
         megabytes(memory as u64),
         percent(share)
     );
-    Judgement::decide(share >= HELD_SHARE_MIN, evidence, vec![RATE.to_owned()])
+    Judgement::decide(share > HELD_SHARE_MAX, evidence, vec![RATE.to_owned()])
         .caused_by("The page cache can have answered; what the storage does remains unknown.")
         .advising(
             "Repeat it with direct I/O, or with at least twice as much data as memory, and look at \

@@ -15,22 +15,19 @@ const DATA: &[&str] = &[
 ];
 const REQUESTS: &[&str] = &[
     "block", "blocks", "request", "requests", "reads", "writes", "read", "write", "i/o", "i/os",
-    "io", "ios", "random", "sequential", "pages", "page", "each",
+    "io", "ios", "random", "pages", "page", "each",
 ];
 const DIRECT: &[&str] = &["direct", "o_direct", "directio", "unbuffered", "raw"];
 /// Sizes up to this are requests after `at`, `of` or `in`.
 const REQUEST_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
 /// Words that say nothing by themselves.
-const FILLERS: &[&str] = &[
-    "a", "an", "the", "and", "of", "in", "at", "from", "to", "into", "on", "over", "through", "via",
-    "with", "by", "per", "using", "within", "took", "takes", "was", "were", "is", "are", "moved",
-    "copied", "read", "reads", "written", "write", "writes", "reading", "writing", "only", "about",
-    "some", "single", "one", "host", "server", "machine", "random", "sequential", "concurrent",
-    "concurrently", "parallel", "reader", "readers", "writer", "writers", "stream", "streams",
-    "process", "processes", "session", "sessions", "thread", "threads", "buffered", "cached", "dd",
-    "scp", "copy", "storage", "array", "main", "i/o", "io", "different", "each", "that", "has",
-    "have", "transferred", "x", "main", "physical", "for", "we", "get", "got", "see", "~", "≈",
-];
+const FILLERS: &str = "\
+    a an the and of in at from to into on over through via with by per using within took \
+    takes was were is are moved copied written reading writing only about some single one \
+    host server machine concurrent concurrently parallel reader readers writer writers \
+    stream streams process processes session sessions thread threads buffered cached dd scp \
+    copy storage array main different that has have transferred x physical for we get got \
+    see ~ ≈ sequential";
 const EXAMPLE: &str = "write it as in `2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM`, or \
                        use the options of `blockstone claim --help`";
 
@@ -56,8 +53,11 @@ pub fn parse(text: &str) -> Result<Claim> {
         } else if words.take_if(DIRECT) {
             claim.direct = true;
             words.take_if(&["i/o", "io"]);
-        } else if !words.take_if(FILLERS) && !words.take_if(DATA) && !words.take_if(MEMORY) {
-            bail!("understand the claim: `{word}` is not known\nhint: {EXAMPLE}");
+        } else if !words.take_if(MEMORY) && !words.take_if(DATA) && !words.take_if(REQUESTS) {
+            if !FILLERS.split(' ').any(|filler| filler.eq_ignore_ascii_case(word)) {
+                bail!("understand the claim: `{word}` is not known\nhint: {EXAMPLE}");
+            }
+            words.next();
         }
     }
     if let (Some(data), Some(files)) = (&mut claim.data_bytes, files) {

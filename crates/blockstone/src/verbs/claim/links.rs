@@ -25,8 +25,24 @@ const PCI_EXPRESS_SPEEDS: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
 const SATA_SPEEDS: [f64; 3] = [1.5, 3.0, 6.0];
 /// What people add after a link.
 const THINGS: &[&str] = &[
-    "hba", "hbas", "link", "links", "port", "ports", "path", "paths", "cable", "cables", "network",
-    "fabric", "bandwidth", "connection", "nic", "nics", "card", "cards",
+    "hba",
+    "hbas",
+    "link",
+    "links",
+    "port",
+    "ports",
+    "path",
+    "paths",
+    "cable",
+    "cables",
+    "network",
+    "fabric",
+    "bandwidth",
+    "connection",
+    "nic",
+    "nics",
+    "card",
+    "cards",
 ];
 
 /// A link, or several equal ones. `expected` says that a word before demands one: then bits or

@@ -1,9 +1,11 @@
 //! The report of `claim`.
 
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Table, bytes, count, flow, ratio, text, time};
 use blockstone_base::units::{format_span, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_judge::claim::{Answer, Claim, RATE};
-use blockstone_report::{Card, Headline, Report, Tone};
+use blockstone_report::{Card, Headline, Report, Section, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -36,6 +38,34 @@ struct Stated {
     direct: bool,
 }
 
+pub const FIGURES: &[Heading] = &[
+    text("outcome", "outcome", "possible, memory, above-link, wrong-unit or unknown."),
+    flow("rate", "rate", "Bytes a second as stated, of requests, or of bytes and time."),
+    flow("link", "link", "Bytes a second that all links carry."),
+    ratio("link_share", "rate ÷ link", "Above 1 the link cannot carry the rate."),
+    count("iops", "IOPS", "Requests a second as stated."),
+    bytes("data", "data", "Size of the data as stated."),
+    bytes("moved", "moved", "Bytes moved as stated."),
+    time("time", "time", "Time as stated."),
+    bytes("memory", "memory", "Main memory as stated."),
+];
+
+fn figures(claim: &Claim, answer: Answer) -> Table {
+    let (rate, link) = (claim.bytes_per_s(), claim.link_bytes_per_s());
+    let row = row![
+        answer.name(),
+        rate,
+        link,
+        rate.zip(link).map(|(rate, link)| rate / link),
+        claim.iops,
+        claim.data_bytes,
+        claim.moved_bytes,
+        claim.time_s.map(|seconds| seconds * 1e9),
+        claim.memory_bytes
+    ];
+    Table::new("figures", "", FIGURES).record().with([row])
+}
+
 pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
     let document = ClaimDocument {
         tool_version: VERSION,
@@ -63,6 +93,7 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
         headline: Headline { text: words(claim, answer), tone, ..Headline::default() },
         identity: vec![identity(claim)],
         cards: cards(claim, &condemned_by),
+        sections: vec![Section::page("figures", "All figures").with([figures(claim, answer)])],
         warnings: contradictions(claim),
         verdicts,
         tool_version: VERSION.to_owned(),
@@ -129,15 +160,17 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
     cards.extend(link.map(|link| {
         Card::exact("link_mbps", "link at most", link / 1e6, "MB/s").source(claim.link())
     }));
-    cards.extend(stated.zip(link).map(|(rate, link)| {
-        Card::exact("link_share", "rate ÷ link", rate / link * 100.0, "%")
-    }));
-    let bytes = claim.moved_bytes.or(claim.data_bytes);
-    cards.extend(bytes.zip(stated).filter(|_| claim.time_s.is_none()).map(|(bytes, rate)| {
+    cards.extend(
+        stated
+            .zip(link)
+            .map(|(rate, link)| Card::exact("link_share", "rate ÷ link", rate / link * 100.0, "%")),
+    );
+    let size = claim.moved_bytes.or(claim.data_bytes);
+    cards.extend(size.zip(stated).filter(|_| claim.time_s.is_none()).map(|(bytes, rate)| {
         let source = format!("{} at the stated rate", decimal(bytes, "B"));
         Card::exact("time_s", "time", bytes / rate, "s").source(source)
     }));
-    cards.extend(bytes.zip(link).map(|(bytes, link)| {
+    cards.extend(size.zip(link).map(|(bytes, link)| {
         let source = format!("{} over the link", decimal(bytes, "B"));
         Card::exact("link_time_s", "time at least", bytes / link, "s").source(source)
     }));

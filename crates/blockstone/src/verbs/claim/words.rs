@@ -141,7 +141,11 @@ fn split_times(word: &str) -> Vec<&str> {
     let Some(sign) = sign.filter(|_| !count.is_empty()) else { return vec![word] };
     let (sign, rest) = rest.split_at(sign.len_utf8());
     let goes_on = rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit());
-    if goes_on { [count, sign, rest].into_iter().filter(|p| !p.is_empty()).collect() } else { vec![word] }
+    if goes_on {
+        [count, sign, rest].into_iter().filter(|p| !p.is_empty()).collect()
+    } else {
+        vec![word]
+    }
 }
 
 /// A number with a comma between thousands, and what follows it.
