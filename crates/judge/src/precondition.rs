@@ -37,19 +37,20 @@ pub fn find(manifest: &Manifest, windows: &[Window]) -> Option<Precondition> {
     if !windows.iter().any(|window| group(window) == Group::Precondition) {
         return None;
     }
-    let (mut pass_bytes, mut rounds) = (0, Vec::new());
+    let (mut pass_bytes, mut rounds) = (0_u64, Vec::new());
     for window in windows {
         let (phase, written_bytes) = (&manifest.phases[window.phase], window.completed_bytes());
         if is_pass(phase) {
-            pass_bytes += written_bytes;
+            pass_bytes = written_bytes.saturating_add(pass_bytes);
         } else if phase.group == Group::Precondition {
             let iops = rate(&window.ops_track()).ok();
             rounds.extend(iops.map(|iops| Round { written_bytes, iops }));
         }
     }
     let rates: Vec<f64> = rounds.iter().map(|round| round.iops.value).collect();
+    let written = rounds.iter().map(|round| round.written_bytes);
     Some(Precondition {
-        written_bytes: pass_bytes + rounds.iter().map(|round| round.written_bytes).sum::<u64>(),
+        written_bytes: written.fold(pass_bytes, u64::saturating_add),
         pass_bytes,
         rounds,
         settled: stats::settled(&rates),

@@ -66,8 +66,9 @@ fn check(case: &Case) -> Judgement {
         );
         return Judgement::fail(evidence, writes);
     }
-    let disks_bytes = disks().map(|disk| disk.size_bytes).sum::<u64>();
-    let written = Bytes(passes.iter().map(|window| window.completed_bytes()).sum());
+    let disks_bytes = disks().map(|disk| disk.size_bytes).fold(0, u64::saturating_add);
+    let written = passes.iter().map(|window| window.completed_bytes());
+    let written = Bytes(written.fold(0, u64::saturating_add));
     let layout =
         || (format!("the rate did not fall for good in the {written} of the layout"), false);
     let (seen, all_twice) =
