@@ -25,7 +25,7 @@ pub enum LinkKind {
 impl LinkKind {
     pub fn bytes_per_s(self) -> f64 {
         let (gigabits, payload) = match self {
-            Self::FibreChannel { gigabits } => (gigabits, 0.8),
+            Self::FibreChannel { gigabits } | Self::Sata { gigabits } => (gigabits, 0.8),
             Self::Ethernet { gigabits } | Self::Plain { gigabits } => (gigabits, 1.0),
             Self::InfiniBand { gigabits, lanes } => {
                 let coded = if gigabits / f64::from(lanes) <= 10.0 { 0.8 } else { 64.0 / 66.0 };
@@ -39,7 +39,6 @@ impl LinkKind {
                 };
                 (gigatransfers * f64::from(lanes), coded)
             }
-            Self::Sata { gigabits } => (gigabits, 0.8),
             Self::Sas { gigabits, lanes } if gigabits > 12.0 => {
                 (22.5 * f64::from(lanes), 128.0 / 150.0)
             }

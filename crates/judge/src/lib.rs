@@ -27,6 +27,7 @@ pub mod findings;
 pub mod flushes;
 pub mod grid;
 mod page;
+pub mod precondition;
 pub mod rules;
 pub mod run;
 pub mod summary;
@@ -34,10 +35,12 @@ pub mod summary;
 mod testing;
 pub mod window;
 
+use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_record::manifest::Manifest;
 use blockstone_record::{RecordError, Recording};
 
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
+use claim::{Answer, Claim};
 pub use findings::Findings;
 use flushes::Flush;
 pub use page::rules_page;
@@ -57,7 +60,10 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
     let drift_ratio = derive::drift_ratio(manifest, windows);
     let summary = summary::figures(manifest, &points, drift_ratio);
     let flush_slope = flushes::slope(flushes);
-    let mut findings = Findings { points, summary, verdicts: Vec::new(), drift_ratio, flush_slope };
+    let precondition = precondition::find(manifest, windows);
+    let verdicts = Vec::new();
+    let mut findings =
+        Findings { points, summary, verdicts, drift_ratio, flush_slope, precondition };
     let judged = judge(&Evidence::Calibration(Case {
         manifest,
         windows,
@@ -65,6 +71,7 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
         summary: &findings.summary,
         drift_ratio,
         flush_slope: findings.flush_slope.as_ref(),
+        precondition: findings.precondition.as_ref(),
     }));
     findings.verdicts = judged.mark(&mut findings.summary, &mut findings.points);
     findings
@@ -87,4 +94,23 @@ pub fn find_run(
 pub fn judge_scan(findings: &mut ScanFindings, files: &[FileNote], chunks: bool) {
     let judged = judge(&Evidence::Scan(ScanCase { findings: &*findings, files, chunks }));
     findings.verdicts = judged.mark(&mut [], &mut []);
+}
+
+/// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and
+/// so does a wrong unit.
+pub fn judge_claim(claim: &Claim) -> (Answer, Vec<Verdict>) {
+    let verdicts = judge(&Evidence::Claim(claim)).mark(&mut [], &mut []);
+    let failed = |rule: &str| verdicts.iter().any(|it| it.rule == rule && it.failed());
+    let answer = if failed("memory-test") {
+        Answer::Memory
+    } else if failed("wrong-unit") {
+        Answer::WrongUnit
+    } else if failed("above-link") {
+        Answer::AboveLink
+    } else if verdicts.iter().any(|it| it.outcome == Outcome::Pass) {
+        Answer::Possible
+    } else {
+        Answer::Unknown
+    };
+    (answer, verdicts)
 }

@@ -8,7 +8,8 @@ mod words;
 
 use anyhow::{Result, bail};
 use blockstone_base::Bytes;
-use blockstone_judge::claim::{Claim, judge_claim};
+use blockstone_judge::claim::Claim;
+use blockstone_judge::judge_claim;
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 

@@ -10,6 +10,7 @@ use super::Judgement;
 use crate::claim::Claim;
 use crate::findings::Point;
 use crate::flushes::FlushSlope;
+use crate::precondition::Precondition;
 use crate::run::{RunFindings, RunWindow};
 use crate::window::Window;
 
@@ -31,6 +32,7 @@ pub struct Case<'a> {
     pub drift_ratio: Option<f64>,
     /// How long flushes take by what was written before them.
     pub flush_slope: Option<&'a FlushSlope>,
+    pub precondition: Option<&'a Precondition>,
 }
 
 pub struct RunCase<'a> {
