@@ -3,9 +3,12 @@
 
 pub mod schema;
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
+use super::terminal::is_obeyed;
 use crate::report::Report;
 
 pub fn document(report: &Report) -> Json {
@@ -20,9 +23,25 @@ pub fn document(report: &Report) -> Json {
     Json::Object(document)
 }
 
-/// The document, indented, ending in a newline.
+/// The document, indented, ending in a newline. What a terminal would obey, and marks that change
+/// the direction of a text, stand in it as escapes of JSON.
 pub fn text(report: &Report) -> String {
-    format!("{:#}\n", document(report))
+    let text = format!("{:#}\n", document(report));
+    if !text.contains(is_obeyed) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_obeyed(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 /// The keys of a verb: those of an object; of anything else none.
