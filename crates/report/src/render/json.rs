@@ -26,7 +26,10 @@ pub fn document(report: &Report) -> Json {
 /// The document, indented, ending in a newline. What a terminal would obey, and marks that change
 /// the direction of a text, stand in it as escapes of JSON.
 pub fn text(report: &Report) -> String {
-    let text = format!("{:#}\n", document(report));
+    escaped(format!("{:#}\n", document(report)))
+}
+
+fn escaped(text: String) -> String {
     if !text.contains(is_obeyed) {
         return text;
     }
@@ -52,5 +55,18 @@ pub fn keys(document: impl Serialize) -> Map<String, Json> {
     match json!(document) {
         Json::Object(keys) => keys,
         _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_an_escape_and_the_same_text() {
+        let value = json!({ "a\u{9b}": "x\u{1b}[2J\u{7f}\u{202e}\t\u{1f4be}" });
+        let text = escaped(format!("{value:#}\n"));
+        assert!(!text.contains(is_obeyed) && text.contains("\\u202e\\t\u{1f4be}"), "{text}");
+        assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), value);
     }
 }
