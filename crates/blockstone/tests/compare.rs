@@ -97,10 +97,14 @@ fn sets_that_alternate_are_compared_by_the_estimates_of_all_recordings() {
         (&both["n_a"], &both["n_b"], &both["outcome"], &both["warned_by"]),
         (&json!(2), &json!(2), &json!("higher"), &json!(["noisy-neighbour", "unsteady"]))
     );
-    // Copies do not vary: the mean is that of one, and its interval the one within.
-    for (side, end) in [("a", "value"), ("a", "high"), ("b", "value"), ("b", "low")] {
-        let [one, both] = [one, both].map(|row| row[side][end].as_f64().unwrap());
-        assert!((both / one - 1.0).abs() < 1e-9, "{side}.{end}: {one} {both}");
+    // Copies do not vary: the mean is that of one, and of two its interval is narrower by √2.
+    for side in ["a", "b"] {
+        let [one, both] = [one, both].map(|row| {
+            let [value, high] = ["value", "high"].map(|end| row[side][end].as_f64().unwrap());
+            (value, high - value)
+        });
+        assert!((both.0 / one.0 - 1.0).abs() < 1e-9, "{side}: {one:?} {both:?}");
+        assert!((one.1 / both.1 - 2_f64.sqrt()).abs() < 1e-9, "{side}: {one:?} {both:?}");
     }
     let samples = |row: &Value| row["a"]["samples"].as_u64().unwrap();
     assert_eq!(samples(both), 2 * samples(one));

@@ -74,6 +74,8 @@ enum Counter {
 }
 
 pub const SECOND_NS: u64 = 1_000_000_000;
+/// Fewer bursts than a rate is taken from, so that its interval is wide.
+const BURST_NS: u64 = 2 * SECOND_NS;
 
 /// What a counter stood at when its phase began.
 const BASE: u64 = 1_000;
@@ -143,7 +145,7 @@ impl RecordingBuilder {
         self.last().retain(|known| known != probe);
     }
 
-    /// Lets the counters of an object move once a second in the last phase, all at once.
+    /// Lets the counters of an object move every two seconds in the last phase, all at once.
     pub fn in_bursts(&mut self, probe: &str, object: &str) {
         self.last().bursts.push((probe.to_owned(), object.to_owned()));
     }
@@ -175,7 +177,7 @@ impl RecordingBuilder {
             let bursts = built.bursts.contains(&(probe.clone(), object.clone()));
             for t_ns in (start_ns..=window_end_ns).step_by(self.tick_ns as usize) {
                 let spent_ns = t_ns - start_ns;
-                let spent_ns = if bursts { spent_ns / SECOND_NS * SECOND_NS } else { spent_ns };
+                let spent_ns = if bursts { spent_ns / BURST_NS * BURST_NS } else { spent_ns };
                 let cell = |column: &Column| match (counters.get(column.name), column.kind) {
                     (_, Kind::State) | (Some(Counter::Unmeasured), _) => Cell::Unmeasured,
                     (None, _) => Cell::from(BASE),

@@ -76,8 +76,14 @@ fn readers_keep_all_disks_and_writers_share_them_with_their_copies() {
     let [external, normal] =
         ["external", "normal"].map(|name| measured(&place, &array, "--writers", name));
     let ratio = |name| figure(&normal, name) / figure(&external, name);
-    near("workload writes, normal beside external", ratio("write_iops"), 0.5);
-    near("hardware writes, normal beside external", ratio("hardware_write_iops"), 1.0);
+    // A machine that others use too gets through more or fewer writes in a window; the copies that
+    // each write has stay the same.
+    let copies = |ran: &Value| figure(ran, "hardware_write_iops") / figure(ran, "write_iops");
+    near("copies of a write, normal beside external", copies(&normal) / copies(&external), 2.0);
+    let hardware = ratio("hardware_write_iops");
+    assert!((0.8..1.25).contains(&hardware), "hardware writes, normal beside external: {hardware}");
+    let share = ratio("write_iops");
+    assert!((0.4..0.65).contains(&share), "workload writes, normal beside external: {share}");
     let [fewer, more] = [&external, &normal].map(free_buffer_waits_ns);
     assert!(more > fewer, "free buffer waits grow: {fewer} ns, then {more} ns");
 }

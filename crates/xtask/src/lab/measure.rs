@@ -129,12 +129,12 @@ impl<'a> Rig<'a> {
         self.product.document(&mut command).map(Run)
     }
 
-    /// `blockstone calibrate --quick` of a device, whose content stays; the recording.
+    /// `blockstone calibrate` of a device, whose content stays; the recording.
     pub fn calibrate(&self, what: &str, disk: &Path) -> Result<PathBuf> {
         self.product.begin(what)?;
         let (mut command, runs_dir) =
             (self.array.command(self.product.binary()), self.product.runs_dir());
-        command.args(["calibrate", "--quick", "--read-only", "--json", "--runs-dir"]).arg(runs_dir);
+        command.args(["calibrate", "--read-only", "--json", "--runs-dir"]).arg(runs_dir);
         let document = self.product.document(command.arg(disk))?;
         let path = document["recording"]["path"].as_str().context("find the recording")?;
         Ok(PathBuf::from(path))
