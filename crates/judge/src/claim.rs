@@ -1,5 +1,6 @@
 //! What somebody else states about storage: a rate, over which link, from how much data, on how
-//! much memory. Nothing is measured: [`judge_claim`](crate::judge_claim) says whether arithmetic allows it.
+//! much memory. Nothing is measured: [`judge_claim`](crate::judge_claim) says whether arithmetic
+//! allows it.
 
 use blockstone_base::link::LinkKind;
 use blockstone_base::named;

@@ -7,7 +7,7 @@ mod report;
 mod words;
 
 use anyhow::{Result, bail};
-use blockstone_base::Bytes;
+use blockstone_base::{Bytes, Nanos};
 use blockstone_judge::claim::Claim;
 use blockstone_judge::judge_claim;
 use blockstone_report::render::json::schema::Document;
@@ -45,7 +45,7 @@ fn stated(args: &ClaimArgs) -> Result<Claim> {
     let mut claim = if text.is_empty() { Claim::default() } else { grammar::parse(&text)? };
     let bytes = |size: Option<Bytes>| size.map(|size| size.get() as f64);
     let rate = args.rate.as_deref().map(rate).transpose()?;
-    let time_s = args.time.map(|time| time.as_secs_f64());
+    let time_s = args.time.map(Nanos::as_secs_f64);
     for (option, slot, value) in [
         ("--rate", &mut claim.rate, rate),
         ("--iops", &mut claim.iops, args.iops),

@@ -29,8 +29,8 @@ pub(super) const RULE: Rule = Rule {
                 at most 11 % too high. Phases that are cached on purpose (cached-read/cached and \
                 /buffered) are excluded. In a run: more than 10 % of the bytes read, if at least \
                 10 MB were read. Inconclusive on a loop device if nothing is known beneath it. \
-                In a claim: main memory can hold more than half of the data, and direct I/O was not \
-                stated.",
+                In a claim: main memory can hold more than half of the data, and direct I/O was \
+                not stated.",
     cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
             the page cache absorbed the writes.",
     next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \

@@ -13,8 +13,8 @@ pub(super) const RULE: Rule = Rule {
           eight times too high or too low.",
     threshold: "In a claim: the stated rate is 8 times, or an eighth, of what the stated bytes and \
                 time give, within 12 %; or more bytes a second are stated than the link carries, \
-                and the same number of bits is 85 to 102 % of the link's nominal rate. Inconclusive \
-                if neither bytes and time nor a link are stated.",
+                and the same number of bits is 85 to 102 % of the link's nominal rate. \
+                Inconclusive if neither bytes and time nor a link are stated.",
     cause: "The figure was measured or is published in bits, and was written with the unit of \
             bytes.",
     next: "Ask in which unit the tool printed the figure; links are named in bits, files in bytes.",

@@ -31,7 +31,7 @@ pub struct ClaimArgs {
     /// The time in which that was done
     #[arg(long, value_name = "TIME")]
     pub time: Option<Nanos>,
-    /// The link to the storage: 2x2Gb FC, 10GbE, QDR InfiniBand, PCIe 4.0 x4, SATA 6Gb/s, 400MB/s;
+    /// The link to the storage: 2x2Gb FC, 10GbE, QDR InfiniBand, SAS 12Gb/s, SATA 6Gb/s, 400MB/s;
     /// may be repeated
     #[arg(long)]
     pub link: Vec<String>,

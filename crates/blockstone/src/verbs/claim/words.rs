@@ -15,7 +15,7 @@ pub enum Quantity {
 /// Where in the words one reads.
 #[derive(Clone, Debug)]
 pub struct Words<'a> {
-    words: Vec<&'a str>,
+    all: Vec<&'a str>,
     at: usize,
     /// Where the last quantity began.
     quantity_at: usize,
@@ -35,11 +35,11 @@ impl<'a> Words<'a> {
             word.trim_matches([',', ';', ':', '(', ')', '"', '\'']).trim_end_matches('.')
         };
         let words = text.split_whitespace().map(bare).filter(|word| !word.is_empty());
-        Self { words: words.flat_map(split_times).collect(), at: 0, quantity_at: 0 }
+        Self { all: words.flat_map(split_times).collect(), at: 0, quantity_at: 0 }
     }
 
     pub fn peek(&self) -> Option<&'a str> {
-        self.words.get(self.at).copied()
+        self.all.get(self.at).copied()
     }
 
     pub fn next(&mut self) -> Option<&'a str> {
@@ -59,7 +59,7 @@ impl<'a> Words<'a> {
     }
 
     fn before(&self, at: usize) -> &'a str {
-        at.checked_sub(1).map_or("", |before| self.words[before])
+        at.checked_sub(1).map_or("", |before| self.all[before])
     }
 
     /// Whether the next word is one of these, without regard to case.
@@ -124,7 +124,8 @@ impl<'a> Words<'a> {
             Quantity::Bits(bits) => Quantity::BitsPerS(bits),
             _ => return quantity,
         };
-        let second = |words: &mut Self| words.named_time().filter(|&seconds| seconds == 1.0);
+        let second =
+            |words: &mut Self| words.named_time().filter(|seconds| (0.5..1.5).contains(seconds));
         self.attempt(second).map_or(quantity, |_| rate)
     }
 }
