@@ -191,6 +191,18 @@ impl Table {
         Self { screen_rows: Some(rows), ..self }
     }
 
+    /// The same table with these columns only, in this order.
+    #[must_use]
+    pub fn only(self, keys: &[&str]) -> Self {
+        let kept: Vec<usize> = keys.iter().filter_map(|key| self.column(key)).collect();
+        let columns: Vec<Heading> = kept.iter().map(|at| self.columns[*at].clone()).collect();
+        let rows = self.rows.into_iter().map(|row| {
+            let cells = kept.iter().map(|at| row[*at].clone()).collect();
+            Row { cells, ..row }
+        });
+        Self { rows: rows.collect(), columns: Cow::Owned(columns), ..self }
+    }
+
     pub fn push(&mut self, row: impl Into<Row>) {
         self.rows.push(row.into());
     }

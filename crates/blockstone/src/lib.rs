@@ -13,6 +13,7 @@ mod choice;
 mod cli;
 mod exit;
 mod finish;
+mod instants;
 mod interrupt;
 mod interval;
 mod layers;

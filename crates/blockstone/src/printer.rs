@@ -65,6 +65,11 @@ impl Printer {
         answer(&visible(text, self.color_out))
     }
 
+    /// Lines of an answer that goes on.
+    pub fn lines(self, lines: &[String]) -> Result<Reader> {
+        write_out(&visible(&(lines.join("\n") + "\n"), self.color_out))
+    }
+
     /// What went wrong, with its causes on the same line and the hint below.
     pub fn error(self, error: &anyhow::Error) {
         let (what, hint) = said_once(error);
@@ -109,15 +114,26 @@ fn shortened(line: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{} … {}", String::from_iter(start), String::from_iter(end)))
 }
 
+/// Whether the program at the other end of a pipe still reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    Reads,
+    Gone,
+}
+
 /// The answer as a document for another program, byte by byte. A reader that went away (`| head`)
 /// is no error.
 pub fn answer(text: &str) -> Result<()> {
+    write_out(text).map(|_| ())
+}
+
+fn write_out(text: &str) -> Result<Reader> {
     const FAILED: &str = "write to standard output\n\
                           hint: check where it leads; `blockstone report` prints a recording again";
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context(FAILED),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        result => result.map(|()| Reader::Reads).context(FAILED),
     }
 }
 

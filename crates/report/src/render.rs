@@ -3,5 +3,6 @@
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod lines;
 pub mod terminal;
 mod undecided;

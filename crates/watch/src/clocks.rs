@@ -30,6 +30,11 @@ impl Clocks {
         }
     }
 
+    /// The time since 1970 at an instant of the monotonic clock, as the wall clock is set now.
+    pub fn realtime_ns(&self, monotonic_ns: u64) -> i128 {
+        self.wall_ns + i128::from(monotonic_ns)
+    }
+
     pub fn look(&mut self) -> Vec<Jump> {
         let now = Self::now();
         let jumps = self.jumps_to(&now);

@@ -109,6 +109,12 @@ impl Watch {
         &self.history
     }
 
+    /// The time since 1970 at an instant of the history, as the wall clock was set at the last
+    /// tick.
+    pub fn realtime_ns(&self, t_ns: u64) -> i128 {
+        self.clocks.realtime_ns(self.origin_ns + t_ns)
+    }
+
     /// When the next tick is due, on the monotonic clock.
     pub fn due_ns(&self) -> u64 {
         self.ticks.deadline_ns()

@@ -1,6 +1,7 @@
 //! `blockstone watch`: a host live, recorded, replayed, or once as text or as a document.
 
 mod args;
+mod lines;
 pub mod report;
 mod screen;
 
@@ -25,10 +26,11 @@ use clap::{Args, FromArgMatches};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
-use crate::printer::Printer;
+use crate::printer::{Printer, Reader};
 use crate::verb::{Context, Global, Verb};
-use crate::{interval, recordings};
+use crate::{instants, interval, recordings};
 use args::WatchArgs;
+use lines::Log;
 use report::Watched;
 use screen::{Live, Recorded};
 
@@ -115,17 +117,15 @@ fn attend(
     let ticks = args.duration.map(|time| time.get().div_ceil(args.interval.get()).max(1));
     let ticks = if args.once { Some(ticks.unwrap_or(1)) } else { ticks };
     let title = hostname();
-    if !args.once && draws() {
+    if !args.once && !args.lines && draws() {
         let mut live = Live { watch, ticks, taken: 0, interrupt, title };
         show(&mut live, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(None);
     }
-    if !args.once && args.record.is_none() && args.listen.is_none() {
-        bail!(
-            "watch: standard output is not a terminal\n\
-             hint: --once prints one interval, --record DIR records, --listen serves Prometheus"
-        );
-    }
+    // What records or listens is silent unless it is told to speak.
+    let is_silent = args.once || args.record.is_some() || args.listen.is_some();
+    let log = (args.lines || !is_silent).then(|| Log::new(args, watch.history(), printer));
+    let mut log = log.transpose()?;
     let (mut taken, mut warned) = (0, false);
     while ticks.is_none_or(|ticks| taken < ticks) && interrupt.signal().is_none() {
         watch.wait_and_look()?;
@@ -137,6 +137,15 @@ fn attend(
         }
         warned = watch.silent().is_some();
         taken += 1;
+        if let (Some(lines), Some(interval)) = (&mut log, watch.history().latest()) {
+            let instant_ns = watch.realtime_ns(interval.to_ns);
+            if lines.tick(Some(instant_ns), &interval)? == Reader::Gone {
+                if !is_silent {
+                    break;
+                }
+                log = None;
+            }
+        }
     }
     if !args.once {
         return Ok(None);
@@ -161,7 +170,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
     Ok(Settings {
         argv: recordings::command_line(),
         interval: args.interval,
-        keep: args.duration.map_or(KEEP, |time| Nanos(time.get() + args.interval.get())),
+        keep: keep(args),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
         record,
         database: args.db.as_deref().map(|db| address(db, global)).transpose()?,
@@ -173,6 +182,12 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
         },
         profile_per_second: args.profile.then_some(args.profile_hz),
     })
+}
+
+/// How much of the past is needed: all of it for one report, else what the screen can show.
+fn keep(args: &WatchArgs) -> Nanos {
+    let all = args.duration.filter(|_| args.once).map_or(Nanos(0), |time| time);
+    KEEP.max(Nanos(all.get().max(args.interval.get()).saturating_add(args.interval.get())))
 }
 
 /// A run in progress is named like its recording will be: here its directory takes that place.
@@ -222,6 +237,9 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     for warning in recording.warnings() {
         context.printer.note(&format!("warning: {warning}"));
     }
+    if args.lines {
+        return replay_lines(&recording, args, context);
+    }
     if args.once || !draws() {
         let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
         return finish(&report_of(&recording, &part)?, context);
@@ -233,6 +251,22 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
         format!("{} {}{}", manifest.host.hostname, recording.dir.display(), by.unwrap_or_default());
     let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
     show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
+    Ok(Exit::Done)
+}
+
+/// Every interval of a recording, or of a part of it, as lines.
+fn replay_lines(recording: &Recording, args: &WatchArgs, context: &Context) -> Result<Exit> {
+    let history = History::read(recording)?;
+    let whole = interval::some(interval::window(&history, args.from, args.to)?)?;
+    let mut log = Log::new(args, &history, context.printer)?;
+    let within = |tick: &u64| (whole.from_ns..=whole.to_ns).contains(tick);
+    let ticks: Vec<u64> = history.ticks().filter(within).collect();
+    for pair in ticks.windows(2) {
+        let instant_ns = instants::of_recording(&recording.manifest, pair[1]);
+        if log.tick(instant_ns, &history.interval(pair[0], pair[1]))? == Reader::Gone {
+            break;
+        }
+    }
     Ok(Exit::Done)
 }
 

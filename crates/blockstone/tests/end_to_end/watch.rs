@@ -3,6 +3,7 @@
 mod charges;
 mod database;
 mod import;
+mod lines;
 mod listen;
 mod profile;
 mod terminal;
@@ -391,7 +392,10 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--replay", "x", "--db", "postgres://x"], "cannot be used with"),
         (&["--once", "--db", "oracle://x"], "no monitor for"),
         (&["--once", "--db", "postgres://nobody@127.0.0.1:1/x"], "127.0.0.1"),
-        (&[], "not a terminal"),
+        (&["--lines", "--once"], "cannot be used with"),
+        (&["--lines", "--rows", "0"], "at least one line"),
+        (&["--once", "--rows", "2"], "cannot be used with"),
+        (&["--lines", "--view", "host,active-sessions"], "nothing was read of session"),
     ] {
         let ran = run(&mut watch(arguments));
         assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:#?}");

@@ -8,15 +8,17 @@ use blockstone_probe::profile::ProfileSpec;
 use blockstone_view::Condition;
 use blockstone_watch::host_name;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 use regex::Regex;
 
 /// Arguments of `watch`.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(group(ArgGroup::new("printed").args(["once", "lines"])), after_help = "\
 Examples:
   blockstone watch                                 this host, live
   blockstone watch --once                          one second, as text
+  blockstone watch --lines                         a line each second, without --view a summary
+  blockstone watch --lines --view disks --rows 4 --interval 10s | tee disks.log
   blockstone watch --once --json | jq .views.disks
   blockstone watch --db postgres://me@localhost/bench
   blockstone watch --db run:last                   a `blockstone run` in progress
@@ -75,7 +77,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           requires = "record", help_heading = "Output",
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
-                                "group", "listen", "once", "view", "profile"])]
+                                "group", "listen", "once", "lines", "view", "profile"])]
     pub import: Vec<PathBuf>,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Output")]
@@ -83,6 +85,14 @@ pub struct WatchArgs {
     /// Print one interval and exit: as text, or as --json or --csv says
     #[arg(long, help_heading = "Output")]
     pub once: bool,
+    /// Print a line at every tick, which begins with the time; it is what happens anyway if
+    /// standard output is no terminal and nothing else is asked for
+    #[arg(long, help_heading = "Output")]
+    pub lines: bool,
+    /// Lines at every tick: the first rows of each table side by side, below each other
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "lines", conflicts_with = "once",
+          value_parser = rows, help_heading = "Output")]
+    pub rows: usize,
     /// Replay from this time after the start of the recording
     #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Output")]
     pub from: Option<Nanos>,
@@ -94,7 +104,7 @@ pub struct WatchArgs {
           help_heading = "Output")]
     pub view: Vec<String>,
     /// Use only session samples with this value in this column
-    #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "once", help_heading = "Output")]
+    #[arg(long = "where", value_name = "COLUMN=VALUE", requires = "printed", help_heading = "Output")]
     pub only: Vec<Condition>,
     /// Serve metrics for Prometheus at this address, under `/metrics`
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output", conflicts_with = "replay")]
@@ -122,6 +132,14 @@ fn interval(text: &str) -> Result<Nanos, String> {
         return Err("the counters of the kernel are too coarse for less than 100ms".to_owned());
     }
     Ok(interval)
+}
+
+fn rows(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("a tick has at least one line".to_owned()),
+        Ok(rows) => Ok(rows),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn group(text: &str) -> Result<(String, Regex), String> {
