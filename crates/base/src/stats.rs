@@ -5,9 +5,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 mod level;
 mod robust;
+mod settled;
 
 pub use level::{is_level, is_level_at_the_end};
 pub use robust::{median_of, slope};
+pub use settled::{SETTLED_ROUNDS, settled};
 
 /// A number, its 95 % interval, and what it was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

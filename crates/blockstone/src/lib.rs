@@ -27,6 +27,8 @@ mod testing;
 mod verb;
 mod verbs;
 
+pub use cli::declarations;
+
 /// How recordings and their findings become reports, and the documents that reports print.
 pub mod reports {
     pub use crate::verbs::calibrate::report::report as calibration;

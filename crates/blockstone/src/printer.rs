@@ -1,5 +1,6 @@
 //! Where output goes: the answer to standard output, everything else to standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context as _, Result};
@@ -16,6 +17,8 @@ pub enum Color {
     /// Never.
     Never,
 }
+
+const LINE_CHARS_MAX: usize = 2000;
 
 /// Prints according to `--json`, `--quiet`, `--color` and `NO_COLOR`.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +69,7 @@ impl Printer {
     pub fn error(self, error: &anyhow::Error) {
         let (what, hint) = said_once(error);
         let label = Style { color: self.color_err, width: 0 }.bad("error:");
-        let _ = writeln!(io::stderr(), "{label} {}", visible(&what, false));
+        let _ = writeln!(io::stderr(), "{label} {}", visible(&shortened(&what), false));
         if let Some(hint) = hint {
             complain(&format!("hint: {hint}"));
         }
@@ -89,9 +92,21 @@ fn said_once(error: &anyhow::Error) -> (String, Option<String>) {
     said
 }
 
-/// A line on standard error, in which nothing is left that a terminal would obey.
+/// Lines on standard error, in which nothing is left that a terminal would obey.
 pub fn complain(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", visible(text, false));
+    let lines: Vec<Cow<str>> = text.lines().map(shortened).collect();
+    let _ = writeln!(io::stderr(), "{}", visible(&lines.join("\n"), false));
+}
+
+/// A line without its middle if nobody would read all of it: it may quote a file that is one line.
+fn shortened(line: &str) -> Cow<'_, str> {
+    if line.chars().count() <= LINE_CHARS_MAX {
+        return Cow::Borrowed(line);
+    }
+    let side = LINE_CHARS_MAX / 2;
+    let chars: Vec<char> = line.chars().collect();
+    let (start, end) = (&chars[..side], &chars[chars.len() - side..]);
+    Cow::Owned(format!("{} … {}", String::from_iter(start), String::from_iter(end)))
 }
 
 /// The answer as a document for another program, byte by byte. A reader that went away (`| head`)
@@ -143,6 +158,15 @@ mod tests {
         let (what, hint) = said_once(&error);
         assert_eq!(what, "report: read /x: disk on fire");
         assert_eq!(hint.as_deref(), Some("is it there?"));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_keeps_its_ends() {
+        assert_eq!(shortened("read x: no"), "read x: no");
+        let long = format!("read {}: no", "é".repeat(1 << 20));
+        let short = shortened(&long);
+        assert!(short.starts_with("read é") && short.ends_with("é: no"), "{short}");
+        assert_eq!(short.chars().count(), LINE_CHARS_MAX + 3);
     }
 
     #[test]

@@ -64,11 +64,11 @@ impl Progress {
     }
 
     /// Shows how much of a measurement is over, whose time is known.
-    fn measured(&self, text: &str, left: Nanos) {
+    fn measured(&self, text: &str, left: Nanos, bound: &str) {
         self.bar.set_length((self.elapsed.get() + left.get()).max(1));
         self.bar.set_position(self.elapsed.get());
         let left = Duration::from_nanos(left.get()).as_secs();
-        self.show(&format!("≤ {left:>2} s left  {text}"));
+        self.show(&format!("{bound} {left:>2} s left  {text}"));
     }
 
     fn show(&self, text: &str) {
@@ -83,14 +83,15 @@ impl Progress {
 impl Observer for Progress {
     fn phase(&mut self, label: &str) {
         let left = Nanos(self.bar.length().unwrap_or(1).saturating_sub(self.elapsed.get()));
-        self.measured(label, left);
+        self.measured(label, left, "≤");
     }
 
     fn tick(&mut self, live: &Live<'_>) {
         self.elapsed = live.elapsed;
         let rate = |rate: &Rate| format!("{} {}", three_digits(rate.value), rate.unit);
         let rates: Vec<String> = live.rates.iter().map(rate).collect();
-        self.measured(&format!("{:<34} {}", live.label, rates.join("  ")), live.left);
+        let text = format!("{:<34} {}", live.label, rates.join("  "));
+        self.measured(&text, live.left, if live.is_estimate { "about" } else { "≤" });
     }
 
     fn note(&mut self, text: &str) {

@@ -59,6 +59,12 @@ pub enum CalibrateError {
         path.display()
     )]
     NothingToKeep { path: PathBuf },
+    #[error(
+        "precondition {}: it is only read\n\
+         hint: name a directory, or an empty device twice (--destroy)",
+        path.display()
+    )]
+    NothingToPrecondition { path: PathBuf },
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
     #[error(

@@ -65,6 +65,7 @@ pub fn measure(
                 rates: &[],
                 elapsed: session.elapsed(),
                 left: Nanos(left.get().saturating_sub(end_ns - start_ns)),
+                is_estimate: false,
             });
         }
     }

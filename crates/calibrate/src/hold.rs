@@ -69,15 +69,16 @@ pub fn hold(
         blockstone_engine::start(Load {
             content: Arc::clone(&backing.content),
             // A second lap through the page cache would read what the first one brought there.
-            length: match (step.group, step.file) {
-                (Group::Layout, _) | (_, FileRole::BufferedCold) => Length::Once,
-                _ => Length::Endless,
+            length: if step.is_pass() || step.file == FileRole::BufferedCold {
+                Length::Once
+            } else {
+                Length::Endless
             },
             first_sequence: first_sequence(phase),
             checksum_every: CHECKSUM_EVERY,
             origin_ns: session.origin_ns(),
             // A layout may take hours, and its windows are long enough for seconds.
-            paged: step.group != Group::Layout,
+            paged: !step.is_pass(),
             ..Load::new(spec.clone(), backing.medium.clone())
         })
     };
@@ -87,7 +88,8 @@ pub fn hold(
         step,
         running: &running,
         background: background.as_ref(),
-        ends_ns: start_ns + left.get(),
+        start_ns,
+        left,
         last: (start_ns, Totals::default()),
         window: Vec::new(),
         processors: Watched::in_session(session),
@@ -160,7 +162,9 @@ struct Generated<'a> {
     step: &'a Step,
     running: &'a Running,
     background: Option<&'a Running>,
-    ends_ns: u64,
+    start_ns: u64,
+    /// From the start on; of a pass, without the pass itself.
+    left: Nanos,
     last: (u64, Totals),
     /// Instants and completed operations since the window opened.
     window: Vec<(u64, u64)>,
@@ -207,12 +211,31 @@ impl Generated<'_> {
             rate(now.completed_ops, before.completed_ops, 1.0, "IOPS"),
             rate(now.completed_bytes, before.completed_bytes, 1e6, "MB/s"),
         ];
+        let pass = self.step.is_pass().then(|| self.pass_left(tick)).flatten();
+        let label = match (pass, self.step.group) {
+            (Some((bytes, _)), _) => format!("{}, {bytes} left", self.step.label),
+            (None, Group::Precondition) => format!("{} {}", self.step.label, self.step.repeat + 1),
+            _ => self.step.label.clone(),
+        };
+        let passed_ns = tick.0 - self.start_ns;
         observer.tick(&Live {
-            label: &self.step.label,
+            label: &label,
             rates: if now.completed_ops > before.completed_ops { &rates } else { &[] },
             elapsed: session.elapsed(),
-            left: Nanos(self.ends_ns.saturating_sub(tick.0)),
+            left: match pass {
+                Some((_, left)) => Nanos(left.get() + self.left.get()),
+                None => Nanos(self.left.get().saturating_sub(passed_ns)),
+            },
+            is_estimate: pass.is_some(),
         });
+    }
+
+    /// Bytes that a pass has still to write, and how long that takes at its mean rate until now.
+    fn pass_left(&self, (now_ns, totals): &(u64, Totals)) -> Option<(Bytes, Nanos)> {
+        let left = self.step.load.span_bytes.checked_sub(totals.completed_bytes)?;
+        let ratio = left as f64 / totals.completed_bytes as f64;
+        let left_ns = (now_ns - self.start_ns) as f64 * ratio;
+        (totals.completed_bytes > 0).then_some((Bytes(left), Nanos(left_ns as u64)))
     }
 }
 
@@ -270,8 +293,7 @@ impl Loaded for Generated<'_> {
 
     fn enough(&self, length: Nanos, overtime: Nanos) -> Option<Stop> {
         let (least, most) = self.step.window;
-        let layout = self.step.group == Group::Layout;
-        if layout && self.running.totals().completed_bytes < LEAST_LAYOUT {
+        if self.step.is_pass() && self.running.totals().completed_bytes < LEAST_LAYOUT {
             None
         } else if length.get() + overtime.get() >= most.get() {
             Some(Stop::TimeLimit)
@@ -295,10 +317,9 @@ fn failure(step: &Step, outcome: &Outcome) -> Option<CalibrateError> {
         let waiting = format!("{label}: {} workers", outcome.stuck_workers);
         return Some(ClaimError::Stuck { waiting }.into());
     }
-    let layout = step.group == Group::Layout;
     let why = outcome.first_error.clone()?;
     let hopeless = outcome.totals.failed_ops >= outcome.totals.completed_ops;
-    (layout || hopeless).then_some(CalibrateError::Io { label, why })
+    (step.is_pass() || hopeless).then_some(CalibrateError::Io { label, why })
 }
 
 /// Writes the histograms, and returns all of the main load's window merged.

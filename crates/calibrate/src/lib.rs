@@ -31,4 +31,4 @@ mod testfile;
 
 pub use error::CalibrateError;
 pub use prepare::{Prepared, prepare};
-pub use settings::{OpenLoop, Settings, Subject, Thoroughness};
+pub use settings::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};

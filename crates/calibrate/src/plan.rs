@@ -10,9 +10,11 @@ use crate::settings::{Settings, Thoroughness};
 
 mod budget;
 mod flushes;
+mod preconditioning;
 
 pub use budget::{Budget, budget};
 pub use flushes::{ROUNDS as FLUSH_ROUNDS, SIZES as FLUSH_SIZES};
+pub use preconditioning::{ROUNDS_MAX, fill, pass, round};
 
 /// Large requests, as CALIBRATE_IO, Orion and a database's multiblock reads use them.
 pub const LARGE: Bytes = Bytes::mib(1);
@@ -50,6 +52,12 @@ impl Step {
             warm_up: Nanos(0),
             window: (window, window),
         }
+    }
+
+    /// Whether it writes every block of its span once, in order, and ends.
+    pub fn is_pass(&self) -> bool {
+        let in_order = self.load.access == Access::Sequential;
+        self.group == Group::Layout || self.group == Group::Precondition && in_order
     }
 }
 
@@ -466,6 +474,7 @@ pub(crate) mod tests {
             keep: false,
             matrix: false,
             open_loop: None,
+            precondition: None,
             link_mb_per_s: None,
             seed: 1,
             argv: Vec::new(),
@@ -529,6 +538,20 @@ pub(crate) mod tests {
         assert_eq!(unique.len(), steps.len());
         assert_eq!(steps.iter().filter(|s| s.label == "random-read/psync/x1").count(), 3);
         assert_eq!(steps.iter().filter(|s| s.label == "reference").count(), 9);
+    }
+
+    #[test]
+    fn preconditioning_writes_as_the_specification_has_it() {
+        let settings = settings(Thoroughness::Quick);
+        let fill = fill(&settings, FACTS, Nanos::millis(1));
+        assert!(fill.is_pass());
+        assert_eq!((fill.load.block_bytes, fill.load.span_bytes), (128 << 10, 4 << 30));
+        let large = Settings { block: LARGE, ..settings.clone() };
+        assert_eq!(pass(&large, FACTS).block_bytes, LARGE.get(), "a stamp is written whole");
+        let rounds = [0, 1].map(|n| round(&settings, FACTS, n, Nanos::millis(1)));
+        assert!(rounds.iter().all(|round| !round.is_pass() && round.load.op == Op::Write));
+        assert_eq!(rounds[0].load.block_bytes, settings.block.get());
+        assert_ne!(rounds[0].load.seed, rounds[1].load.seed, "each visits other blocks");
     }
 
     #[test]

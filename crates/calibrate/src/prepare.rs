@@ -117,6 +117,11 @@ fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), Cali
     if target.kind != PathKind::Directory && settings.keep {
         return Err(CalibrateError::NothingToKeep { path });
     }
+    let laid_out =
+        target.kind == PathKind::Directory || matches!(settings.subject, Subject::Destroy(_));
+    if settings.precondition.is_some() && (!laid_out || settings.read_only) {
+        return Err(CalibrateError::NothingToPrecondition { path });
+    }
     Ok(())
 }
 

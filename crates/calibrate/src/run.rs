@@ -23,9 +23,12 @@ use crate::plan::{self, FileRole, LARGE, LOG_SIZE, Step};
 use crate::prepare::Prepared;
 use crate::testfile::AppendFile;
 
+mod precondition;
+
 const TICK: Nanos = Nanos::millis(20);
 /// How long starting and stopping a phase takes beside its warm-up and window.
 const AROUND_PHASE: Nanos = Nanos::millis(30);
+const UNLIMITED: Nanos = Nanos(u64::MAX / 2);
 
 impl Prepared<'_> {
     /// Runs the calibration and returns the directory of its recording. An interruption or an
@@ -53,7 +56,8 @@ impl Prepared<'_> {
             left: Nanos(0),
             skipped: Vec::new(),
             oldest_sequence: 0,
-            asked_layout: Nanos(0),
+            unlimited: Nanos(0),
+            filled_until: None,
         };
         let end = match run.all_phases() {
             Ok(()) => End::Complete,
@@ -101,6 +105,9 @@ impl Prepared<'_> {
             rate_per_s: settings.open_loop.map(|open| open.rate_per_s),
             poisson: settings.open_loop.map(|open| open.poisson),
             link_bytes_per_s: settings.link_mb_per_s.map(|link| link * 1e6),
+            precondition: Some(settings.precondition.is_some()),
+            precondition_limit_ns: settings.precondition.map(|asked| asked.limit),
+            precondition_round_ns: settings.precondition.map(|asked| asked.round),
         }
     }
 }
@@ -127,8 +134,11 @@ struct Run<'a> {
     /// Of the layout's first write: a block with the same id and a lower sequence is not from this
     /// run.
     oldest_sequence: u64,
-    /// How long the layout of a size given with `--size` took; added to the time limit.
-    asked_layout: Nanos,
+    /// How long preconditioning took, and the layout of a size given with `--size`; added to the
+    /// time limit.
+    unlimited: Nanos,
+    /// When preconditioning must end, once its first pass has written all of the file.
+    filled_until: Option<Nanos>,
 }
 
 impl Run<'_> {
@@ -138,11 +148,13 @@ impl Run<'_> {
         self.left = self.expected(&plan::steps(settings, self.prepared.facts));
         self.hold(&overhead, &Backing { medium: Medium::Nothing, content: Arc::new(NoContent) })?;
         if self.prepared.file.needs_layout() {
+            self.fill()?;
             self.lay_out()?;
         }
         self.keep_evidence()?;
         let log = self.prepared.facts.has_log.then(|| self.lay_out_log()).transpose()?;
         let steps = plan::steps(settings, self.prepared.facts);
+        self.rounds(self.expected(&steps))?;
         self.left = self.expected(&steps);
         for step in &steps {
             self.take(step, log.as_ref())?;
@@ -213,9 +225,10 @@ impl Run<'_> {
         self.session.recorder().manifest().capabilities.push(named("all-phases", capability));
     }
 
-    /// Whether the step would exceed the time limit, which excludes the layout of a size given with
-    /// `--size`. When phases take longer than planned, confirmations keep their time because the
-    /// headlines come from them, and reference points because drift is computed from them.
+    /// Whether the step would exceed the time limit, which excludes preconditioning and the layout
+    /// of a size given with `--size`. When phases take longer than planned, confirmations keep
+    /// their time because the headlines come from them, and reference points because drift is
+    /// computed from them.
     fn out_of_time(&self, step: &Step) -> bool {
         let settings = self.prepared.settings;
         let limit = plan::budget(settings.thoroughness).run;
@@ -225,7 +238,7 @@ impl Run<'_> {
         };
         let after = plan::CONCLUSION.get() + confirmations;
         limit
-            .map(|limit| limit.get() + self.asked_layout.get())
+            .map(|limit| limit.get() + self.unlimited.get())
             .is_some_and(|limit| self.session.elapsed().get() + longest(step) + after > limit)
     }
 
@@ -259,18 +272,25 @@ impl Run<'_> {
     fn lay_out(&mut self) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         let facts = self.prepared.facts;
-        let load = plan::layout(settings, facts.span, facts.direct, facts.uring);
-        let limit = match settings.size {
-            Some(_) => Nanos(u64::MAX / 2),
-            None => plan::budget(settings.thoroughness).layout,
+        let (load, limit) = match (self.filled_until, settings.size) {
+            (Some(end), _) => (plan::pass(settings, facts), self.until(end)),
+            (None, asked) => (
+                plan::layout(settings, facts.span, facts.direct, facts.uring),
+                asked.map_or(plan::budget(settings.thoroughness).layout, |_| UNLIMITED),
+            ),
         };
-        self.oldest_sequence = first_sequence(self.session.phase());
+        if self.filled_until.is_none() {
+            self.oldest_sequence = first_sequence(self.session.phase());
+        }
         let begin = self.session.elapsed();
         self.hold_layout("layout", load, Arc::clone(self.prepared.file.main()), limit)?;
-        if settings.size.is_some() {
-            self.asked_layout = Nanos(self.session.elapsed().get() - begin.get());
+        if settings.size.is_some() || self.filled_until.is_some() {
+            self.unlimited_since(begin);
         }
-        let done = self.points.last().map_or(0, |point| point.completed_bytes);
+        let done = match self.filled_until {
+            Some(_) => facts.span.get(),
+            None => self.points.last().map_or(0, |point| point.completed_bytes),
+        };
         let span = Bytes(done.min(facts.span.get()) / LARGE.get() * LARGE.get());
         if span < facts.span {
             self.prepared.file.cut(span)?;
@@ -296,7 +316,7 @@ impl Run<'_> {
         let log = self.prepared.file.appendable("log")?;
         self.session.watch_pages(log.0.path());
         let load = plan::layout(self.prepared.settings, LOG_SIZE, facts.direct, facts.uring);
-        self.hold_layout("layout-log", load, Arc::clone(&log.0), Nanos(u64::MAX / 2))?;
+        self.hold_layout("layout-log", load, Arc::clone(&log.0), UNLIMITED)?;
         log.0.fsync().map_err(|errno| self.prepared.file.io_error("flush", errno))?;
         Ok(log)
     }
@@ -363,7 +383,7 @@ impl Run<'_> {
 }
 
 fn longest(step: &Step) -> u64 {
-    // A layout without a limit cannot be part of the estimate.
-    let window = if step.group == Group::Layout { 0 } else { step.window.1.get() };
+    // A pass ends when all is written: its rate tells when.
+    let window = if step.is_pass() { 0 } else { step.window.1.get() };
     step.warm_up.get() + window + AROUND_PHASE.get()
 }

@@ -52,6 +52,15 @@ pub struct OpenLoop {
     pub poisson: bool,
 }
 
+/// Writes before the measurement that bring flash to its steady state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preconditioning {
+    /// The longest that all of it may take.
+    pub limit: Nanos,
+    /// How long each round of random writes takes.
+    pub round: Nanos,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub subject: Subject,
@@ -69,6 +78,7 @@ pub struct Settings {
     pub matrix: bool,
     /// Also measure at a fixed rate.
     pub open_loop: Option<OpenLoop>,
+    pub precondition: Option<Preconditioning>,
     /// Decimal MB/s of the link to the storage, where the kernel cannot know it.
     pub link_mb_per_s: Option<f64>,
     pub seed: u64,

@@ -26,6 +26,7 @@ fn every_window_has_its_edges_in_every_series() {
         keep: false,
         matrix: false,
         open_loop: None,
+        precondition: None,
         link_mb_per_s: None,
         seed: 42,
         argv: vec!["test".into()],

@@ -1,10 +1,10 @@
 //! From a measured curve of write rate over time to what the drive is made of.
 
 use blockstone_base::rng::Rng;
+use blockstone_base::stats::settled;
 
 use crate::device::Device;
 use crate::ftl::{Config, Ftl, Write};
-use crate::simulate::settled;
 use crate::theory;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,6 +5,6 @@ mod plan;
 mod run;
 mod throttle;
 
-pub use outcome::{Frame, Outcome, Percentiles, Point, Steady, settled};
+pub use outcome::{Frame, Outcome, Percentiles, Point, Steady};
 pub use plan::{Engine, Pace as Rate, Phase, Plan, SimulationError, Start};
 pub use run::{heat_from_ns, replay, simulate};

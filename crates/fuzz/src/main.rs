@@ -12,9 +12,11 @@ mod worker;
 
 use std::process::ExitCode;
 
+use anyhow::{Context, Result};
+use blockstone_fuzz::program::{self, Outcome, Wanted};
 use blockstone_sys::heap::Counted;
 use clap::Parser;
-use options::{Arguments, Role};
+use options::{Arguments, Program, Role};
 
 #[global_allocator]
 static HEAP: Counted = Counted;
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
     let done = match &arguments.role {
         Some(Role::Work(work)) => worker::work(work).map(|()| true),
         Some(Role::Once(once)) => worker::once(once),
+        Some(Role::Files(asked)) => started(asked, program::files::run),
+        Some(Role::Options(asked)) => started(asked, program::options::run),
         None => run::run(&arguments.options),
     };
     match done {
@@ -34,4 +38,29 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Starts the program as asked, and prints what came of it; whether nothing was found.
+fn started(asked: &Program, run: fn(&[String], &Wanted) -> Vec<Outcome>) -> Result<bool> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if let Some(save) = &asked.save {
+        std::fs::create_dir_all(save).with_context(|| format!("create {}", save.display()))?;
+    }
+    let wanted = Wanted {
+        binary: asked.binary.canonicalize().context("find the program")?,
+        inputs: asked.inputs,
+        seed: asked.seed,
+        jobs: asked.jobs.unwrap_or(processors),
+        save: asked.save.clone(),
+    };
+    let outcomes = run(&asked.names, &wanted);
+    if asked.json {
+        println!("{}", serde_json::to_string_pretty(&outcomes).context("make the document")?);
+    } else {
+        println!("{}", Outcome::HEADING);
+        for outcome in &outcomes {
+            println!("{outcome}");
+        }
+    }
+    Ok(outcomes.iter().all(Outcome::is_clean))
 }

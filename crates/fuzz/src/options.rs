@@ -49,4 +49,32 @@ pub enum Role {
     Work(worker::Work),
     /// Feed one file to a target
     Once(worker::Once),
+    /// Start the program with damaged files of every kind that it reads
+    Files(Program),
+    /// Start the program with options that nobody puts together, for every verb
+    Options(Program),
+}
+
+#[derive(Args)]
+pub struct Program {
+    /// Kinds of files, or verbs; all when none is named
+    pub names: Vec<String>,
+    /// The program
+    #[arg(long)]
+    pub binary: PathBuf,
+    /// How many files of each kind, or combinations of each verb
+    #[arg(long, default_value_t = 3000)]
+    pub inputs: u64,
+    /// The inputs follow from it
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Kinds that are tried at once [default: as many as processors]
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Where files are saved that are findings
+    #[arg(long)]
+    pub save: Option<PathBuf>,
+    /// Print a JSON document
+    #[arg(long)]
+    pub json: bool,
 }

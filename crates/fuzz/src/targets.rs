@@ -1,16 +1,16 @@
 //! Every target.
 
-mod flash;
+pub(crate) mod flash;
 mod host;
-mod imports;
-mod instance;
-mod recording;
-mod reduce;
-mod scans;
+pub(crate) mod imports;
+pub(crate) mod instance;
+pub(crate) mod recording;
+pub(crate) mod reduce;
+pub(crate) mod scans;
 mod scrape;
-mod seal;
+pub(crate) mod seal;
 mod server;
-mod workload;
+pub(crate) mod workload;
 
 /// A parser of bytes that may be hostile.
 #[derive(Debug)]

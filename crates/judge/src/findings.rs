@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flushes::FlushSlope;
+use crate::precondition::Precondition;
 
 /// All findings of one recording.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Findings {
     pub drift_ratio: Option<f64>,
     /// How long flushes take by what was written before them; none where that was not measured.
     pub flush_slope: Option<FlushSlope>,
+    /// What was written before anything was measured; none without preconditioning.
+    pub precondition: Option<Precondition>,
 }
 
 impl Findings {

@@ -95,6 +95,13 @@ pub struct CellFigure {
     pub condemned_by: Vec<String>,
 }
 
+impl Plan {
+    /// Whether every combination has one value an axis.
+    pub fn is_whole(&self) -> bool {
+        self.cells.iter().all(|cell| cell.values.len() == self.axes.len())
+    }
+}
+
 impl Axis {
     /// Every combination of the values of `axes`, the last one varying fastest.
     pub fn combinations(axes: &[Self]) -> Vec<Vec<String>> {

@@ -26,6 +26,7 @@ pub mod findings;
 pub mod flushes;
 pub mod grid;
 mod page;
+pub mod precondition;
 pub mod rules;
 pub mod run;
 pub mod summary;
@@ -56,7 +57,10 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
     let drift_ratio = derive::drift_ratio(manifest, windows);
     let summary = summary::figures(manifest, &points, drift_ratio);
     let flush_slope = flushes::slope(flushes);
-    let mut findings = Findings { points, summary, verdicts: Vec::new(), drift_ratio, flush_slope };
+    let precondition = precondition::find(manifest, windows);
+    let verdicts = Vec::new();
+    let mut findings =
+        Findings { points, summary, verdicts, drift_ratio, flush_slope, precondition };
     let judged = judge(&Evidence::Calibration(Case {
         manifest,
         windows,
@@ -64,6 +68,7 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
         summary: &findings.summary,
         drift_ratio,
         flush_slope: findings.flush_slope.as_ref(),
+        precondition: findings.precondition.as_ref(),
     }));
     findings.verdicts = judged.mark(&mut findings.summary, &mut findings.points);
     findings

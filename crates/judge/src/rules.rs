@@ -36,6 +36,7 @@ mod network_file_system;
 mod never_used_blocks;
 mod noisy_neighbour;
 mod not_direct;
+mod not_preconditioned;
 mod plan_changed;
 mod processor_frequency;
 mod raid_degraded;

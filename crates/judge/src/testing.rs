@@ -218,6 +218,28 @@ impl Fixture {
         self.windows.push(window);
     }
 
+    /// After preconditioning: `written` bytes in both passes, the layout among them, and rounds at
+    /// these rates.
+    pub fn preconditioned(self, written: u64, rates: &[f64]) -> Self {
+        let mut fixture = self.without(&[Group::Layout]);
+        for label in ["precondition/fill", "layout"] {
+            let Phase { group, load, .. } = point(label);
+            let load = load.unwrap();
+            let seconds = 4.0;
+            let iops = written as f64 / 2.0 / load.block_bytes as f64 / seconds;
+            let slices = vec![iops; (seconds * 1e9 / TICK_NS as f64) as usize];
+            let behaviour = Behaviour { slices, ..Behaviour::natural(iops, 1e6) };
+            fixture.add(label, group, load, &behaviour);
+        }
+        for &rate in rates {
+            let Phase { group, load, .. } = point("precondition/round");
+            let behaviour = Behaviour::natural(rate, 32e9 / rate);
+            let behaviour = Behaviour { slices: vec![rate; 20], ..behaviour };
+            fixture.add("precondition/round", group, load.unwrap(), &behaviour);
+        }
+        fixture
+    }
+
     /// The first window of a label.
     pub fn window_mut(&mut self, label: &str) -> &mut Window {
         let phases = &self.manifest.phases;

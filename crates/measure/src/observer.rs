@@ -26,6 +26,8 @@ pub struct Live<'a> {
     pub elapsed: Nanos,
     /// The longest that is still to come.
     pub left: Nanos,
+    /// Whether this is no bound, because it follows from the rate until now.
+    pub is_estimate: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

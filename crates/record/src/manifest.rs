@@ -172,6 +172,9 @@ pub enum Group {
     Overhead,
     /// Writing the test file.
     Layout,
+    /// Writes that bring flash to its steady state: a pass before the layout, and random rounds
+    /// after it.
+    Precondition,
     /// The same reference point at several times of the run: drift.
     Reference,
     RandomRead,

@@ -75,6 +75,11 @@ parameters! {
         rate_per_s: f64,
         poisson: bool,
         link_bytes_per_s: f64,
+        precondition: bool,
+        /// The longest that preconditioning may take.
+        precondition_limit_ns: Nanos,
+        /// How long each of its rounds takes.
+        precondition_round_ns: Nanos,
     }
 }
 

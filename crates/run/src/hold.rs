@@ -255,6 +255,7 @@ impl Held<'_, '_> {
             rates: &self.rates,
             elapsed: session.elapsed(),
             left: Nanos(self.ends_ns.saturating_sub(now.t_ns)),
+            is_estimate: false,
         });
     }
 }

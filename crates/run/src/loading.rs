@@ -89,6 +89,7 @@ impl LoadProgress<'_> {
                 rates: &[Rate { value: mb_per_s, unit: "MB/s" }],
                 elapsed: self.session.elapsed(),
                 left: Nanos(total.saturating_sub(done) * per_block_ns),
+                is_estimate: false,
             });
         }
         unless(self.observer.interrupted().is_some())

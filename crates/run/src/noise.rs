@@ -75,6 +75,7 @@ pub fn lay_out(
             rates: &[Rate { value: bytes as f64 * 1e3 / elapsed_ns as f64, unit: "MB/s" }],
             elapsed: session.elapsed(),
             left: Nanos(left_ns as u64),
+            is_estimate: false,
         });
         observer.interrupted().is_none()
     })

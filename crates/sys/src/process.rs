@@ -49,12 +49,22 @@ pub fn favour_thread_at_once() -> Capability {
     ))
 }
 
-/// Waits for `child` and returns how it ended with what it consumed: it, its threads, and those of
-/// its own children that it waited for. From wait4(2), so nothing of another child is mixed in.
+/// How a child ended, and what it consumed: it, its threads, and those of its own children that it
+/// waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub cpu: CpuUsage,
+    /// The largest resident set of any of these processes, in bytes; at least that of this process
+    /// when it started the child, because the kernel keeps the maximum through execve(2).
+    pub memory_peak_bytes: u64,
+}
+
+/// Waits for `child`. From wait4(2), so nothing of another child is mixed in.
 ///
 /// Output that the child writes into pipes must be read first, or it never ends. Fails when it was
 /// already waited for (`ECHILD`).
-pub fn wait(mut child: Child) -> io::Result<(ExitStatus, CpuUsage)> {
+pub fn wait(mut child: Child) -> io::Result<Ended> {
     // A child that reads its input to the end would wait for us.
     drop(child.stdin.take());
     let id = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
@@ -74,7 +84,12 @@ pub fn wait(mut child: Child) -> io::Result<(ExitStatus, CpuUsage)> {
     }
     // SAFETY: it began as all-zero bytes, which are a valid rusage.
     let usage = unsafe { usage.assume_init() };
-    Ok((ExitStatus::from_raw(status), CpuUsage::from_rusage(&usage)))
+    Ok(Ended {
+        status: ExitStatus::from_raw(status),
+        cpu: CpuUsage::from_rusage(&usage),
+        // In KiB on Linux.
+        memory_peak_bytes: usage.ru_maxrss as u64 * 1024,
+    })
 }
 
 /// Processor time that a process has consumed so far, in nanoseconds: all its threads, ended ones
@@ -127,13 +142,15 @@ mod tests {
     #[test]
     fn a_child_is_charged_for_what_it_did_and_for_nothing_else() {
         let spin = "n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done; exit 7";
-        let (status, busy) = wait(Command::new("sh").args(["-c", spin]).spawn().unwrap()).unwrap();
-        assert_eq!(status.code(), Some(7));
-        let (status, idle) =
-            wait(Command::new("sh").args(["-c", "sleep 0.1"]).spawn().unwrap()).unwrap();
-        assert!(status.success());
-        assert!(busy.cpu_user_ns > 20_000_000, "{busy:?}");
-        assert!(idle.cpu_user_ns < busy.cpu_user_ns / 2, "{idle:?} beside {busy:?}");
+        let busy = wait(Command::new("sh").args(["-c", spin]).spawn().unwrap()).unwrap();
+        assert_eq!(busy.status.code(), Some(7));
+        let idle = wait(Command::new("sh").args(["-c", "sleep 0.1"]).spawn().unwrap()).unwrap();
+        assert!(idle.status.success());
+        assert!(busy.cpu.cpu_user_ns > 20_000_000, "{busy:?}");
+        assert!(idle.cpu.cpu_user_ns < busy.cpu.cpu_user_ns / 2, "{idle:?} beside {busy:?}");
+        let large = "x=$(head -c 200000000 /dev/zero | tr '\\0' x); :";
+        let large = wait(Command::new("sh").args(["-c", large]).spawn().unwrap()).unwrap();
+        assert!(large.memory_peak_bytes >= 200_000_000, "{large:?}");
     }
 
     #[test]

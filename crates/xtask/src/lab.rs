@@ -7,6 +7,8 @@ mod comparison;
 mod coverage;
 mod durability;
 mod measure;
+mod mutations;
+mod options;
 mod reduce;
 mod redundancy;
 mod registry;
@@ -36,7 +38,8 @@ pub struct Options {
     /// Keep the recordings of the runs in this directory
     #[arg(long, value_name = "DIR")]
     runs_dir: Option<PathBuf>,
-    /// durability: how many lives to explore for each setting, or to look for each planted bug in
+    /// durability: how many lives to explore for each setting, or to look for each planted bug in;
+    /// mutations, options: how many files or command lines of each kind
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
     /// durability: plant bugs, and show where each is found
@@ -52,8 +55,12 @@ pub struct Lab {
 
 /// `cargo xtask lab`: done when every goal was met, and failed when one was missed.
 pub fn run(options: Options) -> Result<ExitCode> {
-    if options.name != "durability" && (options.seeds.is_some() || options.mutations) {
-        bail!("--seeds and --mutations are of the experiment durability, not of {}", options.name);
+    let counted = ["durability", "mutations", "options"].contains(&options.name.as_str());
+    if options.seeds.is_some() && !counted {
+        bail!("--seeds is not an option of the experiment {}", options.name);
+    }
+    if options.mutations && options.name != "durability" {
+        bail!("--mutations is an option of the experiment durability only");
     }
     let lab = Lab { options, interrupt: Interrupt::install()? };
     let results = goals::run(ALL, &lab.options.name, &lab, lab.options.json)?;

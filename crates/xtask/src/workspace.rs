@@ -49,11 +49,11 @@ pub fn output_of(command: &mut Command) -> Result<String> {
 pub fn usage_of(command: &mut Command) -> Result<CpuUsage> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().with_context(|| format!("start {}", line(command)))?;
-    let (status, usage) = process::wait(child).context("wait for it")?;
-    if !status.success() {
-        bail!("`{}` failed with {status}", line(command));
+    let ended = process::wait(child).context("wait for it")?;
+    if !ended.status.success() {
+        bail!("`{}` failed with {}", line(command), ended.status);
     }
-    Ok(usage)
+    Ok(ended.cpu)
 }
 
 /// The command as one would type it.

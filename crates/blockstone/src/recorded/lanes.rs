@@ -168,6 +168,7 @@ fn group(group: Group) -> &'static str {
     match group {
         Group::Overhead => "overhead",
         Group::Layout => "layout",
+        Group::Precondition => "preconditioning",
         Group::Reference => "reference",
         Group::RandomRead => "random reads",
         Group::LargeRead => "large reads",

@@ -4,7 +4,7 @@ mod args;
 pub(crate) mod report;
 
 use anyhow::{Result, bail};
-use blockstone_calibrate::{OpenLoop, Settings, Subject, Thoroughness};
+use blockstone_calibrate::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
-use args::{Arrivals, CalibrateArgs};
+use args::{Arrivals, CalibrateArgs, PreconditionArgs};
 
 pub const VERB: Verb = Verb {
     name: "calibrate",
@@ -63,12 +63,18 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         open_loop: args
             .rate
             .map(|rate_per_s| OpenLoop { rate_per_s, poisson: args.arrivals == Arrivals::Poisson }),
+        precondition: preconditioning(&args.preconditioning),
         link_mb_per_s: args.link_mbps,
         seed: args.seed.unwrap_or_else(recordings::draw_seed),
         argv: recordings::command_line(),
         recording: recordings::new_dir("calibrate", out, &global.runs_dir, &[subject.path()])?,
         subject,
     })
+}
+
+fn preconditioning(args: &PreconditionArgs) -> Option<Preconditioning> {
+    let (limit, round) = (args.precondition_limit, args.precondition_round);
+    args.precondition.then_some(Preconditioning { limit, round })
 }
 
 fn subject(args: &CalibrateArgs) -> Result<Subject> {

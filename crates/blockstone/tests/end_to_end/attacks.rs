@@ -140,10 +140,10 @@ fn recordings_are_for_their_owner_unless_they_are_shared() {
 #[test]
 fn what_a_terminal_would_obey_is_spelled_out() {
     let place = Place::new();
-    let name = "x\x1b]0;owned\x07\x1b[2J\u{9b}31m";
-    let spelled = "x\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m";
+    let name = "x\x1b]0;owned\x07\x1b[2J\u{9b}31m\u{202e}";
+    let spelled = "x\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\\u{202e}";
     let fine = |ran: &Ran| {
-        let obeyed = |c: char| c.is_control() && c != '\n';
+        let obeyed = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
         assert!(!ran.stdout.contains(obeyed) && !ran.stderr.contains(obeyed), "{ran:#?}");
     };
     let ran = run(place.command("calibrate").arg(place.file(name)));
@@ -173,8 +173,7 @@ fn what_a_terminal_would_obey_is_spelled_out() {
                 .args(["--color", color, "--once", "--replay"])
                 .arg(&dir)));
         }
-        let json = run(place.command("report").arg("--json").arg(&dir));
-        assert!(!json.stdout.contains('\x1b'), "{json:#?}");
+        fine(&run(place.command("report").arg("--json").arg(&dir)));
     }
 }
 
@@ -216,6 +215,34 @@ fn a_pipe_or_an_endless_file_in_a_recording_is_not_read() {
         let ran = within(limit, place.command("report").arg(&dir));
         assert_eq!(ran.code, Some(2), "{ran:#?}");
         assert!(ran.stderr.contains("hint: "), "{ran:#?}");
+    }
+}
+
+#[test]
+fn a_damaged_plan_of_a_grid_is_refused_and_leads_nowhere_else() {
+    let place = Place::new();
+    let (dir, elsewhere) = (place.runs().join("grid"), place.runs().join("elsewhere"));
+    fs::create_dir(&dir).unwrap();
+    let ran =
+        run(place.command("watch").args(["--once", "--for", "1s", "--record"]).arg(&elsewhere));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let plan = |values: &str, recording: &str| {
+        format!(
+            r#"{{"schema":"blockstone.grid/1","axes":[{{"name":"update","values":["0"]}}],
+            "cells":[{{"values":[{values}],"recordings":["{recording}"]}}]}}"#
+        )
+    };
+    for damaged in ["{", "{}", &plan("", "a"), &plan(r#""0","1""#, "a")] {
+        fs::write(dir.join("grid.json"), damaged).unwrap();
+        let ran = run(place.command("report").arg(&dir));
+        assert_eq!(ran.code, Some(2), "{damaged}: {ran:#?}");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(lines.len() == 2 && lines[1].starts_with("hint: "), "{ran:#?}");
+    }
+    for name in ["../elsewhere", "/etc", ".."] {
+        fs::write(dir.join("grid.json"), plan(r#""0""#, name)).unwrap();
+        let ran = run(place.command("report").arg("--json").arg(&dir));
+        assert!(ran.stdout.contains("it is not beside the plan"), "{ran:#?}");
     }
 }
 

@@ -12,6 +12,7 @@ mod grid;
 mod interruptions;
 mod known_devices;
 mod lies;
+mod preconditioning;
 mod reduce;
 mod redundancy;
 mod run;

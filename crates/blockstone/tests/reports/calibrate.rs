@@ -38,6 +38,18 @@ fn a_clean_run_fills_one_screen() {
 }
 
 #[test]
+fn what_was_written_before_it_is_said_and_drawn() {
+    let fixture = Fixture::preconditioned();
+    expect("preconditioned.txt", &screen(&fixture, PLAIN));
+    let report = blockstone_cli::reports::calibration(&fixture.recording, &fixture.findings);
+    let report = report.unwrap();
+    assert_eq!(report.document["precondition"]["rounds"].as_array().unwrap().len(), 8);
+    assert_eq!(report.document["precondition"]["settled"], true);
+    let rounds = report.tables().find(|table| table.name == "precondition-rounds").unwrap();
+    assert_eq!(rounds.rows.len(), 8);
+}
+
+#[test]
 fn colours_change_nothing_but_the_emphasis() {
     let plain = screen(&Fixture::clean(), PLAIN);
     let colored = screen(&Fixture::clean(), COLOR);

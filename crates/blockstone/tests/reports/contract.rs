@@ -17,7 +17,7 @@ pub fn calibration(fixture: &Fixture) -> Report {
 }
 
 fn all() -> Vec<Report> {
-    let calibrations = [Fixture::clean(), Fixture::condemned(), Fixture::interrupted()];
+    let calibrations = Fixture::all();
     calibrations.iter().map(calibration).chain(run::reports()).collect()
 }
 

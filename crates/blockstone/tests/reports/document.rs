@@ -28,7 +28,7 @@ fn document(fixture: &Fixture) -> Value {
 
 #[test]
 fn clean_condemned_and_interrupted_documents_keep_to_the_schema() {
-    for fixture in [Fixture::clean(), Fixture::condemned(), Fixture::interrupted()] {
+    for fixture in Fixture::all() {
         check("calibrate", &document(&fixture));
     }
 }

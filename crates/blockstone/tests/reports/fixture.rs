@@ -12,6 +12,7 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_judge::findings::{CpuCost, Evidence, Findings, Latency, Point};
 use blockstone_judge::flushes::{self, Flush};
+use blockstone_judge::precondition::{Precondition, Round};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{End, Figure, Group, Manifest, Phase, Stop};
 use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS, counters, schema};
@@ -41,6 +42,11 @@ pub struct Fixture {
 }
 
 impl Fixture {
+    /// One of each kind.
+    pub fn all() -> [Self; 4] {
+        [Self::clean(), Self::condemned(), Self::interrupted(), Self::preconditioned()]
+    }
+
     /// All phases ran and nothing condemns the numbers.
     pub fn clean() -> Self {
         Self::ended(End::Complete, usize::MAX)
@@ -76,6 +82,24 @@ impl Fixture {
         fixture
     }
 
+    /// Of a file that was written twice, then at random in rounds until the rate had settled.
+    pub fn preconditioned() -> Self {
+        let mut fixture = Self::clean();
+        let rates =
+            [91_000.0, 64_000.0, 41_000.0, 34_000.0, 33_500.0, 34_100.0, 33_900.0, 33_950.0];
+        let round = |rate: f64| Round {
+            written_bytes: (rate * 60.0) as u64 * 8192,
+            iops: estimate(rate, 0.004, rate as u64 * 60),
+        };
+        let rounds: Vec<Round> = rates.map(round).into();
+        let pass_bytes = 2 * testing::FILE_BYTES;
+        let random: u64 = rounds.iter().map(|round| round.written_bytes).sum();
+        let written_bytes = pass_bytes + random;
+        let done = Precondition { written_bytes, pass_bytes, rounds, settled: true };
+        fixture.findings.precondition = Some(done);
+        fixture
+    }
+
     fn ended(end: End, phases: usize) -> Self {
         let dir = tempfile::Builder::new().prefix("blockstone-report-").tempdir().unwrap();
         let path = dir.path().join("20261121-205700-calibrate-k3v9qz");
@@ -86,8 +110,10 @@ impl Fixture {
         let summary = summary(&points);
         let verdicts = verdicts(&recording.manifest);
         let flush_slope = flushes::slope(&flushes()).filter(|_| end_complete);
+        let drift_ratio = Some(0.013);
+        let precondition = None;
         let findings =
-            Findings { points, summary, verdicts, drift_ratio: Some(0.013), flush_slope };
+            Findings { points, summary, verdicts, drift_ratio, flush_slope, precondition };
         Self { recording, findings, _dir: dir }
     }
 }

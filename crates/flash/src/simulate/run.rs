@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::rng::Rng;
+use blockstone_base::stats;
 
-use super::outcome::{Frame, Outcome, Percentiles, Point, Steady, settled};
+use super::outcome::{Frame, Outcome, Percentiles, Point, Steady};
 use super::plan::{Pace, Plan, SimulationError, Start};
 use super::throttle::{Throttle, Waiting};
 use crate::device::Placement;
@@ -528,7 +529,7 @@ impl<'a, M: Mapping> Run<'a, M> {
                 iops: self.steady_requests as f64 * 1e9 / duration_ns.max(1) as f64,
                 wa: totals.amplification(),
                 totals,
-                is_settled: settled(&self.rounds()),
+                is_settled: stats::settled(&self.rounds()),
                 reads: self.reads,
                 writes: self.writes,
             },

@@ -13,12 +13,12 @@ use blockstone_scan::Settings;
 use super::seal;
 use crate::scratch::{self, get, put};
 
-const DOCUMENT: &str = "scan.json";
-const FINGERPRINTS: &str = "fingerprints.1.parquet";
-const SETS: &str = "file_sets.1.parquet";
+pub const DOCUMENT: &str = "scan.json";
+pub const FINGERPRINTS: &str = "fingerprints.1.parquet";
+pub const SETS: &str = "file_sets.1.parquet";
 
 /// A scan of three small files with copies, zeros and pages of a database.
-fn build(parent: &Path) -> PathBuf {
+pub fn build(parent: &Path) -> PathBuf {
     let (data, saved) = (parent.join("data"), parent.join("saved"));
     fs::create_dir(&data).expect("temporary files can be made");
     let mut bytes = vec![0; 96 << 10];

@@ -56,7 +56,11 @@ fn check(case: &Case) -> Judgement {
         .storage_windows()
         .filter(|w| case.phase(w).load.as_ref().is_some_and(|l| l.pacing == Pacing::Closed))
         // A layout may follow a full write cache, an append a full journal: neither is repeated.
-        .filter(|w| !matches!(case.phase(w).group, Group::Matrix | Group::Layout))
+        // Preconditioning is meant to make the device slower.
+        .filter(|w| {
+            let group = case.phase(w).group;
+            !matches!(group, Group::Matrix | Group::Layout | Group::Precondition)
+        })
         .collect();
     let slices = |window: &Window| coarse(&window.ops_track(), SLICE_NS);
     let long = windows.iter().filter(|w| slices(w).len() > 2 * SLICES_PER_SIDE).count();

@@ -87,6 +87,9 @@ const CASES: &[(&str, Build, Build)] = &[
     ),
     ("cloud-volume", || in_cloud(capped(3_000.0)), || in_cloud(capped(7_300.0))),
     ("burst", credit_runs_out, || Fixture::healthy().without(&[Group::Reference])),
+    ("not-preconditioned", cliff, || {
+        Fixture::healthy().without(&[Group::Layout, Group::RandomWrite, Group::Commit])
+    }),
     ("unsteady", drifting, || Fixture::healthy().without(&[Group::Reference])),
     (
         "noisy-neighbour",
@@ -272,6 +275,16 @@ fn credit_runs_out() -> Fixture {
         let slow = Behaviour { slices: rates, ..Behaviour::natural(3_000.0, 33e6) };
         let last = load(Op::Read, "uring", 256);
         f.add("confirm/plateau", Group::Confirm, last, &slow);
+    })
+}
+
+fn cliff() -> Fixture {
+    with(|f| {
+        f.top_device().rotational = Some(false);
+        let slices = [vec![1_000.0; 60], vec![300.0; 60]].concat();
+        let behaviour = Behaviour { slices, ..Behaviour::natural(1_000.0, 1e6) };
+        let laid_out = blockstone_record::testing::point("layout");
+        f.add("layout", Group::Layout, laid_out.load.unwrap(), &behaviour);
     })
 }
 

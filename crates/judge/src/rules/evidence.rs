@@ -9,6 +9,7 @@ use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 use super::Judgement;
 use crate::findings::Point;
 use crate::flushes::FlushSlope;
+use crate::precondition::Precondition;
 use crate::run::{RunFindings, RunWindow};
 use crate::window::Window;
 
@@ -29,6 +30,7 @@ pub struct Case<'a> {
     pub drift_ratio: Option<f64>,
     /// How long flushes take by what was written before them.
     pub flush_slope: Option<&'a FlushSlope>,
+    pub precondition: Option<&'a Precondition>,
 }
 
 pub struct RunCase<'a> {

@@ -28,6 +28,7 @@ pub const ALL: &[Rule] = &[
     super::cloud_volume::RULE,
     super::degraded::RULE,
     super::burst::RULE,
+    super::not_preconditioned::RULE,
     super::unsteady::RULE,
     super::noisy_neighbour::RULE,
     super::run_queue_delay::RULE,

@@ -229,6 +229,14 @@ pub fn point(label: &str) -> Phase {
     let (group, load) = match parts[..] {
         ["overhead", engine] => (Group::Overhead, at(&read, engine, "x1")),
         ["layout"] => (Group::Layout, LoadSpec { op: Op::Write, ..at(&large, "uring", "d8") }),
+        ["precondition", kind] => {
+            let (load, access) = if kind == "fill" {
+                (at(&large, "uring", "d32"), Access::Sequential)
+            } else {
+                (at(&read, "uring", "d32"), Access::Random)
+            };
+            (Group::Precondition, LoadSpec { op: Op::Write, access, ..load })
+        }
         ["reference"] => (Group::Reference, read),
         ["random-read", engine, n] => (Group::RandomRead, at(&read, engine, n)),
         ["random-write", engine, n] => (Group::RandomWrite, at(&load(Op::Write), engine, n)),

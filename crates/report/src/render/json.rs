@@ -3,9 +3,12 @@
 
 pub mod schema;
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
+use super::terminal::is_obeyed;
 use crate::report::Report;
 
 pub fn document(report: &Report) -> Json {
@@ -20,9 +23,28 @@ pub fn document(report: &Report) -> Json {
     Json::Object(document)
 }
 
-/// The document, indented, ending in a newline.
+/// The document, indented, ending in a newline. What a terminal would obey, and marks that change
+/// the direction of a text, stand in it as escapes of JSON.
 pub fn text(report: &Report) -> String {
-    format!("{:#}\n", document(report))
+    escaped(format!("{:#}\n", document(report)))
+}
+
+fn escaped(text: String) -> String {
+    if !text.contains(is_obeyed) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_obeyed(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 /// The keys of a verb: those of an object; of anything else none.
@@ -33,5 +55,18 @@ pub fn keys(document: impl Serialize) -> Map<String, Json> {
     match json!(document) {
         Json::Object(keys) => keys,
         _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_an_escape_and_the_same_text() {
+        let value = json!({ "a\u{9b}": "x\u{1b}[2J\u{7f}\u{202e}\t\u{1f4be}" });
+        let text = escaped(format!("{value:#}\n"));
+        assert!(!text.contains(is_obeyed) && text.contains("\\u202e\\t\u{1f4be}"), "{text}");
+        assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), value);
     }
 }

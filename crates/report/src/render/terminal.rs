@@ -13,6 +13,7 @@ use crate::chart::Form;
 use crate::format;
 use crate::report::{Block, Card, Detail, Report, Section, Tone};
 use columns::{Columns, sparkline, visible_width, wrap};
+pub(super) use paint::is_obeyed;
 pub use paint::{Style, visible};
 
 /// Widest a sparkline gets.

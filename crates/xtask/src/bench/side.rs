@@ -64,7 +64,7 @@ impl Side {
         let mut text = String::new();
         let mut output = child.stdout.take().context("its output was piped")?;
         output.read_to_string(&mut text).with_context(|| format!("read {}", line(&command)))?;
-        let (status, _) = process::wait(child).context("wait for it")?;
+        let status = process::wait(child).context("wait for it")?.status;
         ensure!(status.success(), "`{}` failed with {status}", line(&command));
         let said = serde_json::from_str(&text).unwrap_or_default();
         let (iops, latency_ns_p50) = self.figures(&said).with_context(|| {

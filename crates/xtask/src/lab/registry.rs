@@ -2,7 +2,9 @@
 
 use blockstone_testkit::Need;
 
-use super::{Lab, comparison, coverage, durability, reduce, redundancy, verb_cost, zoo};
+use super::{
+    Lab, comparison, coverage, durability, mutations, options, reduce, redundancy, verb_cost, zoo,
+};
 use crate::goals::Entry;
 
 pub const ALL: &[Entry<Lab>] = &[
@@ -51,6 +53,18 @@ pub const ALL: &[Entry<Lab>] = &[
             Need::Postgres,
         ],
         run: zoo::run,
+    },
+    Entry {
+        name: "mutations",
+        doc: "Whether a damaged file can do more than be refused: 3,000 of each kind that is read",
+        needs: &[],
+        run: mutations::run,
+    },
+    Entry {
+        name: "options",
+        doc: "Whether a command line can do more than be refused: 3,000 that nobody would write",
+        needs: &[],
+        run: options::run,
     },
     Entry {
         name: "verb-cost",

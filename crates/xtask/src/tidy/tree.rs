@@ -106,7 +106,8 @@ impl Package {
 impl Dependency {
     /// The folder of a crate of this workspace; none for an external crate.
     pub fn own(&self) -> Option<&str> {
-        self.name.strip_prefix(PREFIX)
+        let is_program = PREFIX.strip_suffix('-') == Some(&self.name);
+        if is_program { Some(&self.name) } else { self.name.strip_prefix(PREFIX) }
     }
 }
 

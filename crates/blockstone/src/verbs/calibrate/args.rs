@@ -16,6 +16,8 @@ Examples:
   blockstone calibrate --max-latency 5ms /data       the most IOPS with p99 ≤ 5 ms
   blockstone calibrate /data/system01.dbf            an existing file, only read
   blockstone calibrate /dev/sdb --destroy /dev/sdb   an empty device, read and written
+  blockstone calibrate --precondition /dev/sdb --destroy /dev/sdb
+                                                     a flash drive in its steady state
   blockstone calibrate --json . | jq .summary.max_iops")]
 pub struct CalibrateArgs {
     /// A directory, a file (which is only read) or a block device
@@ -77,6 +79,33 @@ pub struct CalibrateArgs {
     /// Exit with code 4 unless these capabilities are available, for example direct-io,root
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub require: Vec<String>,
+    #[command(flatten)]
+    pub preconditioning: PreconditionArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct PreconditionArgs {
+    /// First write the whole device or test file twice, then at random in rounds until the rate has
+    /// settled, as SNIA's Performance Test Specification does; beneath a file system only the test
+    /// file is written
+    #[arg(long, conflicts_with_all = ["read_only", "buffered", "file"],
+          help_heading = "Preconditioning")]
+    pub precondition: bool,
+    /// Longest time of --precondition
+    #[arg(long, value_name = "TIME", default_value = "12h", requires = "precondition",
+          help_heading = "Preconditioning")]
+    pub precondition_limit: Nanos,
+    /// Length of each round of --precondition, of which there are 25 at most
+    #[arg(long, value_name = "TIME", default_value = "60s", requires = "precondition",
+          value_parser = round, help_heading = "Preconditioning")]
+    pub precondition_round: Nanos,
+}
+
+/// The length of a round.
+fn round(text: &str) -> Result<Nanos, String> {
+    let length: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    let bounds = Nanos::millis(1_000)..=Nanos::millis(3_600_000);
+    bounds.contains(&length).then_some(length).ok_or_else(|| "it is not between 1s and 1h".into())
 }
 
 /// Gaps between operations at a fixed rate.

@@ -1,6 +1,7 @@
 //! What a calibration reports: how fast the storage is, at what latency, and whether to believe it.
 
 mod charts;
+mod precondition;
 mod select;
 mod tables;
 
@@ -8,6 +9,7 @@ use anyhow::Result;
 use blockstone_base::table::Measure;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
+use blockstone_judge::precondition::Precondition;
 use blockstone_judge::summary::{ABOUT, NAMES};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
@@ -63,6 +65,8 @@ pub struct CalibrateDocument<'a> {
     drift_ratio: Option<f64>,
     /// How long flushes take by what was written before them; null where that was not measured.
     flush_slope: Option<&'a FlushSlope>,
+    /// What was written before anything was measured; null without `--precondition`.
+    precondition: Option<&'a Precondition>,
     /// The file that was read and written.
     file: Option<&'a FileEvidence>,
 }
@@ -79,6 +83,7 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
             points: &findings.points,
             drift_ratio: findings.drift_ratio,
             flush_slope: findings.flush_slope.as_ref(),
+            precondition: findings.precondition.as_ref(),
             file: manifest.file.as_ref(),
         }),
         ..recorded::report("calibrate", recording, &findings.summary, &findings.verdicts)
@@ -119,6 +124,7 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
     let page = |id: &'static str, heading: &'static str, about: &'static str| {
         Section::page(id, heading).about(about)
     };
+    let preconditioned = findings.precondition.as_ref();
     let mut sections = vec![
         Section::of("random-reads", tables::concurrency(findings)),
         Section::of("given-rate", tables::open_loop(findings)),
@@ -143,6 +149,7 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
         )
         .with(charts::caches(manifest, findings))
         .with([tables::matrix(findings)]),
+        preconditioned.map_or_else(Section::default, |done| precondition::section(manifest, done)),
         page("time", "The calibration over time", "Counters of every tick; bands are the phases.")
             .with(over_time(recording)?),
         page(
@@ -152,11 +159,13 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
              kernel charged to this process, what the device moved.",
         )
         .with([tables::evidence(findings)]),
-        page("numbers", "All numbers", "").with([
-            tables::rates(findings),
-            tables::latencies(findings),
-            tables::costs(findings),
-        ]),
+        page("numbers", "All numbers", "")
+            .with([
+                tables::rates(findings),
+                tables::latencies(findings),
+                tables::costs(findings),
+            ])
+            .with(preconditioned.map(precondition::rounds)),
         identity::section(manifest),
     ];
     sections.retain(|section| !section.blocks.is_empty());

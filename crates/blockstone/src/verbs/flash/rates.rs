@@ -41,12 +41,12 @@ pub fn apply(path: &Path, global: &Global, plan: &mut Plan) -> Result<()> {
 }
 
 /// What was written second by second in the phase of `recording` that wrote most: a curve is one
-/// load. Laying out and loading are others, and write in order.
+/// load. Laying out, preconditioning and loading are others.
 pub fn longest_curve(recording: &Recording) -> Result<Vec<(f64, f64)>> {
     let of = |index: usize| bytes_by_second(recording, |other| other == index);
     let mut most = (0.0, Vec::new());
     for (index, phase) in recording.manifest.phases.iter().enumerate() {
-        if matches!(phase.group, Group::Layout | Group::Load) {
+        if matches!(phase.group, Group::Layout | Group::Precondition | Group::Load) {
             continue;
         }
         let seconds = of(index)?;

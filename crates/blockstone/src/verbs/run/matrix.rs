@@ -1,13 +1,16 @@
 //! `blockstone run --matrix`: the same run at every combination of a few settings, several times,
 //! interleaved: what changes on the machine meanwhile hits all combinations alike.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use blockstone_base::Bytes;
 use blockstone_base::units::ParseError;
 use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCell};
 use blockstone_record::{Recording, RunDir};
 use blockstone_report::Report;
+use blockstone_sys::held;
 use blockstone_target::without_password;
 
 use super::args::RunArgs;
@@ -16,6 +19,9 @@ use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::verb;
 use crate::{finish, recordings};
+
+/// A plan takes some 100 bytes a run.
+const PLAN_BYTES_MAX: Bytes = Bytes::mib(16);
 
 const NAMES: [&str; 7] = ["update", "sessions", "schemas", "scale", "work-unit", "cache", "target"];
 
@@ -110,11 +116,17 @@ fn show(dir: &Path, context: &verb::Context) -> Result<Exit> {
 
 pub fn report(dir: &Path) -> Result<Report> {
     let file = dir.join(PLAN_FILE);
-    let text =
-        std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
-    let plan: Plan =
-        serde_json::from_str(&text).with_context(|| format!("read {}", file.display()))?;
+    let hint = "hint: it is damaged; the recordings beside it can be read one by one";
+    let what = || format!("read {}\n{hint}", file.display());
+    let bytes = held::read_file(&file, PLAN_BYTES_MAX).with_context(what)?;
+    let plan: Plan = serde_json::from_slice(&bytes).with_context(what)?;
+    if !plan.is_whole() {
+        return Err(anyhow!("a combination has not one value for each setting")).with_context(what);
+    }
     let grid = Grid::read(&plan, |name| {
+        if Path::new(name).file_name() != Some(OsStr::new(name)) {
+            return Err("it is not beside the plan".to_owned());
+        }
         let recording = Recording::open(&dir.join(name)).map_err(|error| error.to_string())?;
         Ok(recording.manifest)
     });

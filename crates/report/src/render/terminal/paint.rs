@@ -90,7 +90,7 @@ pub fn visible(text: &str, color: bool) -> Cow<'_, str> {
 }
 
 /// Control characters, and the marks that change the direction of a text.
-fn is_obeyed(c: char) -> bool {
+pub fn is_obeyed(c: char) -> bool {
     let reorders =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() && c != '\n' || reorders

@@ -44,6 +44,11 @@ const fn honest(name: &'static str, measure: Measure) -> Setup {
     Setup { name, must: Must::NotFail, rules: &[], measure }
 }
 
+/// It is under a cap, as other rules say, which stays as it is.
+const fn steady(name: &'static str, measure: Measure) -> Setup {
+    Setup { name, must: Must::NotFail, rules: &["not-preconditioned"], measure }
+}
+
 /// Rules say other things of it, which are true: it is served by a program, or so small a database
 /// that its reads come from memory. It flushes.
 const fn flushes(name: &'static str, measure: Measure) -> Setup {
@@ -90,6 +95,10 @@ pub(super) const ALL: &[Setup] = &[
         capped(it, Caps { read_bytes_per_s: Some(20_000_000), ..NO_CAPS })
     }),
     deceptive("credits that end", &["burst", "throttled"], credits_that_end),
+    deceptive("a write cache that fills up", &["not-preconditioned"], |it| {
+        laid_out(it, Some(10_000_000))
+    }),
+    steady("a device that writes as fast at all times", |it| laid_out(it, None)),
     deceptive("more than its link carries", &["above-link"], |it| {
         with_file(it, FileKind::Real, &["--link-mbps", "10"])
     }),
@@ -249,6 +258,20 @@ fn credits_that_end(product: &Product<'_>) -> Result<Value> {
     product.document_while(command.arg(path), |_| {
         sleep(Duration::from_secs(7));
         Ok(device.set_caps(caps(2_000))?)
+    })
+}
+
+/// A volume that writes 60 MB/s, `then` less from the middle of the layout on.
+fn laid_out(product: &Product<'_>, then: Option<u64>) -> Result<Value> {
+    let caps = |write_bytes_per_s| Caps { write_bytes_per_s, ..NO_CAPS };
+    let fast = Some(60_000_000);
+    let mut device = LoopDevice::create(mounted(FileSystem::Ext4, caps(fast)))?;
+    let path = device.mount_point().context("find the mount point")?;
+    let program = device.command(product.binary());
+    let mut command = command(product, program, "calibrate", &["--size", "320M"]);
+    product.document_while(command.arg(path), |_| {
+        sleep(Duration::from_secs(3));
+        Ok(device.set_caps(caps(then.or(fast)))?)
     })
 }
 

@@ -1,0 +1,156 @@
+//! Write rates that fall once so much is written, as those of a drive whose fast cells are full,
+//! and writing until they no longer do.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use blockstone_base::Bytes;
+use blockstone_testkit::{
+    Caps, DeviceSpec, FileSystem, LoopDevice, blockstone_binary, require, run,
+};
+use serde_json::Value;
+
+use super::bad_input::refused;
+use super::{Place, keeps_to_its_schema, phases, signal};
+
+/// Of the fast cells, and of those behind them.
+const FAST: u64 = 80_000_000;
+const SLOW: u64 = 10_000_000;
+
+fn caps(write_bytes_per_s: u64) -> Caps {
+    Caps { write_bytes_per_s: Some(write_bytes_per_s), ..Caps::default() }
+}
+
+fn rule(document: &Value) -> &Value {
+    let mut verdicts = document["verdicts"].as_array().unwrap().iter();
+    verdicts.find(|verdict| verdict["rule"] == "not-preconditioned").unwrap()
+}
+
+/// The verdict on a layout during which the write rate falls.
+fn cliff() -> Value {
+    let place = Place::new();
+    let spec =
+        DeviceSpec { size: Bytes::mib(512), file_system: Some(FileSystem::Ext4), caps: caps(FAST) };
+    let mut device = LoopDevice::create(spec).unwrap();
+    let path = device.mount_point().unwrap();
+    let mut command = place.within(device.command(blockstone_binary()), "calibrate");
+    command.args(["--quick", "--size", "288M"]).arg(path);
+    // The layout follows the first phase.
+    let mut child = place.start(&mut command, |manifest| phases(manifest) >= 1);
+    sleep(Duration::from_secs(2));
+    device.set_caps(caps(SLOW)).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    rule(&run(place.command("report").args(["--json", "last"])).json()).clone()
+}
+
+#[test]
+fn a_write_rate_that_falls_in_the_layout_is_named() {
+    require!(Root, Loop, Blkio);
+    // A machine that does other work may be slower than the first cap at all times.
+    let verdicts = (0..3).map(|_| cliff());
+    let verdict = verdicts.inspect(|v| println!("{v}")).find(|v| v["outcome"] == "fail").unwrap();
+    assert_eq!(verdict["weight"], "warns", "{verdict:#}");
+    assert!(verdict["evidence"].as_str().unwrap().starts_with("layout: "), "{verdict:#}");
+    let concerns = verdict["concerns"].as_array().unwrap();
+    assert!(concerns.iter().any(|name| name == "max_write_iops"), "{verdict:#}");
+    assert!(!concerns.iter().any(|name| name == "max_iops"), "{verdict:#}");
+}
+
+#[test]
+fn a_write_rate_that_stays_is_no_cliff() {
+    require!(Root, Loop, Blkio);
+    let place = Place::new();
+    let spec = DeviceSpec {
+        size: Bytes::mib(512),
+        file_system: Some(FileSystem::Ext4),
+        caps: caps(SLOW * 5),
+    };
+    let device = LoopDevice::create(spec).unwrap();
+    let mut command = place.within(device.command(blockstone_binary()), "calibrate");
+    let path = device.mount_point().unwrap();
+    let ran = run(command.args(["--json", "--quick", "--size", "256M"]).arg(path));
+    let document = ran.json();
+    // Not known of a virtual machine; a rotating disk passes.
+    assert_ne!(rule(&document)["outcome"], "fail", "{document:#}");
+}
+
+#[test]
+fn a_device_is_written_twice_and_then_in_rounds_until_it_settles() {
+    require!(Root, Loop, Blkio);
+    let place = Place::new();
+    let size = Bytes::mib(64);
+    let caps = Caps { write_iops: Some(500), ..Caps::default() };
+    let device = LoopDevice::create(DeviceSpec { size, file_system: None, caps }).unwrap();
+    device.blank().unwrap();
+    let mut command = place.within(device.command(blockstone_binary()), "calibrate");
+    command.args(["--json", "--quick", "--precondition", "--precondition-round", "3s"]);
+    let ran = run(command.arg(device.device()).arg("--destroy").arg(device.device()));
+    let document = ran.json();
+    keeps_to_its_schema(&document);
+    let done = &document["precondition"];
+    assert_eq!(done["pass_bytes"], 2 * size.get(), "{done:#}");
+    assert_eq!(done["settled"], true, "{done:#}");
+    let rounds = done["rounds"].as_array().unwrap();
+    assert!((5..=25).contains(&rounds.len()), "{done:#}");
+    let random: u64 = rounds.iter().map(|round| round["written_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(done["written_bytes"], 2 * size.get() + random, "{done:#}");
+    assert!(document["summary"]["max_write_iops"].is_number(), "it was measured: {document:#}");
+    // What lies behind a virtual disk is not known, and a loop device is only a part of its disk.
+    let verdict = rule(&document);
+    let evidence = verdict["evidence"].as_str().unwrap();
+    assert_ne!(verdict["outcome"], "fail", "{verdict:#}");
+    assert!(evidence.contains("settled after") || evidence.contains("rotates"), "{evidence}");
+    assert_eq!(ran.stderr.matches("writes the test file only").count(), 0, "{}", ran.stderr);
+}
+
+#[test]
+fn beneath_a_file_system_only_the_test_file_is_preconditioned_and_its_limit_holds() {
+    let place = Place::new();
+    let mut command = place.command("calibrate");
+    command.args(["--json", "--quick", "--size", "64M", "--precondition"]);
+    let ran = run(command.args(["--precondition-limit", "1ms"]).arg(place.data()));
+    assert!(ran.stderr.contains("writes the test file only"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("time limit was reached"), "{}", ran.stderr);
+    let document = ran.json();
+    let done = &document["precondition"];
+    assert_eq!((&done["rounds"], &done["settled"]), (&Value::Array(vec![]), &Value::Bool(false)));
+    // The layout of the size that was asked for has no limit.
+    assert!((64 << 20..128 << 20).contains(&done["pass_bytes"].as_u64().unwrap()), "{done:#}");
+    assert!(document["summary"]["max_iops"].is_number(), "{document:#}");
+}
+
+#[test]
+fn a_signal_keeps_the_rounds_that_were_recorded() {
+    let place = Place::new();
+    let mut command = place.command("calibrate");
+    command.args(["--quick", "--size", "64M", "--precondition", "--precondition-round", "1s"]);
+    let is_round = |phase: &Value| phase["label"] == "precondition/round";
+    let rounds = |manifest: &Value| {
+        let phases = manifest["phases"].as_array();
+        phases.map_or(0, |phases| phases.iter().filter(|phase| is_round(phase)).count())
+    };
+    let mut child = place.start(command.arg(place.data()), |manifest| rounds(manifest) >= 1);
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(place.left_in_data(), Vec::<String>::new(), "no test file is left");
+    let report = run(place.command("report").args(["--json", "last"])).json();
+    assert!(!report["precondition"]["rounds"].as_array().unwrap().is_empty(), "{report:#}");
+}
+
+#[test]
+fn what_is_only_read_is_not_preconditioned() {
+    let place = Place::new();
+    let file = place.file("data.dat");
+    std::fs::write(&file, vec![1; 8 << 20]).unwrap();
+    let said = refused(&place, place.command("calibrate").arg("--precondition").arg(&file));
+    assert!(said.contains("it is only read"), "{said}");
+    for words in [["--precondition", "--read-only"], ["--precondition", "--buffered"]] {
+        let ran = run(place.command("calibrate").args(words).arg(place.data()));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+    }
+    for round in ["0s", "2h", "10"] {
+        let mut command = place.command("calibrate");
+        let ran = run(command.args(["--precondition", "--precondition-round", round]).arg(&file));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+    }
+}

@@ -1,0 +1,205 @@
+//! One start of the program, and whether it ended as it should.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use blockstone_sys::{process, usage};
+
+/// What the program may take for a file that is not larger than this by itself.
+pub const MEMORY_BYTES_MAX: u64 = 512 << 20;
+/// For files of at most some 100 KiB, on a machine where others use the processors.
+const LIMIT_S: u64 = 60;
+/// After this time a program that may measure for long is interrupted.
+const MEASURING_S: u64 = 2;
+/// Lines of an error: what, a hint, and at most some notes before them.
+const ERROR_LINES_MAX: usize = 12;
+const ERROR_BYTES_MAX: usize = 8 << 10;
+const INTERRUPTED: i32 = 130;
+
+/// How the program ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// None when a signal ended it.
+    pub code: Option<i32>,
+    pub took: Duration,
+    /// Its largest resident set, or that of the fuzzer if that is larger.
+    pub memory_peak_bytes: u64,
+    /// Whether that is more than the fuzzer ever had itself.
+    pub memory_is_its_own: bool,
+    how: String,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+/// Why that is a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Where.
+    Panic(String),
+    Abort(String),
+    Hang,
+    Odd(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panic(place) => write!(f, "panic at {place}"),
+            Self::Abort(how) => write!(f, "abort: {how}"),
+            Self::Hang => write!(f, "still ran after {LIMIT_S} s"),
+            Self::Odd(what) => f.write_str(what),
+        }
+    }
+}
+
+/// Where and how the program is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    pub binary: &'a Path,
+    pub dir: &'a Path,
+    /// Receives what it prints.
+    pub beside: &'a Path,
+    /// Whether it may go on for ever, and is interrupted after a while.
+    pub measures: bool,
+}
+
+impl Start<'_> {
+    /// Runs the program; nothing of the environment reaches it.
+    pub fn run(&self, arguments: &[&str]) -> io::Result<Ended> {
+        let (out, err) = (self.beside.join("stdout"), self.beside.join("stderr"));
+        let mut command = Command::new("timeout");
+        if self.measures {
+            // In the foreground: otherwise it signals the child and its group, and a second
+            // interrupt ends the program at once.
+            let limit = format!("--kill-after={LIMIT_S}");
+            command.args(["--foreground", "--preserve-status", "--signal=INT"]);
+            command.args([&limit, &MEASURING_S.to_string()]);
+        } else {
+            command.args(["--signal=KILL", &LIMIT_S.to_string()]);
+        }
+        let begun = Instant::now();
+        let child = command
+            .arg(self.binary)
+            .args(arguments)
+            .current_dir(self.dir)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.dir)
+            .stdin(Stdio::null())
+            .stdout(File::create(&out)?)
+            .stderr(File::create(&err)?)
+            .spawn()?;
+        let ended = process::wait(child)?;
+        let took = begun.elapsed();
+        // `timeout` hands a signal that ended its child on, as a code or by ending itself.
+        let is_own = |code: &i32| *code < 128 || *code == INTERRUPTED && self.measures;
+        Ok(Ended {
+            code: ended.status.code().filter(is_own),
+            took,
+            memory_peak_bytes: ended.memory_peak_bytes,
+            memory_is_its_own: ended.memory_peak_bytes > usage::peak_memory_bytes(),
+            how: ended.status.to_string(),
+            stdout: fs::read(&out)?,
+            stderr: String::from_utf8_lossy(&fs::read(&err)?).into_owned(),
+        })
+    }
+}
+
+impl Ended {
+    /// The first thing about it that must not be.
+    pub fn fault(&self) -> Option<Fault> {
+        if let Some((_, at)) = self.stderr.split_once("panicked at ") {
+            let place = at.lines().next().unwrap_or_default().trim_end_matches(':');
+            return Some(Fault::Panic(place.to_owned()));
+        }
+        match self.code {
+            None if self.took >= Duration::from_secs(LIMIT_S) => return Some(Fault::Hang),
+            None => return Some(Fault::Abort(self.how.clone())),
+            Some(0 | 3 | INTERRUPTED) => {}
+            Some(2 | 4) => {
+                if let Some(what) = self.unclear() {
+                    return Some(Fault::Odd(what));
+                }
+            }
+            Some(other) => return Some(Fault::Odd(format!("exit code {other}"))),
+        }
+        let streams = [("stdout", &self.stdout[..]), ("stderr", self.stderr.as_bytes())];
+        let raw = streams.iter().find(|(name, bytes)| is_raw(bytes) && !self.is_table(name));
+        raw.map(|(name, _)| Fault::Odd(format!("{name} holds what a terminal obeys")))
+    }
+
+    /// Whether that is a table of CSV, which another program gets as it is: its lines end in CR LF.
+    fn is_table(&self, stream: &str) -> bool {
+        stream == "stdout" && self.stdout.ends_with(b"\r\n")
+    }
+
+    /// What is wrong with the error that it prints.
+    fn unclear(&self) -> Option<String> {
+        let is = |word: &str| self.stderr.lines().filter(|line| line.starts_with(word)).count();
+        let (errors, hints) = (is("error: "), is("hint: "));
+        if errors != 1 || hints == 0 {
+            return Some(format!("{errors} errors and {hints} hints"));
+        }
+        let lines = self.stderr.lines().count();
+        if lines > ERROR_LINES_MAX || self.stderr.len() > ERROR_BYTES_MAX {
+            return Some(format!("{lines} lines of error"));
+        }
+        None
+    }
+}
+
+/// Whether a terminal would obey some of it, or show it in another direction.
+fn is_raw(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().any(|c| {
+        let is_control = c.is_control() && !matches!(c, '\n' | '\t');
+        is_control || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(code: Option<i32>, stdout: &str, stderr: &str) -> Ended {
+        Ended {
+            code,
+            took: Duration::from_millis(1),
+            memory_peak_bytes: 1 << 20,
+            memory_is_its_own: true,
+            how: "signal: 6".to_owned(),
+            stdout: stdout.into(),
+            stderr: stderr.to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_bad_end_is_seen() {
+        let error = "error: read it: no\nhint: another\n";
+        assert_eq!(ended(Some(2), "", error).fault(), None);
+        assert_eq!(ended(Some(0), "fine\n", "").fault(), None);
+        assert_eq!(ended(Some(0), "a,b\r\n\u{1b},2\r\n", "").fault(), None);
+        let panic = "thread 'main' panicked at crates/x.rs:7:5:\nno\n";
+        let place = Fault::Panic("crates/x.rs:7:5".to_owned());
+        assert_eq!(ended(Some(101), "", panic).fault(), Some(place.clone()));
+        // A panic of a thread that nobody looked at.
+        assert_eq!(ended(Some(0), "", panic).fault(), Some(place));
+        let abort = Fault::Abort("signal: 6".to_owned());
+        assert_eq!(ended(None, "", "").fault(), Some(abort));
+        for odd in [
+            ended(Some(2), "", ""),
+            ended(Some(2), "", "error: no\n"),
+            ended(Some(2), "", &format!("{error}{error}")),
+            ended(Some(1), "", ""),
+            ended(Some(0), "\u{1b}[2J", ""),
+            ended(Some(0), "a\r", ""),
+            ended(Some(0), "", "\u{202e}"),
+        ] {
+            assert!(matches!(odd.fault(), Some(Fault::Odd(_))), "{odd:?}");
+        }
+    }
+}
