@@ -18,6 +18,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type as SchemaType};
 
@@ -137,12 +138,35 @@ impl Reader {
         self.inner.metadata().num_row_groups()
     }
 
+    /// The least and the greatest number in a column of a group, as the writer noted it.
+    pub fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
+        let group = self.inner.metadata().row_group(group);
+        let chunk = group.columns().iter().find(|chunk| chunk.column_descr().name() == column)?;
+        match chunk.statistics()? {
+            Statistics::Int64(noted) => Some((*noted.min_opt()?, *noted.max_opt()?)),
+            Statistics::Int32(noted) => {
+                Some(((*noted.min_opt()?).into(), (*noted.max_opt()?).into()))
+            }
+            _ => None,
+        }
+    }
+
     /// Reads the rows of some groups, as [`Reader::read`] does those of all.
     pub fn read_groups(&self, path: &Path, groups: Range<usize>) -> Result<Table, RecordError> {
+        self.read_columns(path, groups, |_| true)
+    }
+
+    /// The same of the columns that are wanted.
+    pub fn read_columns(
+        &self,
+        path: &Path,
+        groups: Range<usize>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Table, RecordError> {
         let metadata = self.inner.metadata();
         let mut budget = Budget::new(self.file_bytes);
         let mut table = Table::new(Vec::new());
-        for (index, field) in fields(metadata) {
+        for (index, field) in fields(metadata).into_iter().filter(|(_, f)| wanted(&f.name)) {
             let mut data = Data::new(field.kind);
             for group in groups.clone() {
                 shielded(|| {

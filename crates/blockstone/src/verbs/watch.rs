@@ -248,9 +248,10 @@ pub struct Part<'a> {
 
 /// The report of what every layer did in a part of any recording's time.
 pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
-    let history = History::read(recording)?;
     let focus = interval::focus(part.views, part.only)?;
-    let interval = interval::some(interval::window(&history, part.from, part.to)?)?;
+    let (history, (from_ns, to_ns)) =
+        interval::some(interval::read(recording, part.from, part.to)?)?;
+    let interval = history.interval(from_ns, to_ns);
     let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
     let manifest = Some(&recording.manifest);
     let watched = Watched { manifest, recording: recording.dir.display().to_string(), interval };
