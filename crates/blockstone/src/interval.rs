@@ -3,18 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::{Nanos, format_span};
 use blockstone_record::{Recording, TICKS};
-use blockstone_view::{Condition, Focus, History, Interval, registry};
-
-/// From one instant to another, both counted from the first tick: without them, from the first tick
-/// to the last. An instant is the tick next to it. None when there are no two ticks.
-pub fn window(
-    history: &History,
-    from: Option<Nanos>,
-    to: Option<Nanos>,
-) -> Result<Option<Interval<'_>>> {
-    let ticks: Vec<u64> = history.ticks().collect();
-    Ok(edges(&ticks, from, to)?.map(|(from_ns, to_ns)| history.interval(from_ns, to_ns)))
-}
+use blockstone_view::{Condition, Focus, History, registry};
 
 /// The history of a part of a recording, and the interval that it is.
 pub fn read(
@@ -27,6 +16,8 @@ pub fn read(
     Ok(Some((History::read_part(recording, ticks, span_ns)?, span_ns)))
 }
 
+/// From one instant to another, both counted from the first tick: without them, from the first tick
+/// to the last. An instant is the tick next to it. None when there are no two ticks.
 fn edges(ticks: &[u64], from: Option<Nanos>, to: Option<Nanos>) -> Result<Option<(u64, u64)>> {
     let (Some(&first), Some(&last)) = (ticks.first(), ticks.last()) else { return Ok(None) };
     let at = |time: Option<Nanos>, default: u64| match time {

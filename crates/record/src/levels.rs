@@ -45,17 +45,18 @@ pub(crate) fn decisive(table: &Table, columns: &[ColumnInfo], edges: &[u64]) -> 
     let breaks = breaks(table, columns);
     let same = |a: usize, b: usize| (phases[a], objects[a]) == (phases[b], objects[b]);
     // The edges before a row; an edge belongs to what it ends.
-    let mut cells = Vec::with_capacity(table.len());
     let mut before = 0;
-    for row in 0..table.len() {
-        if row == 0 || !same(row - 1, row) {
-            before = edges.partition_point(|&edge| (edge as i64) < instants[row]);
-        }
-        while edges.get(before).is_some_and(|&edge| (edge as i64) < instants[row]) {
-            before += 1;
-        }
-        cells.push(before);
-    }
+    let cells: Vec<usize> = (instants.iter().enumerate())
+        .map(|(row, &t_ns)| {
+            if row == 0 || !same(row - 1, row) {
+                before = edges.partition_point(|&edge| (edge as i64) < t_ns);
+            }
+            while edges.get(before).is_some_and(|&edge| (edge as i64) < t_ns) {
+                before += 1;
+            }
+            before
+        })
+        .collect();
     let follows_edge = |row: usize| {
         let edge = cells[row].checked_sub(1).map(|before| edges[before] as i64);
         edge == Some(instants[row - 1])
@@ -82,11 +83,9 @@ fn breaks(table: &Table, columns: &[ColumnInfo]) -> Vec<bool> {
     for column in columns {
         let Some(Data::Number(numbers)) = table.column(&column.name) else { continue };
         let is_counter = column.kind == Kind::Counter;
-        for row in 1..table.len() {
-            let went_back = is_counter && numbers.values[row] < numbers.values[row - 1];
-            if went_back || numbers.valid[row] != numbers.valid[row - 1] {
-                breaks[row] = true;
-            }
+        let pairs = numbers.values.windows(2).zip(numbers.valid.windows(2));
+        for (broken, (values, valid)) in breaks[1.min(table.len())..].iter_mut().zip(pairs) {
+            *broken |= is_counter && values[1] < values[0] || valid[1] != valid[0];
         }
     }
     breaks

@@ -102,7 +102,7 @@ impl Recording {
     pub fn coarsest(&self, probe: &str) -> Level {
         let files = self.series_files(probe);
         let is_there = |level: &Level| files.level(*level).compacted().is_file();
-        (1..).take_while(is_there).last().unwrap_or(0)
+        (1..Level::BITS).take_while(is_there).last().unwrap_or(0)
     }
 
     /// The rows of a probe within a part of its time, in pieces: the rows of an object are in the

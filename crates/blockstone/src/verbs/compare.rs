@@ -10,7 +10,6 @@ use blockstone_figures::compare::{Comparison, Recorded, Source};
 use blockstone_record::Recording;
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
-use blockstone_view::History;
 use clap::{Args, FromArgMatches};
 
 use super::report::WATCH;

@@ -16,7 +16,7 @@ use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
-use blockstone_view::{Condition, History};
+use blockstone_view::Condition;
 use blockstone_watch::{
     Access, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
 };
@@ -226,7 +226,7 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
         let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
         return finish(&report_of(&recording, &part)?, context);
     }
-    let history = History::read(&recording)?;
+    let (history, _) = interval::some(interval::read(&recording, args.from, args.to)?)?;
     let manifest = &recording.manifest;
     let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
     let title =

@@ -121,7 +121,9 @@ impl History {
                 .and_modify(|sum| sum.histogram.merge(&row.histogram))
                 .or_insert(row);
         })?;
-        together.into_values().for_each(|row| self.push_histogram(row));
+        for row in together.into_values() {
+            self.push_histogram(row);
+        }
         Ok(())
     }
 }
