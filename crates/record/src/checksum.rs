@@ -78,7 +78,9 @@ impl<'a> Summing<'a> {
         let of_file = digits(&footer)
             .ok_or_else(|| io::Error::other("the footer has no place for its checksum"))?;
         if let Some(of_footer) = digits_before(&footer, &of_file) {
-            let own = hexadecimal(xxh3_64(&footer));
+            // Indexes of pages stand before it.
+            let start = footer_start(&footer).unwrap_or(0);
+            let own = hexadecimal(xxh3_64(&footer[start..]));
             footer[of_footer].copy_from_slice(own.as_bytes());
         }
         self.hash.update(&footer);
@@ -122,9 +124,8 @@ pub(crate) fn verify(mut file: &File, path: &Path, large: Bytes) -> Result<Verif
     file.seek(SeekFrom::Start(tail_at)).map_err(error())?;
     let mut tail = [0; TAIL as usize];
     file.read_exact(&mut tail).map_err(error())?;
-    let [a, b, c, d, magic @ ..] = tail;
-    let footer_at = tail_at.checked_sub(u64::from(u32::from_le_bytes([a, b, c, d])));
-    let Some(footer_at) = footer_at.filter(|_| &magic == MAGIC) else { return Err(not_whole()) };
+    let footer_at = footer_len(tail).and_then(|len| tail_at.checked_sub(len));
+    let Some(footer_at) = footer_at else { return Err(not_whole()) };
 
     file.seek(SeekFrom::Start(footer_at)).map_err(error())?;
     let mut footer = Vec::new();
@@ -140,10 +141,8 @@ pub(crate) fn verify(mut file: &File, path: &Path, large: Bytes) -> Result<Verif
     if let Some(of_footer) = of_footer {
         let expected = footer[of_footer.clone()].to_vec();
         footer[of_footer].fill(b'0');
-        return match hexadecimal(xxh3_64(&footer)).as_bytes() == expected {
-            true => Ok(Verified::Footer),
-            false => Err(altered()),
-        };
+        let is_sound = hexadecimal(xxh3_64(&footer)).as_bytes() == expected;
+        return if is_sound { Ok(Verified::Footer) } else { Err(altered()) };
     }
 
     file.rewind().map_err(error())?;
@@ -213,6 +212,18 @@ fn digits(footer: &[u8]) -> Option<Range<usize>> {
     let mark = footer.windows(MARK.len()).rposition(|window| window == MARK)?;
     let start = mark + MARK.len();
     (start + DIGITS <= footer.len()).then_some(start..start + DIGITS)
+}
+
+/// The footer's length, as the end of a Parquet file says it.
+fn footer_len(tail: [u8; TAIL as usize]) -> Option<u64> {
+    let [a, b, c, d, magic @ ..] = tail;
+    (&magic == MAGIC).then(|| u32::from_le_bytes([a, b, c, d]).into())
+}
+
+/// Where in the end of a file its footer begins.
+fn footer_start(end: &[u8]) -> Option<usize> {
+    let len = footer_len(*end.last_chunk()?)?;
+    end.len().checked_sub(TAIL as usize)?.checked_sub(usize::try_from(len).ok()?)
 }
 
 /// The digits of the mark before.

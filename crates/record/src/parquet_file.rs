@@ -254,8 +254,15 @@ impl Reader {
             (ColumnReader::ByteArrayColumnReader(reader), Data::Text(texts)) => {
                 let (values, present) = read_all(reader, nullable)?;
                 let mut values = values.iter();
+                let mut last: Option<&ByteArray> = None;
                 for present in present {
                     let value = if present { values.next() } else { None };
+                    // Rows of one object lie side by side.
+                    if value.is_some() && value == last {
+                        texts.push_again();
+                        continue;
+                    }
+                    last = value;
                     let value = value.map(ByteArray::as_utf8).transpose()?;
                     if let Some(new) = value.filter(|text| texts.code(text).is_none()) {
                         budget.take_bytes(new.len())?;

@@ -64,6 +64,11 @@ impl Texts {
         self.codes.push(code);
     }
 
+    /// Adds the text of the last row once more.
+    pub fn push_again(&mut self) {
+        self.codes.extend(self.codes.last().copied());
+    }
+
     pub fn get(&self, row: usize) -> Option<&str> {
         self.words.get(self.codes[row] as usize).map(String::as_str)
     }

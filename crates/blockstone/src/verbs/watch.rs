@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
-use blockstone_record::{End, Recording, out_run_dir};
+use blockstone_record::{End, Recording, TICKS, out_run_dir};
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
@@ -229,8 +229,12 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     let (history, _) = interval::some(interval::read(&recording, args.from, args.to)?)?;
     let manifest = &recording.manifest;
     let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
-    let title =
-        format!("{} {}{}", manifest.host.hostname, recording.dir.display(), by.unwrap_or_default());
+    let shown = match recording.instants(TICKS)?.len() / history.ticks().count().max(1) {
+        0 | 1 => String::new(),
+        joined => format!(" · one in {joined} ticks is shown, all in a part (--from, --to)"),
+    };
+    let by = by.unwrap_or_default();
+    let title = format!("{} {}{by}{shown}", manifest.host.hostname, recording.dir.display());
     let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
     show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
     Ok(Exit::Done)
