@@ -19,8 +19,9 @@ pub(super) const RULE: Rule = Rule {
     threshold: "One step down by a factor of at least 1.5 between two levels that are each steady \
                 within 15 %, or by a factor of at least 3 if within 30 %: inside a \
                 window (three slices of 200 ms or more on either side), or between repeats of one \
-                point (three or more). It is not a burst if a later window of the same kind is 25 % faster again, if the processor time of other processes \
-                rose by 10 % of the total, or if the lower rate would have kept the bucket full. \
+                point (three or more). It is not a burst if a later window of the same kind is \
+                25 % faster again, if the processor time of other processes rose by 10 % of the \
+                total, or if the lower rate would have kept the bucket full. \
                 Without a step the rule is inconclusive where a hypervisor, controller or array \
                 may grant more credit than the measurement used. The size of the bucket is the \
                 work completed until the step, less what was refilled at the lower rate. In a run: \
