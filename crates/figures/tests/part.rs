@@ -80,9 +80,10 @@ fn write(dir: &Path, ticks: u64) -> Recording {
                 continue;
             }
             *count = if life.reset == Some(tick) { 0 } else { *count + next(100) };
-            let rare = match life.unmeasured.contains(&tick) {
-                true => Cell::Unmeasured,
-                false => Cell::Value(*count / 50),
+            let rare = if life.unmeasured.contains(&tick) {
+                Cell::Unmeasured
+            } else {
+                Cell::Value(*count / 50)
             };
             let state = if next(3) == 0 { "idle" } else { "busy" };
             let cells =
