@@ -25,6 +25,7 @@ mod declare;
 pub mod dist;
 pub mod histogram;
 pub mod identity;
+pub mod link;
 pub mod load;
 pub mod rng;
 pub mod stats;

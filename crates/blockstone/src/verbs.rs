@@ -19,6 +19,7 @@ verbs! {
     watch,
     report,
     compare,
+    claim,
     runs,
     schema,
     completions,

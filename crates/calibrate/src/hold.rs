@@ -230,9 +230,11 @@ impl Generated<'_> {
         });
     }
 
-    /// Bytes that a pass has still to write, and how long that takes at its mean rate until now.
+    /// Bytes that a pass and the layout after it have still to write, and how long that takes at
+    /// the mean rate until now.
     fn pass_left(&self, (now_ns, totals): &(u64, Totals)) -> Option<(Bytes, Nanos)> {
-        let left = self.step.load.span_bytes.checked_sub(totals.completed_bytes)?;
+        let passes = if self.step.group == Group::Precondition { 2 } else { 1 };
+        let left = (passes * self.step.load.span_bytes).checked_sub(totals.completed_bytes)?;
         let ratio = left as f64 / totals.completed_bytes as f64;
         let left_ns = (now_ns - self.start_ns) as f64 * ratio;
         (totals.completed_bytes > 0).then_some((Bytes(left), Nanos(left_ns as u64)))

@@ -20,6 +20,7 @@
 //! # Ok(()) }
 //! ```
 
+pub mod claim;
 pub mod compare;
 pub mod derive;
 pub mod findings;
@@ -34,10 +35,12 @@ pub mod summary;
 mod testing;
 pub mod window;
 
+use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_record::manifest::Manifest;
 use blockstone_record::{RecordError, Recording};
 
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
+use claim::{Answer, Claim};
 pub use findings::Findings;
 use flushes::Flush;
 pub use page::rules_page;
@@ -91,4 +94,23 @@ pub fn find_run(
 pub fn judge_scan(findings: &mut ScanFindings, files: &[FileNote], chunks: bool) {
     let judged = judge(&Evidence::Scan(ScanCase { findings: &*findings, files, chunks }));
     findings.verdicts = judged.mark(&mut [], &mut []);
+}
+
+/// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and
+/// so does a wrong unit.
+pub fn judge_claim(claim: &Claim) -> (Answer, Vec<Verdict>) {
+    let verdicts = judge(&Evidence::Claim(claim)).mark(&mut [], &mut []);
+    let failed = |rule: &str| verdicts.iter().any(|it| it.rule == rule && it.failed());
+    let answer = if failed("memory-test") {
+        Answer::Memory
+    } else if failed("wrong-unit") {
+        Answer::WrongUnit
+    } else if failed("above-link") {
+        Answer::AboveLink
+    } else if verdicts.iter().any(|it| it.outcome == Outcome::Pass) {
+        Answer::Possible
+    } else {
+        Answer::Unknown
+    };
+    (answer, verdicts)
 }

@@ -50,6 +50,7 @@ mod unsafe_commits;
 mod unsteady;
 mod unwritten;
 mod work_unit;
+mod wrong_unit;
 
 use blockstone_base::named;
 pub(crate) use blockstone_base::units::format_ns as time;
@@ -57,6 +58,7 @@ use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use blockstone_record::manifest::{Figure, Manifest};
 
+use crate::claim::Claim;
 use crate::findings::Point;
 use crate::run::FIGURES;
 pub use evidence::{Case, Evidence, RunCase, ScanCase};
@@ -78,7 +80,7 @@ pub struct Rule {
     pub cause: &'static str,
     /// What to do after a failure.
     pub next: &'static str,
-    /// One applies to each kind of recording, or none.
+    /// One applies to each kind of subject, or none.
     pub checks: &'static [Check],
 }
 
@@ -90,15 +92,17 @@ pub enum Check {
     Calibration(fn(&Case) -> Judgement),
     Run(fn(&RunCase) -> Judgement),
     Scan(fn(&ScanCase) -> Judgement),
+    Claim(fn(&Claim) -> Judgement),
 }
 
 named! {
-    /// A kind of recording, by the verb that makes it.
+    /// What is judged, by the verb that makes it.
     #[derive(PartialOrd, Ord)]
     Subject {
         Calibration = "calibrate",
         Run = "run",
         Scan = "reduce",
+        Claim = "claim",
     }
 }
 
@@ -109,6 +113,7 @@ impl Check {
             Self::Calibration(_) => &[Subject::Calibration],
             Self::Run(_) => &[Subject::Run],
             Self::Scan(_) => &[Subject::Scan],
+            Self::Claim(_) => &[Subject::Claim],
         }
     }
 }
@@ -130,6 +135,7 @@ impl Rule {
             (Check::Calibration(check), Evidence::Calibration(case)) => Some(check(case)),
             (Check::Run(check), Evidence::Run(case)) => Some(check(case)),
             (Check::Scan(check), Evidence::Scan(case)) => Some(check(case)),
+            (Check::Claim(check), Evidence::Claim(claim)) => Some(check(claim)),
             _ => None,
         })
     }

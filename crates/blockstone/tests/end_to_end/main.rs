@@ -5,6 +5,7 @@
 
 mod attacks;
 mod bad_input;
+mod claim;
 mod destroy;
 mod direct;
 mod flash;

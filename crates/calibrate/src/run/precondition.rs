@@ -25,6 +25,7 @@ impl Run<'_> {
         }
         let begin = self.session.elapsed();
         self.oldest_sequence = first_sequence(self.session.phase());
+        self.left.0 += u64::from(plan::ROUNDS_MAX) * asked.round.get();
         let step = plan::fill(self.prepared.settings, facts, asked.limit);
         self.hold_on_main(&step)?;
         self.unlimited_since(begin);

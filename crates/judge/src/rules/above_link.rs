@@ -1,10 +1,12 @@
 //! Throughput that the link to the device cannot carry.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
+use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::CalibrateParameters;
 
 use super::{Case, Check, Judgement, Rule, RunCase, labels, read_figures};
+use crate::claim::{Claim, RATE};
 use crate::findings::Point;
 
 pub(super) const RULE: Rule = Rule {
@@ -16,11 +18,11 @@ pub(super) const RULE: Rule = Rule {
                 % above the payload rate of the link: the rate given by --link-mbps, otherwise the \
                 sum over the disks at the bottom of the chain, as known to the kernel. The 2 % \
                 allow for rounding of published rates. In a run: the bytes read or written a \
-                second, whichever is more.",
+                second, whichever is more. In a claim: the rate and the links that are stated.",
     cause: "A cache on this side of the link answered, or the link is faster than stated.",
     next: "Check the speed of the link (lspci -vv, ethtool) and where the data come from; measure \
            a file larger than every cache to be sure.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Calibration(check), Check::Run(check_run), Check::Claim(check_claim)],
 };
 
 const TOLERANCE_RATIO: f64 = 0.02;
@@ -67,6 +69,20 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let evidence = text(most.1, most.0, &description, limit);
     Judgement::decide(!found.is_empty(), evidence, found)
+}
+
+fn check_claim(claim: &Claim) -> Judgement {
+    let (rate, link) = (claim.bytes_per_s(), claim.link_bytes_per_s());
+    let Some(rate) = rate else { return Judgement::inconclusive("no rate was stated") };
+    let Some(link) = link else { return Judgement::inconclusive("no link was stated") };
+    let evidence = format!(
+        "{} MB/s; {} carries {} MB/s",
+        three_digits(rate / 1e6),
+        claim.link(),
+        three_digits(link / 1e6)
+    );
+    let above = rate > link * (1.0 + TOLERANCE_RATIO);
+    Judgement::decide(above, evidence, vec![RATE.to_owned()])
 }
 
 fn text(what: &str, low: f64, link: &str, limit: f64) -> String {

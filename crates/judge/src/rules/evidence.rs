@@ -1,4 +1,4 @@
-//! What rules look at: one kind of evidence for each kind of recording that is judged.
+//! What rules look at: one kind of evidence for each kind of subject that is judged.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
@@ -7,17 +7,19 @@ use blockstone_record::manifest::{DataSample, Figure, FileEvidence, Group, Manif
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 
 use super::Judgement;
+use crate::claim::Claim;
 use crate::findings::Point;
 use crate::flushes::FlushSlope;
 use crate::precondition::Precondition;
 use crate::run::{RunFindings, RunWindow};
 use crate::window::Window;
 
-/// Everything that is known of one recording, by what it is a recording of.
+/// Everything that is known of one subject: of a recording, by what it is a recording of.
 pub enum Evidence<'a> {
     Calibration(Case<'a>),
     Run(RunCase<'a>),
     Scan(ScanCase<'a>),
+    Claim(&'a Claim),
 }
 
 pub struct Case<'a> {
@@ -59,7 +61,7 @@ impl Evidence<'_> {
                 let known = |name: &&String| case.findings.figure(name).is_some();
                 places.iter().filter(known).cloned().collect()
             }
-            Self::Scan(_) => places.to_vec(),
+            Self::Scan(_) | Self::Claim(_) => places.to_vec(),
         }
     }
 }

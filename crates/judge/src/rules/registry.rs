@@ -15,6 +15,7 @@ pub const ALL: &[Rule] = &[
     super::compressible::RULE,
     super::not_direct::RULE,
     super::above_link::RULE,
+    super::wrong_unit::RULE,
     super::lying_flush::RULE,
     super::corrupt::RULE,
     super::io_errors::RULE,

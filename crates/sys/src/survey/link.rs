@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::identity::Link;
+use blockstone_base::link::LinkKind;
 
 use crate::proc::{entries, text, under};
 
@@ -61,9 +62,8 @@ fn slowest(root: &Path, directory: &Path) -> Option<Link> {
         .min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))
 }
 
-/// The negotiated PCI Express link of a device or of a port above it. Payload is what the line code
-/// leaves: 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (base specification, 4.2), and from
-/// 64 GT/s 242 of every 256 bytes of a flit. Packet headers take a further 10 to 20 %.
+/// The negotiated PCI Express link of a device or of a port above it. Packet headers take a further
+/// 10 to 20 % of its payload.
 fn pcie(directory: &Path) -> Option<(Link, PathBuf)> {
     let vendor = text(&directory.join("vendor"))?;
     if EMULATED_VENDORS.contains(&vendor.as_str()) {
@@ -75,12 +75,12 @@ fn pcie(directory: &Path) -> Option<(Link, PathBuf)> {
     let ends = [Some(directory), directory.parent()].into_iter().flatten();
     let able: Vec<(f64, u32)> = ends.filter_map(|end| pcie_rate(end, "max")).collect();
     let most = able.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)));
+    let kind = LinkKind::PciExpress { gigatransfers, lanes };
+    let most = most.map(|(gigatransfers, lanes)| LinkKind::PciExpress { gigatransfers, lanes });
     let link = Link {
-        description: pcie_name(gigatransfers, lanes),
-        bytes_per_s: pcie_payload(gigatransfers, lanes),
-        bytes_per_s_max: most.map(|(gigatransfers, lanes)| pcie_payload(gigatransfers, lanes)),
-        description_max: most.map(|(gigatransfers, lanes)| pcie_name(gigatransfers, lanes)),
-        source: String::new(),
+        bytes_per_s_max: most.map(LinkKind::bytes_per_s),
+        description_max: most.map(|most| most.to_string()),
+        ..of_one_speed(kind)
     };
     Some((link, file))
 }
@@ -92,43 +92,32 @@ fn pcie_rate(directory: &Path, which: &str) -> Option<(f64, u32)> {
     Some((leading_number(&read("speed")?)?, lanes))
 }
 
-fn pcie_payload(gigatransfers: f64, lanes: u32) -> f64 {
-    let payload = match gigatransfers {
-        speed if speed <= 5.0 => 8.0 / 10.0,
-        speed if speed < 64.0 => 128.0 / 130.0,
-        _ => 242.0 / 256.0,
-    };
-    gigatransfers * 1e9 * f64::from(lanes) * payload / 8.0
-}
-
-fn pcie_name(gigatransfers: f64, lanes: u32) -> String {
-    format!("PCIe {gigatransfers:.1} GT/s x{lanes}")
-}
-
-/// The negotiated SATA link, coded 8b/10b: 6.0 Gb/s carry 600 MB/s.
+/// The negotiated SATA link.
 fn sata(directory: &Path) -> Option<(Link, PathBuf)> {
     let port = directory.file_name()?.to_str()?.strip_prefix("ata")?;
     let port: u32 = port.parse().ok()?;
     let file = directory.join(format!("link{port}/ata_link/link{port}/sata_spd"));
     let gigabits = leading_number(&text(&file)?)?;
-    let description = format!("SATA {gigabits:.1} Gb/s");
-    Some((of_one_speed(description, gigabits * 1e9 * 0.8 / 8.0), file))
+    Some((of_one_speed(LinkKind::Sata { gigabits }), file))
 }
 
-/// The negotiated speed of a Fibre Channel host port. Each generation is named after its payload:
-/// nGFC carries n × 100 MB/s in each direction (FCIA speed map).
+/// The negotiated speed of a Fibre Channel host port.
 fn fc(root: &Path, directory: &Path) -> Option<(Link, PathBuf)> {
     let host = directory.file_name()?.to_str().filter(|name| name.starts_with("host"))?;
     let file = Path::new("/sys/class/fc_host").join(host).join("speed");
     let gigabits = leading_number(&text(&under(root, &file))?)?;
-    let description = format!("Fibre Channel {gigabits:.0} Gb/s");
-    Some((of_one_speed(description, gigabits * 1e8), file))
+    Some((of_one_speed(LinkKind::FibreChannel { gigabits }), file))
 }
 
 /// A link of which only the negotiated speed is known.
-fn of_one_speed(description: String, bytes_per_s: f64) -> Link {
-    let (bytes_per_s_max, description_max, source) = (None, None, String::new());
-    Link { description, bytes_per_s, bytes_per_s_max, description_max, source }
+fn of_one_speed(kind: LinkKind) -> Link {
+    Link {
+        description: kind.to_string(),
+        bytes_per_s: kind.bytes_per_s(),
+        bytes_per_s_max: None,
+        description_max: None,
+        source: String::new(),
+    }
 }
 
 /// The number at the start of `16.0 GT/s PCIe`, `6.0 Gbps`, `32 Gbit`; none for `Unknown`.

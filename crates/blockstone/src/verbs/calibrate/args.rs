@@ -92,8 +92,13 @@ pub struct PreconditionArgs {
           help_heading = "Preconditioning")]
     pub precondition: bool,
     /// Longest time of --precondition
-    #[arg(long, value_name = "TIME", default_value = "12h", requires = "precondition",
-          help_heading = "Preconditioning")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "12h",
+        requires = "precondition",
+        help_heading = "Preconditioning"
+    )]
     pub precondition_limit: Nanos,
     /// Length of each round of --precondition, of which there are 25 at most
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "precondition",

@@ -160,11 +160,7 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
         )
         .with([tables::evidence(findings)]),
         page("numbers", "All numbers", "")
-            .with([
-                tables::rates(findings),
-                tables::latencies(findings),
-                tables::costs(findings),
-            ])
+            .with([tables::rates(findings), tables::latencies(findings), tables::costs(findings)])
             .with(preconditioned.map(precondition::rounds)),
         identity::section(manifest),
     ];

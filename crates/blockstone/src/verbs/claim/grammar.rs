@@ -1,0 +1,155 @@
+//! A claim in words: `2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM`.
+
+use anyhow::{Result, bail};
+use blockstone_judge::claim::Claim;
+
+use super::links;
+use super::words::{Quantity, Words, is_one};
+
+/// Words before a link.
+const OVER: &[&str] = &["over", "through", "via", "across", "on", "with", "by", "using"];
+const MEMORY: &[&str] = &["ram", "memory", "dram", "cache"];
+const DATA: &[&str] = &[
+    "file", "files", "data", "dataset", "database", "table", "tables", "lun", "luns", "volume",
+    "volumes", "device", "devices", "area", "set",
+];
+const REQUESTS: &[&str] = &[
+    "block", "blocks", "request", "requests", "reads", "writes", "read", "write", "i/o", "i/os",
+    "io", "ios", "random", "pages", "page", "each",
+];
+const DIRECT: &[&str] = &["direct", "o_direct", "directio", "unbuffered", "raw"];
+/// Sizes up to this are requests after `at`, `of` or `in`.
+const REQUEST_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
+/// Words that say nothing by themselves.
+const FILLERS: &str = "\
+    a an the and of in at from to into on over through via with by per using within took \
+    takes was were is are moved copied written reading writing only about some single one \
+    host server machine concurrent concurrently parallel reader readers writer writers \
+    stream streams process processes session sessions thread threads buffered cached dd scp \
+    copy storage array main different that has have transferred x physical for we get got \
+    see ~ ≈ sequential";
+const EXAMPLE: &str = "write it as in `2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM`, or \
+                       use the options of `blockstone claim --help`";
+
+/// Reads a claim; a word that is not understood is an error, so that nothing is left out in
+/// silence.
+pub fn parse(text: &str) -> Result<Claim> {
+    let mut words = Words::of(text);
+    let mut claim = Claim::default();
+    let mut files = None;
+    while let Some(word) = words.peek() {
+        let expected = is_one(words.last(), OVER);
+        if let Some(path) = links::path(&mut words, expected) {
+            claim.links.push(path);
+        } else if let Some(quantity) = words.quantity() {
+            match quantity {
+                Quantity::Count(count) if words.take_if(&["x", "×"]) => files = Some(count),
+                Quantity::Count(count) if words.is_next(DATA) => files = Some(count),
+                Quantity::Count(_) => {}
+                quantity => take(&mut claim, quantity, &mut words)?,
+            }
+        } else if let Some(seconds) = words.named_time() {
+            once(&mut claim.time_s, seconds, "a time")?;
+        } else if words.take_if(DIRECT) {
+            claim.direct = true;
+            words.take_if(&["i/o", "io"]);
+        } else if !words.take_if(MEMORY) && !words.take_if(DATA) && !words.take_if(REQUESTS) {
+            if !FILLERS.split(' ').any(|filler| filler.eq_ignore_ascii_case(word)) {
+                bail!("understand the claim: `{word}` is not known\nhint: {EXAMPLE}");
+            }
+            words.next();
+        }
+    }
+    if let (Some(data), Some(files)) = (&mut claim.data_bytes, files) {
+        *data *= files;
+    }
+    if claim == Claim::default() {
+        bail!("understand the claim: it states nothing\nhint: {EXAMPLE}");
+    }
+    Ok(claim)
+}
+
+fn take(claim: &mut Claim, quantity: Quantity, words: &mut Words<'_>) -> Result<()> {
+    match quantity {
+        Quantity::BytesPerS(rate) => once(&mut claim.rate, rate, "a rate"),
+        Quantity::BitsPerS(rate) => once(&mut claim.rate, rate / 8.0, "a rate"),
+        Quantity::Iops(iops) => once(&mut claim.iops, iops, "requests a second"),
+        Quantity::Seconds(seconds) => once(&mut claim.time_s, seconds, "a time"),
+        Quantity::Bytes(bytes) => take_bytes(claim, bytes, words),
+        Quantity::Bits(bits) => take_bytes(claim, bits / 8.0, words),
+        Quantity::Count(_) => Ok(()),
+    }
+}
+
+/// What a number of bytes is the size of follows from the words around it.
+fn take_bytes(claim: &mut Claim, bytes: f64, words: &mut Words<'_>) -> Result<()> {
+    let before = words.before_quantity();
+    words.take_if(&["of"]);
+    words.take_if(&["main", "physical"]);
+    if words.take_if(MEMORY) {
+        return once(&mut claim.memory_bytes, bytes, "memory");
+    }
+    let small = bytes <= REQUEST_BYTES_MAX;
+    if words.is_next(DATA) {
+        return once(&mut claim.data_bytes, bytes, "the size of the data");
+    }
+    let of_requests = claim.iops.is_some() && claim.io_bytes.is_none();
+    if small && (words.is_next(REQUESTS) || is_one(before, &["at"]) || of_requests) {
+        return once(&mut claim.io_bytes, bytes, "the size of a request");
+    }
+    if is_one(before, &["from", "of"]) {
+        return once(&mut claim.data_bytes, bytes, "the size of the data");
+    }
+    once(&mut claim.moved_bytes, bytes, "bytes that were moved")
+}
+
+fn once(slot: &mut Option<f64>, value: f64, what: &str) -> Result<()> {
+    if slot.replace(value).is_some() {
+        bail!("understand the claim: it states {what} twice\nhint: {EXAMPLE}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_apart_by_the_words_around_them() {
+        let claim = parse("2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM").unwrap();
+        let sizes = (claim.data_bytes, claim.memory_bytes, claim.moved_bytes, claim.io_bytes);
+        assert_eq!(sizes, (Some(512e6), Some(16e9), None, None));
+        assert_eq!((claim.rate, claim.link_bytes_per_s()), (Some(2e9), Some(400e6)));
+
+        let claim = parse("200k IOPS of 8K blocks over 2 x 8Gb FC, direct").unwrap();
+        assert_eq!((claim.iops, claim.io_bytes, claim.direct), (Some(2e5), Some(8_192.0), true));
+
+        let claim = parse("20 GB in 180 s over GbE").unwrap();
+        assert_eq!((claim.moved_bytes, claim.time_s), (Some(20e9), Some(180.0)));
+
+        let claim = parse("40 TB a week").unwrap();
+        assert_eq!(claim.bytes_per_s().map(|rate| (rate / 1e5).round()), Some(661.0));
+
+        let claim = parse("2.9 GB/s by 6 concurrent readers of 512 MB files at 1M").unwrap();
+        assert_eq!((claim.data_bytes, claim.io_bytes), (Some(512e6), Some(1_048_576.0)));
+
+        let claim = parse("1 GB/s from 6 files of 512 MB with 8 GB of memory").unwrap();
+        assert_eq!((claim.data_bytes, claim.memory_bytes), (Some(3.072e9), Some(8e9)));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_not_left_out() {
+        for (text, said) in [
+            ("2 GB/s over quantum foam", "`quantum`"),
+            ("", "nothing"),
+            ("over the", "nothing"),
+            ("2 GB/s 3 GB/s", "a rate twice"),
+            ("2 GB/s over FC", "`FC`"),
+            ("5 furlongs", "`furlongs`"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains("\nhint: "), "{text}: {error}");
+        }
+    }
+}

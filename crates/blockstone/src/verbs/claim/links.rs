@@ -1,0 +1,222 @@
+//! Links as people write them: `2x2Gb FC`, `GbE`, `100BaseT`, `PCIe 4.0 x4`, `SATA 6Gb/s`.
+
+use blockstone_base::link::LinkKind;
+use blockstone_judge::claim::{Path, Speed};
+
+use super::words::{Quantity, Words, is_one, number};
+
+const FIBRE_CHANNEL: &[&str] = &["fc", "gfc", "fibrechannel"];
+const ETHERNET: &[&str] = &["ethernet", "eth", "iscsi", "lan", "tcp", "nfs", "gbe", "gige"];
+const INFINIBAND: &[&str] = &["infiniband", "ib"];
+const PCI_EXPRESS: &[&str] = &["pcie", "pci-express", "pci-e"];
+/// Gb/s of four lanes, by their names.
+const INFINIBAND_SPEEDS: [(&str, f64); 7] = [
+    ("sdr", 10.0),
+    ("ddr", 20.0),
+    ("qdr", 40.0),
+    ("fdr", 56.0),
+    ("edr", 100.0),
+    ("hdr", 200.0),
+    ("ndr", 400.0),
+];
+/// GT/s of a lane, from generation 1 on.
+const PCI_EXPRESS_SPEEDS: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
+/// Gb/s, from SATA 1 on.
+const SATA_SPEEDS: [f64; 3] = [1.5, 3.0, 6.0];
+/// What people add after a link.
+const THINGS: &[&str] = &[
+    "hba",
+    "hbas",
+    "link",
+    "links",
+    "port",
+    "ports",
+    "path",
+    "paths",
+    "cable",
+    "cables",
+    "network",
+    "fabric",
+    "bandwidth",
+    "connection",
+    "nic",
+    "nics",
+    "card",
+    "cards",
+];
+
+/// A link, or several equal ones. `expected` says that a word before demands one: then bits or
+/// bytes a second alone are one too.
+pub fn path(words: &mut Words<'_>, expected: bool) -> Option<Path> {
+    words.attempt(|words| {
+        let count = words.times().unwrap_or(1);
+        let link = named(words).map(Speed::Of).or_else(|| plain(words, expected || count > 1))?;
+        words.take_if(THINGS);
+        Some(Path { count, link })
+    })
+}
+
+fn named(words: &mut Words<'_>) -> Option<LinkKind> {
+    words.attempt(with_speed_first).or_else(|| words.attempt(with_name_first))
+}
+
+/// `2Gb FC`, `10GbE`, `1000BaseT`, `20 Gb InfiniBand`, `QDR IB`.
+fn with_speed_first(words: &mut Words<'_>) -> Option<LinkKind> {
+    if let Some((value, rest)) = words.peek().and_then(number) {
+        let rest = rest.to_ascii_lowercase();
+        let base = rest.trim_start_matches(['g', 'm']).starts_with("base");
+        if base {
+            words.next();
+            let gigabits = if rest.starts_with('g') { value } else { value / 1e3 };
+            return Some(LinkKind::Ethernet { gigabits });
+        }
+        if is_one(&rest, &["gbe", "gige"]) {
+            words.next();
+            return Some(LinkKind::Ethernet { gigabits: value });
+        }
+        if is_one(&rest, &["gfc"]) {
+            words.next();
+            return Some(LinkKind::FibreChannel { gigabits: value });
+        }
+    }
+    if let Some(gigabits) = words.attempt(infiniband_speed) {
+        words.take_if(INFINIBAND);
+        return Some(LinkKind::InfiniBand { gigabits, lanes: 4 });
+    }
+    let gigabits = gigabits(words)?;
+    kind(words, Some(gigabits))
+}
+
+/// `FC 8Gb`, `GbE`, `PCIe 4.0 x4`, `SATA`.
+fn with_name_first(words: &mut Words<'_>) -> Option<LinkKind> {
+    kind(words, None)
+}
+
+/// The link of the name that comes next; its speed was said before, or follows.
+fn kind(words: &mut Words<'_>, before: Option<f64>) -> Option<LinkKind> {
+    let name = words.next()?;
+    let speed = |words: &mut Words<'_>| before.or_else(|| words.attempt(gigabits));
+    if is_one(name, FIBRE_CHANNEL) || is_one(name, &["fibre", "fiber"]) {
+        words.take_if(&["channel"]);
+        return Some(LinkKind::FibreChannel { gigabits: speed(words)? });
+    }
+    if is_one(name, ETHERNET) {
+        let implied = is_one(name, &["gbe", "gige"]).then_some(1.0);
+        return Some(LinkKind::Ethernet { gigabits: speed(words).or(implied)? });
+    }
+    if is_one(name, INFINIBAND) {
+        let speed = speed(words).or_else(|| words.attempt(infiniband_speed))?;
+        return Some(LinkKind::InfiniBand { gigabits: speed, lanes: 4 });
+    }
+    if is_one(name, &["sas"]) {
+        return Some(LinkKind::Sas { gigabits: speed(words)?, lanes: lanes(words).unwrap_or(1) });
+    }
+    let lower = name.to_ascii_lowercase();
+    if let Some(generation) = lower.strip_prefix("sata") {
+        let by_name = match generation {
+            "1" | "i" => Some(SATA_SPEEDS[0]),
+            "2" | "ii" => Some(SATA_SPEEDS[1]),
+            "3" | "iii" => Some(SATA_SPEEDS[2]),
+            "" => None,
+            _ => return None,
+        };
+        let gigabits = by_name.or_else(|| speed(words)).or_else(|| {
+            let numeral = words.next()?;
+            let at = ["1", "2", "3"].iter().position(|it| *it == numeral)?;
+            Some(SATA_SPEEDS[at])
+        });
+        return Some(LinkKind::Sata { gigabits: gigabits? });
+    }
+    let generation = PCI_EXPRESS.iter().find_map(|name| lower.strip_prefix(name))?;
+    let generation = match generation {
+        "" => words.next()?,
+        digits => digits,
+    };
+    let digits = generation.to_ascii_lowercase();
+    let digits = digits.trim_start_matches("gen").trim_end_matches(".0");
+    let digits = if digits.is_empty() { words.next()? } else { digits };
+    let at = digits.parse::<usize>().ok()?.checked_sub(1)?;
+    let gigatransfers = *PCI_EXPRESS_SPEEDS.get(at)?;
+    Some(LinkKind::PciExpress { gigatransfers, lanes: lanes(words)? })
+}
+
+fn infiniband_speed(words: &mut Words<'_>) -> Option<f64> {
+    let word = words.next()?;
+    INFINIBAND_SPEEDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|it| it.1)
+}
+
+/// `x4`.
+fn lanes(words: &mut Words<'_>) -> Option<u32> {
+    words.attempt(|words| {
+        let lanes = words.next()?.strip_prefix(['x', '×'])?.parse().ok()?;
+        (1..=32).contains(&lanes).then_some(lanes)
+    })
+}
+
+/// Gb/s as links are named: `2Gb`, `10 Gb/s`, `100Mb/s`, `8G`.
+fn gigabits(words: &mut Words<'_>) -> Option<f64> {
+    if let Some((value, "G" | "g")) = words.peek().and_then(number) {
+        words.next();
+        return Some(value);
+    }
+    match words.quantity()? {
+        Quantity::Bits(bits) | Quantity::BitsPerS(bits) => Some(bits / 1e9),
+        _ => None,
+    }
+}
+
+/// A speed without a name.
+fn plain(words: &mut Words<'_>, expected: bool) -> Option<Speed> {
+    if !expected {
+        return None;
+    }
+    match words.quantity()? {
+        Quantity::Bits(bits) | Quantity::BitsPerS(bits) => {
+            Some(Speed::Of(LinkKind::Plain { gigabits: bits / 1e9 }))
+        }
+        Quantity::BytesPerS(bytes) => Some(Speed::Stated(bytes)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_known_by_the_names_people_use() {
+        let cases = [
+            ("2x2Gb FC", "2 × Fibre Channel 2 Gb/s", 400.0),
+            ("2 x 2 Gb FC", "2 × Fibre Channel 2 Gb/s", 400.0),
+            ("16GFC", "Fibre Channel 16 Gb/s", 1_600.0),
+            ("8G FC HBA", "Fibre Channel 8 Gb/s", 800.0),
+            ("Fibre Channel 4Gb/s", "Fibre Channel 4 Gb/s", 400.0),
+            ("GbE", "Ethernet 1 Gb/s", 125.0),
+            ("10GbE", "Ethernet 10 Gb/s", 1_250.0),
+            ("100BaseT", "Ethernet 100 Mb/s", 12.5),
+            ("10GBase-T", "Ethernet 10 Gb/s", 1_250.0),
+            ("25 Gb/s iSCSI", "Ethernet 25 Gb/s", 3_125.0),
+            ("20Gb InfiniBand", "InfiniBand 20 Gb/s x4", 2_000.0),
+            ("QDR IB", "InfiniBand 40 Gb/s x4", 4_000.0),
+            ("PCIe 4.0 x4", "PCIe 16.0 GT/s x4", 7_877.0),
+            ("PCIe gen3 x8", "PCIe 8.0 GT/s x8", 7_877.0),
+            ("PCIe5 x4", "PCIe 32.0 GT/s x4", 15_754.0),
+            ("SATA 6Gb/s", "SATA 6.0 Gb/s", 600.0),
+            ("SATA3", "SATA 6.0 Gb/s", 600.0),
+            ("SAS 12Gb x4", "SAS 12 Gb/s x4", 4_800.0),
+            ("4 x 12Gb SAS", "4 × SAS 12 Gb/s", 4_800.0),
+            ("20 Gb", "20 Gb/s", 2_500.0),
+            ("400 MB/s", "400 MB/s", 400.0),
+        ];
+        for (text, name, megabytes) in cases {
+            let mut words = Words::of(text);
+            let path = path(&mut words, true).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((path.to_string().as_str(), words.peek()), (name, None), "{text}");
+            let carries = f64::from(path.count) * path.link.bytes_per_s() / 1e6;
+            assert!((carries - megabytes).abs() < 1.0, "{text}: {carries}");
+        }
+        for text in ["FC", "PCIe 4.0", "PCIe 9 x4", "512 MB", "0x2Gb FC", "SATA9", "InfiniBand"] {
+            assert_eq!(path(&mut Words::of(text), true), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The report of `claim`.
+
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Table, bytes, count, flow, ratio, text, time};
+use blockstone_base::units::{format_span, three_digits};
+use blockstone_base::verdict::Verdict;
+use blockstone_judge::claim::{Answer, Claim, RATE};
+use blockstone_report::{Card, Headline, Report, Section, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[derive(Serialize, JsonSchema)]
+pub struct ClaimDocument<'a> {
+    tool_version: &'static str,
+    #[schemars(extend("enum" = ["possible", "memory", "above-link", "wrong-unit", "unknown"]))]
+    outcome: &'static str,
+    claim: Stated,
+    verdicts: &'a [Verdict],
+}
+
+/// The claim as it was understood; what was not stated is null.
+#[derive(Serialize, JsonSchema)]
+struct Stated {
+    /// As stated, or of requests, or of bytes and time.
+    rate_bytes_per_s: Option<f64>,
+    iops: Option<f64>,
+    io_bytes: Option<f64>,
+    moved_bytes: Option<f64>,
+    time_s: Option<f64>,
+    links: Vec<String>,
+    /// What all links carry.
+    link_bytes_per_s: Option<f64>,
+    data_bytes: Option<f64>,
+    memory_bytes: Option<f64>,
+    direct: bool,
+}
+
+pub const FIGURES: &[Heading] = &[
+    text("outcome", "outcome", "possible, memory, above-link, wrong-unit or unknown."),
+    flow("rate", "rate", "Bytes a second as stated, of requests, or of bytes and time."),
+    flow("link", "link", "Bytes a second that all links carry."),
+    ratio("link_share", "rate ÷ link", "Above 1 the link cannot carry the rate."),
+    count("iops", "IOPS", "Requests a second as stated."),
+    bytes("data", "data", "Size of the data as stated."),
+    bytes("moved", "moved", "Bytes moved as stated."),
+    time("time", "time", "Time as stated."),
+    bytes("memory", "memory", "Main memory as stated."),
+];
+
+fn figures(claim: &Claim, answer: Answer) -> Table {
+    let (rate, link) = (claim.bytes_per_s(), claim.link_bytes_per_s());
+    let row = row![
+        answer.name(),
+        rate,
+        link,
+        rate.zip(link).map(|(rate, link)| rate / link),
+        claim.iops,
+        claim.data_bytes,
+        claim.moved_bytes,
+        claim.time_s.map(|seconds| seconds * 1e9),
+        claim.memory_bytes
+    ];
+    Table::new("figures", "", FIGURES).record().with([row])
+}
+
+pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
+    let document = ClaimDocument {
+        tool_version: VERSION,
+        outcome: answer.name(),
+        claim: Stated::of(claim),
+        verdicts: &verdicts,
+    };
+    let document = match serde_json::to_value(document) {
+        Ok(Value::Object(document)) => document,
+        _ => serde_json::Map::new(),
+    };
+    let condemned_by: Vec<String> = verdicts
+        .iter()
+        .filter(|verdict| verdict.condemns())
+        .map(|verdict| verdict.rule.clone())
+        .collect();
+    let tone = match answer {
+        Answer::Possible => Tone::Plain,
+        Answer::Unknown => Tone::Warning,
+        _ => Tone::Bad,
+    };
+    Report {
+        verb: "claim".into(),
+        version: 1,
+        headline: Headline { text: words(claim, answer), tone, ..Headline::default() },
+        identity: vec![identity(claim)],
+        cards: cards(claim, &condemned_by),
+        sections: vec![Section::page("figures", "All figures").with([figures(claim, answer)])],
+        warnings: contradictions(claim),
+        verdicts,
+        tool_version: VERSION.to_owned(),
+        document,
+        ..Report::default()
+    }
+}
+
+impl Stated {
+    fn of(claim: &Claim) -> Self {
+        Self {
+            rate_bytes_per_s: claim.bytes_per_s(),
+            iops: claim.iops,
+            io_bytes: claim.io_bytes,
+            moved_bytes: claim.moved_bytes,
+            time_s: claim.time_s,
+            links: claim.links.iter().map(ToString::to_string).collect(),
+            link_bytes_per_s: claim.link_bytes_per_s(),
+            data_bytes: claim.data_bytes,
+            memory_bytes: claim.memory_bytes,
+            direct: claim.direct,
+        }
+    }
+}
+
+fn words(claim: &Claim, answer: Answer) -> String {
+    let rate = claim.bytes_per_s().map(rate).unwrap_or_default();
+    match answer {
+        Answer::Possible => format!("possible: nothing that is stated contradicts {rate}"),
+        Answer::Memory => format!("memory: {rate} says nothing about the storage"),
+        Answer::AboveLink => format!("above the link: {rate} cannot have passed through it"),
+        Answer::WrongUnit => format!("wrong unit: {rate} is likely a number of bits"),
+        Answer::Unknown if rate.is_empty() => "unknown: no rate is stated".to_owned(),
+        Answer::Unknown => {
+            format!("unknown: to check {rate}, state the link, or the data and the memory")
+        }
+    }
+}
+
+/// The claim as it was understood.
+fn identity(claim: &Claim) -> String {
+    let amount = |bytes: f64| decimal(bytes, "B");
+    let parts = [
+        claim.rate.map(rate),
+        claim.iops.map(|iops| format!("{} IOPS", three_digits(iops))),
+        claim.io_bytes.map(|bytes| format!("requests of {}", amount(bytes))),
+        claim.moved_bytes.map(|bytes| format!("{} moved", amount(bytes))),
+        claim.time_s.map(|seconds| format!("in {}", format_span((seconds * 1e9) as u64))),
+        (!claim.links.is_empty()).then(|| format!("over {}", claim.link())),
+        claim.data_bytes.map(|bytes| format!("{} of data", amount(bytes))),
+        claim.memory_bytes.map(|bytes| format!("{} of memory", amount(bytes))),
+        claim.direct.then(|| "direct I/O".to_owned()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
+    let (stated, link) = (claim.bytes_per_s(), claim.link_bytes_per_s());
+    let mut cards = Vec::new();
+    cards.extend(stated.map(|rate| Card {
+        condemned_by: condemned_by.to_vec(),
+        ..Card::exact(RATE, "rate", rate / 1e6, "MB/s").source(origin(claim))
+    }));
+    cards.extend(link.map(|link| {
+        Card::exact("link_mbps", "link at most", link / 1e6, "MB/s").source(claim.link())
+    }));
+    cards.extend(
+        stated
+            .zip(link)
+            .map(|(rate, link)| Card::exact("link_share", "rate ÷ link", rate / link * 100.0, "%")),
+    );
+    let size = claim.moved_bytes.or(claim.data_bytes);
+    cards.extend(size.zip(stated).filter(|_| claim.time_s.is_none()).map(|(bytes, rate)| {
+        let source = format!("{} at the stated rate", decimal(bytes, "B"));
+        Card::exact("time_s", "time", bytes / rate, "s").source(source)
+    }));
+    cards.extend(size.zip(link).map(|(bytes, link)| {
+        let source = format!("{} over the link", decimal(bytes, "B"));
+        Card::exact("link_time_s", "time at least", bytes / link, "s").source(source)
+    }));
+    cards.extend(claim.time_s.zip(link).map(|(seconds, link)| {
+        let source = format!("over the link in {}", format_span((seconds * 1e9) as u64));
+        Card::exact("link_gb", "bytes at most", seconds * link / 1e9, "GB").source(source)
+    }));
+    cards.extend(claim.memory_share().map(|share| {
+        let source = "of the data".to_owned();
+        Card::exact("memory_share", "memory can hold", share * 100.0, "%").source(source)
+    }));
+    cards
+}
+
+/// Where the rate is from.
+fn origin(claim: &Claim) -> &'static str {
+    if claim.rate.is_some() {
+        "stated"
+    } else if claim.requested_bytes_per_s().is_some() {
+        "requests a second × their size"
+    } else {
+        "bytes ÷ time"
+    }
+}
+
+/// Two rates of one claim that are neither equal nor a matter of units.
+fn contradictions(claim: &Claim) -> Vec<String> {
+    let Some(stated) = claim.rate else { return Vec::new() };
+    let others = [
+        (claim.requested_bytes_per_s(), "requests × size"),
+        (claim.moved_bytes_per_s(), "bytes ÷ time"),
+    ];
+    others
+        .into_iter()
+        .filter_map(|(other, name)| Some((other?, name)))
+        .filter(|(other, _)| (stated / other - 1.0).abs() > 0.1)
+        .map(|(other, name)| format!("{} is stated, {name} is {}", rate(stated), rate(other)))
+        .collect()
+}
+
+fn rate(bytes_per_s: f64) -> String {
+    decimal(bytes_per_s, "B/s")
+}
+
+/// Three digits with a decimal prefix, as rates and data sheets are written.
+fn decimal(value: f64, unit: &str) -> String {
+    let prefixes = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+    let found = prefixes.into_iter().find(|(scale, _)| value >= *scale).unwrap_or((1.0, ""));
+    format!("{} {}{unit}", three_digits(value / found.0), found.1)
+}

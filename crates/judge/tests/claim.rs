@@ -1,0 +1,66 @@
+//! Each rule on claims passes, fails and is left open.
+
+#![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
+
+use blockstone_base::link::LinkKind;
+use blockstone_base::verdict::Outcome;
+use blockstone_judge::claim::{Answer, Claim, Path, RATE, Speed};
+use blockstone_judge::judge_claim;
+use blockstone_judge::rules::{Subject, registry};
+
+fn claim(rate: f64, gigabit_links: u32) -> Claim {
+    let link = Speed::Of(LinkKind::FibreChannel { gigabits: 1.0 });
+    let links = vec![Path { count: gigabit_links, link }];
+    Claim { rate: Some(rate), links, ..Claim::default() }
+}
+
+/// For each rule a claim that passes, one that fails and one that leaves it open.
+fn cases() -> Vec<(&'static str, [Claim; 3])> {
+    let large = Claim { data_bytes: Some(40e9), memory_bytes: Some(16e9), ..claim(90e6, 1) };
+    let small = Claim { data_bytes: Some(31e9), ..large.clone() };
+    let stated = |rate| Claim {
+        rate: Some(rate),
+        moved_bytes: Some(1e9),
+        time_s: Some(10.0),
+        ..Claim::default()
+    };
+    vec![
+        ("memory-test", [large, small, claim(90e6, 1)]),
+        ("above-link", [claim(90e6, 1), claim(103e6, 1), Claim { links: vec![], ..claim(1e6, 1) }]),
+        (
+            "wrong-unit",
+            [stated(100e6), stated(800e6), Claim { rate: Some(1e9), ..Claim::default() }],
+        ),
+    ]
+}
+
+#[test]
+fn every_rule_on_claims_passes_fails_and_is_left_open() {
+    let cases = cases();
+    for rule in registry::ALL {
+        let tried = cases.iter().any(|(id, _)| *id == rule.id);
+        assert_eq!(rule.applies_to().any(|it| it == Subject::Claim), tried, "{}", rule.id);
+    }
+    for (id, claims) in cases {
+        let outcomes = [Outcome::Pass, Outcome::Fail, Outcome::Inconclusive];
+        for (claim, expected) in claims.iter().zip(outcomes) {
+            let (_, verdicts) = judge_claim(claim);
+            let verdict = verdicts.iter().find(|verdict| verdict.rule == id).unwrap();
+            assert_eq!(verdict.outcome, expected, "{id}: {}", verdict.evidence);
+            assert_eq!(verdict.condemns(), verdict.concerns == [RATE], "{id}");
+        }
+    }
+}
+
+#[test]
+fn memory_and_units_explain_what_is_above_the_link() {
+    let answer = |claim: &Claim| judge_claim(claim).0;
+    let memory = Claim { data_bytes: Some(1e9), memory_bytes: Some(16e9), ..claim(1.2e9, 2) };
+    assert_eq!(answer(&memory), Answer::Memory);
+    assert_eq!(answer(&Claim { direct: true, ..memory }), Answer::AboveLink);
+    assert_eq!(answer(&claim(1e9, 1)), Answer::WrongUnit);
+    assert_eq!(answer(&claim(450e6, 4)), Answer::AboveLink);
+    assert_eq!(answer(&claim(400e6, 4)), Answer::Possible);
+    assert_eq!(answer(&Claim { rate: Some(1e9), ..Claim::default() }), Answer::Unknown);
+    assert_eq!(answer(&Claim::default()), Answer::Unknown);
+}
