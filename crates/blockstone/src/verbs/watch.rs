@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
-use blockstone_record::{End, Recording, out_run_dir};
+use blockstone_record::{End, Recording, TICKS, out_run_dir};
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
-use blockstone_view::{Condition, History};
+use blockstone_view::Condition;
 use blockstone_watch::{
     Access, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
 };
@@ -226,11 +226,15 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
         let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
         return finish(&report_of(&recording, &part)?, context);
     }
-    let history = History::read(&recording)?;
+    let (history, _) = interval::some(interval::read(&recording, args.from, args.to)?)?;
     let manifest = &recording.manifest;
     let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
-    let title =
-        format!("{} {}{}", manifest.host.hostname, recording.dir.display(), by.unwrap_or_default());
+    let shown = match recording.instants(TICKS)?.len() / history.ticks().count().max(1) {
+        0 | 1 => String::new(),
+        joined => format!(" · one in {joined} ticks is shown, all in a part (--from, --to)"),
+    };
+    let by = by.unwrap_or_default();
+    let title = format!("{} {}{by}{shown}", manifest.host.hostname, recording.dir.display());
     let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
     show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
     Ok(Exit::Done)
@@ -248,9 +252,10 @@ pub struct Part<'a> {
 
 /// The report of what every layer did in a part of any recording's time.
 pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
-    let history = History::read(recording)?;
     let focus = interval::focus(part.views, part.only)?;
-    let interval = interval::some(interval::window(&history, part.from, part.to)?)?;
+    let (history, (from_ns, to_ns)) =
+        interval::some(interval::read(recording, part.from, part.to)?)?;
+    let interval = history.interval(from_ns, to_ns);
     let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
     let manifest = Some(&recording.manifest);
     let watched = Watched { manifest, recording: recording.dir.display().to_string(), interval };
