@@ -152,7 +152,9 @@ pub(crate) fn histograms(
     let pages = cells.numbers(PAGE).ok();
     let damaged = |row: usize, why: String| RecordError::damaged(path, format!("row {row}: {why}"));
     (0..table.len()).try_for_each(|row| {
-        let op = [Op::Read, Op::Write, Op::Commit].into_iter().find(|op| op.name() == ops[row]);
+        let op = [Op::Read, Op::Write, Op::Commit, Op::Mixed]
+            .into_iter()
+            .find(|op| op.name() == ops[row]);
         let clock = LatencyClock::ALL.into_iter().find(|clock| clock.name() == clocks[row]);
         let (Some(op), Some(clock)) = (op, clock) else {
             return Err(damaged(row, format!("unknown {} or {}", ops[row], clocks[row])));
